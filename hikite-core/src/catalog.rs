@@ -1,0 +1,225 @@
+//! The catalog: an immutable snapshot of all modules, categories, tools, resources and prompts. It is built
+//! off the path of a call and replaced as a whole.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::category::{Category, CategoryRule};
+use crate::json::{Object, Raw};
+use crate::key::ToolKey;
+use crate::listing::{Item, Listing};
+use crate::name;
+use crate::selection::{Argument, Selection};
+use crate::source::Source;
+
+/// A module as the config names it, with the source that fills it.
+#[derive(Clone, Debug)]
+pub struct ModuleRule {
+    pub name: Arc<str>,
+    pub description: String,
+    pub selection: Selection,
+    pub source: Arc<dyn Source>,
+}
+
+#[derive(Debug)]
+pub struct Module {
+    pub name: Arc<str>,
+    pub description: String,
+    pub source: Arc<dyn Source>,
+    pub listing: Option<Arc<Listing>>,
+    pub tools: Vec<Tool>,
+    /// Names the module's own rule writes that its list does not have.
+    pub unresolved: Vec<Arc<str>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Tool {
+    pub key: ToolKey,
+    /// The name after the module's own override.
+    pub name: Arc<str>,
+    /// The name the `direct` surface shows.
+    pub direct_name: Arc<str>,
+    /// The definition under `name`.
+    pub definition: Raw,
+    pub arguments: Arc<[Argument]>,
+    /// Whether the module's own rule lets it through.
+    pub allowed: bool,
+    /// Whether it can be called outside a category: allowed, and not switched off by categories alone.
+    pub enabled: bool,
+}
+
+impl Tool {
+    pub fn direct_definition(&self) -> Raw {
+        renamed(&self.definition, &self.name, &self.direct_name)
+    }
+}
+
+/// Something reached by name in one module: a prompt.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    pub module: usize,
+    pub item: Item,
+    pub direct_name: Arc<str>,
+}
+
+#[derive(Debug, Default)]
+pub struct Catalog {
+    pub modules: Vec<Module>,
+    pub categories: Vec<Category>,
+    pub prompts: Vec<Prompt>,
+    by_direct_name: HashMap<Arc<str>, (usize, usize)>,
+    by_key: HashMap<ToolKey, (usize, usize)>,
+    by_uri: HashMap<Arc<str>, usize>,
+}
+
+impl Catalog {
+    pub fn build(modules: &[ModuleRule], categories: &[Arc<CategoryRule>]) -> Self {
+        let mut modules: Vec<Module> = modules.iter().map(Module::read).collect();
+        let categories: Vec<Category> =
+            categories.iter().map(|rule| Category::resolve(Arc::clone(rule), &modules)).collect();
+        switch_off(&mut modules, &categories);
+        name_tools(&mut modules);
+        let mut catalog = Self { prompts: prompts(&modules), modules, categories, ..Self::default() };
+        catalog.index();
+        catalog
+    }
+
+    pub fn module(&self, name: &str) -> Option<&Module> {
+        self.modules.iter().find(|module| &*module.name == name)
+    }
+
+    pub fn tools(&self) -> impl Iterator<Item = &Tool> {
+        self.modules.iter().flat_map(|module| &module.tools)
+    }
+
+    pub fn tool_by_direct_name(&self, name: &str) -> Option<&Tool> {
+        self.by_direct_name.get(name).map(|(module, tool)| &self.modules[*module].tools[*tool])
+    }
+
+    pub fn tool_by_key(&self, key: &ToolKey) -> Option<&Tool> {
+        self.by_key.get(key).map(|(module, tool)| &self.modules[*module].tools[*tool])
+    }
+
+    /// The first module that lists the resource, else the first with a template that fits.
+    pub fn module_of_uri(&self, uri: &str) -> Option<&Module> {
+        if let Some(module) = self.by_uri.get(uri) {
+            return Some(&self.modules[*module]);
+        }
+        self.modules.iter().find(|module| {
+            let templates = module.listing.iter().flat_map(|listing| &listing.templates);
+            templates.into_iter().any(|t| *t.name == *uri || crate::uri::matches(&t.name, uri))
+        })
+    }
+
+    pub fn prompt(&self, direct_name: &str) -> Option<&Prompt> {
+        self.prompts.iter().find(|prompt| &*prompt.direct_name == direct_name)
+    }
+
+    fn index(&mut self) {
+        for (at, module) in self.modules.iter().enumerate() {
+            for (index, tool) in module.tools.iter().enumerate() {
+                self.by_direct_name.insert(Arc::clone(&tool.direct_name), (at, index));
+                self.by_key.insert(tool.key.clone(), (at, index));
+            }
+            for resource in module.listing.iter().flat_map(|listing| &listing.resources) {
+                self.by_uri.entry(Arc::clone(&resource.name)).or_insert(at);
+            }
+        }
+    }
+}
+
+impl Module {
+    fn read(rule: &ModuleRule) -> Self {
+        let listing = rule.source.listing();
+        let items = listing.as_ref().map_or(&[][..], |listing| &listing.tools);
+        let unresolved = rule
+            .selection
+            .written()
+            .filter(|name| listing.is_some() && !items.iter().any(|i| name.means(&rule.name, &i.name)))
+            .map(|name| Arc::clone(&name.tool))
+            .collect();
+        Self {
+            name: Arc::clone(&rule.name),
+            description: description(rule, listing.as_deref()),
+            source: Arc::clone(&rule.source),
+            tools: items.iter().map(|item| Tool::read(rule, item)).collect(),
+            listing,
+            unresolved,
+        }
+    }
+}
+
+impl Tool {
+    fn read(rule: &ModuleRule, item: &Item) -> Self {
+        let change = rule.selection.override_of(&rule.name, &item.name);
+        let name = change
+            .and_then(|change| change.name.as_deref())
+            .map_or_else(|| Arc::clone(&item.name), Arc::from);
+        let allowed =
+            rule.selection.selects(&rule.name, &item.name) && change.is_none_or(|change| change.enabled);
+        Self {
+            key: ToolKey::new(Arc::clone(&rule.name), Arc::clone(&item.name)),
+            direct_name: Arc::clone(&name),
+            name,
+            definition: change.map_or_else(|| item.raw.clone(), |change| change.apply(&item.raw)),
+            arguments: change.map_or_else(|| [].into(), |change| change.arguments.as_slice().into()),
+            allowed,
+            enabled: allowed,
+        }
+    }
+}
+
+/// The config's own words, else what the server says of itself.
+fn description(rule: &ModuleRule, listing: Option<&Listing>) -> String {
+    if !rule.description.is_empty() {
+        return rule.description.clone();
+    }
+    let told =
+        listing.and_then(|listing| listing.info.text("description").or_else(|| listing.info.text("title")));
+    told.unwrap_or_default()
+}
+
+/// A tool that some category disables and none enables is disabled everywhere.
+fn switch_off(modules: &mut [Module], categories: &[Category]) {
+    let mut verdicts: HashMap<&ToolKey, bool> = HashMap::new();
+    for entry in categories.iter().flat_map(|category| &category.entries) {
+        *verdicts.entry(&entry.key).or_default() |= entry.enabled;
+    }
+    for tool in modules.iter_mut().flat_map(|module| &mut module.tools) {
+        tool.enabled &= verdicts.get(&tool.key).copied().unwrap_or(true);
+    }
+}
+
+fn name_tools(modules: &mut [Module]) {
+    let names = name::assign(
+        modules.iter().flat_map(|module| module.tools.iter().map(|tool| (&*module.name, &*tool.name))),
+    );
+    for (tool, name) in modules.iter_mut().flat_map(|module| &mut module.tools).zip(names) {
+        tool.direct_name = name;
+    }
+}
+
+fn prompts(modules: &[Module]) -> Vec<Prompt> {
+    let all = modules.iter().enumerate().flat_map(|(at, module)| {
+        module.listing.iter().flat_map(|listing| &listing.prompts).map(move |item| (at, item))
+    });
+    let names = name::assign(all.clone().map(|(at, item)| (&*modules[at].name, &*item.name)));
+    all.zip(names)
+        .map(|((module, item), direct_name)| Prompt {
+            module,
+            item: Item { name: Arc::clone(&item.name), raw: renamed(&item.raw, &item.name, &direct_name) },
+            direct_name,
+        })
+        .collect()
+}
+
+/// The definition with its name replaced, the same bytes if the name is the same.
+fn renamed(definition: &Raw, name: &str, shown: &str) -> Raw {
+    if name == shown {
+        return definition.clone();
+    }
+    match Object::parse(definition) {
+        Ok(object) => object.with("name", shown).raw(),
+        Err(_) => definition.clone(),
+    }
+}

@@ -1,0 +1,158 @@
+//! Categories: named, described selections of tools across servers. The rule is what the config says; the
+//! category is that rule held against the lists that are known.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::catalog::Module;
+use crate::json::Raw;
+use crate::key::ToolKey;
+use crate::selection::{Argument, Selection, ToolRef};
+
+#[derive(Clone, Debug)]
+pub struct CategoryRule {
+    pub name: Arc<str>,
+    pub description: String,
+    pub servers: Vec<Arc<str>>,
+    pub selection: Selection,
+    /// A note on how to use the category well, returned with its tools.
+    pub skill: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Category {
+    pub rule: Arc<CategoryRule>,
+    pub entries: Vec<Entry>,
+    /// Names written in the rule that no server has, all lists being known.
+    pub unresolved: Vec<Arc<str>>,
+    /// Names written in the rule whose server has not told its list.
+    pub waiting: Vec<Arc<str>>,
+    /// Servers of the rule without a known list.
+    pub missing_servers: Vec<Arc<str>>,
+}
+
+/// One tool of a category under the name the category shows.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub name: Arc<str>,
+    pub key: ToolKey,
+    pub definition: Raw,
+    pub arguments: Arc<[Argument]>,
+    pub enabled: bool,
+}
+
+/// What a name means inside a category.
+#[derive(Debug)]
+pub enum Lookup<'a> {
+    Found(&'a Entry),
+    Disabled,
+    /// The config names it, but the server's list is not known: the server decides.
+    Unlisted(ToolKey),
+    Unknown,
+}
+
+impl Category {
+    pub fn resolve(rule: Arc<CategoryRule>, modules: &[Module]) -> Self {
+        let mut category = Self {
+            entries: Vec::new(),
+            unresolved: Vec::new(),
+            waiting: Vec::new(),
+            missing_servers: Vec::new(),
+            rule,
+        };
+        let rule = Arc::clone(&category.rule);
+        for server in &rule.servers {
+            match modules.iter().find(|module| module.name == *server) {
+                Some(module) if module.listing.is_some() => category.entries.extend(entries(&rule, module)),
+                _ => category.missing_servers.push(Arc::clone(server)),
+            }
+        }
+        category.tell_namesakes_apart();
+        for name in rule.selection.written() {
+            if category.has(name, modules) {
+                continue;
+            }
+            let waits = category.missing_servers.iter().any(|s| name.server.as_ref().is_none_or(|n| n == s));
+            let list = if waits { &mut category.waiting } else { &mut category.unresolved };
+            if !list.contains(&name.tool) {
+                list.push(Arc::clone(&name.tool));
+            }
+        }
+        category
+    }
+
+    pub fn find(&self, name: &str) -> Lookup<'_> {
+        let wanted = ToolRef::parse(name, &self.rule.servers);
+        let entry =
+            self.entries.iter().find(|entry| &*entry.name == name).or_else(|| {
+                self.entries.iter().find(|entry| wanted.means(&entry.key.module, &entry.key.tool))
+            });
+        match entry {
+            Some(entry) if entry.enabled => Lookup::Found(entry),
+            Some(_) => Lookup::Disabled,
+            None => self.find_unlisted(&wanted),
+        }
+    }
+
+    pub fn enabled(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.enabled)
+    }
+
+    fn find_unlisted(&self, wanted: &ToolRef) -> Lookup<'_> {
+        let selection = &self.rule.selection;
+        // A name without a server means the first missing one that the selection allows it on.
+        let server = self.missing_servers.iter().find(|server| {
+            wanted.server.as_ref().is_none_or(|named| named == *server)
+                && (selection.selects(server, &wanted.tool) || selection.disables(server, &wanted.tool))
+        });
+        match server {
+            None => Lookup::Unknown,
+            Some(server) if selection.disables(server, &wanted.tool) => Lookup::Disabled,
+            Some(server) => Lookup::Unlisted(ToolKey::new(Arc::clone(server), Arc::clone(&wanted.tool))),
+        }
+    }
+
+    fn has(&self, name: &ToolRef, modules: &[Module]) -> bool {
+        self.rule.servers.iter().any(|server| {
+            modules
+                .iter()
+                .find(|module| module.name == *server)
+                .is_some_and(|module| module.tools.iter().any(|t| name.means(server, &t.key.tool)))
+        })
+    }
+
+    /// Two servers may offer tools of one name: each is then shown as `server:tool`.
+    fn tell_namesakes_apart(&mut self) {
+        let mut seen: HashMap<Arc<str>, usize> = HashMap::new();
+        for entry in &self.entries {
+            *seen.entry(Arc::clone(&entry.name)).or_default() += 1;
+        }
+        for entry in self.entries.iter_mut().filter(|entry| seen[&entry.name] > 1) {
+            entry.name = format!("{}:{}", entry.key.module, entry.name).into();
+        }
+    }
+}
+
+/// The selected tools of one module, and those the rule only switches off.
+fn entries<'a>(rule: &'a CategoryRule, module: &'a Module) -> impl Iterator<Item = Entry> + 'a {
+    let selection = &rule.selection;
+    module.tools.iter().filter_map(move |tool| {
+        let change = selection.override_of(&module.name, &tool.key.tool);
+        let disabled = change.is_some_and(|change| !change.enabled);
+        if !disabled && !selection.selects(&module.name, &tool.key.tool) {
+            return None;
+        }
+        let definition = change.map_or_else(|| tool.definition.clone(), |c| c.apply(&tool.definition));
+        let mut arguments = tool.arguments.to_vec();
+        arguments.extend(change.into_iter().flat_map(|change| change.arguments.iter().cloned()));
+        Some(Entry {
+            name: change
+                .and_then(|c| c.name.as_deref().map(Arc::from))
+                .unwrap_or_else(|| Arc::clone(&tool.name)),
+            key: tool.key.clone(),
+            definition,
+            arguments: arguments.into(),
+            enabled: !disabled && tool.allowed,
+        })
+    })
+}

@@ -1,0 +1,278 @@
+//! JSON that is relayed, not understood: values as the bytes that arrived, and objects whose members can be
+//! read, set and removed one by one while every other member keeps its bytes and its place.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bytes::Bytes;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// One valid JSON value as bytes. Cloning counts a reference.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Raw(Bytes);
+
+impl Raw {
+    /// Checks that `bytes` hold exactly one JSON value.
+    pub fn parse(bytes: impl Into<Bytes>) -> Result<Self, serde_json::Error> {
+        let bytes = bytes.into();
+        let value: &RawValue = serde_json::from_slice(&bytes)?;
+        Ok(Self::part(&bytes, value))
+    }
+
+    /// A value found inside `whole`, shared with it rather than copied where it lies in the same buffer.
+    pub fn part(whole: &Bytes, value: &RawValue) -> Self {
+        let text = value.get().as_bytes();
+        let start = whole.as_ptr() as usize;
+        let at = text.as_ptr() as usize;
+        if at >= start && at + text.len() <= start + whole.len() {
+            Self(whole.slice_ref(text))
+        } else {
+            Self(Bytes::copy_from_slice(text))
+        }
+    }
+
+    /// Serialises one of our own values. Types without a JSON form (none of ours) become `null`.
+    pub fn of<T: serde::Serialize + ?Sized>(value: &T) -> Self {
+        Self(serde_json::to_vec(value).map_or(Bytes::from_static(b"null"), Bytes::from))
+    }
+
+    pub fn null() -> Self {
+        Self(Bytes::from_static(b"null"))
+    }
+
+    pub fn empty_object() -> Self {
+        Self(Bytes::from_static(b"{}"))
+    }
+
+    /// An array of values, each with its own bytes.
+    pub fn array<'a>(items: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut out = vec![b'['];
+        for (index, item) in items.into_iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(item.bytes());
+        }
+        out.push(b']');
+        Self(out.into())
+    }
+
+    pub fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+
+    pub fn as_str(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.0)
+    }
+
+    pub fn is_null(&self) -> bool {
+        &self.0[..] == b"null"
+    }
+
+    pub fn is_object(&self) -> bool {
+        self.0.first() == Some(&b'{')
+    }
+
+    pub fn decode<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.0)
+    }
+
+    /// The text of a JSON string, `None` for any other value.
+    pub fn text(&self) -> Option<String> {
+        self.decode().ok()
+    }
+
+    pub fn value(&self) -> serde_json::Value {
+        self.decode().unwrap_or(serde_json::Value::Null)
+    }
+
+    /// The elements of an array, `None` for any other value.
+    pub fn items(&self) -> Option<Vec<Self>> {
+        let items: Vec<&RawValue> = self.decode().ok()?;
+        Some(items.into_iter().map(|item| Self::part(&self.0, item)).collect())
+    }
+
+    /// The members of an object, `None` for any other value.
+    pub fn object(&self) -> Option<Object> {
+        Object::parse(self).ok()
+    }
+}
+
+impl fmt::Debug for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.as_str())
+    }
+}
+
+impl From<&str> for Raw {
+    fn from(text: &str) -> Self {
+        Self::of(text)
+    }
+}
+
+impl From<serde_json::Value> for Raw {
+    fn from(value: serde_json::Value) -> Self {
+        Self::of(&value)
+    }
+}
+
+/// An object whose members keep their order and their bytes. Of two members with one name the later counts,
+/// as in every mainstream parser, and the earlier is gone: nobody downstream can read it differently.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Object(Vec<(Box<str>, Raw)>);
+
+impl Object {
+    pub fn parse(raw: &Raw) -> Result<Self, serde_json::Error> {
+        let members: Members<'_> = raw.decode()?;
+        let mut object = Self(Vec::with_capacity(members.0.len()));
+        for (name, value) in members.0 {
+            object.set(&name, Raw::part(&raw.0, value));
+        }
+        Ok(object)
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Raw> {
+        self.0.iter().find(|(key, _)| &**key == name).map(|(_, value)| value)
+    }
+
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.get(name)?.text()
+    }
+
+    /// Replaces the member in its place, or adds it at the end.
+    pub fn set(&mut self, name: &str, value: impl Into<Raw>) {
+        let value = value.into();
+        match self.0.iter_mut().find(|(key, _)| &**key == name) {
+            Some(member) => member.1 = value,
+            None => self.0.push((name.into(), value)),
+        }
+    }
+
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Raw>) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    pub fn remove(&mut self, name: &str) -> Option<Raw> {
+        let index = self.0.iter().position(|(key, _)| &**key == name)?;
+        Some(self.0.remove(index).1)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Raw)> {
+        self.0.iter().map(|(name, value)| (&**name, value))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        for (index, (name, value)) in self.0.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            write_string(name, out);
+            out.push(b':');
+            out.extend_from_slice(&value.0);
+        }
+        out.push(b'}');
+    }
+
+    pub fn raw(&self) -> Raw {
+        let bytes = self.0.iter().map(|(name, value)| name.len() + value.0.len() + 4).sum::<usize>() + 2;
+        let mut out = Vec::with_capacity(bytes);
+        self.write(&mut out);
+        Raw(out.into())
+    }
+}
+
+impl From<Object> for Raw {
+    fn from(object: Object) -> Self {
+        object.raw()
+    }
+}
+
+/// Appends `text` as a JSON string.
+pub fn write_string(text: &str, out: &mut Vec<u8>) {
+    let plain = text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
+    if plain {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    } else {
+        out.extend_from_slice(&Raw::of(text).0);
+    }
+}
+
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(name) = map.next_key::<Name<'de>>()? {
+                    members.push((name.0, map.next_value()?));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Reader)
+    }
+}
+
+/// A member name, borrowed unless it holds escapes.
+#[derive(serde::Deserialize)]
+#[serde(transparent)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(text: &str) -> Object {
+        Object::parse(&Raw::parse(text.to_owned()).expect("valid JSON")).expect("an object")
+    }
+
+    #[test]
+    fn members_keep_their_bytes_and_order() {
+        let mut tool = object(r#"{"name":"a", "x-vendor": {"n": 1.0e2,  "u":"\u00e9"} ,"z":[1, 2]}"#);
+        tool.set("name", "b");
+        assert_eq!(tool.raw().as_str(), r#"{"name":"b","x-vendor":{"n": 1.0e2,  "u":"\u00e9"},"z":[1, 2]}"#);
+    }
+
+    #[test]
+    fn of_two_members_with_one_name_the_later_counts() {
+        let twice = object(r#"{"name":"safe","name":"evil"}"#);
+        assert_eq!(twice.text("name").as_deref(), Some("evil"));
+        assert_eq!(twice.raw().as_str(), r#"{"name":"evil"}"#);
+    }
+
+    #[test]
+    fn a_part_shares_the_buffer_of_the_whole() {
+        let whole = Raw::parse(r#" {"a":[1,2]} "#).expect("valid");
+        let part = whole.object().and_then(|o| o.get("a").cloned()).expect("member");
+        assert_eq!(part.as_str(), "[1,2]");
+        assert!(whole.bytes().as_ptr_range().contains(&part.bytes().as_ptr()));
+    }
+
+    #[test]
+    fn depth_does_not_overflow_the_stack() {
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(Raw::parse(deep).is_ok());
+    }
+}

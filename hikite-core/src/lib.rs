@@ -1,0 +1,21 @@
+//! The domain of hikite, pure: what a tool, a module, a category and a catalog are, who may see what,
+//! and what can go wrong. Nothing here awaits, reads a clock or touches a file or a socket.
+
+pub mod caller;
+pub mod catalog;
+pub mod category;
+pub mod error;
+pub mod json;
+pub mod key;
+pub mod limits;
+pub mod listing;
+pub mod name;
+pub mod pattern;
+pub mod rate;
+pub mod search;
+pub mod secret;
+pub mod selection;
+pub mod source;
+pub mod suggest;
+pub mod uri;
+pub mod view;

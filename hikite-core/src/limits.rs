@@ -1,0 +1,88 @@
+//! Every limit of the product with its default: the `limits` section of the config. Zero means none where a
+//! comment says so.
+
+use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest request body and the longest line on stdin.
+    pub body_bytes: usize,
+    /// The largest answer taken from an upstream.
+    pub answer_bytes: usize,
+    /// The longest line taken from a stdio upstream.
+    pub line_bytes: usize,
+    /// Open client connections.
+    pub connections: usize,
+    /// Open client sessions.
+    pub sessions: usize,
+    /// Messages kept for a client that reads slowly or has no stream open.
+    pub outbox_messages: usize,
+    /// Questions of upstreams that may wait for one client.
+    pub questions: usize,
+    /// Calls of one module that run at once, unless its server says otherwise.
+    pub module_concurrency: usize,
+    /// Calls of one module that wait for their turn.
+    pub module_queue: usize,
+    /// Processes of stdio upstreams.
+    pub stdio_processes: usize,
+    /// Lines of stderr kept per upstream.
+    pub stderr_lines: usize,
+    /// Items in one page of a list; zero means one page.
+    pub list_page: usize,
+    /// For a client to send its headers.
+    pub header_timeout: Duration,
+    /// For a client to send a body.
+    pub body_timeout: Duration,
+    /// For a client connection without a request.
+    pub idle_timeout: Duration,
+    /// For a session without a request.
+    pub session_idle: Duration,
+    /// For one call; progress and open questions extend it.
+    pub call_timeout: Duration,
+    /// For a client to answer a question.
+    pub question_timeout: Duration,
+    /// For an upstream to start and answer `initialize`.
+    pub start_timeout: Duration,
+    /// For the first list of a module that a request names.
+    pub first_list: Duration,
+    /// For lists never seen, when a request wants them all.
+    pub all_lists: Duration,
+    /// How long a list counts as fresh.
+    pub list_ttl: Duration,
+    /// After how long without a call a stdio upstream is stopped.
+    pub idle_stop: Duration,
+    /// For running calls to finish when we stop.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: usize = 1024 * 1024;
+        Self {
+            body_bytes: 8 * MIB,
+            answer_bytes: 64 * MIB,
+            line_bytes: 8 * MIB,
+            connections: 4096,
+            sessions: 10_000,
+            outbox_messages: 256,
+            questions: 32,
+            module_concurrency: 256,
+            module_queue: 1024,
+            stdio_processes: 64,
+            stderr_lines: 200,
+            list_page: 0,
+            header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(120),
+            session_idle: Duration::from_secs(3600),
+            call_timeout: Duration::from_secs(60),
+            question_timeout: Duration::from_secs(600),
+            start_timeout: Duration::from_secs(60),
+            first_list: Duration::from_secs(10),
+            all_lists: Duration::from_secs(2),
+            list_ttl: Duration::from_secs(600),
+            idle_stop: Duration::from_secs(600),
+            drain: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What one source offers: its lists as it sent them. And the place where they outlive the process.
+
+use std::sync::Arc;
+
+use crate::json::{Object, Raw};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ListKind {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
+}
+
+impl ListKind {
+    pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Tools => "tools/list",
+            Self::Resources => "resources/list",
+            Self::Templates => "resources/templates/list",
+            Self::Prompts => "prompts/list",
+        }
+    }
+
+    /// The member of the list result that holds the items.
+    pub fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// The member of an item that names it.
+    pub fn name_member(self) -> &'static str {
+        match self {
+            Self::Tools | Self::Prompts => "name",
+            Self::Resources => "uri",
+            Self::Templates => "uriTemplate",
+        }
+    }
+
+    /// The server capability that promises this list.
+    pub fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources | Self::Templates => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+}
+
+/// One tool, resource, template or prompt as the source sent it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    pub name: Arc<str>,
+    pub raw: Raw,
+}
+
+impl Item {
+    /// `None` for something without a name: it cannot be called, so it is not listed.
+    pub fn read(kind: ListKind, raw: Raw) -> Option<Self> {
+        let name = raw.object()?.text(kind.name_member())?;
+        (!name.is_empty()).then(|| Self { name: name.into(), raw })
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    pub tools: Vec<Item>,
+    pub resources: Vec<Item>,
+    pub templates: Vec<Item>,
+    pub prompts: Vec<Item>,
+    /// The server's own name, title and version.
+    pub info: Object,
+    pub instructions: Option<String>,
+    pub capabilities: Object,
+    /// Seconds since 1970 at which the lists were read.
+    pub fetched_at: u64,
+    /// Whether the server has been seen to ask its client something back.
+    pub asks_back: bool,
+}
+
+impl Listing {
+    pub fn of(&self, kind: ListKind) -> &[Item] {
+        match kind {
+            ListKind::Tools => &self.tools,
+            ListKind::Resources => &self.resources,
+            ListKind::Templates => &self.templates,
+            ListKind::Prompts => &self.prompts,
+        }
+    }
+
+    pub fn of_mut(&mut self, kind: ListKind) -> &mut Vec<Item> {
+        match kind {
+            ListKind::Tools => &mut self.tools,
+            ListKind::Resources => &mut self.resources,
+            ListKind::Templates => &mut self.templates,
+            ListKind::Prompts => &mut self.prompts,
+        }
+    }
+
+    /// Whether the two offer the same things; when they were read does not matter.
+    pub fn same_offer(&self, other: &Self) -> bool {
+        ListKind::ALL.into_iter().all(|kind| self.of(kind) == other.of(kind))
+            && self.info == other.info
+            && self.instructions == other.instructions
+            && self.capabilities == other.capabilities
+    }
+
+    pub fn version(&self) -> Option<String> {
+        self.info.text("version")
+    }
+
+    /// One JSON object that `from_raw` reads back, every item with its own bytes.
+    pub fn raw(&self) -> Raw {
+        let mut out = Object::default()
+            .with("format", Raw::of(&FORMAT))
+            .with("fetchedAt", Raw::of(&self.fetched_at))
+            .with("asksBack", Raw::of(&self.asks_back))
+            .with("serverInfo", self.info.raw())
+            .with("instructions", Raw::of(&self.instructions))
+            .with("capabilities", self.capabilities.raw());
+        for kind in ListKind::ALL {
+            out.set(kind.member(), Raw::array(self.of(kind).iter().map(|item| &item.raw)));
+        }
+        out.raw()
+    }
+
+    pub fn from_raw(raw: &Raw) -> Option<Self> {
+        let members = raw.object()?;
+        let format: u32 = members.get("format")?.decode().ok()?;
+        if format != FORMAT {
+            return None;
+        }
+        let mut listing = Self {
+            info: members.get("serverInfo")?.object()?,
+            instructions: members.get("instructions")?.decode().ok()?,
+            capabilities: members.get("capabilities")?.object()?,
+            fetched_at: members.get("fetchedAt")?.decode().ok()?,
+            asks_back: members.get("asksBack")?.decode().ok()?,
+            ..Self::default()
+        };
+        for kind in ListKind::ALL {
+            let items = members.get(kind.member())?.items()?;
+            *listing.of_mut(kind) = items.into_iter().filter_map(|raw| Item::read(kind, raw)).collect();
+        }
+        Some(listing)
+    }
+}
+
+/// Raised when what `raw` writes changes; an older cache is then read as absent.
+const FORMAT: u32 = 1;
+
+/// Keeps lists across restarts, keyed by a hash of the definition they came from.
+pub trait ListCache: Send + Sync {
+    fn load(&self, definition: &str) -> Option<Listing>;
+    /// Failure to store costs a slower next start and is the implementation's to report.
+    fn store(&self, definition: &str, listing: &Listing);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listing_survives_its_round_trip_byte_for_byte() {
+        let tool = Raw::parse(r#"{"name":"t","inputSchema": {"type":"object"}, "x":1.50}"#).expect("valid");
+        let listing = Listing {
+            tools: vec![Item::read(ListKind::Tools, tool).expect("named")],
+            instructions: Some("use it".into()),
+            fetched_at: 7,
+            asks_back: true,
+            ..Listing::default()
+        };
+        assert_eq!(Listing::from_raw(&listing.raw()), Some(listing));
+    }
+
+    #[test]
+    fn an_item_without_a_name_is_not_listed() {
+        let nameless = Raw::parse(r#"{"inputSchema":{}}"#).expect("valid");
+        assert_eq!(Item::read(ListKind::Tools, nameless), None);
+    }
+}

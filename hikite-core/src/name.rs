@@ -1,0 +1,66 @@
+//! The names under which the `direct` surface shows the tools of many modules without a clash.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+/// What clients accept at most.
+const LONGEST: usize = 64;
+
+/// The shown name of each `(module, name)`: bare where it is the only one, `module__name` where modules share it.
+pub fn assign<'a>(items: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<Arc<str>> {
+    let mut holders: HashMap<&str, (&str, bool)> = HashMap::new();
+    for (module, name) in items.clone() {
+        let holder = holders.entry(name).or_insert((module, false));
+        holder.1 |= holder.0 != module;
+    }
+    items
+        .map(|(module, name)| {
+            let shown = if holders[name].1 { format!("{module}__{name}") } else { name.to_owned() };
+            fit(shown, module, name).into()
+        })
+        .collect()
+}
+
+fn fit(shown: String, module: &str, name: &str) -> String {
+    if shown.chars().count() <= LONGEST {
+        return shown;
+    }
+    let digest = Sha256::digest(format!("{module}:{name}"));
+    let mut short: String = shown.chars().take(LONGEST - 9).collect();
+    short.push('_');
+    for byte in &digest[..4] {
+        let _ = write!(short, "{byte:02x}");
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(items: &[(&str, &str)], expected: &[&str]) {
+        let names = assign(items.iter().copied());
+        assert_eq!(names.iter().map(|name| &**name).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_name_stays_bare_until_another_module_holds_it_too() {
+        check(&[("git", "status"), ("fs", "read")], &["status", "read"]);
+        check(
+            &[("git", "status"), ("k8s", "status"), ("fs", "read")],
+            &["git__status", "k8s__status", "read"],
+        );
+    }
+
+    #[test]
+    fn a_long_name_ends_in_its_hash() {
+        let long = "x".repeat(80);
+        let names = assign([("m", long.as_str())].into_iter());
+        assert_eq!(names[0].len(), 64);
+        assert!(names[0].starts_with(&format!("{}_", "x".repeat(55))));
+    }
+}

@@ -1,0 +1,199 @@
+//! Which of a source's tools are meant, and what is changed about them: the `tools` block of a server or a
+//! category, checked.
+
+use std::sync::Arc;
+
+use crate::json::{Object, Raw};
+use crate::pattern::Pattern;
+
+/// A tool as people write it: `tool`, `server:tool` or `mcp__server__tool`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ToolRef {
+    pub server: Option<Arc<str>>,
+    pub tool: Arc<str>,
+}
+
+impl ToolRef {
+    /// Prefixes count only for the servers at hand, so that a tool may itself be called `a:b`.
+    pub fn parse<S: AsRef<str>>(text: &str, servers: &[S]) -> Self {
+        for server in servers {
+            let server = server.as_ref();
+            let rest = text
+                .strip_prefix("mcp__")
+                .and_then(|rest| rest.strip_prefix(server)?.strip_prefix("__"))
+                .or_else(|| text.strip_prefix(server)?.strip_prefix(':'));
+            if let Some(tool) = rest.filter(|tool| !tool.is_empty()) {
+                return Self { server: Some(server.into()), tool: tool.into() };
+            }
+        }
+        Self { server: None, tool: text.into() }
+    }
+
+    pub fn means(&self, server: &str, tool: &str) -> bool {
+        &*self.tool == tool && self.server.as_deref().is_none_or(|named| named == server)
+    }
+}
+
+/// Includes and excludes by name and pattern, and overrides. Without any include everything is meant.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    pub include_names: Vec<ToolRef>,
+    pub include_patterns: Vec<Pattern>,
+    pub exclude_names: Vec<ToolRef>,
+    pub exclude_patterns: Vec<Pattern>,
+    pub overrides: Vec<(ToolRef, Override)>,
+}
+
+impl Selection {
+    pub fn selects(&self, server: &str, tool: &str) -> bool {
+        let everything = self.include_names.is_empty() && self.include_patterns.is_empty();
+        let included = everything || listed(&self.include_names, &self.include_patterns, server, tool);
+        included && !listed(&self.exclude_names, &self.exclude_patterns, server, tool)
+    }
+
+    pub fn override_of(&self, server: &str, tool: &str) -> Option<&Override> {
+        self.overrides.iter().find(|(name, _)| name.means(server, tool)).map(|(_, change)| change)
+    }
+
+    pub fn disables(&self, server: &str, tool: &str) -> bool {
+        self.override_of(server, tool).is_some_and(|change| !change.enabled)
+    }
+
+    /// The names written out, in includes and overrides; what a server does not have of these is warned about.
+    pub fn written(&self) -> impl Iterator<Item = &ToolRef> {
+        let overridden = self.overrides.iter().map(|(name, _)| name);
+        let extra = overridden.filter(|name| !self.include_names.contains(name));
+        self.include_names.iter().chain(extra)
+    }
+}
+
+fn listed(names: &[ToolRef], patterns: &[Pattern], server: &str, tool: &str) -> bool {
+    names.iter().any(|name| name.means(server, tool))
+        || patterns.iter().any(|p| p.matches(tool) || p.matches(&format!("{server}:{tool}")))
+}
+
+/// What is changed about one tool.
+#[derive(Clone, Debug)]
+pub struct Override {
+    pub enabled: bool,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub arguments: Vec<Argument>,
+}
+
+impl Default for Override {
+    fn default() -> Self {
+        Self { enabled: true, name: None, description: None, arguments: Vec::new() }
+    }
+}
+
+/// A preset argument. A hidden one is not shown to the model, and what the model sends for it is replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    pub name: String,
+    pub default: Option<Raw>,
+    pub hidden: bool,
+    pub description: Option<String>,
+}
+
+impl Override {
+    /// The definition as callers see it. Members that are not overridden keep their bytes.
+    pub fn apply(&self, definition: &Raw) -> Raw {
+        let Some(mut tool) = definition.object() else { return definition.clone() };
+        if let Some(name) = &self.name {
+            tool.set("name", name.as_str());
+        }
+        if let Some(description) = &self.description {
+            tool.set("description", description.as_str());
+        }
+        if !self.arguments.is_empty() {
+            let schema = tool.get("inputSchema").and_then(Raw::object).unwrap_or_default();
+            tool.set("inputSchema", self.schema(schema));
+        }
+        tool.raw()
+    }
+
+    fn schema(&self, mut schema: Object) -> Object {
+        let mut properties = schema.get("properties").and_then(Raw::object).unwrap_or_default();
+        let mut required: Vec<String> =
+            schema.get("required").and_then(|raw| raw.decode().ok()).unwrap_or_default();
+        for argument in &self.arguments {
+            if argument.hidden || argument.default.is_some() {
+                required.retain(|name| *name != argument.name);
+            }
+            if argument.hidden {
+                properties.remove(&argument.name);
+                continue;
+            }
+            let mut property = properties.get(&argument.name).and_then(Raw::object).unwrap_or_default();
+            if let Some(default) = &argument.default {
+                property.set("default", default.clone());
+            }
+            if let Some(description) = &argument.description {
+                property.set("description", description.as_str());
+            }
+            properties.set(&argument.name, property);
+        }
+        schema.set("properties", properties);
+        if schema.get("required").is_some() {
+            schema.set("required", Raw::of(&required));
+        }
+        schema
+    }
+}
+
+/// Fills presets into the arguments of a call.
+pub fn preset(rules: &[Argument], arguments: &mut Object) {
+    for rule in rules {
+        if rule.hidden {
+            arguments.remove(&rule.name);
+        }
+        if let Some(default) = &rule.default
+            && arguments.get(&rule.name).is_none()
+        {
+            arguments.set(&rule.name, default.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Raw {
+        Raw::parse(text.to_owned()).expect("valid JSON")
+    }
+
+    #[test]
+    fn the_three_spellings_mean_one_tool() {
+        for text in ["read_file", "serena:read_file", "mcp__serena__read_file"] {
+            assert!(ToolRef::parse(text, &["serena"]).means("serena", "read_file"), "{text}");
+        }
+        assert!(!ToolRef::parse("other:read_file", &["serena", "other"]).means("serena", "read_file"));
+        assert_eq!(&*ToolRef::parse("a:b", &["serena"]).tool, "a:b");
+    }
+
+    #[test]
+    fn a_hidden_argument_leaves_the_schema_and_cannot_be_sent() {
+        let argument = |name: &str, hidden, default: &str| Argument {
+            name: name.into(),
+            default: Some(raw(default)),
+            hidden,
+            description: None,
+        };
+        let change = Override {
+            arguments: vec![argument("root", true, r#""/srv""#), argument("depth", false, "2")],
+            ..Override::default()
+        };
+        let shown = change.apply(&raw(
+            r#"{"name":"ls","inputSchema":{"type":"object","properties":{"root":{"type":"string"},"depth":{"type":"integer"},"q":{}},"required":["root","depth","q"]}}"#,
+        ));
+        assert_eq!(
+            shown.as_str(),
+            r#"{"name":"ls","inputSchema":{"type":"object","properties":{"depth":{"type":"integer","default":2},"q":{}},"required":["q"]}}"#
+        );
+        let mut sent = raw(r#"{"root":"/etc","q":1}"#).object().expect("object");
+        preset(&change.arguments, &mut sent);
+        assert_eq!(sent.raw().as_str(), r#"{"q":1,"root":"/srv","depth":2}"#);
+    }
+}

@@ -1,0 +1,175 @@
+//! The hinge of the house: where tools come from. The gateway sees upstream servers, declarative modules and
+//! registered tools only through this trait, and hands each call the ways back to the client it serves.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::caller::{Session, SessionId};
+use crate::error::Error;
+use crate::json::{Object, Raw};
+use crate::listing::{ListKind, Listing};
+
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One module's provider of tools, resources and prompts.
+pub trait Source: Send + Sync + fmt::Debug {
+    /// What it offers as far as is known now. Never waits, never starts anything.
+    fn listing(&self) -> Option<Arc<Listing>>;
+
+    fn state(&self) -> State;
+
+    /// Resolves once a listing is known or the attempt to get one has failed.
+    fn first_listing(&self) -> BoxFuture<'_, ()>;
+
+    /// Runs one request. Dropping the future cancels it, at the source too.
+    fn call(&self, invocation: Invocation, context: CallContext) -> BoxFuture<'_, Result<Raw, Error>>;
+
+    /// Tells the source's connections of this session that the client's roots changed.
+    fn roots_changed(&self, session: SessionId);
+
+    /// The session is over: whatever is held for it alone may go.
+    fn release(&self, session: SessionId);
+
+    /// Asks the source to let go of everything it holds, and waits until it has.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Where a source's events go. Called from the source's own tasks; must not block.
+pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
+
+#[derive(Clone, Debug)]
+pub enum Event {
+    ListChanged,
+    ResourceUpdated { sessions: Vec<SessionId>, params: Raw },
+    Log { session: SessionId, params: Raw },
+    ElicitationComplete { session: SessionId, params: Raw },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nothing runs; the next call starts it.
+    Idle,
+    Starting,
+    Running,
+    /// The last start failed; it is tried again after a pause, and by the next call once the pause is over.
+    Failing {
+        reason: String,
+    },
+}
+
+impl State {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Failing { .. } => "failing",
+        }
+    }
+}
+
+/// What can be asked of a source. The parameters follow the MCP method of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    CallTool,
+    ReadResource,
+    Subscribe,
+    Unsubscribe,
+    GetPrompt,
+    Complete,
+    SetLevel,
+}
+
+impl Method {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CallTool => "tools/call",
+            Self::ReadResource => "resources/read",
+            Self::Subscribe => "resources/subscribe",
+            Self::Unsubscribe => "resources/unsubscribe",
+            Self::GetPrompt => "prompts/get",
+            Self::Complete => "completion/complete",
+            Self::SetLevel => "logging/setLevel",
+        }
+    }
+
+    /// The list in which the thing that is asked for stands.
+    pub fn list(self) -> Option<ListKind> {
+        match self {
+            Self::CallTool => Some(ListKind::Tools),
+            Self::ReadResource | Self::Subscribe | Self::Unsubscribe => Some(ListKind::Resources),
+            Self::GetPrompt => Some(ListKind::Prompts),
+            Self::Complete | Self::SetLevel => None,
+        }
+    }
+}
+
+/// One authorised request in the source's own names.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    pub method: Method,
+    pub params: Object,
+}
+
+/// Whose call it is, and the ways back to the client while it runs.
+#[derive(Clone)]
+pub struct CallContext {
+    pub session: Arc<Session>,
+    pub back: Arc<dyn Backchannel>,
+}
+
+impl fmt::Debug for CallContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallContext").field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+/// The client's side of one running call.
+pub trait Backchannel: Send + Sync {
+    /// `params` of a progress notification, without a token.
+    fn progress(&self, params: Object);
+    /// `params` of a log notification.
+    fn log(&self, params: Raw);
+    /// Puts a question to the client: its result, or its JSON-RPC error object.
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>>;
+}
+
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub kind: QuestionKind,
+    pub params: Raw,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuestionKind {
+    Sampling,
+    Elicitation,
+    Roots,
+}
+
+impl QuestionKind {
+    pub const ALL: [Self; 3] = [Self::Sampling, Self::Elicitation, Self::Roots];
+
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Sampling => "sampling/createMessage",
+            Self::Elicitation => "elicitation/create",
+            Self::Roots => "roots/list",
+        }
+    }
+
+    pub fn of_method(method: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.method() == method)
+    }
+
+    /// Whether the client said that it can answer this kind.
+    pub fn can_ask(self, session: &Session) -> bool {
+        match self {
+            Self::Sampling => session.abilities.sampling.is_some(),
+            Self::Elicitation => session.abilities.elicitation.is_some(),
+            Self::Roots => session.abilities.roots.is_some(),
+        }
+    }
+}

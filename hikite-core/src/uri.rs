@@ -1,0 +1,47 @@
+//! Whether a URI may come from a URI template (RFC 6570): enough to route a read to the module that offers it.
+
+/// Literal parts must appear in order; each expression stands for any run of characters in between.
+pub fn matches(template: &str, uri: &str) -> bool {
+    let mut rest = uri;
+    let mut literals = literals(template).into_iter().peekable();
+    let Some(first) = literals.next() else { return false };
+    let Some(after) = rest.strip_prefix(first) else { return false };
+    rest = after;
+    while let Some(literal) = literals.next() {
+        if literals.peek().is_none() {
+            return rest.ends_with(literal);
+        }
+        let Some(at) = rest.find(literal) else { return false };
+        rest = &rest[at + literal.len()..];
+    }
+    rest.is_empty()
+}
+
+/// The text before, between and after the expressions.
+fn literals(template: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        parts.push(before);
+        let Some((_, tail)) = after.split_once('}') else { return vec![template] };
+        rest = tail;
+    }
+    parts.push(rest);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn expressions_stand_for_anything_literals_for_themselves() {
+        assert!(matches("test://template/{id}/data", "test://template/42/data"));
+        assert!(!matches("test://template/{id}/data", "test://template/42/meta"));
+        assert!(matches("file:///{+path}", "file:///a/b/c"));
+        assert!(matches("db://{table}{?limit}", "db://users?limit=3"));
+        assert!(matches("plain://x", "plain://x"));
+        assert!(!matches("plain://x", "plain://xy"));
+        assert!(!matches("a{b}c", "a"));
+    }
+}

@@ -1,0 +1,96 @@
+//! The catalog as one caller may see it. Existence and permission are one lookup here, so that what is hidden
+//! looks exactly like what is absent.
+
+use std::sync::Arc;
+
+use crate::catalog::{Catalog, Module, Prompt, Tool};
+use crate::category::Category;
+use crate::error::{Error, Kind};
+use crate::key::ToolKey;
+use crate::suggest;
+
+#[derive(Clone, Debug)]
+pub struct View {
+    catalog: Arc<Catalog>,
+}
+
+impl View {
+    /// The owner's view: everything in the catalog.
+    pub fn new(catalog: Arc<Catalog>) -> Self {
+        Self { catalog }
+    }
+
+    pub fn modules(&self) -> &[Module] {
+        &self.catalog.modules
+    }
+
+    pub fn categories(&self) -> &[Category] {
+        &self.catalog.categories
+    }
+
+    pub fn prompts(&self) -> &[Prompt] {
+        &self.catalog.prompts
+    }
+
+    pub fn enabled_tools(&self) -> impl Iterator<Item = &Tool> {
+        self.catalog.tools().filter(|tool| tool.enabled)
+    }
+
+    pub fn module(&self, name: &str) -> Option<&Module> {
+        self.catalog.module(name)
+    }
+
+    /// A tool by the name `direct` shows, by `module:tool` or by `module__tool`.
+    pub fn tool(&self, name: &str) -> Result<&Tool, Error> {
+        let tool = self.catalog.tool_by_direct_name(name).or_else(|| {
+            let (module, tool) = name.split_once(':').or_else(|| name.split_once("__"))?;
+            self.catalog.tool_by_key(&ToolKey::new(module, tool))
+        });
+        match tool {
+            Some(tool) if tool.enabled => Ok(tool),
+            Some(_) => Err(disabled(name)),
+            None => Err(unknown_tool(name, self.enabled_tools().map(|tool| &*tool.direct_name))),
+        }
+    }
+
+    pub fn category(&self, name: &str) -> Result<&Category, Error> {
+        self.categories().iter().find(|category| &*category.rule.name == name).ok_or_else(|| {
+            let names = self.categories().iter().map(|category| &*category.rule.name);
+            let list = names.clone().collect::<Vec<_>>().join(", ");
+            let hint = suggest::did_you_mean(name, names).unwrap_or_else(|| format!("categories: {list}"));
+            Error::new(Kind::ToolNotFound, format!("there is no category `{name}`")).hint(hint)
+        })
+    }
+
+    /// The module that offers a resource.
+    pub fn resource(&self, uri: &str) -> Result<&Module, Error> {
+        self.catalog.module_of_uri(uri).ok_or_else(|| {
+            Error::new(Kind::NotFound, format!("there is no resource `{uri}`"))
+                .hint("`resources/list` and `resources/templates/list` name what there is")
+        })
+    }
+
+    pub fn prompt(&self, name: &str) -> Result<(&Module, &Prompt), Error> {
+        let prompt = self.catalog.prompt(name).ok_or_else(|| {
+            let error = Error::new(Kind::Validation, format!("there is no prompt `{name}`"));
+            match suggest::did_you_mean(name, self.prompts().iter().map(|prompt| &*prompt.direct_name)) {
+                Some(hint) => error.hint(hint),
+                None => error,
+            }
+        })?;
+        Ok((&self.catalog.modules[prompt.module], prompt))
+    }
+}
+
+pub fn disabled(name: &str) -> Error {
+    Error::new(Kind::ToolDisabled, format!("the tool `{name}` is disabled"))
+        .hint("it is switched off in the configuration; use another tool")
+}
+
+pub fn unknown_tool<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {
+    let error = Error::new(Kind::ToolNotFound, format!("there is no tool `{name}`"));
+    match suggest::did_you_mean(name, known) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}

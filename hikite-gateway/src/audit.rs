@@ -1,0 +1,58 @@
+//! One record per invocation, whatever becomes of it: the guard writes it when it is closed or dropped. Argument
+//! values are never in it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::caller::Session;
+use hikite_core::error::Error;
+use hikite_core::json::Raw;
+use tokio::time::Instant;
+
+#[derive(Debug)]
+pub(crate) struct Audit {
+    session: Arc<Session>,
+    /// `category/name` or the method with its subject.
+    what: String,
+    module: Arc<str>,
+    started: Instant,
+    /// Dropped unclosed means that the caller went away.
+    outcome: &'static str,
+    bytes: usize,
+}
+
+impl Audit {
+    pub(crate) fn open(session: Arc<Session>, module: Arc<str>, what: String) -> Self {
+        Self { session, what, module, started: Instant::now(), outcome: "cancelled", bytes: 0 }
+    }
+
+    pub(crate) fn close(mut self, outcome: &Result<Raw, Error>) {
+        match outcome {
+            Ok(result) => {
+                self.outcome = "ok";
+                self.bytes = result.bytes().len();
+            }
+            Err(error) => self.outcome = error.code(),
+        }
+    }
+}
+
+impl Drop for Audit {
+    fn drop(&mut self) {
+        tracing::info!(
+            target: "hikite::call",
+            caller = &*self.session.caller.subject,
+            session = self.session.id.0,
+            module = &*self.module,
+            call = self.what,
+            outcome = self.outcome,
+            ms = milliseconds(self.started.elapsed()),
+            bytes = self.bytes,
+        );
+    }
+}
+
+/// With three decimals: most of what the gateway adds is microseconds.
+fn milliseconds(elapsed: Duration) -> f64 {
+    (elapsed.as_secs_f64() * 1e6).round() / 1e3
+}

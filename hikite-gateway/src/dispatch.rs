@@ -1,0 +1,188 @@
+//! From command to outcome: one lookup in the caller's view decides both whether a thing exists and whether it
+//! may be used; then it is executed.
+
+use std::sync::Arc;
+
+use hikite_core::caller::Session;
+use hikite_core::catalog::Module;
+use hikite_core::category::{Category, Lookup};
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::key::ToolKey;
+use hikite_core::selection::{Argument, preset};
+use hikite_core::source::{CallContext, Invocation, Method};
+use hikite_core::view::{self, View};
+
+use crate::command::{Command, Target};
+use crate::execute::execute;
+use crate::gateway::Gateway;
+use crate::snapshot::Snapshot;
+use crate::surface::{Surfaces, describe};
+
+/// A tool that may be called, and how.
+struct Callable {
+    key: ToolKey,
+    arguments: Arc<[Argument]>,
+    /// How the call is named in the audit record.
+    what: String,
+}
+
+impl Gateway {
+    /// `tools/call` on the given surfaces.
+    pub async fn call_tool(&self, surfaces: Surfaces, params: Object, context: CallContext) -> Result<Raw, Error> {
+        let (outcome, failure) = match surfaces.translate(params) {
+            Ok((command, failure)) => (self.dispatch(command, context).await, failure),
+            Err((error, failure)) => (Err(error), failure),
+        };
+        outcome.or_else(|error| failure.render(error))
+    }
+
+    pub async fn dispatch(&self, command: Command, context: CallContext) -> Result<Raw, Error> {
+        match command {
+            Command::Describe { category, names } => self.describe(&category, names.as_deref(), &context.session).await,
+            Command::Call { target, params } => self.call(target, params, context).await,
+            Command::Read { params } => self.resource(Method::ReadResource, params, context).await,
+            Command::Subscribe { params } => self.resource(Method::Subscribe, params, context).await,
+            Command::Unsubscribe { params } => self.resource(Method::Unsubscribe, params, context).await,
+            Command::Prompt { params } => self.prompt(params, context).await,
+            Command::Complete { params } => self.complete(params, context).await,
+        }
+    }
+
+    async fn describe(&self, name: &str, names: Option<&[String]>, _: &Session) -> Result<Raw, Error> {
+        self.wait_for_category(name).await;
+        let view = self.view();
+        describe(find_category(&view, name)?, names)
+    }
+
+    async fn call(&self, target: Target, mut params: Object, context: CallContext) -> Result<Raw, Error> {
+        let in_category = matches!(target, Target::InCategory { .. });
+        let (snapshot, callable) = self.find(target).await?;
+        let module = module_of(&snapshot, &callable.key)?;
+        params.set("name", &*callable.key.tool);
+        if !callable.arguments.is_empty() {
+            let mut arguments = params.get("arguments").and_then(Raw::object).unwrap_or_default();
+            preset(&callable.arguments, &mut arguments);
+            params.set("arguments", arguments);
+        }
+        let invocation = Invocation { method: Method::CallTool, params };
+        let outcome = execute(snapshot.gate(module), module, callable.what, invocation, context).await;
+        outcome.map_err(|error| if in_category { error.named("UpstreamCallError") } else { error })
+    }
+
+    /// Finds the tool, waiting for the first list of its module where that is not known yet.
+    async fn find(&self, target: Target) -> Result<(Arc<Snapshot>, Callable), Error> {
+        match target {
+            Target::InCategory { category, name } => {
+                self.wait_for_category(&category).await;
+                let snapshot = self.snapshot();
+                let callable = in_category(find_category(&snapshot.view(), &category)?, &name)?;
+                Ok((snapshot, callable))
+            }
+            Target::Named(name) => {
+                let mut snapshot = self.snapshot();
+                let mut found = by_name(&snapshot.view(), &name);
+                if found.as_ref().is_err_and(|error| error.kind == Kind::ToolNotFound) {
+                    self.wait_for_lists(self.limits.first_list, |_| true).await;
+                    snapshot = self.snapshot();
+                    found = by_name(&snapshot.view(), &name);
+                }
+                Ok((snapshot, found?))
+            }
+        }
+    }
+
+    async fn wait_for_category(&self, name: &str) {
+        let view = self.view();
+        if let Ok(category) = view.category(name)
+            && !category.missing_servers.is_empty()
+        {
+            let rule = Arc::clone(&category.rule);
+            self.wait_for_lists(self.limits.first_list, |module| rule.servers.contains(&module.name)).await;
+        }
+    }
+
+    async fn resource(&self, method: Method, params: Object, context: CallContext) -> Result<Raw, Error> {
+        let uri = required(&params, "uri")?;
+        let mut snapshot = self.snapshot();
+        if snapshot.view().resource(&uri).is_err() {
+            self.wait_for_lists(self.limits.first_list, |_| true).await;
+            snapshot = self.snapshot();
+        }
+        let view = snapshot.view();
+        let module = view.resource(&uri)?;
+        let what = format!("{} {uri}", method.name());
+        execute(snapshot.gate(module), module, what, Invocation { method, params }, context).await
+    }
+
+    async fn prompt(&self, mut params: Object, context: CallContext) -> Result<Raw, Error> {
+        let name = required(&params, "name")?;
+        let mut snapshot = self.snapshot();
+        if snapshot.view().prompt(&name).is_err() {
+            self.wait_for_lists(self.limits.first_list, |_| true).await;
+            snapshot = self.snapshot();
+        }
+        let view = snapshot.view();
+        let (module, prompt) = view.prompt(&name)?;
+        params.set("name", &*prompt.item.name);
+        let invocation = Invocation { method: Method::GetPrompt, params };
+        execute(snapshot.gate(module), module, format!("prompts/get {name}"), invocation, context).await
+    }
+
+    async fn complete(&self, mut params: Object, context: CallContext) -> Result<Raw, Error> {
+        let reference = params.get("ref").and_then(Raw::object).ok_or_else(|| missing("ref"))?;
+        let snapshot = self.snapshot();
+        let view = snapshot.view();
+        let module = match reference.text("type").as_deref() {
+            Some("ref/prompt") => {
+                let (module, prompt) = view.prompt(&required(&reference, "name")?)?;
+                params.set("ref", reference.with("name", &*prompt.item.name));
+                module
+            }
+            Some("ref/resource") => view.resource(&required(&reference, "uri")?)?,
+            _ => return Err(missing("ref.type")),
+        };
+        let invocation = Invocation { method: Method::Complete, params };
+        execute(snapshot.gate(module), module, "completion/complete".into(), invocation, context).await
+    }
+}
+
+fn find_category<'a>(view: &'a View, name: &str) -> Result<&'a Category, Error> {
+    view.category(name).map_err(|error| error.named("UnknownCategory"))
+}
+
+fn in_category(category: &Category, name: &str) -> Result<Callable, Error> {
+    let what = format!("{}/{name}", category.rule.name);
+    match category.find(name) {
+        Lookup::Found(entry) => {
+            Ok(Callable { key: entry.key.clone(), arguments: Arc::clone(&entry.arguments), what })
+        }
+        Lookup::Unlisted(key) => Ok(Callable { key, arguments: [].into(), what }),
+        Lookup::Disabled => Err(view::disabled(name).named("ToolDisabled")),
+        Lookup::Unknown => {
+            let known = category.enabled().map(|entry| &*entry.name);
+            let error = view::unknown_tool(name, known).named("UnknownTool");
+            let hint = format!("`get-category-tools` with `{}` names its tools", category.rule.name);
+            Err(if error.hint.is_some() { error } else { error.hint(hint) })
+        }
+    }
+}
+
+fn by_name(view: &View, name: &str) -> Result<Callable, Error> {
+    let tool = view.tool(name)?;
+    Ok(Callable { key: tool.key.clone(), arguments: Arc::clone(&tool.arguments), what: tool.key.to_string() })
+}
+
+fn module_of<'a>(snapshot: &'a Snapshot, key: &ToolKey) -> Result<&'a Module, Error> {
+    snapshot.catalog.module(&key.module).ok_or_else(|| {
+        Error::new(Kind::UpstreamUnavailable, format!("the server `{}` is switched off", key.module))
+    })
+}
+
+fn required(params: &Object, name: &str) -> Result<String, Error> {
+    params.text(name).ok_or_else(|| missing(name))
+}
+
+fn missing(name: &str) -> Error {
+    Error::new(Kind::Validation, format!("`{name}` is missing or not a string"))
+}

@@ -1,0 +1,95 @@
+//! How many calls of one module run at once, how many wait, and how often they may come.
+
+use std::time::Duration;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::rate::{Bucket, Rate};
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+
+/// The limits of one module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttle {
+    pub concurrency: usize,
+    pub queue: usize,
+    pub rate: Option<Rate>,
+    pub timeout: Duration,
+}
+
+#[derive(Debug)]
+pub(crate) struct Gate {
+    pub(crate) throttle: Throttle,
+    places: Semaphore,
+    /// Running and waiting calls together are bounded by this one.
+    room: Semaphore,
+    bucket: Mutex<Bucket>,
+    started: Instant,
+}
+
+/// Held while a call runs.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    _place: SemaphorePermit<'a>,
+    _room: SemaphorePermit<'a>,
+}
+
+impl Gate {
+    pub(crate) fn new(throttle: Throttle) -> Self {
+        Self {
+            places: Semaphore::new(throttle.concurrency),
+            room: Semaphore::new(throttle.concurrency + throttle.queue),
+            bucket: Mutex::default(),
+            started: Instant::now(),
+            throttle,
+        }
+    }
+
+    pub(crate) async fn enter(&self, module: &str) -> Result<Turn<'_>, Error> {
+        if let Some(rate) = self.throttle.rate {
+            self.bucket.lock().take(rate, self.started.elapsed()).map_err(|wait| {
+                Error::new(Kind::RateLimit, format!("`{module}` takes at most {} calls per {:?}", rate.count, rate.per))
+                    .hint(format!("try again in {} s", wait.as_secs_f64().ceil()))
+            })?;
+        }
+        let full = || {
+            Error::new(Kind::Overloaded, format!("too many calls wait for `{module}`")).hint("try again in a moment")
+        };
+        let room = self.room.try_acquire().map_err(|_| full())?;
+        let place = self.places.acquire().await.map_err(|_| full())?;
+        Ok(Turn { _place: place, _room: room })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn throttle(concurrency: usize, queue: usize, rate: Option<&str>) -> Throttle {
+        Throttle { concurrency, queue, rate: rate.and_then(Rate::parse), timeout: Duration::from_secs(1) }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_wait_their_turn_and_the_queue_has_an_end() {
+        let gate = Gate::new(throttle(1, 1, None));
+        let first = gate.enter("m").await.expect("a place");
+        let second = gate.enter("m");
+        tokio::pin!(second);
+        assert!(tokio::time::timeout(Duration::from_millis(5), &mut second).await.is_err(), "it waits");
+        assert_eq!(gate.enter("m").await.expect_err("no room").kind, Kind::Overloaded);
+        drop(first);
+        assert!(second.await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rate_refuses_and_says_when_to_come_back() {
+        let gate = Gate::new(throttle(9, 9, Some("2/m")));
+        for _ in 0..2 {
+            assert!(gate.enter("m").await.is_ok());
+        }
+        let refused = gate.enter("m").await.expect_err("over the rate");
+        assert_eq!((refused.kind, refused.hint.as_deref()), (Kind::RateLimit, Some("try again in 30 s")));
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert!(gate.enter("m").await.is_ok());
+    }
+}

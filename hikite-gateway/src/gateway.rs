@@ -1,0 +1,142 @@
+//! The gateway itself: holds the current snapshot, replaces it when a source's lists or the rules change, and
+//! tells the open sessions.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use futures_util::future::join_all;
+use hikite_core::caller::SessionId;
+use hikite_core::catalog::{Catalog, Module, ModuleRule};
+use hikite_core::category::CategoryRule;
+use hikite_core::limits::Limits;
+use hikite_core::listing::ListKind;
+use hikite_core::source::{CallContext, Event, Invocation, Listener, Method};
+use hikite_core::view::View;
+use parking_lot::Mutex;
+
+use crate::gate::{Gate, Throttle};
+use crate::session::Sessions;
+use crate::snapshot::Snapshot;
+use crate::surface::Surfaces;
+
+/// What the config decides.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    pub modules: Vec<(ModuleRule, Throttle)>,
+    pub categories: Vec<Arc<CategoryRule>>,
+}
+
+pub struct Gateway {
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) sessions: Sessions,
+    snapshot: ArcSwap<Snapshot>,
+    rules: Mutex<Rules>,
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gateway").finish_non_exhaustive()
+    }
+}
+
+impl Gateway {
+    pub fn new(limits: Arc<Limits>) -> Arc<Self> {
+        Arc::new(Self {
+            limits,
+            sessions: Sessions::default(),
+            snapshot: ArcSwap::from_pointee(Snapshot::new(Catalog::default(), HashMap::new())),
+            rules: Mutex::default(),
+        })
+    }
+
+    /// What sources are given to report to.
+    pub fn listener(self: &Arc<Self>) -> Listener {
+        let gateway: Weak<Self> = Arc::downgrade(self);
+        Arc::new(move |event| {
+            if let Some(gateway) = gateway.upgrade() {
+                gateway.hear(event);
+            }
+        })
+    }
+
+    /// Replaces all rules at once; requests under way keep the snapshot they started with.
+    pub fn apply(&self, rules: Rules) {
+        let mut current = self.rules.lock();
+        *current = rules;
+        self.rebuild(&current);
+    }
+
+    pub fn view(&self) -> View {
+        self.snapshot().view()
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// Waits for modules that have never told their lists, as long as `limit` at most.
+    pub async fn wait_for_lists(&self, limit: Duration, which: impl Fn(&Module) -> bool) {
+        let snapshot = self.snapshot();
+        let missing: Vec<&Module> =
+            snapshot.catalog.modules.iter().filter(|module| module.listing.is_none() && which(module)).collect();
+        if missing.is_empty() {
+            return;
+        }
+        let waiting = join_all(missing.iter().map(|module| module.source.first_listing()));
+        let _ = tokio::time::timeout(limit, waiting).await;
+        if missing.iter().any(|module| module.source.listing().is_some()) {
+            self.rebuild(&self.rules.lock());
+        }
+    }
+
+    /// A client's log level concerns every source, also those that do not run yet.
+    pub async fn set_level(&self, params: hikite_core::json::Object, context: &CallContext) {
+        for module in &self.snapshot().catalog.modules {
+            let invocation = Invocation { method: Method::SetLevel, params: params.clone() };
+            let _ = module.source.call(invocation, context.clone()).await;
+        }
+    }
+
+    pub fn roots_changed(&self, session: SessionId) {
+        for module in &self.snapshot().catalog.modules {
+            module.source.roots_changed(session);
+        }
+    }
+
+    fn hear(&self, event: Event) {
+        if matches!(event, Event::ListChanged) {
+            self.rebuild(&self.rules.lock());
+        } else {
+            self.sessions.hand_on(event);
+        }
+    }
+
+    fn rebuild(&self, rules: &Rules) {
+        let before = self.snapshot();
+        let modules: Vec<ModuleRule> = rules.modules.iter().map(|(rule, _)| rule.clone()).collect();
+        let catalog = Catalog::build(&modules, &rules.categories);
+        let gates = rules
+            .modules
+            .iter()
+            .map(|(rule, throttle)| (Arc::clone(&rule.name), before.gate_like(&rule.name, *throttle)))
+            .collect();
+        let after = Arc::new(Snapshot::new(catalog, gates));
+        self.snapshot.store(Arc::clone(&after));
+        self.sessions.tell_changes(|surfaces: Surfaces, kind| {
+            let differs = |kind| before.list(surfaces, kind) != after.list(surfaces, kind);
+            differs(kind) || kind == ListKind::Resources && differs(ListKind::Templates)
+        });
+    }
+}
+
+impl Snapshot {
+    /// The module's gate if its limits are the same, so that a reload does not forget what is running.
+    fn gate_like(&self, module: &Arc<str>, throttle: Throttle) -> Arc<Gate> {
+        match self.gates().get(module) {
+            Some(gate) if gate.throttle == throttle => Arc::clone(gate),
+            _ => Arc::new(Gate::new(throttle)),
+        }
+    }
+}

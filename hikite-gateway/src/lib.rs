@@ -1,0 +1,21 @@
+//! Decides and runs: what a client is shown, what its requests mean, whether they may run, and the one path
+//! every call takes. Knows no HTTP, no SQL and no upstream; it sees the outside through `core::source`.
+
+mod audit;
+mod command;
+mod deadline;
+mod dispatch;
+mod execute;
+mod gate;
+mod gateway;
+mod list;
+mod session;
+mod snapshot;
+mod surface;
+
+pub use command::{Command, Target};
+pub use gate::Throttle;
+pub use gateway::{Gateway, Rules};
+pub use list::Page;
+pub use session::{Delivery, Inbox, Joined};
+pub use surface::{Surface, Surfaces};

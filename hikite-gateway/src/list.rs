@@ -1,0 +1,60 @@
+//! The lists a client can ask for: what its surfaces show as tools, and the resources, templates and prompts of
+//! all modules together.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::listing::ListKind;
+use hikite_core::view::View;
+
+use crate::gateway::Gateway;
+use crate::surface::Surfaces;
+
+/// Which part of a list is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    pub cursor: Option<String>,
+}
+
+impl Gateway {
+    /// One page of a list, as the result of the MCP method.
+    pub async fn list(&self, surfaces: Surfaces, kind: ListKind, page: Page) -> Result<Raw, Error> {
+        if kind != ListKind::Tools || surfaces.shows_real_tools() {
+            self.wait_for_lists(self.limits.all_lists, |_| true).await;
+        }
+        let snapshot = self.snapshot();
+        let items = snapshot.list(surfaces, kind);
+        let start = read_cursor(page, items.len())?;
+        let size = if self.limits.list_page == 0 { items.len() } else { self.limits.list_page };
+        let end = items.len().min(start.saturating_add(size));
+        let mut result = Object::default().with(kind.member(), Raw::array(&items[start..end]));
+        if end < items.len() {
+            result.set("nextCursor", end.to_string().as_str());
+        }
+        Ok(result.raw())
+    }
+}
+
+fn read_cursor(page: Page, length: usize) -> Result<usize, Error> {
+    let Some(cursor) = page.cursor else { return Ok(0) };
+    cursor.parse().ok().filter(|start| *start < length).ok_or_else(|| {
+        Error::new(Kind::Validation, format!("`{cursor}` is not a cursor of this list"))
+            .hint("start again without a cursor; the list may have changed")
+    })
+}
+
+pub(crate) fn items(view: &View, surfaces: Surfaces, kind: ListKind) -> Vec<Raw> {
+    match kind {
+        ListKind::Tools => surfaces.tools(view),
+        ListKind::Prompts => view.prompts().iter().map(|prompt| prompt.item.raw.clone()).collect(),
+        ListKind::Resources | ListKind::Templates => {
+            // Two modules may offer one address; reads go to the first, so it alone is listed.
+            let mut seen: HashSet<Arc<str>> = HashSet::new();
+            let listings = view.modules().iter().filter_map(|module| module.listing.as_ref());
+            let all = listings.flat_map(|listing| listing.of(kind));
+            all.filter(|item| seen.insert(Arc::clone(&item.name))).map(|item| item.raw.clone()).collect()
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The sessions that are open, as far as news concerns them: what changes while nobody asks.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use hikite_core::caller::{Session, SessionId};
+use hikite_core::json::Raw;
+use hikite_core::listing::ListKind;
+use hikite_core::source::Event;
+use parking_lot::Mutex;
+
+use crate::gateway::Gateway;
+use crate::surface::Surfaces;
+
+/// Where a session receives what it did not ask for. Must not block.
+pub trait Inbox: Send + Sync {
+    fn deliver(&self, delivery: Delivery);
+}
+
+#[derive(Clone, Debug)]
+pub enum Delivery {
+    ListChanged(ListKind),
+    ResourceUpdated(Raw),
+    Log(Raw),
+    ElicitationComplete(Raw),
+}
+
+#[derive(Default)]
+pub(crate) struct Sessions(Mutex<HashMap<SessionId, Member>>);
+
+#[derive(Clone)]
+struct Member {
+    surfaces: Surfaces,
+    inbox: Weak<dyn Inbox>,
+}
+
+/// A session's membership; dropping it ends the session for every source.
+pub struct Joined {
+    session: Arc<Session>,
+    gateway: Weak<Gateway>,
+}
+
+impl std::fmt::Debug for Joined {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Joined").field(&self.session.id).finish()
+    }
+}
+
+impl Gateway {
+    /// Makes a session known, so that it hears of changes.
+    pub fn join(self: &Arc<Self>, session: Arc<Session>, surfaces: Surfaces, inbox: Weak<dyn Inbox>) -> Joined {
+        self.sessions.0.lock().insert(session.id, Member { surfaces, inbox });
+        Joined { session, gateway: Arc::downgrade(self) }
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        let Some(gateway) = self.gateway.upgrade() else { return };
+        gateway.sessions.0.lock().remove(&self.session.id);
+        for module in &gateway.snapshot().catalog.modules {
+            module.source.release(self.session.id);
+        }
+    }
+}
+
+impl Sessions {
+    /// Hands an event of a source to the sessions it is meant for.
+    pub(crate) fn hand_on(&self, event: Event) {
+        match event {
+            Event::ListChanged => {}
+            Event::ResourceUpdated { sessions, params } => {
+                for session in sessions {
+                    self.deliver(session, Delivery::ResourceUpdated(params.clone()));
+                }
+            }
+            Event::Log { session, params } => self.deliver(session, Delivery::Log(params)),
+            Event::ElicitationComplete { session, params } => {
+                self.deliver(session, Delivery::ElicitationComplete(params));
+            }
+        }
+    }
+
+    /// Tells every session which of its lists are new.
+    pub(crate) fn tell_changes(&self, changed: impl Fn(Surfaces, ListKind) -> bool) {
+        let members: Vec<Member> = self.0.lock().values().cloned().collect();
+        for member in members {
+            let Some(inbox) = member.inbox.upgrade() else { continue };
+            for kind in [ListKind::Tools, ListKind::Resources, ListKind::Prompts] {
+                if changed(member.surfaces, kind) {
+                    inbox.deliver(Delivery::ListChanged(kind));
+                }
+            }
+        }
+    }
+
+    fn deliver(&self, session: SessionId, delivery: Delivery) {
+        let inbox = self.0.lock().get(&session).and_then(|member| member.inbox.upgrade());
+        if let Some(inbox) = inbox {
+            inbox.deliver(delivery);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Everything a request needs to see of one moment: the catalog, the gates of its modules, and the lists that
+//! have been rendered from it so far.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hikite_core::catalog::{Catalog, Module};
+use hikite_core::json::Raw;
+use hikite_core::listing::ListKind;
+use hikite_core::view::View;
+use parking_lot::RwLock;
+
+use crate::gate::Gate;
+use crate::list::items;
+use crate::surface::Surfaces;
+
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) catalog: Arc<Catalog>,
+    gates: HashMap<Arc<str>, Arc<Gate>>,
+    lists: RwLock<HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(catalog: Catalog, gates: HashMap<Arc<str>, Arc<Gate>>) -> Self {
+        Self { catalog: Arc::new(catalog), gates, lists: RwLock::default() }
+    }
+
+    pub(crate) fn view(&self) -> View {
+        View::new(Arc::clone(&self.catalog))
+    }
+
+    pub(crate) fn gates(&self) -> &HashMap<Arc<str>, Arc<Gate>> {
+        &self.gates
+    }
+
+    /// The gate of a module; every module of the catalog has one.
+    pub(crate) fn gate(&self, module: &Module) -> &Arc<Gate> {
+        &self.gates[&module.name]
+    }
+
+    /// The items of a list as these surfaces show it, rendered once per snapshot.
+    pub(crate) fn list(&self, surfaces: Surfaces, kind: ListKind) -> Arc<Vec<Raw>> {
+        let key = (surfaces, kind);
+        if let Some(list) = self.lists.read().get(&key) {
+            return Arc::clone(list);
+        }
+        let list = Arc::new(items(&self.view(), surfaces, kind));
+        Arc::clone(self.lists.write().entry(key).or_insert(list))
+    }
+}

@@ -1,0 +1,144 @@
+//! The fixed set of tools one client is shown. Each surface is a translator: names and JSON to commands, and
+//! outcomes back. What may be done is decided in `dispatch`.
+
+mod categories;
+mod direct;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::view::View;
+
+use crate::command::Command;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Surface {
+    Categories,
+    Direct,
+}
+
+impl Surface {
+    pub const ALL: [Self; 2] = [Self::Categories, Self::Direct];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Categories => "categories",
+            Self::Direct => "direct",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|surface| surface.name() == name)
+    }
+}
+
+/// The surfaces of one client, at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Surfaces(u8);
+
+/// How a failure of the command is shown to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// As a tool result that a model can read, with the names of the surface's specification.
+    InResult(Surface),
+    /// As a JSON-RPC error.
+    AsError,
+}
+
+impl Surfaces {
+    pub fn of(surfaces: impl IntoIterator<Item = Surface>) -> Self {
+        Self(surfaces.into_iter().fold(0, |bits, surface| bits | 1 << surface as u8))
+    }
+
+    pub fn contains(self, surface: Surface) -> bool {
+        self.0 & 1 << surface as u8 != 0
+    }
+
+    pub fn shows_real_tools(self) -> bool {
+        self.contains(Surface::Direct)
+    }
+
+    /// What `tools/list` shows.
+    pub(crate) fn tools(self, view: &View) -> Vec<Raw> {
+        let mut tools = Vec::new();
+        if self.contains(Surface::Categories) {
+            tools.extend(categories::tools(view));
+        }
+        if self.contains(Surface::Direct) {
+            tools.extend(direct::tools(view));
+        }
+        tools
+    }
+
+    /// How to use these tools, in a few words for the model.
+    pub fn instructions(self, view: &View) -> Option<String> {
+        if self.contains(Surface::Categories) {
+            return Some(categories::INSTRUCTIONS.into());
+        }
+        direct::instructions(view)
+    }
+
+    /// What a `tools/call` means: a meta tool of one of the surfaces, else the tool of that name.
+    pub(crate) fn translate(self, params: Object) -> Result<(Command, Failure), (Error, Failure)> {
+        let Some(name) = params.text("name") else {
+            let error = Error::new(Kind::Validation, "`name` must be the name of a tool");
+            return Err((error, Failure::AsError));
+        };
+        if self.contains(Surface::Categories)
+            && let Some(command) = categories::translate(&name, &params)
+        {
+            let failure = Failure::InResult(Surface::Categories);
+            return command.map(|command| (command, failure)).map_err(|error| (error, failure));
+        }
+        Ok((direct::translate(name, params), Failure::InResult(Surface::Direct)))
+    }
+}
+
+impl Failure {
+    /// The answer for a failed `tools/call`: a result, or the error itself.
+    pub(crate) fn render(self, error: Error) -> Result<Raw, Error> {
+        match self {
+            Self::InResult(Surface::Categories) => Ok(in_result(&error)),
+            // What the upstream itself refused, and names that do not exist, are errors of the protocol.
+            Self::InResult(Surface::Direct) if error.relayed.is_none() && error.kind != Kind::ToolNotFound => {
+                Ok(in_result(&error))
+            }
+            Self::InResult(Surface::Direct) | Self::AsError => Err(error),
+        }
+    }
+}
+
+/// A result that says what went wrong, for models (text) and programs (structured).
+fn in_result(error: &Error) -> Raw {
+    let name = error.name.unwrap_or(error.code());
+    let mut text = format!("{name}: {}", error.message);
+    if let Some(hint) = &error.hint {
+        text = format!("{text}\nhint: {hint}");
+    }
+    if let Some(schema) = &error.schema {
+        text = format!("{text}\nschema: {}", schema.as_str());
+    }
+    let block = Object::default().with("type", "text").with("text", text.as_str()).raw();
+    Object::default()
+        .with("content", Raw::array([&block]))
+        .with("structuredContent", Object::default().with("error", error.detail()))
+        .with("isError", Raw::of(&true))
+        .raw()
+}
+
+/// A result that carries a JSON document, as text and structured.
+pub(crate) fn document(body: &Object) -> Raw {
+    let body = body.raw();
+    let block = Object::default().with("type", "text").with("text", &*body.as_str()).raw();
+    Object::default().with("content", Raw::array([&block])).with("structuredContent", body).raw()
+}
+
+/// Arguments of a meta tool: an object, or a string that holds one, as some models send it.
+fn arguments(raw: Option<&Raw>) -> Result<Object, Error> {
+    let Some(raw) = raw.filter(|raw| !raw.is_null()) else { return Ok(Object::default()) };
+    let unwrapped = raw.text().and_then(|text| Raw::parse(text).ok());
+    unwrapped.as_ref().unwrap_or(raw).object().ok_or_else(|| {
+        Error::new(Kind::Validation, "the arguments must be a JSON object").hint("send `{}` for none")
+    })
+}
+
+pub(crate) use categories::describe;

@@ -1,0 +1,193 @@
+//! The `categories` surface: two tools, one that shows the tools of a category and one that runs them.
+
+use std::fmt::Write;
+
+use hikite_core::category::Category;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::selection::ToolRef;
+use hikite_core::view::View;
+use serde_json::json;
+
+use super::{arguments, document};
+use crate::command::{Command, Target};
+
+const GET: &str = "get-category-tools";
+const CALL: &str = "call-category-tool";
+/// A description longer than this is cut in the menu, which every conversation pays for.
+const DESCRIPTION_CHARS: usize = 200;
+
+pub(super) const INSTRUCTIONS: &str = "Tools are grouped into categories. Call `get-category-tools` with a \
+    category to see its tools and their input schemas, then run one with `call-category-tool`.";
+
+pub(super) fn tools(view: &View) -> Vec<Raw> {
+    let names: Vec<&str> = view.categories().iter().map(|category| &*category.rule.name).collect();
+    let category = json!({ "type": "string", "description": "Name of the category", "enum": names });
+    let get = json!({
+        "name": GET,
+        "title": "Show the tools of a category",
+        "description": menu(view),
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "category": category,
+                "toolNames": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "description": "Only these tools of the category; all if left out",
+                },
+            },
+            "required": ["category"],
+        },
+        "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false },
+    });
+    let call = json!({
+        "name": CALL,
+        "title": "Run a tool of a category",
+        "description": "Runs one tool of a category and returns its result unchanged.\n\
+            1. Load the category with `get-category-tools` to learn its tools and their input schemas.\n\
+            2. Call this tool with the category, the tool's name and `args` that follow its input schema.",
+        "inputSchema": call_schema(&category),
+    });
+    vec![Raw::of(&get), Raw::of(&call)]
+}
+
+fn call_schema(category: &serde_json::Value) -> serde_json::Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "category": category,
+            "name": { "type": "string", "description": "Name of the tool in that category" },
+            "args": {
+                "type": "object",
+                "description": "Arguments of the tool, as its input schema says; {} for none",
+                "additionalProperties": true,
+            },
+        },
+        "required": ["category", "name", "args"],
+    })
+}
+
+fn menu(view: &View) -> String {
+    let mut text = "Shows the tools of one category with their input schemas. \
+        Load a category before you use it, then run its tools with `call-category-tool`.\n\nCategories:"
+        .to_owned();
+    for category in view.categories() {
+        let description = one_line(&category.rule.description);
+        let _ = write!(text, "\n- {}: {description}", category.rule.name);
+    }
+    text
+}
+
+fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(DESCRIPTION_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// `None` if the name is not one of this surface's two.
+pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, Error>> {
+    match name {
+        GET => Some(translate_get(params).map_err(with_schema(json!({
+            "type": "object",
+            "properties": {
+                "category": { "type": "string" },
+                "toolNames": { "type": "array", "items": { "type": "string" } },
+            },
+            "required": ["category"],
+        })))),
+        CALL => Some(
+            translate_call(params).map_err(with_schema(call_schema(&json!({ "type": "string" })))),
+        ),
+        _ => None,
+    }
+}
+
+fn translate_get(params: &Object) -> Result<Command, Error> {
+    let arguments = arguments(params.get("arguments"))?;
+    let names = match arguments.get("toolNames").filter(|names| !names.is_null()) {
+        None => None,
+        Some(names) => Some(names.decode::<Vec<String>>().map_err(|_| wrong("toolNames", "an array of strings"))?),
+    };
+    Ok(Command::Describe { category: string(&arguments, "category")?, names })
+}
+
+fn translate_call(params: &Object) -> Result<Command, Error> {
+    let own = arguments(params.get("arguments"))?;
+    let target = Target::InCategory { category: string(&own, "category")?, name: string(&own, "name")? };
+    let args = arguments(own.get("args")).map_err(|_| wrong("args", "a JSON object"))?;
+    // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
+    Ok(Command::Call { target, params: params.clone().with("arguments", args) })
+}
+
+fn string(arguments: &Object, name: &str) -> Result<String, Error> {
+    arguments.text(name).filter(|text| !text.is_empty()).ok_or_else(|| wrong(name, "a string"))
+}
+
+fn wrong(name: &str, form: &str) -> Error {
+    Error::new(Kind::Validation, format!("`{name}` must be {form}"))
+}
+
+fn with_schema(schema: serde_json::Value) -> impl FnOnce(Error) -> Error {
+    move |error| Error { schema: Some(Raw::of(&schema)), ..error }
+}
+
+/// The answer to `get-category-tools`.
+pub(crate) fn describe(category: &Category, names: Option<&[String]>) -> Result<Raw, Error> {
+    let rule = &category.rule;
+    if category.missing_servers.len() == rule.servers.len() {
+        return Err(Error::new(
+            Kind::UpstreamUnavailable,
+            format!("no server of the category `{}` has told its tools: {}", rule.name, rule.servers.join(", ")),
+        )
+        .named("UpstreamUnavailable")
+        .hint("try again in a moment, or use another category; `hikite doctor` tells the reason"));
+    }
+    let mut tools = Object::default();
+    let wanted: Option<Vec<ToolRef>> =
+        names.map(|names| names.iter().map(|name| ToolRef::parse(name, &rule.servers)).collect());
+    for entry in category.enabled() {
+        let asked = wanted.as_ref().zip(names).is_none_or(|(wanted, names)| {
+            names.iter().any(|name| **name == *entry.name)
+                || wanted.iter().any(|name| name.means(&entry.key.module, &entry.key.tool))
+        });
+        if asked {
+            tools.set(&entry.name, entry.definition.clone());
+        }
+    }
+    let body = Object::default().with("tools", tools).with("meta", meta(category, names));
+    Ok(document(&body))
+}
+
+fn meta(category: &Category, names: Option<&[String]>) -> Object {
+    let rule = &category.rule;
+    let server = match rule.servers.as_slice() {
+        [only] => Raw::of(&**only),
+        several => Raw::of(&several.iter().map(|server| &**server).collect::<Vec<_>>()),
+    };
+    let mut meta = Object::default().with("category", &*rule.name).with("sourceServer", server);
+    let unavailable = unavailable(category, names);
+    if !unavailable.is_empty() {
+        meta.set("unavailableTools", Raw::of(&unavailable));
+    }
+    if let Some(skill) = &rule.skill {
+        meta.set("skill", skill.as_str());
+    }
+    meta
+}
+
+/// Of the names asked for (else of those the rule writes), the ones that no server offers now. What is switched
+/// off is not among them: it is not missing.
+fn unavailable(category: &Category, names: Option<&[String]>) -> Vec<String> {
+    use hikite_core::category::Lookup;
+    match names {
+        Some(names) => names
+            .iter()
+            .filter(|name| matches!(category.find(name), Lookup::Unknown | Lookup::Unlisted(_)))
+            .cloned()
+            .collect(),
+        None => category.waiting.iter().chain(&category.unresolved).map(|name| name.to_string()).collect(),
+    }
+}

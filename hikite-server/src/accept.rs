@@ -1,0 +1,71 @@
+//! The accept loop: connections with limits on their number, their silence and their slowness, and an orderly
+//! end in which running requests finish.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::app::App;
+use crate::connection::{Activity, Counted, Timed};
+use crate::mcp::Sessions;
+use crate::router::router;
+
+/// After an accept that failed for want of file descriptors.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// Serves until `stopping` fires, then until the last request is done or the drain time is over.
+pub async fn serve(listener: TcpListener, app: Arc<App>) {
+    let places = Arc::new(Semaphore::new(app.limits.connections));
+    let router = router(Arc::clone(&app));
+    app.tasks.spawn(Sessions::expire(Arc::clone(&app)));
+    while let Some(accepted) = app.stopping.run_until_cancelled(listener.accept()).await {
+        match accepted {
+            Ok((stream, _)) => match Arc::clone(&places).try_acquire_owned() {
+                Ok(place) => {
+                    let connection = connection(stream, router.clone(), Arc::clone(&app), place);
+                    app.tasks.spawn(connection);
+                }
+                Err(_) => tracing::warn!("a connection was refused: `limits.connections` are open"),
+            },
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(BREATH).await;
+            }
+        }
+    }
+    drop(listener);
+    app.sessions.clear();
+    app.tasks.close();
+    if tokio::time::timeout(app.limits.drain, app.tasks.wait()).await.is_err() {
+        tracing::warn!("some requests were still running at the end");
+    }
+}
+
+async fn connection(stream: TcpStream, router: axum::Router, app: Arc<App>, place: OwnedSemaphorePermit) {
+    let _place = place;
+    let _ = stream.set_nodelay(true);
+    let activity = Activity::new();
+    let io = TokioIo::new(Timed::new(stream, activity.clone(), app.limits.header_timeout, app.limits.idle_timeout));
+    let service = TowerToHyperService::new(Counted::new(router, activity));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        // Between requests; within a request's headers `Timed` is stricter.
+        .header_read_timeout(app.limits.idle_timeout)
+        .serve_connection(io, service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = app.stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}

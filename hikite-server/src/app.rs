@@ -1,0 +1,68 @@
+//! What every handler shares, built once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use hikite_core::caller::SessionId;
+use hikite_core::limits::Limits;
+use hikite_gateway::{Gateway, Surfaces};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::auth::Auth;
+use crate::mcp::{Channels, Sessions};
+use crate::origin::Origins;
+
+pub struct App {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) settings: ArcSwap<Settings>,
+    pub(crate) sessions: Sessions,
+    pub(crate) channels: Channels,
+    pub(crate) tasks: TaskTracker,
+    /// Fires when we stop: no new work, open streams end.
+    pub(crate) stopping: CancellationToken,
+    pub(crate) started: Instant,
+    next_session: AtomicU64,
+}
+
+/// What a reload of the config may change.
+#[derive(Debug)]
+pub struct Settings {
+    pub auth: Auth,
+    pub origins: Origins,
+    /// The surfaces of a client that does not choose.
+    pub surfaces: Surfaces,
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").finish_non_exhaustive()
+    }
+}
+
+impl App {
+    pub fn new(gateway: Arc<Gateway>, limits: Arc<Limits>, settings: Settings, stopping: CancellationToken) -> Arc<Self> {
+        Arc::new(Self {
+            gateway,
+            sessions: Sessions::new(limits.sessions),
+            channels: Channels::default(),
+            limits,
+            settings: ArcSwap::from_pointee(settings),
+            tasks: TaskTracker::new(),
+            stopping,
+            started: Instant::now(),
+            next_session: AtomicU64::new(1),
+        })
+    }
+
+    pub fn configure(&self, settings: Settings) {
+        self.settings.store(Arc::new(settings));
+    }
+
+    pub(crate) fn next_session(&self) -> SessionId {
+        SessionId(self.next_session.fetch_add(1, Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,193 @@
+//! One client connection's manners: headers must come within their time once they have begun, and a client that
+//! does not read its answer is cut off. Whether a request is running is counted around the service.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::{CONNECTION, HeaderValue};
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep};
+
+/// How many requests of one connection are running, answers being sent included.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Activity(Arc<AtomicUsize>);
+
+impl Activity {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    fn begin(&self) -> Running {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Running(self.clone())
+    }
+
+    fn is_idle(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
+#[derive(Debug)]
+struct Running(Activity);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The socket with its two clocks.
+#[derive(Debug)]
+pub(crate) struct Timed {
+    stream: TcpStream,
+    activity: Activity,
+    header_timeout: Duration,
+    write_timeout: Duration,
+    /// Runs from the first byte of a request's headers to the request.
+    head: Option<Pin<Box<Sleep>>>,
+    /// Runs while the client does not take what we write.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl Timed {
+    pub(crate) fn new(stream: TcpStream, activity: Activity, header_timeout: Duration, write_timeout: Duration) -> Self {
+        Self { stream, activity, header_timeout, write_timeout, head: None, stalled: None }
+    }
+
+    fn written<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let limit = self.write_timeout;
+        let clock = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
+        ready!(clock.as_mut().poll(cx));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer")))
+    }
+}
+
+impl AsyncRead for Timed {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if !self.activity.is_idle() {
+            self.head = None;
+            return read;
+        }
+        let got = buffer.filled().len() > before;
+        if got && self.head.is_none() {
+            let limit = self.header_timeout;
+            self.head = Some(Box::pin(sleep(limit)));
+        }
+        if let Some(head) = &mut self.head
+            && (head.as_mut().poll(cx).is_ready() || head.deadline() <= Instant::now())
+        {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the headers did not come in time")));
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Timed {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, data);
+        self.written(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, data);
+        self.written(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// The router, with running requests counted until the last byte of their answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Counted {
+    router: axum::Router,
+    activity: Activity,
+}
+
+impl Counted {
+    pub(crate) fn new(router: axum::Router, activity: Activity) -> Self {
+        Self { router, activity }
+    }
+}
+
+impl tower::Service<http::Request<Incoming>> for Counted {
+    type Response = http::Response<CountedBody>;
+    type Error = std::convert::Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Incoming>) -> Self::Future {
+        let running = self.activity.begin();
+        let answer = tower::Service::call(&mut self.router, request.map(Body::new));
+        Box::pin(async move {
+            let answer = answer.await?;
+            Ok(answer.map(|body| CountedBody { body, _running: running }))
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct CountedBody {
+    body: Body,
+    _running: Running,
+}
+
+impl http_body::Body for CountedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// An answer that comes before the body was read ends the connection, so that the rest of it is not read.
+pub(crate) async fn close_refused(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    if matches!(response.status().as_u16(), 408 | 413) {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}

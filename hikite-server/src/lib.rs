@@ -1,0 +1,17 @@
+//! Speaks to clients: HTTP and stdio in, the gateway behind. The only crate that knows axum; nothing here
+//! decides what a caller may do beyond who the caller is.
+
+mod accept;
+mod app;
+mod auth;
+mod connection;
+mod health;
+mod mcp;
+mod origin;
+mod router;
+
+pub use accept::serve;
+pub use app::{App, Settings};
+pub use auth::Auth;
+pub use mcp::serve_stdio;
+pub use origin::Origins;

@@ -1,0 +1,253 @@
+//! Streamable HTTP: one address for everything. A request is answered with JSON, or with an event stream if
+//! something comes before its answer.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::future::join_all;
+use hikite_core::caller::Caller;
+use hikite_core::error::{Error, Kind};
+use hikite_core::source::BoxFuture;
+use hikite_gateway::{Surface, Surfaces};
+use hikite_wire::encode;
+use hikite_wire::handshake::Hello;
+use hikite_wire::message::{BadMessage, Message, split};
+use hikite_wire::revision::Revision;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::StatusCode;
+use http_body_util::{BodyExt, Limited};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use crate::app::App;
+use crate::health::refusal;
+use crate::mcp::session::Session;
+use crate::mcp::stream;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Choice {
+    surface: Option<String>,
+}
+
+impl Choice {
+    /// The surfaces the URL asks for, else those of the settings.
+    pub(crate) fn surfaces(&self, app: &App) -> Result<Surfaces, Error> {
+        let Some(names) = &self.surface else { return Ok(app.settings.load().surfaces) };
+        let parsed: Option<Vec<Surface>> = names.split(',').map(|name| Surface::parse(name.trim())).collect();
+        parsed.map(Surfaces::of).ok_or_else(|| {
+            let known = Surface::ALL.map(Surface::name).join(", ");
+            Error::new(Kind::Validation, format!("`surface={names}` is not known")).hint(format!("one or more of: {known}"))
+        })
+    }
+}
+
+pub(crate) async fn post(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Query(choice): Query<Choice>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    if let Err(response) = check_headers(&headers) {
+        return response;
+    }
+    let body = match read(&app, body).await {
+        Ok(body) => body,
+        Err(error) => return refusal(&error),
+    };
+    if let Some(messages) = split(&body) {
+        return batch(&app, &caller, &headers, messages).await;
+    }
+    let message = match Message::decode(&body) {
+        Ok(message) => message,
+        Err(bad) => return bad_message(&bad),
+    };
+    if let Message::Request { id, method, params } = &message
+        && &**method == "initialize"
+    {
+        let Some(hello) = Hello::read(params.as_ref()) else {
+            let error = encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
+            return json(StatusCode::OK, encode::error(Some(id), &error));
+        };
+        return match open(&app, caller, &choice, hello) {
+            Ok((session, name)) => {
+                let mut response = json(StatusCode::OK, encode::result(id, &session.welcome()));
+                if let Ok(name) = HeaderValue::from_str(&name) {
+                    response.headers_mut().insert(SESSION, name);
+                }
+                response
+            }
+            Err(error) => refusal(&error),
+        };
+    }
+    let session = match find(&app, &caller, &headers) {
+        Ok(session) => session,
+        Err(response) => return response,
+    };
+    match message {
+        Message::Request { id, method, params } => {
+            let (sender, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
+            let answer = session.handle(id, method, params, Some(sender));
+            answer_or_stream(Box::pin(answer), messages).await
+        }
+        Message::Notification { method, params } => {
+            session.touch();
+            session.notified(&method, params.as_ref());
+            StatusCode::ACCEPTED.into_response()
+        }
+        Message::Response { id, body } => {
+            session.touch();
+            session.answered(&id, body);
+            StatusCode::ACCEPTED.into_response()
+        }
+    }
+}
+
+/// The session's stream for what comes outside requests.
+pub(crate) async fn get(State(app): State<Arc<App>>, Extension(caller): Extension<Caller>, headers: HeaderMap) -> Response {
+    if !accepts(&headers, "text/event-stream") {
+        return problem(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream");
+    }
+    match find(&app, &caller, &headers) {
+        Ok(session) => {
+            session.touch();
+            let messages = session.outbox.open();
+            // The session outlives a stream that is open, however long nothing else is asked.
+            stream::of_messages(None, messages, app.stopping.clone(), Arc::downgrade(&session))
+        }
+        Err(response) => response,
+    }
+}
+
+/// Ends the session.
+pub(crate) async fn delete(State(app): State<Arc<App>>, Extension(caller): Extension<Caller>, headers: HeaderMap) -> Response {
+    match find(&app, &caller, &headers) {
+        Ok(session) => {
+            let id = headers.get(SESSION).and_then(|id| id.to_str().ok()).unwrap_or_default();
+            app.sessions.remove(id, &caller);
+            session.outbox.close();
+            StatusCode::NO_CONTENT.into_response()
+        }
+        Err(response) => response,
+    }
+}
+
+/// JSON if the answer is the first thing to come, else a stream.
+async fn answer_or_stream(mut answer: BoxFuture<'static, Bytes>, mut messages: mpsc::Receiver<Bytes>) -> Response {
+    tokio::select! {
+        biased;
+        Some(first) = messages.recv() => stream::of_request(first, messages, answer),
+        answer = &mut answer => match messages.try_recv() {
+            Ok(first) => stream::of_request(first, messages, Box::pin(async move { answer })),
+            Err(_) => json(StatusCode::OK, answer),
+        },
+    }
+}
+
+/// Several messages at once, for the one revision that has them.
+async fn batch(app: &Arc<App>, caller: &Caller, headers: &HeaderMap, messages: Vec<Bytes>) -> Response {
+    let session = match find(app, caller, headers) {
+        Ok(session) => session,
+        Err(response) => return response,
+    };
+    if !session.revision.has_batches() || messages.is_empty() {
+        let reason = "several messages in one body are not part of the negotiated revision";
+        return bad_message(&BadMessage::Shape { reason, id: None });
+    }
+    let answers = join_all(messages.into_iter().map(|bytes| {
+        let session = Arc::clone(&session);
+        async move {
+            match Message::decode(&bytes) {
+                Ok(Message::Request { id, method, params }) => Some(session.handle(id, method, params, None).await),
+                Ok(Message::Notification { method, params }) => {
+                    session.notified(&method, params.as_ref());
+                    None
+                }
+                Ok(Message::Response { id, body }) => {
+                    session.answered(&id, body);
+                    None
+                }
+                Err(bad) => Some(encode::error(bad.id(), &encode::error_object(bad.code(), &bad.to_string()))),
+            }
+        }
+    }))
+    .await;
+    let answers: Vec<Bytes> = answers.into_iter().flatten().collect();
+    if answers.is_empty() { StatusCode::ACCEPTED.into_response() } else { json(StatusCode::OK, encode::batch(&answers)) }
+}
+
+fn open(app: &Arc<App>, caller: Caller, choice: &Choice, hello: Hello) -> Result<(Arc<Session>, String), Error> {
+    let session = Session::open(app, caller, choice.surfaces(app)?, hello);
+    let name = app.sessions.insert(Arc::clone(&session))?;
+    Ok((session, name))
+}
+
+fn find(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<Arc<Session>, Response> {
+    let Some(id) = headers.get(SESSION) else {
+        return Err(problem(StatusCode::BAD_REQUEST, "the `Mcp-Session-Id` header is missing; begin with `initialize`"));
+    };
+    let session = id.to_str().ok().and_then(|id| app.sessions.get(id, caller));
+    session.ok_or_else(|| problem(StatusCode::NOT_FOUND, "there is no such session; begin again with `initialize`"))
+}
+
+fn check_headers(headers: &HeaderMap) -> Result<(), Response> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json"));
+    }
+    if !accepts(headers, "application/json") || !accepts(headers, "text/event-stream") {
+        return Err(problem(
+            StatusCode::NOT_ACCEPTABLE,
+            "the client must accept both application/json and text/event-stream",
+        ));
+    }
+    match headers.get(REVISION).map(|revision| revision.to_str().ok().and_then(Revision::parse)) {
+        Some(None) => Err(problem(StatusCode::BAD_REQUEST, "the `MCP-Protocol-Version` header names no known revision")),
+        _ => Ok(()),
+    }
+}
+
+fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    let family = kind.split('/').next().unwrap_or_default();
+    let mut values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
+    values.any(|value| {
+        let value = value.split(';').next().unwrap_or_default().trim();
+        value.eq_ignore_ascii_case(kind) || value == "*/*" || value.strip_suffix("/*") == Some(family)
+    })
+}
+
+pub(crate) async fn read(app: &App, body: Body) -> Result<Bytes, Error> {
+    let limit = app.limits.body_bytes;
+    let reading = Limited::new(body, limit).collect();
+    match tokio::time::timeout(app.limits.body_timeout, reading).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(Error::new(Kind::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
+                .hint("send less, or raise `limits.body_bytes`"))
+        }
+        Ok(Err(_)) => Err(Error::new(Kind::Validation, "the body could not be read")),
+        Err(_) => Err(Error::new(Kind::Timeout, "the body did not come in time")),
+    }
+}
+
+pub(crate) fn bad_message(bad: &BadMessage) -> Response {
+    let error = encode::error_object(bad.code(), &bad.to_string());
+    json(StatusCode::BAD_REQUEST, encode::error(bad.id(), &error))
+}
+
+/// A refusal of the transport, in the form JSON-RPC clients read.
+pub(crate) fn problem(status: StatusCode, reason: &str) -> Response {
+    json(status, encode::error(None, &encode::error_object(-32600, reason)))
+}
+
+fn json(status: StatusCode, body: Bytes) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body).into_response()
+}

@@ -1,0 +1,99 @@
+//! The methods a client may call, each a line to the gateway.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::listing::ListKind;
+use hikite_core::source::CallContext;
+use hikite_gateway::{Command, Page};
+use hikite_wire::encode;
+use hikite_wire::message::Id;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::call::Call;
+use crate::mcp::session::Session;
+
+impl Session {
+    /// Runs one request to its answer. `stream` takes what belongs to the request while it runs.
+    pub(crate) async fn handle(
+        self: Arc<Self>,
+        id: Id,
+        method: Box<str>,
+        params: Option<Raw>,
+        stream: Option<mpsc::Sender<Bytes>>,
+    ) -> Bytes {
+        self.touch();
+        let cancelled = CancellationToken::new();
+        self.running.lock().insert(id.clone(), cancelled.clone());
+        let _running = Forget { session: &self, id: &id };
+        let answer = tokio::select! {
+            biased;
+            answer = self.run(&method, params, stream) => answer,
+            () = cancelled.cancelled() => Err(Error::new(Kind::Cancelled, "the client cancelled the request")),
+        };
+        match answer {
+            Ok(result) => encode::result(&id, &result),
+            Err(error) => encode::error(Some(&id), &error.rpc()),
+        }
+    }
+
+    async fn run(
+        self: &Arc<Self>,
+        method: &str,
+        params: Option<Raw>,
+        stream: Option<mpsc::Sender<Bytes>>,
+    ) -> Result<Raw, Error> {
+        let gateway = &self.app.gateway;
+        if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
+            let cursor = params.as_ref().and_then(Raw::object).and_then(|params| params.text("cursor"));
+            return gateway.list(self.surfaces, kind, Page { cursor }).await;
+        }
+        if method == "ping" {
+            return Ok(Raw::empty_object());
+        }
+        let params = params.as_ref().and_then(Raw::object).unwrap_or_default();
+        let context = self.context(&params, stream);
+        let command = match method {
+            "tools/call" => return gateway.call_tool(self.surfaces, params, context).await,
+            "logging/setLevel" => return self.change_level(params, &context).await,
+            "resources/read" => Command::Read { params },
+            "resources/subscribe" => Command::Subscribe { params },
+            "resources/unsubscribe" => Command::Unsubscribe { params },
+            "prompts/get" => Command::Prompt { params },
+            "completion/complete" => Command::Complete { params },
+            _ => return Err(Error::new(Kind::MethodNotFound, format!("there is no method `{method}`"))),
+        };
+        gateway.dispatch(command, context).await
+    }
+
+    fn context(self: &Arc<Self>, params: &Object, stream: Option<mpsc::Sender<Bytes>>) -> CallContext {
+        let token = params.get("_meta").and_then(Raw::object).and_then(|meta| meta.get("progressToken").cloned());
+        let back = Arc::new(Call { session: Arc::clone(self), token, stream });
+        CallContext { session: Arc::clone(&self.core), back }
+    }
+
+    async fn change_level(&self, params: Object, context: &CallContext) -> Result<Raw, Error> {
+        let level = params.text("level").unwrap_or_default();
+        if !self.set_level(&level) {
+            return Err(Error::new(Kind::Validation, format!("`{level}` is not a log level"))
+                .hint("debug, info, notice, warning, error, critical, alert or emergency"));
+        }
+        self.app.gateway.set_level(params, context).await;
+        Ok(Raw::empty_object())
+    }
+}
+
+/// Takes a request off the list of running ones, however it ends.
+struct Forget<'a> {
+    session: &'a Session,
+    id: &'a Id,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.session.running.lock().remove(self.id);
+    }
+}

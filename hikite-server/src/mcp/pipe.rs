@@ -1,0 +1,109 @@
+//! A client at the end of one two-way stream of messages: stdio, and the HTTP+SSE transport of 2024-11-05.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use hikite_core::caller::Caller;
+use hikite_gateway::Surfaces;
+use hikite_wire::encode;
+use hikite_wire::handshake::Hello;
+use hikite_wire::message::{Id, Message, split};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::app::App;
+use crate::mcp::session::Session;
+
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    app: Arc<App>,
+    pub(crate) caller: Caller,
+    surfaces: Surfaces,
+    out: mpsc::Sender<Bytes>,
+    session: OnceLock<Arc<Session>>,
+    /// The requests that are running.
+    pub(crate) tasks: TaskTracker,
+    /// Fires when the client is gone; what still runs is cancelled.
+    pub(crate) gone: CancellationToken,
+}
+
+impl Pipe {
+    pub(crate) fn new(app: Arc<App>, caller: Caller, surfaces: Surfaces, out: mpsc::Sender<Bytes>) -> Arc<Self> {
+        Arc::new(Self {
+            app,
+            caller,
+            surfaces,
+            out,
+            session: OnceLock::new(),
+            tasks: TaskTracker::new(),
+            gone: CancellationToken::new(),
+        })
+    }
+
+    /// Takes one message; requests run on their own, so that a slow one holds up no other.
+    pub(crate) async fn receive(self: &Arc<Self>, bytes: &Bytes) {
+        if let Some(messages) = split(bytes) {
+            for message in messages {
+                self.receive_one(&message).await;
+            }
+        } else {
+            self.receive_one(bytes).await;
+        }
+    }
+
+    async fn receive_one(self: &Arc<Self>, bytes: &Bytes) {
+        match Message::decode(bytes) {
+            Ok(Message::Request { id, method, params }) => {
+                if &*method == "initialize" {
+                    let answer = self.initialize(&id, Hello::read(params.as_ref()));
+                    let _ = self.out.send(answer).await;
+                    return;
+                }
+                let Some(session) = self.session.get().cloned() else {
+                    let _ = self.out.send(before_initialize(&id, &method)).await;
+                    return;
+                };
+                let pipe = Arc::clone(self);
+                self.tasks.spawn(async move {
+                    let running = session.handle(id, method, params, None);
+                    if let Some(answer) = pipe.gone.run_until_cancelled(running).await {
+                        let _ = pipe.out.send(answer).await;
+                    }
+                });
+            }
+            Ok(Message::Notification { method, params }) => {
+                if let Some(session) = self.session.get() {
+                    session.notified(&method, params.as_ref());
+                }
+            }
+            Ok(Message::Response { id, body }) => {
+                if let Some(session) = self.session.get() {
+                    session.answered(&id, body);
+                }
+            }
+            Err(bad) => {
+                let error = encode::error_object(bad.code(), &bad.to_string());
+                let _ = self.out.send(encode::error(bad.id(), &error)).await;
+            }
+        }
+    }
+
+    fn initialize(&self, id: &Id, hello: Option<Hello>) -> Bytes {
+        let Some(hello) = hello else {
+            let error = encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
+            return encode::error(Some(id), &error);
+        };
+        let session =
+            self.session.get_or_init(|| Session::open(&self.app, self.caller.clone(), self.surfaces, hello));
+        session.outbox.attach(self.out.clone());
+        encode::result(id, &session.welcome())
+    }
+}
+
+fn before_initialize(id: &Id, method: &str) -> Bytes {
+    if method == "ping" {
+        return encode::result(id, &hikite_core::json::Raw::empty_object());
+    }
+    encode::error(Some(id), &encode::error_object(-32600, "begin with `initialize`"))
+}

@@ -1,0 +1,167 @@
+//! One client's session: what was agreed at `initialize`, what is running, and what the client is being asked.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use bytes::Bytes;
+use hikite_core::caller::{Caller, Session as CoreSession};
+use hikite_core::json::{Object, Raw};
+use hikite_core::listing::ListKind;
+use hikite_gateway::{Delivery, Inbox, Joined, Surfaces};
+use hikite_wire::encode;
+use hikite_wire::handshake::{Hello, Welcome, own_info};
+use hikite_wire::message::Id;
+use hikite_wire::revision::Revision;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::mcp::outbox::Outbox;
+
+const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+pub(crate) struct Session {
+    pub(crate) app: Arc<App>,
+    pub(crate) core: Arc<CoreSession>,
+    pub(crate) revision: Revision,
+    pub(crate) surfaces: Surfaces,
+    pub(crate) outbox: Outbox,
+    /// Requests that run, by the client's id, and how to cancel them.
+    pub(crate) running: Mutex<HashMap<Id, CancellationToken>>,
+    /// Questions put to the client, by our id.
+    pub(crate) questions: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, Raw>>>>,
+    next_question: AtomicU64,
+    level: AtomicU8,
+    last_used: Mutex<Instant>,
+    joined: OnceLock<Joined>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("core", &self.core).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    pub(crate) fn open(app: &Arc<App>, caller: Caller, surfaces: Surfaces, hello: Hello) -> Arc<Self> {
+        let core = Arc::new(CoreSession { id: app.next_session(), caller, abilities: hello.abilities });
+        let session = Arc::new(Self {
+            app: Arc::clone(app),
+            core: Arc::clone(&core),
+            revision: hello.revision,
+            surfaces,
+            outbox: Outbox::new(app.limits.outbox_messages),
+            running: Mutex::default(),
+            questions: Mutex::default(),
+            next_question: AtomicU64::new(1),
+            level: AtomicU8::new(0),
+            last_used: Mutex::new(Instant::now()),
+            joined: OnceLock::new(),
+        });
+        let inbox: Weak<dyn Inbox> = Arc::<Self>::downgrade(&session);
+        let _ = session.joined.set(app.gateway.join(core, surfaces, inbox));
+        let name = hello.client.text("name").unwrap_or_default();
+        tracing::info!(session = session.core.id.0, client = name, revision = %session.revision, "a session begins");
+        session
+    }
+
+    /// The result of `initialize`.
+    pub(crate) fn welcome(&self) -> Raw {
+        let changing = || Object::default().with("listChanged", Raw::of(&true));
+        let mut capabilities = Object::default()
+            .with("tools", changing())
+            .with("resources", changing().with("subscribe", Raw::of(&true)))
+            .with("prompts", changing())
+            .with("logging", Raw::empty_object());
+        if self.revision > Revision::V2024_11_05 {
+            capabilities.set("completions", Raw::empty_object());
+        }
+        Welcome {
+            protocol_version: self.revision.name().into(),
+            capabilities,
+            info: own_info(),
+            instructions: self.surfaces.instructions(&self.app.gateway.view()),
+        }
+        .result()
+    }
+
+    pub(crate) fn touch(&self) {
+        *self.last_used.lock() = Instant::now();
+    }
+
+    pub(crate) fn last_used(&self) -> Instant {
+        *self.last_used.lock()
+    }
+
+    pub(crate) fn next_question(&self) -> u64 {
+        self.next_question.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Whether the level is one of the protocol's.
+    pub(crate) fn set_level(&self, level: &str) -> bool {
+        let rank = LEVELS.iter().position(|known| *known == level).and_then(|rank| u8::try_from(rank).ok());
+        if let Some(rank) = rank {
+            self.level.store(rank, Ordering::Relaxed);
+        }
+        rank.is_some()
+    }
+
+    /// Whether the client wants a log message of the level that the params name.
+    pub(crate) fn wants(&self, params: &Raw) -> bool {
+        let level = params.object().and_then(|params| params.text("level"));
+        let rank = level.and_then(|level| LEVELS.iter().position(|known| *known == level));
+        rank.is_none_or(|rank| rank >= usize::from(self.level.load(Ordering::Relaxed)))
+    }
+
+    /// A notification or an answer from the client.
+    pub(crate) fn notified(&self, method: &str, params: Option<&Raw>) {
+        match method {
+            "notifications/cancelled" => {
+                let id = params.and_then(Raw::object).and_then(|params| Id::read(params.get("requestId")?.clone()));
+                if let Some(running) = id.and_then(|id| self.running.lock().remove(&id)) {
+                    running.cancel();
+                }
+            }
+            "notifications/roots/list_changed" => self.app.gateway.roots_changed(self.core.id),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn answered(&self, id: &Id, body: Result<Raw, Raw>) {
+        let question = id.as_number().and_then(|id| self.questions.lock().remove(&id));
+        if let Some(question) = question {
+            let _ = question.send(body);
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        tracing::info!(session = self.core.id.0, "a session ends");
+    }
+}
+
+impl Inbox for Session {
+    fn deliver(&self, delivery: Delivery) {
+        let message: Bytes = match delivery {
+            Delivery::ListChanged(kind) => {
+                let method = match kind {
+                    ListKind::Tools => "notifications/tools/list_changed",
+                    ListKind::Resources | ListKind::Templates => "notifications/resources/list_changed",
+                    ListKind::Prompts => "notifications/prompts/list_changed",
+                };
+                encode::notification(method, None)
+            }
+            Delivery::ResourceUpdated(params) => encode::notification("notifications/resources/updated", Some(&params)),
+            Delivery::Log(params) if self.wants(&params) => encode::notification("notifications/message", Some(&params)),
+            Delivery::Log(_) => return,
+            Delivery::ElicitationComplete(params) => {
+                encode::notification("notifications/elicitation/complete", Some(&params))
+            }
+        };
+        self.outbox.send(message);
+    }
+}

@@ -1,0 +1,61 @@
+//! MCP on stdin and stdout, for clients that start hikite themselves. stdout carries nothing else.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hikite_core::caller::Caller;
+use hikite_gateway::Surfaces;
+use hikite_wire::encode;
+use hikite_wire::line::{Line, Lines, push};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+use crate::app::App;
+use crate::mcp::pipe::Pipe;
+
+/// Serves one client until its input ends or we stop; running requests may finish within the drain time.
+pub async fn serve_stdio(
+    app: Arc<App>,
+    surfaces: Surfaces,
+    mut input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+) {
+    let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
+    let writer = app.tasks.spawn(write(output, messages));
+    let pipe = Pipe::new(Arc::clone(&app), Caller::owner(), surfaces, out.clone());
+    let mut lines = Lines::new(app.limits.body_bytes);
+    while let Some(Ok(1..)) = app.stopping.run_until_cancelled(input.read_buf(lines.buffer())).await {
+        while let Some(line) = lines.next_line() {
+            match line {
+                Line::Text(bytes) => pipe.receive(&bytes).await,
+                Line::TooLong => {
+                    let reason = format!("the message is larger than {} bytes", app.limits.body_bytes);
+                    let _ = out.send(encode::error(None, &encode::error_object(-32600, &reason))).await;
+                }
+            }
+        }
+    }
+    pipe.tasks.close();
+    let _ = tokio::time::timeout(app.limits.drain, pipe.tasks.wait()).await;
+    pipe.gone.cancel();
+    pipe.tasks.wait().await;
+    drop((pipe, out));
+    // The session's own handle to the output is gone with the pipe, so the writer ends.
+    let _ = tokio::time::timeout(app.limits.drain, writer).await;
+}
+
+async fn write(mut output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<Bytes>) {
+    let mut buffer = Vec::new();
+    while let Some(message) = messages.recv().await {
+        buffer.clear();
+        push(&message, &mut buffer);
+        while buffer.len() < 64 * 1024
+            && let Ok(message) = messages.try_recv()
+        {
+            push(&message, &mut buffer);
+        }
+        if output.write_all(&buffer).await.is_err() || output.flush().await.is_err() {
+            return;
+        }
+    }
+}

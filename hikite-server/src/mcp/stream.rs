@@ -1,0 +1,86 @@
+//! Event streams as response bodies.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use hikite_core::source::BoxFuture;
+use hikite_wire::sse;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// How long a stream may be silent before it says that it lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The stream of one request: what comes while it runs, then its answer. Dropping the body drops the request.
+pub(crate) fn of_request(first: Bytes, messages: mpsc::Receiver<Bytes>, answer: BoxFuture<'static, Bytes>) -> Response {
+    let state = Running { first: Some(first), messages, answer: Some(answer), last: None };
+    response(Body::from_stream(unfold(state, |mut state| async move {
+        let event = state.next().await?;
+        Some((Ok::<_, std::convert::Infallible>(event), state))
+    })))
+}
+
+struct Running {
+    first: Option<Bytes>,
+    messages: mpsc::Receiver<Bytes>,
+    answer: Option<BoxFuture<'static, Bytes>>,
+    last: Option<Bytes>,
+}
+
+impl Running {
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            return Some(sse::message(&first));
+        }
+        if let Some(answer) = &mut self.answer {
+            tokio::select! {
+                biased;
+                Some(message) = self.messages.recv() => return Some(sse::message(&message)),
+                last = answer => {
+                    self.last = Some(last);
+                    self.answer = None;
+                }
+                () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(sse::KEEP_ALIVE)),
+            }
+        }
+        // What was sent before the answer arrives before it.
+        match self.messages.try_recv() {
+            Ok(message) => Some(sse::message(&message)),
+            Err(_) => self.last.take().map(|last| sse::message(&last)),
+        }
+    }
+}
+
+/// A stream that lasts until its sender is gone or we stop. `held` lives as long as the body.
+pub(crate) fn of_messages<H: Send + 'static>(
+    first: Option<Bytes>,
+    messages: mpsc::Receiver<Bytes>,
+    stopping: CancellationToken,
+    held: H,
+) -> Response {
+    let state = (first, messages, stopping, held);
+    response(Body::from_stream(unfold(state, |(first, mut messages, stopping, held)| async move {
+        let event = match first {
+            Some(first) => first,
+            None => tokio::select! {
+                message = messages.recv() => sse::message(&message?),
+                () = stopping.cancelled() => return None,
+                () = tokio::time::sleep(KEEP_ALIVE) => Bytes::from_static(sse::KEEP_ALIVE),
+            },
+        };
+        Some((Ok::<_, std::convert::Infallible>(event), (None, messages, stopping, held)))
+    })))
+}
+
+fn response(body: Body) -> Response {
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-cache, no-transform"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, body).into_response()
+}

@@ -1,0 +1,134 @@
+//! Against DNS rebinding and foreign web pages: the Host must be ours, and an Origin, where a browser sends
+//! one, too.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use hikite_core::error::{Error, Kind};
+use http::HeaderMap;
+use http::header::{HOST, ORIGIN};
+
+use crate::app::App;
+use crate::health::refusal;
+
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    /// Host names, without port, that stand for us besides the loopback ones.
+    pub hosts: Vec<String>,
+    /// Whole origins of web pages that may call us.
+    pub origins: Vec<String>,
+    /// Bound to an address that others can reach: any address may then be written in a URL.
+    pub reachable: bool,
+}
+
+pub(crate) async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    if let Err(what) = app.settings.load().origins.check(request.headers()) {
+        let error = Error::new(Kind::Authorization, format!("the {what} of this request is not allowed"))
+            .hint("add it to `server.allowed_hosts` or `server.allowed_origins` if it is yours");
+        return refusal(&error);
+    }
+    next.run(request).await
+}
+
+impl Origins {
+    fn check(&self, headers: &HeaderMap) -> Result<(), &'static str> {
+        let host = single(headers, HOST).map_err(|()| "Host")?.ok_or("Host")?;
+        if !self.is_own_host(host) {
+            return Err("Host");
+        }
+        match single(headers, ORIGIN).map_err(|()| "Origin")? {
+            Some(origin) if !self.is_own_origin(origin) => Err("Origin"),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_own_origin(&self, origin: &str) -> bool {
+        if self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
+            return true;
+        }
+        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        host.is_some_and(|host| self.is_own_host(host))
+    }
+
+    fn is_own_host(&self, host: &str) -> bool {
+        let Some(name) = without_port(host) else { return false };
+        if name.eq_ignore_ascii_case("localhost") || self.hosts.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+            return true;
+        }
+        // An address cannot be rebound: nobody's DNS stands between.
+        match name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+            Ok(address) => address.is_loopback() || self.reachable,
+            Err(_) => false,
+        }
+    }
+}
+
+/// The header's only value; twice is an error.
+fn single(headers: &HeaderMap, name: http::HeaderName) -> Result<Option<&str>, ()> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
+        (Some(_), Some(_)) => Err(()),
+    }
+}
+
+fn without_port(host: &str) -> Option<&str> {
+    if host.starts_with('[') {
+        let end = host.find(']')?;
+        let rest = &host[end + 1..];
+        return (rest.is_empty() || is_port(rest.strip_prefix(':')?)).then(|| &host[..=end]);
+    }
+    match host.split_once(':') {
+        Some((name, port)) => is_port(port).then_some(name),
+        None => Some(host),
+    }
+}
+
+fn is_port(text: &str) -> bool {
+    text.parse::<u16>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(origins: &Origins, host: &[&str], origin: &[&str]) -> Result<(), &'static str> {
+        let mut headers = HeaderMap::new();
+        for value in host {
+            headers.append(HOST, value.parse().expect("a value"));
+        }
+        for value in origin {
+            headers.append(ORIGIN, value.parse().expect("a value"));
+        }
+        origins.check(&headers)
+    }
+
+    #[test]
+    fn loopback_is_ours_and_foreign_names_are_not() {
+        let own = Origins { hosts: vec!["mcp.example".into()], ..Origins::default() };
+        for host in ["localhost", "LOCALHOST:7300", "127.0.0.1:7300", "[::1]:7300", "mcp.example:443"] {
+            assert_eq!(check(&own, &[host], &[]), Ok(()), "{host}");
+        }
+        for host in ["evil.example", "localhost.evil.example", "10.0.0.1", "localhost:x", "[::1", "127.0.0.1.nip.io"] {
+            assert_eq!(check(&own, &[host], &[]), Err("Host"), "{host}");
+        }
+        assert_eq!(check(&own, &[], &[]), Err("Host"));
+        assert_eq!(check(&own, &["localhost", "evil.example"], &[]), Err("Host"));
+    }
+
+    #[test]
+    fn an_origin_must_be_ours_too() {
+        let own = Origins { origins: vec!["https://app.example".into()], ..Origins::default() };
+        for origin in ["http://localhost:5173", "http://127.0.0.1", "https://app.example"] {
+            assert_eq!(check(&own, &["localhost"], &[origin]), Ok(()), "{origin}");
+        }
+        for origin in ["null", "http://evil.example", "file://", "https://app.example.evil.example", "localhost"] {
+            assert_eq!(check(&own, &["localhost"], &[origin]), Err("Origin"), "{origin}");
+        }
+        assert_eq!(check(&own, &["localhost"], &["http://localhost", "http://localhost"]), Err("Origin"));
+    }
+}

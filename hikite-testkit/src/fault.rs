@@ -1,0 +1,212 @@
+//! A TCP proxy that breaks connections on command: refuse, delay, stall, cut after so many
+//! bytes. It knows nothing of what it carries. Faults can be changed while it runs and take
+//! hold of open connections too.
+
+mod lane;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// What goes wrong at present. The default is nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fault {
+    /// New connections are refused by the operating system; open ones stay.
+    pub refuse: bool,
+    /// From the client to the server.
+    pub to_server: Lane,
+    /// From the server to the client.
+    pub to_client: Lane,
+}
+
+/// What goes wrong in one direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lane {
+    /// Every piece of data waits this long.
+    pub delay: Duration,
+    /// Nothing passes, nothing closes.
+    pub stall: bool,
+    /// The connection is closed both ways once so many bytes have passed since the fault was set.
+    pub cut_after: Option<usize>,
+}
+
+impl Fault {
+    pub fn refuse() -> Self {
+        Self { refuse: true, ..Self::default() }
+    }
+
+    /// Delays both directions.
+    pub fn delay(delay: Duration) -> Self {
+        let lane = Lane { delay, ..Lane::default() };
+        Self { to_server: lane, to_client: lane, ..Self::default() }
+    }
+
+    /// Lets requests through and holds back answers.
+    pub fn stall() -> Self {
+        Self { to_client: Lane { stall: true, ..Lane::default() }, ..Self::default() }
+    }
+
+    pub fn cut_request_after(bytes: usize) -> Self {
+        Self { to_server: Lane { cut_after: Some(bytes), ..Lane::default() }, ..Self::default() }
+    }
+
+    pub fn cut_answer_after(bytes: usize) -> Self {
+        Self { to_client: Lane { cut_after: Some(bytes), ..Lane::default() }, ..Self::default() }
+    }
+}
+
+/// The running proxy. Dropping it closes everything.
+#[derive(Debug)]
+pub struct FaultProxy {
+    address: SocketAddr,
+    fault: watch::Sender<Fault>,
+    listening: watch::Receiver<bool>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    target: SocketAddr,
+    accepted: AtomicUsize,
+    open: AtomicUsize,
+    /// Replaced at every cut, so that connections after it live.
+    cut: parking_lot::Mutex<CancellationToken>,
+    shutdown: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl FaultProxy {
+    /// Listens on a free loopback port and forwards to `target`.
+    pub async fn start(target: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let fault = watch::Sender::new(Fault::default());
+        let (report, listening) = watch::channel(true);
+        let shutdown = CancellationToken::new();
+        let shared = Arc::new(Shared {
+            target,
+            accepted: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            cut: parking_lot::Mutex::new(shutdown.child_token()),
+            shutdown,
+            tasks: TaskTracker::new(),
+        });
+        shared.tasks.spawn(accept(Arc::clone(&shared), listener, address, fault.subscribe(), report));
+        Ok(Self { address, fault, listening, shared })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Changes what goes wrong; returns once new connections meet it.
+    pub async fn set(&self, fault: Fault) {
+        self.fault.send_replace(fault);
+        let mut listening = self.listening.clone();
+        // Fails only when the proxy has ended, and then nobody connects.
+        let _ = listening.wait_for(|listening| *listening != fault.refuse).await;
+    }
+
+    /// Closes every open connection now.
+    pub fn cut(&self) {
+        let next = self.shared.shutdown.child_token();
+        std::mem::replace(&mut *self.shared.cut.lock(), next).cancel();
+    }
+
+    /// Connections accepted so far.
+    pub fn accepted(&self) -> usize {
+        self.shared.accepted.load(Ordering::Relaxed)
+    }
+
+    /// Connections open now.
+    pub fn open(&self) -> usize {
+        self.shared.open.load(Ordering::Relaxed)
+    }
+
+    /// Closes everything and waits until nothing of it runs.
+    pub async fn stop(self) {
+        self.shared.shutdown.cancel();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+}
+
+impl Drop for FaultProxy {
+    fn drop(&mut self) {
+        self.shared.shutdown.cancel();
+    }
+}
+
+/// Gives the port back while connections are to be refused, because a listener that
+/// accepts and closes is not the same thing to a client.
+async fn accept(
+    shared: Arc<Shared>,
+    listener: TcpListener,
+    address: SocketAddr,
+    mut fault: watch::Receiver<Fault>,
+    report: watch::Sender<bool>,
+) {
+    let mut listener = Some(listener);
+    loop {
+        let refuse = fault.borrow_and_update().refuse;
+        if refuse {
+            listener = None;
+        } else if listener.is_none() {
+            listener = Some(TcpListener::bind(address).await.expect("the port was ours a moment ago"));
+        }
+        report.send_replace(listener.is_some());
+        tokio::select! {
+            accepted = next(listener.as_ref()) => if let Ok((client, _)) = accepted {
+                shared.accepted.fetch_add(1, Ordering::Relaxed);
+                shared.tasks.spawn(connection(Arc::clone(&shared), client, fault.clone()));
+            },
+            changed = fault.changed() => if changed.is_err() { return },
+            () = shared.shutdown.cancelled() => return,
+        }
+    }
+}
+
+async fn next(listener: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAddr)> {
+    match listener {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn connection(shared: Arc<Shared>, client: TcpStream, fault: watch::Receiver<Fault>) {
+    let cut = shared.cut.lock().clone();
+    shared.open.fetch_add(1, Ordering::Relaxed);
+    tokio::select! {
+        // Either side may leave at any time; the other then sees the end of its connection.
+        _ = forward(&shared, client, fault) => {}
+        () = cut.cancelled() => {}
+    }
+    shared.open.fetch_sub(1, Ordering::Relaxed);
+}
+
+async fn forward(shared: &Shared, client: TcpStream, fault: watch::Receiver<Fault>) -> io::Result<()> {
+    let server = TcpStream::connect(shared.target).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    tokio::try_join!(
+        lane::pump(from_client, to_server, fault.clone(), |fault| fault.to_server),
+        lane::pump(from_server, to_client, fault, |fault| fault.to_client),
+    )?;
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! One direction of one connection.
+
+use std::io;
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    sync::watch,
+};
+
+use super::{Fault, Lane};
+
+/// Copies until the end of the input, which is passed on. An error ends the connection
+/// both ways; a cut is such an error.
+pub(super) async fn pump(
+    mut input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+    fault: watch::Receiver<Fault>,
+    side: fn(&Fault) -> Lane,
+) -> io::Result<()> {
+    let lane = side(&fault.borrow());
+    let mut rule = Rule { fault, side, lane, passed: 0 };
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        if rule.allowance(1) == 0 {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        let count = tokio::select! {
+            biased;
+            changed = rule.changed() => {
+                changed?;
+                continue;
+            }
+            count = input.read(&mut buffer), if !rule.lane.stall => count?,
+        };
+        if count == 0 {
+            return output.shutdown().await;
+        }
+        tokio::time::sleep(rule.lane.delay).await;
+        // The fault may have been set while the data was on its way.
+        while rule.lane.stall || rule.fault.has_changed().unwrap_or(false) {
+            rule.changed().await?;
+        }
+        let allowed = rule.allowance(count);
+        output.write_all(&buffer[..allowed]).await?;
+        rule.passed += allowed;
+        if allowed < count {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+    }
+}
+
+/// The fault as it concerns one direction, and what has passed under it.
+struct Rule {
+    fault: watch::Receiver<Fault>,
+    side: fn(&Fault) -> Lane,
+    lane: Lane,
+    passed: usize,
+}
+
+impl Rule {
+    async fn changed(&mut self) -> io::Result<()> {
+        self.fault.changed().await.map_err(io::Error::other)?;
+        self.lane = (self.side)(&self.fault.borrow_and_update());
+        self.passed = 0;
+        Ok(())
+    }
+
+    /// How many of `count` bytes may still pass.
+    fn allowance(&self, count: usize) -> usize {
+        self.lane.cut_after.map_or(count, |limit| limit.saturating_sub(self.passed).min(count))
+    }
+}

@@ -1,0 +1,141 @@
+//! The guard: a small process of this same binary between hikite and a stdio server. It outlives hikite by the
+//! moment it takes to end the server and everything the server started, so that no process is ever orphaned,
+//! even when hikite is killed without warning.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitOptions};
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+
+/// Between asking and killing.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Runs `command` until it ends, until we are told to end it, or until the parent process is gone. Called in a
+/// process that is the leader of its own group; the server joins that group. Returns the exit code.
+pub async fn guard(parent: u32, command: OsString, args: Vec<OsString>) -> u8 {
+    if let Err(error) = watch_parent(parent) {
+        say(&format!("the guard cannot watch its parent: {error}"));
+        return 125;
+    }
+    let (Ok(mut term), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return 125;
+    };
+    let mut child = match Command::new(&command).args(args).stdin(Stdio::inherit()).spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            say(&format!("cannot start `{}`: {error}", command.to_string_lossy()));
+            return if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+        }
+    };
+    let status = tokio::select! {
+        status = child.wait() => status.ok(),
+        _ = term.recv() => end(&mut child).await,
+        _ = interrupt.recv() => end(&mut child).await,
+        () = parent_gone(parent) => end(&mut child).await,
+    };
+    sweep().await;
+    code(status)
+}
+
+/// To stderr, which hikite reads.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+fn watch_parent(parent: u32) -> std::io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    // The parent may have died before the signal was asked for.
+    if is_parent(parent) { Ok(()) } else { Err(std::io::Error::other("the parent is already gone")) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn watch_parent(_: u32) -> std::io::Result<()> {
+    Ok(())
+}
+
+fn is_parent(parent: u32) -> bool {
+    rustix::process::getppid().is_some_and(|pid| pid.as_raw_nonzero().get().cast_unsigned() == parent)
+}
+
+/// Where there is no death signal the parent is looked for now and then; where there is one this is a fallback.
+async fn parent_gone(parent: u32) {
+    while is_parent(parent) {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+async fn end(child: &mut Child) -> Option<ExitStatus> {
+    signal_group(Signal::TERM);
+    match tokio::time::timeout(GRACE, child.wait()).await {
+        Ok(status) => status.ok(),
+        Err(_) => {
+            let _ = child.kill().await;
+            None
+        }
+    }
+}
+
+fn signal_group(signal: Signal) {
+    let group = rustix::process::getpgrp();
+    // A group that is not ours (started by hand from a shell) is left alone.
+    if group == rustix::process::getpid() {
+        let _ = rustix::process::kill_process_group(group, signal);
+    }
+}
+
+/// Ends whatever the server left behind. As the subreaper we inherit its orphans, also those that left the group.
+async fn sweep() {
+    let started = Instant::now();
+    let mut asked = false;
+    loop {
+        while let Ok(Some(_)) = rustix::process::waitpid(None, WaitOptions::NOHANG) {}
+        let orphans = children();
+        if orphans.is_empty() {
+            return;
+        }
+        let last = started.elapsed() > GRACE / 2;
+        for orphan in orphans {
+            if last || !asked {
+                let _ = rustix::process::kill_process(orphan, if last { Signal::KILL } else { Signal::TERM });
+            }
+        }
+        asked = true;
+        if started.elapsed() > GRACE * 2 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Our direct children, by the process table.
+fn children() -> Vec<Pid> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let Ok(table) = std::fs::read_dir("/proc") else { return Vec::new() };
+    table
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| parent_of(*pid) == Some(own))
+        .filter_map(Pid::from_raw)
+        .collect()
+}
+
+fn parent_of(pid: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // `pid (name) state parent …`; the name may hold spaces and parentheses.
+    let after = stat.rsplit_once(") ")?.1;
+    after.split(' ').nth(1)?.parse().ok()
+}
+
+fn code(status: Option<ExitStatus>) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let Some(status) = status else { return 137 };
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(1)
+}

@@ -1,0 +1,295 @@
+//! Streamable HTTP, the client's side: every message is a POST whose answer is JSON or an event stream; a GET
+//! stream carries what the server sends between calls.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hikite_core::error::{Error, Kind};
+use hikite_egress::{Body, Client, SendError, read};
+use hikite_wire::message::Message;
+use hikite_wire::sse::Parser;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use parking_lot::RwLock;
+use tokio_util::task::TaskTracker;
+
+use crate::connection::Connection;
+use crate::outbound::Outbound;
+use crate::pending::Answer;
+
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+/// How often a broken stream is taken up again before the call counts as lost.
+const RESUMES: u32 = 5;
+const RESUME_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// For the goodbye of a session that is over.
+const GOODBYE: Duration = Duration::from_secs(2);
+/// The status our own error wears when the server no longer knows the session.
+pub(crate) const SESSION_LOST: &str = "SessionLost";
+/// And when it does not speak this transport at all.
+pub(crate) const REFUSED: &str = "Refused";
+
+#[derive(Clone, Debug)]
+pub(crate) struct HttpSender {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    name: Arc<str>,
+    client: Client,
+    url: Uri,
+    /// What every request carries: the definition's headers, then session and revision once they are known.
+    headers: RwLock<HeaderMap>,
+    connection: Weak<Connection>,
+    tasks: TaskTracker,
+    answer_bytes: usize,
+}
+
+pub(crate) fn connect(connection: &Arc<Connection>, client: Client, url: Uri, headers: HeaderMap, answer_bytes: usize) {
+    let sender = HttpSender {
+        inner: Arc::new(Inner {
+            name: Arc::clone(&connection.name),
+            client,
+            url,
+            headers: RwLock::new(headers),
+            connection: Arc::downgrade(connection),
+            tasks: connection.tasks.clone(),
+            answer_bytes,
+        }),
+    };
+    connection.attach(Outbound::Http(sender));
+}
+
+impl HttpSender {
+    /// Posts one request and follows its answer, over several streams if need be.
+    pub(crate) async fn request(&self, id: u64, message: Bytes) -> Result<Answer, Error> {
+        let answer = self.inner.post(message).await?;
+        let status = answer.status();
+        if let Some(session) = answer.headers().get(SESSION) {
+            self.inner.headers.write().insert(SESSION, session.clone());
+        }
+        if !status.is_success() {
+            return self.inner.refused(status, answer).await;
+        }
+        if is_stream(&answer) {
+            return self.inner.follow(id, answer.into_body()).await;
+        }
+        let body = read(answer.into_body(), self.inner.answer_bytes).await.map_err(|e| self.inner.failed(e))?;
+        self.inner.answer(&body)
+    }
+
+    /// Posts a notification or an answer; nobody waits for it.
+    pub(crate) fn send(&self, message: Bytes) {
+        let inner = Arc::clone(&self.inner);
+        self.inner.tasks.spawn(async move {
+            match inner.post(message).await {
+                Ok(answer) => {
+                    // Read to the end, so that the connection can be used again.
+                    let _ = read(answer.into_body(), inner.answer_bytes).await;
+                }
+                Err(error) => tracing::debug!(module = &*inner.name, %error, "a message was not delivered"),
+            }
+        });
+    }
+
+    pub(crate) fn negotiated(&self, revision: &str) {
+        if let Ok(value) = HeaderValue::from_str(revision) {
+            self.inner.headers.write().insert(REVISION, value);
+        }
+        let inner = Arc::clone(&self.inner);
+        self.inner.tasks.spawn(async move { inner.listen().await });
+        let inner = Arc::clone(&self.inner);
+        self.inner.tasks.spawn(async move { inner.say_goodbye().await });
+    }
+}
+
+impl Inner {
+    async fn post(&self, message: Bytes) -> Result<Response<Body>, Error> {
+        let mut request = self.bare(Method::POST, Full::new(message));
+        request.headers_mut().insert(CONTENT_TYPE, JSON);
+        request.headers_mut().insert(ACCEPT, BOTH);
+        self.client.send(request).await.map_err(|error| self.failed(error))
+    }
+
+    fn bare(&self, method: Method, body: Full<Bytes>) -> Request<Full<Bytes>> {
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = self.url.clone();
+        *request.headers_mut() = self.headers.read().clone();
+        request
+    }
+
+    fn answer(&self, body: &Bytes) -> Result<Answer, Error> {
+        match Message::decode(body) {
+            Ok(Message::Response { body, .. }) => Ok(body),
+            _ => Err(self.broken("its answer is not a JSON-RPC answer")),
+        }
+    }
+
+    /// A status other than success: a JSON-RPC error if the body holds one, else an error of our own.
+    async fn refused(&self, status: StatusCode, answer: Response<Body>) -> Result<Answer, Error> {
+        let had_session = self.headers.read().contains_key(SESSION);
+        let body = read(answer.into_body(), self.answer_bytes).await.unwrap_or_default();
+        if status == StatusCode::NOT_FOUND && had_session {
+            return Err(self.broken("it no longer knows our session").named(SESSION_LOST));
+        }
+        if let Ok(Message::Response { body: Err(error), .. }) = Message::decode(&body) {
+            return Ok(Err(error));
+        }
+        let error = self.broken(&format!("it answered {status}"));
+        Err(match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                error.hint(format!("check the credentials in `mcpServers.{}.headers`", self.name))
+            }
+            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
+                error.named(REFUSED).hint(format!("check `mcpServers.{}.url`", self.name))
+            }
+            _ => error,
+        })
+    }
+
+    /// Reads the stream of one request until its answer, taking it up again where the server allows that.
+    async fn follow(&self, id: u64, body: Body) -> Result<Answer, Error> {
+        let mut reading = Reading { body, parser: Parser::new(self.answer_bytes), last_event: None, pause: RESUME_PAUSE };
+        let mut resumes = 0;
+        loop {
+            if let Some(answer) = self.read_stream(&mut reading, Some(id)).await? {
+                return Ok(answer);
+            }
+            let Some(last) = reading.last_event.clone().filter(|_| resumes < RESUMES) else {
+                return Err(self.broken("its stream ended before the answer"));
+            };
+            resumes += 1;
+            tokio::time::sleep(reading.pause).await;
+            let answer = self.open_stream(Some(&last)).await?;
+            if !answer.status().is_success() {
+                return Err(self.broken("its stream ended before the answer and cannot be taken up again"));
+            }
+            reading.body = answer.into_body();
+            reading.parser = Parser::new(self.answer_bytes);
+        }
+    }
+
+    /// Hands on the messages of a stream; `Some` is the answer to `id`, `None` the end of the stream.
+    async fn read_stream(&self, reading: &mut Reading, id: Option<u64>) -> Result<Option<Answer>, Error> {
+        while let Some(frame) = reading.body.frame().await {
+            let Ok(frame) = frame else { return Ok(None) };
+            let Some(data) = frame.data_ref() else { continue };
+            reading.parser.feed(data);
+            while let Some(event) = reading.parser.next_event().map_err(|error| self.broken(&error.to_string()))? {
+                reading.last_event = event.id.or(reading.last_event.take());
+                if let Some(pause) = event.retry_ms {
+                    reading.pause = Duration::from_millis(pause).min(LONGEST_PAUSE);
+                }
+                if event.data.is_empty() {
+                    continue;
+                }
+                if let Some(answer) = answer_to(id, &event.data) {
+                    return Ok(Some(answer));
+                }
+                if let Some(connection) = self.connection.upgrade() {
+                    connection.receive(&event.data, id);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The GET stream, kept open as long as the connection, where the server has one.
+    async fn listen(self: Arc<Self>) {
+        let Some(closed) = self.connection.upgrade().map(|connection| connection.closed.clone()) else { return };
+        closed.run_until_cancelled(self.keep_listening()).await;
+    }
+
+    async fn keep_listening(&self) {
+        let mut last = None;
+        let mut pause = RESUME_PAUSE;
+        loop {
+            match self.open_stream(last.as_deref()).await {
+                Ok(answer) if answer.status().is_success() && is_stream(&answer) => {
+                    let parser = Parser::new(self.answer_bytes);
+                    let mut reading = Reading { body: answer.into_body(), parser, last_event: last, pause };
+                    if let Err(error) = self.read_stream(&mut reading, None).await {
+                        tracing::debug!(module = &*self.name, %error, "the event stream broke");
+                    }
+                    (last, pause) = (reading.last_event, reading.pause);
+                }
+                Ok(answer) if answer.status().is_server_error() => pause = (pause * 2).min(LONGEST_PAUSE),
+                // The server has no such stream, or the session is over.
+                Ok(_) => return,
+                Err(_) => pause = (pause * 2).min(LONGEST_PAUSE),
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn open_stream(&self, last_event: Option<&str>) -> Result<Response<Body>, Error> {
+        let mut request = self.bare(Method::GET, Full::default());
+        request.headers_mut().insert(ACCEPT, STREAM);
+        if let Some(last) = last_event.and_then(|last| HeaderValue::from_str(last).ok()) {
+            request.headers_mut().insert(LAST_EVENT, last);
+        }
+        self.client.send(request).await.map_err(|error| self.failed(error))
+    }
+
+    /// Ends the session at the server when the connection is closed.
+    async fn say_goodbye(self: Arc<Self>) {
+        let Some(closed) = self.connection.upgrade().map(|connection| connection.closed.clone()) else { return };
+        closed.cancelled().await;
+        if self.headers.read().contains_key(SESSION) {
+            let goodbye = self.client.send(self.bare(Method::DELETE, Full::default()));
+            let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+        }
+    }
+
+    fn broken(&self, what: &str) -> Error {
+        Error::new(Kind::UpstreamUnavailable, format!("`{}` failed: {what}", self.name))
+    }
+
+    fn failed(&self, error: SendError) -> Error {
+        match error {
+            SendError::Connect(reason) => Error::new(
+                Kind::UpstreamUnavailable,
+                format!("`{}` cannot be reached at {}: {reason}", self.name, origin(&self.url)),
+            ),
+            SendError::TooLarge(limit) => Error::new(
+                Kind::PayloadTooLarge,
+                format!("`{}` answered with more than {limit} bytes", self.name),
+            )
+            .hint("ask for less, or raise `limits.answer_bytes`"),
+            SendError::Certificates(_) | SendError::Transfer(_) => self.broken(&error.to_string()),
+        }
+    }
+}
+
+struct Reading {
+    body: Body,
+    parser: Parser,
+    last_event: Option<String>,
+    pause: Duration,
+}
+
+fn answer_to(id: Option<u64>, data: &Bytes) -> Option<Answer> {
+    match Message::decode(data) {
+        Ok(Message::Response { id: answered, body }) if answered.as_number() == Some(id?) => Some(body),
+        _ => None,
+    }
+}
+
+fn is_stream(answer: &Response<Body>) -> bool {
+    let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
+}
+
+/// Scheme and host: what may be shown of a URL that may carry a key in its path or query.
+pub(crate) fn origin(url: &Uri) -> String {
+    format!("{}://{}", url.scheme_str().unwrap_or("http"), url.authority().map_or("", |a| a.as_str()))
+}

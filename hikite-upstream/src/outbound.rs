@@ -1,0 +1,44 @@
+//! The way out to a server: a queue to one writer (stdio), or a request per message (HTTP, SSE).
+
+use bytes::Bytes;
+use hikite_core::error::Error;
+use tokio::sync::mpsc;
+
+use crate::http::HttpSender;
+use crate::pending::Answer;
+use crate::sse::SseSender;
+
+#[derive(Debug)]
+pub(crate) enum Outbound {
+    Stdio(mpsc::Sender<Bytes>),
+    Http(HttpSender),
+    Sse(SseSender),
+}
+
+impl Outbound {
+    /// Sends a request. Over HTTP the answer comes with it; elsewhere on the connection's one stream.
+    pub(crate) async fn request(&self, id: u64, message: Bytes) -> Result<Option<Answer>, Error> {
+        match self {
+            Self::Stdio(queue) => {
+                // A closed queue means a closed connection, which the caller notices by itself.
+                let _ = queue.send(message).await;
+                Ok(None)
+            }
+            Self::Http(sender) => sender.request(id, message).await.map(Some),
+            Self::Sse(sender) => sender.post(message).await.map(|()| None),
+        }
+    }
+
+    /// Sends a notification or an answer without waiting for it to arrive.
+    pub(crate) fn send(&self, message: Bytes) {
+        match self {
+            Self::Stdio(queue) => {
+                if queue.try_send(message).is_err() {
+                    tracing::debug!("a message to an upstream that does not read was dropped");
+                }
+            }
+            Self::Http(sender) => sender.send(message),
+            Self::Sse(sender) => sender.send(message),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! One stdio server as a process: started through the guard in a group of its own, watched, ended and reaped.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::secret::Secret;
+use rustix::process::{Pid, Signal};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::spawner::Spawner;
+
+/// For a server to end by itself once its stdin is closed.
+const CLOSE_GRACE: Duration = Duration::from_millis(300);
+/// For the guard to end the server, its own grace included.
+const GUARD_GRACE: Duration = Duration::from_secs(7);
+
+/// What programs need to run at all; everything else comes from the definition's `env`.
+const PASSED_ON: &[&str] = &[
+    "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER", "DISPLAY", "WAYLAND_DISPLAY",
+    "JAVA_HOME", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+];
+/// Families of such variables: locale, folders, certificates, and the package managers that start servers.
+const PASSED_ON_PREFIXES: &[&str] = &["LC_", "XDG_", "SSL_CERT_", "NPM_CONFIG_", "npm_config_", "NODE_EXTRA_CA_", "UV_", "PIP_", "NVM_", "PYENV_", "CARGO_HOME", "RUSTUP_HOME"];
+
+#[derive(Debug)]
+pub(crate) struct Pipes {
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+    pub(crate) stderr: ChildStderr,
+}
+
+/// A running process. Cancelling `stop` ends it; `ended` fires when it is gone and reaped.
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    pub(crate) stop: CancellationToken,
+    pub(crate) ended: CancellationToken,
+    status: Arc<parking_lot::Mutex<Option<ExitStatus>>>,
+}
+
+pub(crate) struct Launch<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) args: &'a [String],
+    pub(crate) env: &'a [(String, Secret)],
+    pub(crate) cwd: Option<&'a std::path::Path>,
+    pub(crate) inherit_env: bool,
+}
+
+impl Process {
+    pub(crate) async fn start(
+        launch: Launch<'_>,
+        spawner: &Spawner,
+        tasks: &TaskTracker,
+        place: tokio::sync::OwnedSemaphorePermit,
+    ) -> io::Result<(Self, Pipes)> {
+        let mut child = spawner.spawn(command(&launch, spawner)).await?;
+        let missing = || io::Error::other("a pipe is missing");
+        let pipes = Pipes {
+            stdin: child.stdin.take().ok_or_else(missing)?,
+            stdout: child.stdout.take().ok_or_else(missing)?,
+            stderr: child.stderr.take().ok_or_else(missing)?,
+        };
+        let process =
+            Self { stop: CancellationToken::new(), ended: CancellationToken::new(), status: Arc::default() };
+        let watched = process.clone();
+        tasks.spawn(async move {
+            watched.watch(child).await;
+            drop(place);
+        });
+        Ok((process, pipes))
+    }
+
+    /// How it ended, in words.
+    pub(crate) fn ending(&self) -> String {
+        match *self.status.lock() {
+            Some(status) => match (status.code(), status.signal()) {
+                (Some(code), _) => format!("its process ended with code {code}"),
+                (None, Some(signal)) => format!("its process was ended by signal {signal}"),
+                (None, None) => "its process ended".into(),
+            },
+            None => "its process closed the connection".into(),
+        }
+    }
+
+    async fn watch(self, mut child: Child) {
+        let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let status = tokio::select! {
+            status = child.wait() => status,
+            () = self.stop.cancelled() => end(&mut child, group).await,
+        };
+        // Should the guard itself have been killed, its group is still there.
+        if let Some(group) = group {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+        *self.status.lock() = status.ok();
+        self.ended.cancel();
+    }
+}
+
+async fn end(child: &mut Child, guard: Option<Pid>) -> io::Result<ExitStatus> {
+    if let Ok(status) = tokio::time::timeout(CLOSE_GRACE, child.wait()).await {
+        return status;
+    }
+    if let Some(guard) = guard {
+        let _ = rustix::process::kill_process(guard, Signal::TERM);
+    }
+    match tokio::time::timeout(GUARD_GRACE, child.wait()).await {
+        Ok(status) => status,
+        Err(_) => {
+            child.start_kill()?;
+            child.wait().await
+        }
+    }
+}
+
+fn command(launch: &Launch<'_>, spawner: &Spawner) -> Command {
+    let mut command = Command::new(spawner.guard());
+    command.arg("__guard").arg(std::process::id().to_string()).arg(launch.command).args(launch.args);
+    if !launch.inherit_env {
+        command.env_clear().envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passed_on)));
+    }
+    command.envs(launch.env.iter().map(|(name, value)| (name, value.expose())));
+    if let Some(cwd) = launch.cwd {
+        command.current_dir(cwd);
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0).kill_on_drop(true);
+    command
+}
+
+fn passed_on(name: &str) -> bool {
+    PASSED_ON.contains(&name) || PASSED_ON_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}

@@ -1,0 +1,56 @@
+//! One thread that starts all processes. A death signal is tied to the thread that started a process, not to
+//! the program: started from a passing worker thread, a server would be told that we died when only that
+//! thread ended.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc;
+
+use tokio::process::{Child, Command};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+type Job = (Command, oneshot::Sender<io::Result<Child>>);
+
+#[derive(Clone, Debug)]
+pub struct Spawner {
+    jobs: mpsc::Sender<Job>,
+    guard: Arc<PathBuf>,
+    places: Arc<Semaphore>,
+}
+
+impl Spawner {
+    /// `guard` is the hikite program itself; at most `processes` servers run at once. Must be called inside a
+    /// tokio runtime.
+    pub fn start(guard: PathBuf, processes: usize) -> io::Result<Self> {
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let runtime = tokio::runtime::Handle::current();
+        std::thread::Builder::new().name("hikite-spawner".into()).spawn(move || {
+            let _context = runtime.enter();
+            for (mut command, answer) in queue {
+                let _ = answer.send(command.spawn());
+            }
+        })?;
+        Ok(Self { jobs, guard: Arc::new(guard), places: Arc::new(Semaphore::new(processes)) })
+    }
+
+    pub(crate) fn guard(&self) -> &PathBuf {
+        &self.guard
+    }
+
+    pub(crate) fn has_place(&self) -> bool {
+        self.places.available_permits() > 0
+    }
+
+    /// A place for one more process, held while it runs.
+    pub(crate) fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).try_acquire_owned().ok()
+    }
+
+    pub(crate) async fn spawn(&self, command: Command) -> io::Result<Child> {
+        let (answer, spawned) = oneshot::channel();
+        let gone = || io::Error::other("the spawner has stopped");
+        self.jobs.send((command, answer)).map_err(|_| gone())?;
+        spawned.await.map_err(|_| gone())?
+    }
+}

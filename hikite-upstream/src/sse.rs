@@ -1,0 +1,125 @@
+//! The transport of 2024-11-05, the client's side: one event stream in, and an endpoint that it names for
+//! everything out.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hikite_core::error::{Error, Kind};
+use hikite_egress::{Body, Client, read, resolve_same_origin};
+use hikite_wire::sse::Parser;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method, Request, Uri};
+use http_body_util::{BodyExt, Full};
+use tokio_util::task::TaskTracker;
+
+use crate::connection::Connection;
+use crate::outbound::Outbound;
+
+#[derive(Clone, Debug)]
+pub(crate) struct SseSender {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    name: Arc<str>,
+    client: Client,
+    endpoint: Uri,
+    headers: HeaderMap,
+    tasks: TaskTracker,
+    answer_bytes: usize,
+}
+
+pub(crate) async fn connect(
+    connection: &Arc<Connection>,
+    client: Client,
+    url: Uri,
+    headers: HeaderMap,
+    answer_bytes: usize,
+) -> Result<(), Error> {
+    let name = Arc::clone(&connection.name);
+    let failed = |what: String| Error::new(Kind::UpstreamUnavailable, format!("`{name}` failed: {what}"));
+    let mut request = Request::new(Full::default());
+    *request.uri_mut() = url.clone();
+    *request.headers_mut() = headers.clone();
+    request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    let answer = client.send(request).await.map_err(|error| failed(error.to_string()))?;
+    if !answer.status().is_success() {
+        return Err(failed(format!("it answered {}", answer.status())));
+    }
+    let mut stream = Stream { body: answer.into_body(), parser: Parser::new(answer_bytes) };
+    let named = loop {
+        match stream.next().await {
+            Some(event) if event.name.as_deref() == Some("endpoint") => break event.data,
+            Some(_) => {}
+            None => return Err(failed("its stream ended before it named an endpoint".into())),
+        }
+    };
+    let endpoint = resolve_same_origin(&url, &String::from_utf8_lossy(&named))
+        .ok_or_else(|| failed("the endpoint it names is on another host".into()))?;
+    let tasks = connection.tasks.clone();
+    let inner = Inner { name: Arc::clone(&name), client, endpoint, headers, tasks, answer_bytes };
+    connection.attach(Outbound::Sse(SseSender { inner: Arc::new(inner) }));
+    connection.tasks.spawn(read_on(Arc::clone(connection), stream));
+    Ok(())
+}
+
+async fn read_on(connection: Arc<Connection>, mut stream: Stream) {
+    let closed = connection.closed.clone();
+    let reading = async {
+        while let Some(event) = stream.next().await {
+            if !event.data.is_empty() {
+                connection.receive(&event.data, None);
+            }
+        }
+    };
+    closed.run_until_cancelled(reading).await;
+    let reason = format!("`{}` is gone: its event stream ended", connection.name);
+    connection.close(Error::new(Kind::UpstreamUnavailable, reason));
+}
+
+impl SseSender {
+    pub(crate) async fn post(&self, message: Bytes) -> Result<(), Error> {
+        let inner = &self.inner;
+        let failed =
+            |what: String| Error::new(Kind::UpstreamUnavailable, format!("`{}` failed: {what}", inner.name));
+        let mut request = Request::new(Full::new(message));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = inner.endpoint.clone();
+        *request.headers_mut() = inner.headers.clone();
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let answer = inner.client.send(request).await.map_err(|error| failed(error.to_string()))?;
+        let status = answer.status();
+        let _ = read(answer.into_body(), inner.answer_bytes).await;
+        if status.is_success() { Ok(()) } else { Err(failed(format!("it answered {status}"))) }
+    }
+
+    pub(crate) fn send(&self, message: Bytes) {
+        let sender = self.clone();
+        self.inner.tasks.spawn(async move {
+            if let Err(error) = sender.post(message).await {
+                tracing::debug!(module = &*sender.inner.name, %error, "a message was not delivered");
+            }
+        });
+    }
+}
+
+struct Stream {
+    body: Body,
+    parser: Parser,
+}
+
+impl Stream {
+    /// The next event; `None` at the end, or where the stream no longer makes sense.
+    async fn next(&mut self) -> Option<hikite_wire::sse::Event> {
+        loop {
+            if let Some(event) = self.parser.next_event().ok()? {
+                return Some(event);
+            }
+            let frame = self.body.frame().await?.ok()?;
+            if let Some(data) = frame.data_ref() {
+                self.parser.feed(data);
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A server at the other end of two pipes: one task writes, one reads, one keeps what it says on stderr.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::Object;
+use hikite_wire::line::{Line, Lines, push};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::mpsc;
+use std::time::Duration;
+
+use crate::connection::Connection;
+use crate::outbound::Outbound;
+use crate::process::{Launch, Process};
+use crate::spawner::Spawner;
+use crate::stderr::StderrRing;
+
+const QUEUE: usize = 1024;
+/// For the last lines of a process that has ended.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+
+pub(crate) async fn connect(
+    connection: &Arc<Connection>,
+    launch: Launch<'_>,
+    spawner: &Spawner,
+    stderr: &Arc<StderrRing>,
+    line_bytes: usize,
+) -> Result<(), Error> {
+    let name = Arc::clone(&connection.name);
+    let place = spawner.place().ok_or_else(|| {
+        Error::new(Kind::Overloaded, format!("`{name}` cannot start: too many server processes are running"))
+            .hint("stop some, or raise `limits.stdio_processes`")
+    })?;
+    let command = launch.command.to_owned();
+    let (process, pipes) =
+        Process::start(launch, spawner, &connection.tasks, place).await.map_err(|error| {
+            Error::new(Kind::UpstreamUnavailable, format!("`{name}` cannot be started with `{command}`: {error}"))
+        })?;
+    let (queue, messages) = mpsc::channel(QUEUE);
+    connection.attach(Outbound::Stdio(queue));
+    let tasks = connection.tasks.clone();
+    let ring = Arc::clone(stderr);
+    tasks.spawn(async move { ring.drain(&name, pipes.stderr).await });
+    tasks.spawn(write(Arc::clone(connection), pipes.stdin, messages));
+    let reader = tasks.spawn(read(Arc::clone(connection), pipes.stdout, line_bytes));
+    tasks.spawn(watch(Arc::clone(connection), process, reader, Arc::clone(stderr)));
+    Ok(())
+}
+
+/// Ends the connection when its process ends, and the process when the connection is closed.
+async fn watch(
+    connection: Arc<Connection>,
+    process: Process,
+    reader: tokio::task::JoinHandle<()>,
+    stderr: Arc<StderrRing>,
+) {
+    let mut reader = reader;
+    tokio::select! {
+        () = process.ended.cancelled() => { let _ = tokio::time::timeout(LAST_WORDS, &mut reader).await; }
+        _ = &mut reader => {
+            // A closed stdout is the end of the conversation; the exit code may follow at once.
+            let _ = tokio::time::timeout(LAST_WORDS, process.ended.cancelled()).await;
+        }
+        () = connection.closed.cancelled() => {}
+    }
+    let mut reason =
+        Error::new(Kind::UpstreamUnavailable, format!("`{}` is gone: {}", connection.name, process.ending()));
+    if let Some(line) = stderr.last() {
+        reason = reason.hint(format!("its last words on stderr: {line}"));
+    }
+    connection.close(reason);
+    process.stop.cancel();
+    reader.abort();
+    process.ended.cancelled().await;
+}
+
+async fn write(connection: Arc<Connection>, mut stdin: ChildStdin, mut messages: mpsc::Receiver<Bytes>) {
+    let mut buffer = Vec::with_capacity(8192);
+    loop {
+        let message = tokio::select! {
+            message = messages.recv() => message,
+            () = connection.closed.cancelled() => None,
+        };
+        let Some(message) = message else { return };
+        buffer.clear();
+        push(&message, &mut buffer);
+        // What has queued up meanwhile goes out in the same write.
+        while buffer.len() < 64 * 1024
+            && let Ok(message) = messages.try_recv()
+        {
+            push(&message, &mut buffer);
+        }
+        let written = tokio::select! {
+            written = stdin.write_all(&buffer) => written,
+            () = connection.closed.cancelled() => return,
+        };
+        if written.is_err() {
+            // The reader sees the end of the process and says why.
+            return;
+        }
+    }
+}
+
+async fn read(connection: Arc<Connection>, mut stdout: ChildStdout, line_bytes: usize) {
+    let mut lines = Lines::new(line_bytes);
+    while let Ok(1..) = stdout.read_buf(lines.buffer()).await {
+        while let Some(line) = lines.next_line() {
+            match line {
+                Line::Text(bytes) => connection.receive(&bytes, None),
+                Line::TooLong => too_long(&connection, line_bytes),
+            }
+        }
+    }
+}
+
+/// The line is gone, and with it the id of the answer it may have been: certain only if one request waits.
+fn too_long(connection: &Connection, line_bytes: usize) {
+    tracing::warn!(module = &*connection.name, line_bytes, "a line over the limit was dropped");
+    if let Some(id) = connection.pending.sole_request() {
+        let error = Object::default()
+            .with("code", hikite_core::json::Raw::of(&Kind::PayloadTooLarge.face().rpc))
+            .with("message", format!("`{}` answered with more than {line_bytes} bytes", connection.name).as_str());
+        connection.pending.settle(id, Err(error.raw()));
+    }
+}

@@ -1,0 +1,320 @@
+//! One upstream server as a source: which connection a session's call takes, and what happens when there is
+//! none yet. Its lists are kept by `refresh`, its connections by their slots.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use hikite_core::caller::{Session, SessionId};
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::limits::Limits;
+use hikite_core::listing::{ListCache, Listing};
+use hikite_core::source::{BoxFuture, CallContext, Event, Invocation, Listener, Method, Source, State};
+use hikite_egress::Client;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::connection::{Connection, NOT_SENT, Notice, Purpose};
+use crate::definition::{Definition, Share};
+use crate::http::SESSION_LOST;
+use crate::level::Levels;
+use crate::slot::Slot;
+use crate::spawner::Spawner;
+use crate::stderr::StderrRing;
+
+/// What all upstreams share.
+#[derive(Clone)]
+pub struct Environment {
+    pub spawner: Spawner,
+    pub client: Client,
+    pub cache: Arc<dyn ListCache>,
+    pub limits: Arc<Limits>,
+}
+
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Environment").finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) definition: Definition,
+    pub(crate) environment: Environment,
+    pub(crate) listener: Listener,
+    pub(crate) listing: ArcSwapOption<Listing>,
+    pub(crate) asks_back: AtomicBool,
+    /// Whether the first attempt to get the lists is over.
+    pub(crate) tried: watch::Sender<bool>,
+    pub(crate) stale: Notify,
+    pub(crate) shared: Arc<Slot>,
+    pub(crate) owned: Mutex<HashMap<SessionId, Arc<Slot>>>,
+    pub(crate) state: Mutex<State>,
+    pub(crate) stderr: Arc<StderrRing>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) closed: CancellationToken,
+    pub(crate) levels: Levels,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upstream").field("definition", &self.definition).finish_non_exhaustive()
+    }
+}
+
+impl Upstream {
+    /// Serves the cached lists at once; fetches them in the background where there are none or they are old.
+    pub fn start(definition: Definition, environment: Environment, listener: Listener) -> Self {
+        let cached = environment.cache.load(&definition.hash).map(Arc::new);
+        let inner = Arc::new(Inner {
+            asks_back: AtomicBool::new(cached.as_ref().is_some_and(|listing| listing.asks_back)),
+            tried: watch::Sender::new(cached.is_some()),
+            listing: ArcSwapOption::new(cached),
+            stale: Notify::new(),
+            shared: Arc::new(Slot::new(Purpose::Shared)),
+            owned: Mutex::default(),
+            state: Mutex::new(State::Idle),
+            stderr: Arc::new(StderrRing::new(environment.limits.stderr_lines)),
+            tasks: TaskTracker::new(),
+            closed: CancellationToken::new(),
+            levels: Levels::default(),
+            definition,
+            environment,
+            listener,
+        });
+        inner.tasks.spawn(Arc::clone(&inner).keep_lists());
+        inner.tasks.spawn(Arc::clone(&inner).stop_idle_processes());
+        Self { inner }
+    }
+
+    /// The last lines its processes wrote to stderr.
+    pub fn stderr(&self) -> Vec<String> {
+        self.inner.stderr.lines()
+    }
+}
+
+impl Source for Upstream {
+    fn listing(&self) -> Option<Arc<Listing>> {
+        self.inner.listing.load_full()
+    }
+
+    fn state(&self) -> State {
+        let running = self.inner.shared.live().is_some()
+            || self.inner.owned.lock().values().any(|slot| slot.live().is_some());
+        if running { State::Running } else { self.inner.state.lock().clone() }
+    }
+
+    fn first_listing(&self) -> BoxFuture<'_, ()> {
+        let mut tried = self.inner.tried.subscribe();
+        Box::pin(async move {
+            let _ = tried.wait_for(|tried| *tried).await;
+        })
+    }
+
+    fn call(&self, invocation: Invocation, context: CallContext) -> BoxFuture<'_, Result<Raw, Error>> {
+        Box::pin(self.inner.call(invocation, context))
+    }
+
+    fn roots_changed(&self, session: SessionId) {
+        let owned = self.inner.owned.lock().get(&session).and_then(|slot| slot.live());
+        if let Some(connection) = owned {
+            connection.notify("notifications/roots/list_changed", None);
+        }
+    }
+
+    fn release(&self, session: SessionId) {
+        self.inner.levels.forget(session);
+        if let Some(slot) = self.inner.owned.lock().remove(&session) {
+            let name = &self.inner.definition.name;
+            slot.discard(Error::new(Kind::Cancelled, format!("the session that `{name}` served is over")));
+        }
+        if let Some(connection) = self.inner.shared.live() {
+            connection.release(session);
+        }
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.inner.close())
+    }
+}
+
+impl Inner {
+    async fn call(self: &Arc<Self>, invocation: Invocation, context: CallContext) -> Result<Raw, Error> {
+        if invocation.method == Method::SetLevel {
+            self.set_level(&invocation.params, &context.session);
+            return Ok(Raw::empty_object());
+        }
+        let slot = self.slot_for(&context.session);
+        let connection = self.connection(&slot).await?;
+        match self.send(&connection, invocation.clone(), context.clone()).await {
+            // Refused before anything ran: another connection may take it.
+            Err(error) if matches!(error.name, Some(SESSION_LOST | NOT_SENT)) => {
+                slot.discard(error);
+                let connection = self.connection(&slot).await?;
+                self.send(&connection, invocation, context).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn send(
+        &self,
+        connection: &Connection,
+        invocation: Invocation,
+        context: CallContext,
+    ) -> Result<Raw, Error> {
+        let Invocation { method, params } = invocation;
+        let unasked = matches!(connection.purpose, Purpose::Shared) && context.session.abilities.any();
+        let answer = match method {
+            Method::Subscribe => connection.subscribe(params, context).await,
+            Method::Unsubscribe => connection.unsubscribe(params, context).await,
+            _ => connection.request(method.name(), Some(params), Some(context)).await,
+        };
+        if unasked && answer.as_ref().is_ok_and(misses_ability) {
+            self.note_asks_back();
+        }
+        answer
+    }
+
+    /// The slot that the session's calls go through.
+    fn slot_for(self: &Arc<Self>, session: &Arc<Session>) -> Arc<Slot> {
+        let own = match self.definition.share {
+            Share::Always => false,
+            Share::Never => true,
+            Share::Auto => {
+                let cheap = !self.definition.transport.is_stdio();
+                let useful = cheap || self.asks_back.load(Ordering::Relaxed);
+                let possible = cheap
+                    || self.owned.lock().contains_key(&session.id)
+                    || self.environment.spawner.has_place();
+                session.abilities.any() && useful && possible
+            }
+        };
+        if !own {
+            return Arc::clone(&self.shared);
+        }
+        let mut owned = self.owned.lock();
+        let slot = owned
+            .entry(session.id)
+            .or_insert_with(|| Arc::new(Slot::new(Purpose::Owned(Arc::clone(session)))));
+        Arc::clone(slot)
+    }
+
+    /// The slot's connection, opened in a task of its own, so that a caller who gives up does not spoil the
+    /// start for those who still wait.
+    pub(crate) async fn connection(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<Arc<Connection>, Error> {
+        if let Some(connection) = slot.live() {
+            return Ok(connection);
+        }
+        let (inner, slot) = (Arc::clone(self), Arc::clone(slot));
+        let opening = self.tasks.spawn(async move {
+            slot.get(&inner.definition.name, || inner.open(slot.purpose.clone())).await
+        });
+        opening.await.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the start was interrupted")))
+    }
+
+    fn set_level(&self, params: &Object, session: &Session) {
+        let Some(level) = params.text("level") else { return };
+        self.levels.set(session.id, &level);
+        let owned = self.owned.lock().get(&session.id).and_then(|slot| slot.live());
+        for connection in owned.into_iter().chain(self.shared.live()) {
+            self.tell_level(&connection);
+        }
+    }
+
+    /// Tells a connection which log messages its sessions want.
+    pub(crate) fn tell_level(&self, connection: &Arc<Connection>) {
+        let level = match &connection.purpose {
+            Purpose::Owned(session) => self.levels.of(session.id),
+            Purpose::Shared => self.levels.most_talkative(),
+            Purpose::Lists => None,
+        };
+        let Some(level) = level.filter(|_| connection.can("logging")) else { return };
+        let connection = Arc::clone(connection);
+        self.tasks.spawn(async move {
+            let params = Object::default().with("level", level);
+            let _ = connection.request("logging/setLevel", Some(params), None).await;
+        });
+    }
+
+    pub(crate) fn notice(&self, notice: Notice) {
+        match notice {
+            Notice::ListChanged => self.stale.notify_one(),
+            Notice::AskedBack => self.note_asks_back(),
+            Notice::Event(event) => (self.listener)(event),
+        }
+    }
+
+    /// From now on sessions that can be asked get connections of their own, and restarts remember it.
+    fn note_asks_back(&self) {
+        if self.asks_back.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Some(listing) = self.listing.load_full() {
+            self.keep(Listing { asks_back: true, ..(*listing).clone() });
+        }
+    }
+
+    /// Makes a listing the current one, here and in the cache.
+    pub(crate) fn keep(&self, listing: Listing) {
+        let changed = self.listing.load().as_ref().is_none_or(|before| !before.same_offer(&listing));
+        self.environment.cache.store(&self.definition.hash, &listing);
+        self.listing.store(Some(Arc::new(listing)));
+        if changed {
+            (self.listener)(Event::ListChanged);
+        }
+    }
+
+    async fn stop_idle_processes(self: Arc<Self>) {
+        if !self.definition.transport.is_stdio() {
+            return;
+        }
+        let idle_stop = self.environment.limits.idle_stop;
+        let mut tick = tokio::time::interval((idle_stop / 4).max(Duration::from_millis(20)));
+        while self.closed.run_until_cancelled(tick.tick()).await.is_some() {
+            let Some(before) = Instant::now().checked_sub(idle_stop) else { continue };
+            let slots: Vec<_> = self.owned.lock().values().cloned().chain([Arc::clone(&self.shared)]).collect();
+            for slot in slots {
+                if slot.stop_if_idle(before) {
+                    tracing::debug!(module = &*self.definition.name, "stopped, nobody used it");
+                }
+            }
+        }
+    }
+
+    async fn close(&self) {
+        let slots: Vec<_> = self.owned.lock().drain().map(|(_, slot)| slot).chain([Arc::clone(&self.shared)]).collect();
+        let busy = || slots.iter().any(|slot| slot.live().is_some_and(|connection| connection.is_busy()));
+        let deadline = Instant::now() + self.environment.limits.drain;
+        while busy() && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.closed.cancel();
+        for slot in &slots {
+            let name = &self.definition.name;
+            slot.discard(Error::new(Kind::UpstreamUnavailable, format!("`{name}` is being shut down")));
+        }
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+/// Whether a tool failed because its server may not ask us anything: the words of the public SDKs.
+fn misses_ability(result: &Raw) -> bool {
+    let Some(object) = result.object() else { return false };
+    if object.get("isError").is_none_or(|flag| flag.as_str() != "true") {
+        return false;
+    }
+    let text = result.as_str().to_lowercase();
+    text.contains("does not support") && ["sampling", "elicitation", "roots"].iter().any(|word| text.contains(word))
+}

@@ -1,0 +1,89 @@
+//! The `initialize` exchange of the session revisions, as bodies.
+
+use hikite_core::caller::Abilities;
+use hikite_core::json::{Object, Raw};
+
+use crate::revision::Revision;
+
+/// What a client says of itself.
+#[derive(Debug)]
+pub struct Hello {
+    pub revision: Revision,
+    pub abilities: Abilities,
+    pub client: Object,
+}
+
+impl Hello {
+    pub fn read(params: Option<&Raw>) -> Option<Self> {
+        let params = params?.object()?;
+        let capabilities = params.get("capabilities").and_then(Raw::object).unwrap_or_default();
+        Some(Self {
+            revision: Revision::negotiate(&params.text("protocolVersion")?),
+            abilities: Abilities {
+                sampling: capabilities.get("sampling").cloned(),
+                elicitation: capabilities.get("elicitation").cloned(),
+                roots: capabilities.get("roots").cloned(),
+            },
+            client: params.get("clientInfo").and_then(Raw::object).unwrap_or_default(),
+        })
+    }
+
+    /// Our own `initialize` params, as a client.
+    pub fn params(&self) -> Object {
+        let mut capabilities = Object::default();
+        let abilities = &self.abilities;
+        for (name, value) in [
+            ("sampling", &abilities.sampling),
+            ("elicitation", &abilities.elicitation),
+            ("roots", &abilities.roots),
+        ] {
+            if let Some(value) = value {
+                capabilities.set(name, value.clone());
+            }
+        }
+        Object::default()
+            .with("protocolVersion", self.revision.name())
+            .with("capabilities", capabilities)
+            .with("clientInfo", self.client.clone())
+    }
+}
+
+/// What a server says of itself.
+#[derive(Debug, Default)]
+pub struct Welcome {
+    pub protocol_version: String,
+    pub capabilities: Object,
+    pub info: Object,
+    pub instructions: Option<String>,
+}
+
+impl Welcome {
+    pub fn read(result: &Raw) -> Option<Self> {
+        let result = result.object()?;
+        Some(Self {
+            protocol_version: result.text("protocolVersion")?,
+            capabilities: result.get("capabilities").and_then(Raw::object).unwrap_or_default(),
+            info: result.get("serverInfo").and_then(Raw::object).unwrap_or_default(),
+            instructions: result.text("instructions"),
+        })
+    }
+
+    pub fn result(&self) -> Raw {
+        let mut result = Object::default()
+            .with("protocolVersion", self.protocol_version.as_str())
+            .with("capabilities", self.capabilities.clone())
+            .with("serverInfo", self.info.clone());
+        if let Some(instructions) = &self.instructions {
+            result.set("instructions", instructions.as_str());
+        }
+        result.raw()
+    }
+}
+
+/// hikite's own name and version.
+pub fn own_info() -> Object {
+    Object::default()
+        .with("name", "hikite")
+        .with("title", "hikite")
+        .with("version", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,9 @@
+//! JSON-RPC and MCP on the wire: envelopes, line framing, server-sent events and protocol revisions. Bodies
+//! stay raw; nothing here decides anything.
+
+pub mod encode;
+pub mod handshake;
+pub mod line;
+pub mod message;
+pub mod revision;
+pub mod sse;

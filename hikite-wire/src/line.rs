@@ -1,0 +1,121 @@
+//! Messages as lines: the framing of stdio. Fed with whatever bytes arrive, it yields whole lines, and forgets
+//! a line that is longer than allowed instead of keeping it.
+
+use bytes::{Bytes, BytesMut};
+
+#[derive(Debug)]
+pub struct Lines {
+    buffer: BytesMut,
+    /// Up to where the buffer holds no line end.
+    searched: usize,
+    longest: usize,
+    skipping: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    Text(Bytes),
+    /// A line over the limit came by; its bytes are gone.
+    TooLong,
+}
+
+impl Lines {
+    pub fn new(longest: usize) -> Self {
+        Self { buffer: BytesMut::new(), searched: 0, longest, skipping: false }
+    }
+
+    /// Where the next bytes are to be read into.
+    pub fn buffer(&mut self) -> &mut BytesMut {
+        &mut self.buffer
+    }
+
+    /// The next whole line without its end; empty lines are passed over.
+    pub fn next_line(&mut self) -> Option<Line> {
+        loop {
+            let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
+                return self.no_end_yet();
+            };
+            let mut line = self.buffer.split_to(self.searched + at + 1);
+            self.searched = 0;
+            if std::mem::take(&mut self.skipping) {
+                continue;
+            }
+            line.truncate(line.len() - 1);
+            if line.last() == Some(&b'\r') {
+                line.truncate(line.len() - 1);
+            }
+            if line.len() > self.longest {
+                return Some(Line::TooLong);
+            }
+            if !line.is_empty() {
+                return Some(Line::Text(line.freeze()));
+            }
+        }
+    }
+
+    fn no_end_yet(&mut self) -> Option<Line> {
+        self.searched = self.buffer.len();
+        if self.buffer.len() <= self.longest {
+            return None;
+        }
+        self.buffer.clear();
+        self.searched = 0;
+        (!std::mem::replace(&mut self.skipping, true)).then_some(Line::TooLong)
+    }
+}
+
+/// Appends a message as one line: line ends between its tokens, which JSON allows, become spaces.
+pub fn push(message: &[u8], buffer: &mut Vec<u8>) {
+    let start = buffer.len();
+    buffer.extend_from_slice(message);
+    for byte in &mut buffer[start..] {
+        if matches!(*byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    buffer.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn feed(chunks: &[&[u8]], longest: usize) -> Vec<Line> {
+        let mut lines = Lines::new(longest);
+        let mut out = Vec::new();
+        for chunk in chunks {
+            lines.buffer().extend_from_slice(chunk);
+            out.extend(std::iter::from_fn(|| lines.next_line()));
+        }
+        out
+    }
+
+    fn text(line: &str) -> Line {
+        Line::Text(Bytes::from(line.to_owned()))
+    }
+
+    #[test]
+    fn lines_come_whole_whatever_the_chunks() {
+        assert_eq!(feed(&[b"a\nb", b"c\r\n\n", b"d"], 10), [text("a"), text("bc")]);
+    }
+
+    #[test]
+    fn a_line_over_the_limit_is_reported_once_and_the_next_is_read() {
+        assert_eq!(feed(&[b"12345", b"67890", b"1\nok\n"], 4), [Line::TooLong, text("ok")]);
+        assert_eq!(feed(&[b"123456\nok\n"], 4), [Line::TooLong, text("ok")]);
+    }
+
+    proptest! {
+        #[test]
+        fn chunking_never_changes_the_lines(data in proptest::collection::vec(any::<u8>(), 0..400), cut in 1usize..20) {
+            let whole = feed(&[&data], 32);
+            let chunks: Vec<&[u8]> = data.chunks(cut).collect();
+            let texts = |lines: Vec<Line>| -> Vec<Line> {
+                lines.into_iter().filter(|line| *line != Line::TooLong).collect()
+            };
+            prop_assert_eq!(texts(whole), texts(feed(&chunks, 32)));
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! One JSON-RPC message, taken apart only as far as routing needs: id, method, and raw bodies that share the
+//! buffer they arrived in.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use hikite_core::json::Raw;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A request id as its sender wrote it: a string or a number. Compared byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Id(Raw);
+
+impl Id {
+    pub fn number(number: u64) -> Self {
+        Self(Raw::of(&number))
+    }
+
+    pub fn raw(&self) -> &Raw {
+        &self.0
+    }
+
+    /// The number of an id that we made ourselves; some servers give numbers back as strings.
+    pub fn as_number(&self) -> Option<u64> {
+        self.0.decode().ok().or_else(|| self.0.text()?.parse().ok())
+    }
+
+    pub fn read(raw: Raw) -> Option<Self> {
+        matches!(raw.bytes().first(), Some(b'"' | b'-' | b'0'..=b'9')).then_some(Self(raw))
+    }
+}
+
+impl std::hash::Hash for Id {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.bytes().hash(state);
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    Request {
+        id: Id,
+        method: Box<str>,
+        params: Option<Raw>,
+    },
+    Notification {
+        method: Box<str>,
+        params: Option<Raw>,
+    },
+    /// An answer: the result, or the JSON-RPC error object.
+    Response {
+        id: Id,
+        body: Result<Raw, Raw>,
+    },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BadMessage {
+    #[error("not valid JSON: {0}")]
+    Json(serde_json::Error),
+    #[error("not a JSON-RPC 2.0 message: {reason}")]
+    Shape { reason: &'static str, id: Option<Id> },
+}
+
+impl BadMessage {
+    /// The JSON-RPC number for it.
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::Json(_) => -32700,
+            Self::Shape { .. } => -32600,
+        }
+    }
+
+    /// The id of the message, where it had one.
+    pub fn id(&self) -> Option<&Id> {
+        match self {
+            Self::Json(_) => None,
+            Self::Shape { id, .. } => id.as_ref(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// Tells `null` from an absent member.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(deserializer).map(Some)
+}
+
+impl Message {
+    pub fn decode(bytes: &Bytes) -> Result<Self, BadMessage> {
+        let envelope: Envelope<'_> =
+            serde_json::from_slice(bytes).map_err(|error| match error.classify() {
+                // Valid JSON of the wrong form (an array, a number, `"method": 1`) is a bad request, not bad JSON.
+                serde_json::error::Category::Data if Raw::parse(bytes.clone()).is_ok() => {
+                    BadMessage::Shape { reason: "members of the wrong type", id: None }
+                }
+                _ => BadMessage::Json(error),
+            })?;
+        let id = envelope.id.and_then(|id| Id::read(Raw::part(bytes, id)));
+        let bad = |reason| Err(BadMessage::Shape { reason, id: id.clone() });
+        if envelope.jsonrpc.as_deref() != Some("2.0") {
+            return bad("`jsonrpc` must be \"2.0\"");
+        }
+        if envelope.id.is_some() && id.is_none() && envelope.error.is_none() {
+            return bad("`id` must be a string or a number");
+        }
+        let params =
+            envelope.params.map(|params| Raw::part(bytes, params)).filter(|params| !params.is_null());
+        if params.as_ref().is_some_and(|params| !params.is_object()) {
+            return bad("`params` must be an object");
+        }
+        let body = match (envelope.result, envelope.error) {
+            (Some(result), None) => Some(Ok(Raw::part(bytes, result))),
+            (_, Some(error)) => Some(Err(Raw::part(bytes, error))),
+            (None, None) => None,
+        };
+        match (envelope.method, id.clone(), body) {
+            (Some(method), Some(id), None) => Ok(Self::Request { id, method: method.into(), params }),
+            (Some(method), None, None) => Ok(Self::Notification { method: method.into(), params }),
+            (None, Some(id), Some(body)) => Ok(Self::Response { id, body }),
+            (None, None, Some(_)) => bad("an answer needs the `id` of its request"),
+            (Some(_), _, Some(_)) => bad("both `method` and an answer"),
+            (None, _, None) => bad("neither `method` nor `result` nor `error`"),
+        }
+    }
+}
+
+/// The messages of a body: one, or the elements of an array.
+pub fn split(bytes: &Bytes) -> Option<Vec<Bytes>> {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace())?;
+    if *first != b'[' {
+        return None;
+    }
+    let array = Raw::parse(bytes.clone()).ok()?.items()?;
+    Some(array.into_iter().map(|item| item.bytes().clone()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(text: &str) -> Result<Message, BadMessage> {
+        Message::decode(&Bytes::from(text.to_owned()))
+    }
+
+    #[test]
+    fn bodies_stay_raw_and_share_the_buffer() {
+        let bytes = Bytes::from(r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"x": 1.0 }}"#);
+        let Ok(Message::Request { id, method, params: Some(params) }) = Message::decode(&bytes) else {
+            panic!("a request");
+        };
+        assert_eq!((id.raw().as_str().as_ref(), &*method), (r#""a""#, "tools/call"));
+        assert_eq!(params.as_str(), r#"{"x": 1.0 }"#);
+        assert!(bytes.as_ptr_range().contains(&params.bytes().as_ptr()));
+    }
+
+    #[test]
+    fn a_null_result_is_an_answer() {
+        let message = decode(r#"{"jsonrpc":"2.0","id":1,"result":null}"#).expect("valid");
+        assert_eq!(message, Message::Response { id: Id::number(1), body: Ok(Raw::null()) });
+    }
+
+    #[track_caller]
+    fn refused(text: &str, code: i32) {
+        let error = decode(text).expect_err(text);
+        assert_eq!(error.code(), code, "{text}: {error}");
+    }
+
+    #[test]
+    fn what_is_not_a_message_is_refused_with_the_right_number() {
+        refused("", -32700);
+        refused("{", -32700);
+        refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\u{1}\"}", -32700);
+        refused("[]", -32600);
+        refused("1", -32600);
+        refused(r#"{"id":1,"method":"x"}"#, -32600);
+        refused(r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#, -32600);
+        refused(r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#, -32600);
+        refused(r#"{"jsonrpc":"2.0","id":1}"#, -32600);
+        refused(r#"{"jsonrpc":"2.0","method":1}"#, -32600);
+        refused(r#"{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}"#, -32600);
+        refused(r#"{"jsonrpc":"2.0","id":1,"method":"x","method":"y"}"#, -32600);
+    }
+
+    #[test]
+    fn only_an_array_splits() {
+        assert_eq!(split(&Bytes::from(" [1, {} ]")).map(|parts| parts.len()), Some(2));
+        assert_eq!(split(&Bytes::from("{}")), None);
+    }
+}

@@ -1,0 +1,193 @@
+//! Server-sent events, both ways: the parser that upstream streams go through, and what our own streams are
+//! written with. Follows the event stream section of the HTML standard.
+
+use bytes::{Bytes, BytesMut};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// `message` where the stream does not say.
+    pub name: Option<String>,
+    pub id: Option<String>,
+    pub data: Bytes,
+    pub retry_ms: Option<u64>,
+}
+
+#[derive(Debug)]
+pub struct Parser {
+    buffer: BytesMut,
+    searched: usize,
+    event: Event,
+    data: BytesMut,
+    has_data: bool,
+    longest: usize,
+    started: bool,
+    /// The last byte read was a carriage return: a line feed after it belongs to it.
+    after_return: bool,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event is larger than {0} bytes")]
+pub struct TooLarge(pub usize);
+
+impl Parser {
+    pub fn new(longest: usize) -> Self {
+        Self {
+            buffer: BytesMut::new(),
+            searched: 0,
+            event: Event::default(),
+            data: BytesMut::new(),
+            has_data: false,
+            longest,
+            started: false,
+            after_return: false,
+        }
+    }
+
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next event that is complete: one with data, or with an id or a retry time.
+    pub fn next_event(&mut self) -> Result<Option<Event>, TooLarge> {
+        while let Some(line) = self.next_line() {
+            if !line.is_empty() {
+                self.field(&line);
+                if self.data.len() > self.longest {
+                    return Err(TooLarge(self.longest));
+                }
+                continue;
+            }
+            let mut event = std::mem::take(&mut self.event);
+            let data = self.data.split().freeze();
+            let has_data = std::mem::take(&mut self.has_data);
+            if has_data || event.id.is_some() || event.retry_ms.is_some() {
+                event.data = data;
+                return Ok(Some(event));
+            }
+        }
+        if self.buffer.len() > self.longest { Err(TooLarge(self.longest)) } else { Ok(None) }
+    }
+
+    fn next_line(&mut self) -> Option<Bytes> {
+        if !self.started && !self.buffer.is_empty() {
+            const MARK: &[u8] = b"\xef\xbb\xbf";
+            if self.buffer.len() < MARK.len() && MARK.starts_with(&self.buffer) {
+                return None;
+            }
+            self.started = true;
+            if self.buffer.starts_with(MARK) {
+                let _ = self.buffer.split_to(MARK.len());
+            }
+        }
+        if self.after_return && !self.buffer.is_empty() {
+            self.after_return = false;
+            if self.buffer[0] == b'\n' {
+                let _ = self.buffer.split_to(1);
+            }
+        }
+        let Some(at) = memchr::memchr2(b'\n', b'\r', &self.buffer[self.searched..]) else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let mut line = self.buffer.split_to(self.searched + at + 1);
+        self.searched = 0;
+        self.after_return = line.last() == Some(&b'\r');
+        line.truncate(line.len() - 1);
+        Some(line.freeze())
+    }
+
+    fn field(&mut self, line: &[u8]) {
+        let (name, value) = match memchr::memchr(b':', line) {
+            Some(0) => return,
+            Some(at) => {
+                let value = &line[at + 1..];
+                (&line[..at], value.strip_prefix(b" ").unwrap_or(value))
+            }
+            None => (line, &[][..]),
+        };
+        let text = || String::from_utf8_lossy(value).into_owned();
+        match name {
+            b"data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.data.extend_from_slice(b"\n");
+                }
+                self.data.extend_from_slice(value);
+            }
+            b"event" => self.event.name = Some(text()),
+            b"id" if !value.contains(&0) => self.event.id = Some(text()),
+            b"retry" => self.event.retry_ms = text().parse().ok(),
+            _ => {}
+        }
+    }
+}
+
+/// A JSON-RPC message as an event. Its line ends, which JSON allows between tokens, become several data lines.
+pub fn message(json: &[u8]) -> Bytes {
+    event("message", json)
+}
+
+pub fn event(name: &str, data: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(data.len() + name.len() + 24);
+    out.extend_from_slice(b"event: ");
+    out.extend_from_slice(name.as_bytes());
+    for line in data.split(|byte| matches!(byte, b'\n' | b'\r')) {
+        out.extend_from_slice(b"\ndata: ");
+        out.extend_from_slice(line);
+    }
+    out.extend_from_slice(b"\n\n");
+    out.into()
+}
+
+/// Keeps an idle stream open through proxies.
+pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(chunks: &[&[u8]]) -> Vec<Event> {
+        let mut parser = Parser::new(1000);
+        let mut events = Vec::new();
+        for chunk in chunks {
+            parser.feed(chunk);
+            while let Some(event) = parser.next_event().expect("small") {
+                events.push(event);
+            }
+        }
+        events
+    }
+
+    #[test]
+    fn fields_comments_and_line_ends_follow_the_standard() {
+        let events = parse(&[b"\xef\xbb\xbf: hello\r\nevent: endpoint\r\ndata: /a\rdata:b\n\nid: 7\n\nretry: 50\ndata\n\nevent: lost\n\n"]);
+        assert_eq!(events.len(), 3);
+        assert_eq!(events[0].name.as_deref(), Some("endpoint"));
+        assert_eq!(&events[0].data[..], b"/a\nb");
+        assert_eq!((events[1].id.as_deref(), &events[1].data[..]), (Some("7"), &b""[..]));
+        assert_eq!(events[2].retry_ms, Some(50));
+    }
+
+    #[test]
+    fn an_event_over_the_limit_is_refused() {
+        let mut parser = Parser::new(10);
+        parser.feed(b"data: 123456789012345");
+        assert_eq!(parser.next_event(), Err(TooLarge(10)));
+    }
+
+    proptest! {
+        #[test]
+        fn chunking_never_changes_the_events(data in "[a-z:\r\n ]{0,200}", cut in 1usize..9) {
+            let whole = parse(&[data.as_bytes()]);
+            let chunks: Vec<&[u8]> = data.as_bytes().chunks(cut).collect();
+            prop_assert_eq!(whole, parse(&chunks));
+        }
+
+        #[test]
+        fn what_is_written_reads_back(text in "[^\r\n]{0,200}") {
+            let events = parse(&[&message(text.as_bytes())]);
+            prop_assert_eq!(&events[0].data[..], text.as_bytes());
+        }
+    }
+}

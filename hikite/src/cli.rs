@@ -1,0 +1,146 @@
+//! The command line: flags, and one file per subcommand. Data goes to stdout, everything else to stderr.
+
+mod completions;
+mod config;
+mod doctor;
+mod guard;
+pub(crate) mod serve;
+mod stdio;
+mod tools;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::config::{Config, Problems};
+use crate::log::{self, LogFormat};
+
+/// One door between an LLM client and every tool you own.
+#[derive(Debug, Parser)]
+#[command(name = "hikite", version, about, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    serve: serve::Serve,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Common {
+    /// The config file [default: ./hikite.json, else hikite/hikite.json in the user's config folder]
+    #[arg(long, global = true, value_name = "FILE", env = "HIKITE_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// The folder for what is kept between runs
+    #[arg(long, global = true, value_name = "DIR", env = "HIKITE_DATA")]
+    pub(crate) data: Option<PathBuf>,
+    /// What is logged to stderr: error, warn, info, debug, trace, or directives [default: info for servers]
+    #[arg(long, global = true, value_name = "FILTER", env = "HIKITE_LOG")]
+    log: Option<String>,
+    /// How logs are written
+    #[arg(long, global = true, value_enum, default_value_t, env = "HIKITE_LOG_FORMAT")]
+    log_format: LogFormat,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve MCP over HTTP (the default)
+    Serve(serve::Serve),
+    /// Serve MCP on stdin and stdout, for clients that start hikite themselves
+    Stdio(stdio::Stdio),
+    /// List, search, describe and call tools from the terminal
+    #[command(subcommand)]
+    Tools(tools::Tools),
+    /// Check, show and import configuration
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Look at the set-up and say what to do about what is wrong
+    Doctor(doctor::Doctor),
+    /// Print a completion script for a shell
+    Completions(completions::Completions),
+    #[command(name = "__guard", hide = true)]
+    Guard(guard::Guard),
+}
+
+/// What is wrong with the config or the flags ends with this code.
+const WRONG_SETUP: u8 = 2;
+
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    match execute(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error);
+            let setup = error.is::<Problems>() || error.is::<WrongSetup>();
+            ExitCode::from(if setup { WRONG_SETUP } else { 1 })
+        }
+    }
+}
+
+fn execute(cli: Cli) -> Result<ExitCode> {
+    let Cli { common, serve, command } = cli;
+    let command = command.unwrap_or(Command::Serve(serve));
+    if let Command::Guard(guard) = command {
+        return guard.run();
+    }
+    let serves = matches!(command, Command::Serve(_) | Command::Stdio(_));
+    log::start(common.log.as_deref().unwrap_or(if serves { "info" } else { "error" }), common.log_format)?;
+    match command {
+        Command::Serve(serve) => block_on(serve.run(&common)),
+        Command::Stdio(stdio) => block_on(stdio.run(&common)),
+        Command::Tools(tools) => block_on(tools.run(&common)),
+        Command::Config(config) => config.run(&common),
+        Command::Doctor(doctor) => block_on(doctor.run(&common)),
+        Command::Completions(completions) => completions.run(&mut Cli::command()),
+        Command::Guard(_) => unreachable!("handled above"),
+    }
+}
+
+impl Common {
+    /// The config with the flags laid over it; its warnings go to the log.
+    pub(crate) fn load(&self) -> Result<Config> {
+        let mut config = Config::load(self.config.as_deref(), &|name| std::env::var(name).ok())?;
+        for warning in &config.warnings {
+            tracing::warn!("{warning}");
+        }
+        if let Some(data) = &self.data {
+            config.data = std::path::absolute(data).context("`--data` is no folder")?;
+        }
+        Ok(config)
+    }
+}
+
+/// A set-up that must not start.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct WrongSetup(pub(crate) String);
+
+fn block_on(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the runtime")?;
+    let outcome = runtime.block_on(command);
+    // A read of stdin cannot be taken back; it must not keep the program alive.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    outcome
+}
+
+/// This very binary: it guards the processes of stdio servers.
+pub(crate) fn program() -> Result<PathBuf> {
+    std::env::current_exe().context("cannot tell where the hikite program is")
+}
+
+#[expect(clippy::print_stderr, reason = "the last words of the program")]
+fn complain(error: &anyhow::Error) {
+    let text = format!("{error:#}");
+    if text.starts_with("error:") { eprintln!("{text}") } else { eprintln!("error: {text}") }
+}
+
+/// Prints data.
+#[expect(clippy::print_stdout, reason = "the one place that prints data")]
+pub(crate) fn print(text: &str) {
+    println!("{text}");
+}

@@ -1,0 +1,129 @@
+//! `hikite config`: check, show, schema and import.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+
+use super::{Common, print};
+use crate::config::{self, import};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Check the config file and say what is wrong
+    Check,
+    /// Print the config as it takes effect, secrets hidden
+    Show,
+    /// Print the JSON Schema of the config file
+    Schema,
+    /// Take over the servers of another client's config
+    Import(Import),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The file to read [default: those of the clients found on this machine]
+    file: Option<PathBuf>,
+    /// Whose file it is; told from its content if left out
+    #[arg(long, value_name = "CLIENT", value_parser = kind)]
+    from: Option<import::Kind>,
+    /// Write the servers into the config file instead of printing it
+    #[arg(long)]
+    write: bool,
+}
+
+fn kind(word: &str) -> Result<import::Kind, String> {
+    let known = import::Kind::all().map(import::Kind::word).collect::<Vec<_>>().join(", ");
+    import::Kind::parse(word).ok_or_else(|| format!("not one of: {known}"))
+}
+
+impl ConfigCommand {
+    pub(crate) fn run(self, common: &Common) -> Result<ExitCode> {
+        match self {
+            Self::Check => check(common)?,
+            Self::Show => print(&format!("{:#}", config::show(&common.load()?))),
+            Self::Schema => print(&format!("{:#}", config::schema())),
+            Self::Import(import) => import.run(common)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn check(common: &Common) -> Result<()> {
+    let config = config::Config::load(common.config.as_deref(), &|name| std::env::var(name).ok())?;
+    let file = config.file.as_deref().map_or_else(|| "no file, defaults".into(), |file| file.display().to_string());
+    for warning in &config.warnings {
+        note(&format!("warning: {warning}"));
+    }
+    print(&format!("ok: {file}: {} servers, {} categories", config.servers.len(), config.categories.len()));
+    Ok(())
+}
+
+impl Import {
+    fn run(self, common: &Common) -> Result<()> {
+        let mut servers = serde_json::Map::new();
+        for (kind, path) in self.sources()? {
+            let shown = path.display().to_string();
+            let text = fs::read_to_string(&path).with_context(|| format!("cannot read `{shown}`"))?;
+            let imported = import::import(kind, &shown, &text)?;
+            for line in &imported.notes {
+                note(&format!("note: {line}"));
+            }
+            note(&format!("{shown}: {} servers ({})", imported.servers.len(), imported.kind.title()));
+            for (name, server) in imported.servers {
+                servers.entry(name).or_insert(server);
+            }
+        }
+        let env = |name: &str| std::env::var(name).ok();
+        let target = config::find(common.config.as_deref(), &env).unwrap_or_else(|| "hikite.json".into());
+        let before = fs::read_to_string(&target).ok();
+        let merged = config::merge(&target.display().to_string(), before.as_deref(), &servers)?;
+        for name in &merged.kept {
+            note(&format!("note: `{name}` is in {} already and stays as it is", target.display()));
+        }
+        if self.write {
+            write(&target, &merged.text)?;
+            note(&format!("wrote {}: {} servers added", target.display(), merged.added.len()));
+        } else {
+            print(merged.text.trim_end());
+            note("hint: `--write` writes this file");
+        }
+        Ok(())
+    }
+
+    fn sources(&self) -> Result<Vec<(Option<import::Kind>, PathBuf)>> {
+        if let Some(file) = &self.file {
+            return Ok(vec![(self.from, file.clone())]);
+        }
+        let home = std::env::var_os("HOME").map(PathBuf::from).context("`HOME` is not set")?;
+        let known = config::known_locations(&home, std::env::consts::OS);
+        let found: Vec<_> = known
+            .into_iter()
+            .filter(|(kind, path)| self.from.is_none_or(|from| from == *kind) && path.exists())
+            .map(|(kind, path)| (Some(kind), path))
+            .collect();
+        if found.is_empty() {
+            bail!("no client's config was found\nhint: name the file: `hikite config import FILE`");
+        }
+        Ok(found)
+    }
+}
+
+/// Beside and renamed; readable by the owner alone, for literal secrets may have come along.
+fn write(target: &Path, text: &str) -> Result<()> {
+    let beside = target.with_extension("json.new");
+    let shown = || format!("cannot write `{}`", target.display());
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&beside).with_context(shown)?;
+    file.write_all(text.as_bytes()).with_context(shown)?;
+    fs::rename(&beside, target).with_context(shown)
+}
+
+#[expect(clippy::print_stderr, reason = "notes beside the data")]
+fn note(text: &str) {
+    eprintln!("{text}");
+}

@@ -1,0 +1,176 @@
+//! `hikite doctor`: looks at everything a set-up needs and says what to do about what is wrong.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use hikite_core::source::State;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::{Common, print, program};
+use crate::config::{Auth, Config};
+use crate::house::House;
+use crate::{progress, token};
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One thing looked at.
+struct Finding {
+    what: String,
+    level: Level,
+    text: String,
+    hint: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Good,
+    Warning,
+    Bad,
+}
+
+impl Doctor {
+    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        let mut findings = Vec::new();
+        match common.load() {
+            Ok(config) => {
+                findings.extend(config_findings(&config));
+                findings.push(token_finding(&config));
+                findings.push(port_finding(&config).await);
+                findings.extend(upstream_findings(&config).await?);
+            }
+            Err(error) => findings.push(Finding::bad("config", format!("{error:#}"), None)),
+        }
+        if self.json {
+            print(&Value::from_iter(findings.iter().map(Finding::json)).to_string());
+        } else {
+            print(&findings.iter().map(Finding::text).collect::<Vec<_>>().join("\n"));
+        }
+        let bad = findings.iter().any(|finding| finding.level == Level::Bad);
+        Ok(ExitCode::from(u8::from(bad)))
+    }
+}
+
+fn config_findings(config: &Config) -> Vec<Finding> {
+    let file = config.file.as_deref().map_or_else(|| "no file, defaults".into(), |file| file.display().to_string());
+    let text = format!("{file}: {} servers, {} categories", config.servers.len(), config.categories.len());
+    let hint = config.servers.is_empty().then(|| {
+        "add servers to `mcpServers` in hikite.json, or take over another client's with `hikite config import --write`"
+            .to_owned()
+    });
+    let level = if hint.is_some() { Level::Warning } else { Level::Good };
+    let first = Finding { what: "config".into(), level, text, hint };
+    let warnings = config.warnings.iter().map(|warning| Finding {
+        what: "config".into(),
+        level: Level::Warning,
+        text: warning.clone(),
+        hint: None,
+    });
+    std::iter::once(first).chain(warnings).collect()
+}
+
+fn token_finding(config: &Config) -> Finding {
+    match &config.auth {
+        Auth::None => Finding {
+            what: "auth".into(),
+            level: Level::Warning,
+            text: "`auth.mode` is \"none\": every program on this machine may call every tool".into(),
+            hint: Some("remove `auth.mode` to require the local token".into()),
+        },
+        Auth::Token(Some(_)) => Finding::good("auth", "a token from the config"),
+        Auth::Token(None) => match token::local_token(&config.data) {
+            Ok(_) => Finding::good("auth", format!("the local token is in {}", token::path(&config.data).display())),
+            Err(error) => Finding::bad("auth", format!("{error:#}"), None),
+        },
+    }
+}
+
+async fn port_finding(config: &Config) -> Finding {
+    let listen = config.server.listen;
+    match TcpListener::bind(listen).await {
+        Ok(_) => Finding::good("listen", format!("{listen} is free")),
+        Err(error) => Finding {
+            what: "listen".into(),
+            level: Level::Warning,
+            text: format!("{listen}: {error}"),
+            hint: Some("fine if hikite is running there; else choose another with `--listen`".into()),
+        },
+    }
+}
+
+async fn upstream_findings(config: &Config) -> Result<Vec<Finding>> {
+    let house = House::start(config, program()?)?;
+    progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
+    let view = house.gateway.view();
+    let mut findings = Vec::new();
+    for module in view.modules() {
+        let what = format!("server {}", module.name);
+        match (&module.listing, module.source.state()) {
+            (Some(listing), _) => {
+                findings.push(Finding::good(&what, format!("{} tools", listing.tools.len())));
+            }
+            (None, state) => {
+                let reason = match state {
+                    State::Failing { reason } => reason,
+                    other => other.word().to_owned(),
+                };
+                let stderr = house.stderr_of(&module.name);
+                let tail = stderr.iter().rev().take(5).rev().cloned().collect::<Vec<_>>().join("\n    ");
+                let hint = (!tail.is_empty()).then(|| format!("its stderr ends with:\n    {tail}"));
+                findings.push(Finding::bad(&what, reason, hint));
+            }
+        }
+        for name in &module.unresolved {
+            findings.push(unresolved(&what, name));
+        }
+    }
+    for category in view.categories() {
+        for name in &category.unresolved {
+            findings.push(unresolved(&format!("category {}", category.rule.name), name));
+        }
+    }
+    house.stop().await;
+    Ok(findings)
+}
+
+fn unresolved(what: &str, name: &str) -> Finding {
+    Finding {
+        what: what.into(),
+        level: Level::Warning,
+        text: format!("`{name}` is named, but no server has it"),
+        hint: Some("`hikite tools list` shows the names there are".into()),
+    }
+}
+
+impl Finding {
+    fn good(what: &str, text: impl Into<String>) -> Self {
+        Self { what: what.into(), level: Level::Good, text: text.into(), hint: None }
+    }
+
+    fn bad(what: &str, text: impl Into<String>, hint: Option<String>) -> Self {
+        Self { what: what.into(), level: Level::Bad, text: text.into(), hint }
+    }
+
+    fn word(&self) -> &'static str {
+        match self.level {
+            Level::Good => "ok",
+            Level::Warning => "warning",
+            Level::Bad => "error",
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({ "what": self.what, "level": self.word(), "text": self.text, "hint": self.hint })
+    }
+
+    fn text(&self) -> String {
+        let hint = self.hint.as_ref().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
+        format!("{:7} {}: {}{hint}", self.word(), self.what, self.text)
+    }
+}

@@ -1,0 +1,123 @@
+//! The configuration: one JSONC file, read, held against its schema and checked as a whole. Loading is a
+//! function of the text and the outside, so that a reload is the same call again. What is wrong is reported
+//! all at once, each problem with its line, its path and the cure; a wrong file is never half accepted.
+
+mod auth;
+mod category;
+mod check;
+mod expand;
+mod file;
+pub mod import;
+pub mod jsonc;
+mod limits;
+mod location;
+mod merge;
+mod named;
+mod place;
+mod problem;
+mod secret;
+mod server;
+mod shape;
+mod show;
+mod tools;
+mod transport;
+mod unit;
+mod upstream;
+mod url;
+mod variable;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hikite_core::category::CategoryRule;
+use hikite_core::limits::Limits;
+
+pub use auth::Auth;
+pub use check::Outside;
+pub use file::schema;
+pub use location::known_locations;
+pub use merge::{Merged, merge};
+pub use place::Place;
+pub use problem::{Problem, Problems};
+
+pub use server::{DEFAULT_PORT, ServerSection};
+pub use show::show;
+pub use transport::Transport;
+pub use upstream::{ServerConfig, Share};
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where it was read from; `None` for the defaults.
+    pub file: Option<PathBuf>,
+    pub server: ServerSection,
+    /// The upstream servers that are on, in the order of the file.
+    pub servers: Vec<ServerConfig>,
+    /// The names of those that are off. Categories may name them: they count as servers that are not running.
+    pub disabled: Vec<Arc<str>>,
+    pub categories: Vec<Arc<CategoryRule>>,
+    pub auth: Auth,
+    pub limits: Limits,
+    /// The folder for what is kept between runs; it may not exist yet.
+    pub data: PathBuf,
+    /// `file:line:column: path: message`, one line each.
+    pub warnings: Vec<String>,
+}
+
+impl Config {
+    /// Reads the file that `find` names, or gives the defaults if there is none.
+    pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, Problems> {
+        let read = |path: &Path| std::fs::read_to_string(path);
+        let outside = Outside { env, read: &read };
+        let Some(path) = find(path, env) else { return Self::parse("{}", Path::new("defaults"), outside) };
+        let text = read(&path).map_err(|error| {
+            let hint = "check `--config` and `HIKITE_CONFIG`";
+            Problems::whole(&path.display().to_string(), format!("cannot be read: {error}"), Some(hint))
+        })?;
+        let config = Self::parse(&text, &path, outside)?;
+        Ok(Self { file: Some(path), ..config })
+    }
+
+    /// `path` names the file in messages, and its folder is where relative paths start.
+    pub fn parse(text: &str, path: &Path, outside: Outside<'_>) -> Result<Self, Problems> {
+        let name = path.display().to_string();
+        let tree = jsonc::parse(text).map_err(|error| Problems::syntax(&name, text, &error))?;
+        let mut report = problem::Report::new(&name, text, &tree);
+        let shaped = shape::check(&mut report, &schema()).unwrap_or_default();
+        let file: file::File = if shaped.is_null() {
+            file::File::default()
+        } else {
+            serde_json::from_value(shaped).unwrap_or_else(|error| {
+                report.error(&place::Path::ROOT, error.to_string(), None);
+                file::File::default()
+            })
+        };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut check = check::Check { report: &mut report, outside, folder };
+        let config = check.file(&file);
+        Ok(Self { warnings: report.finish()?, ..config })
+    }
+}
+
+/// Which file: the given one, else `HIKITE_CONFIG`, else `hikite.json` here or in the user's config folder.
+pub fn find(given: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let named = given
+        .map(Path::to_owned)
+        .or_else(|| env("HIKITE_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from));
+    named.or_else(|| {
+        let user =
+            user_folder(env, "XDG_CONFIG_HOME", ".config").map(|folder| folder.join("hikite/hikite.json"));
+        [Some(PathBuf::from("hikite.json")), user].into_iter().flatten().find(|path| path.exists())
+    })
+}
+
+/// A folder of the XDG base directory specification; relative values are to be ignored.
+fn user_folder(env: &dyn Fn(&str) -> Option<String>, variable: &str, below_home: &str) -> Option<PathBuf> {
+    let named = env(variable).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    named.or_else(|| {
+        let home = env("HOME").or_else(|| env("USERPROFILE"))?;
+        Some(PathBuf::from(home).join(below_home))
+    })
+}

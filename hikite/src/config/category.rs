@@ -1,0 +1,109 @@
+//! The `categories` section: named, described selections of tools.
+
+use std::sync::Arc;
+
+use hikite_core::category::CategoryRule;
+use hikite_core::suggest;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::check::Check;
+use super::file::OneOrMany;
+use super::named::Named;
+use super::place::Path;
+use super::tools::{self, Tools};
+
+/// A named selection of tools that is opened on demand.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Category")]
+pub(crate) struct CategoryFile {
+    /// What it is for, in one line: all that the model reads before it opens the category.
+    pub(crate) description: Option<String>,
+    /// The server, or servers, of `mcpServers` that the tools come from.
+    pub(crate) server: Option<OneOrMany<String>>,
+    /// Which tools. Default: all of them.
+    pub(crate) tools: Option<Tools>,
+    /// A note on how to use the category well, returned with its tools.
+    pub(crate) skill: Option<String>,
+}
+
+/// The servers of the file by name.
+pub(crate) struct Servers<'a> {
+    pub(crate) all: Vec<Arc<str>>,
+    pub(crate) disabled: &'a [Arc<str>],
+}
+
+pub(crate) fn check(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    raw: &Named<CategoryFile>,
+    servers: &Servers<'_>,
+) -> Vec<Arc<CategoryRule>> {
+    raw.iter().map(|(name, raw)| Arc::new(category(check, &path.key(name), name, raw, servers))).collect()
+}
+
+fn category(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    name: &str,
+    raw: &CategoryFile,
+    servers: &Servers<'_>,
+) -> CategoryRule {
+    if name.trim().is_empty() {
+        check.report.error_in_name(path, "the name of a category is empty", None);
+    }
+    if raw.description.as_deref().is_none_or(|text| text.trim().is_empty()) {
+        check.report.warning(path, "has no `description`: the model cannot know when to open it");
+    }
+    let own = own_servers(check, path, raw, servers);
+    let others: Vec<Arc<str>> = servers.all.iter().filter(|name| !own.contains(name)).cloned().collect();
+    let tools = raw.tools.clone().unwrap_or_default();
+    CategoryRule {
+        name: name.into(),
+        description: raw.description.clone().unwrap_or_default(),
+        selection: tools::check(check, &path.key("tools"), &tools, &own, &others),
+        servers: own,
+        skill: raw.skill.clone(),
+    }
+}
+
+fn own_servers(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    raw: &CategoryFile,
+    servers: &Servers<'_>,
+) -> Vec<Arc<str>> {
+    let mut own: Vec<Arc<str>> = Vec::new();
+    let list = path.key("server");
+    for (index, name) in raw.server.iter().flat_map(OneOrMany::as_slice).enumerate() {
+        let item = list.index(index);
+        let path = if matches!(raw.server, Some(OneOrMany::Many(_))) { &item } else { &list };
+        match servers.all.iter().find(|server| &***server == name) {
+            None => {
+                let known = servers.all.iter().map(|server| &**server);
+                let hint = suggest::did_you_mean(name, known).unwrap_or_else(|| listed(&servers.all));
+                check.report.error(path, format!("there is no server `{name}` in `mcpServers`"), Some(hint));
+            }
+            Some(server) if own.contains(server) => {}
+            Some(server) => {
+                if servers.disabled.contains(server) {
+                    check.report.warning(path, format!("the server `{name}` is disabled"));
+                }
+                own.push(Arc::clone(server));
+            }
+        }
+    }
+    if raw.server.as_ref().is_none_or(|server| server.as_slice().is_empty()) {
+        check.report.missing(path, "names no `server`", Some(listed(&servers.all)));
+    }
+    own
+}
+
+fn listed(servers: &[Arc<str>]) -> String {
+    if servers.is_empty() {
+        return "define it in `mcpServers` first".into();
+    }
+    let names: Vec<String> = servers.iter().map(|name| format!("`{name}`")).collect();
+    format!("the servers are {}", names.join(", "))
+}

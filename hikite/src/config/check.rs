@@ -1,0 +1,109 @@
+//! From the raw file to the checked config. This is what all sections share: expanding variables, reading
+//! secrets from files, and turning a bad value into a problem with its place.
+
+use std::io;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+
+use super::file::File;
+use super::place::Path;
+use super::problem::Report;
+use super::{Config, auth, category, expand, limits, server, upstream};
+
+/// The world as the config sees it, so that loading is a function of its arguments.
+#[derive(Clone, Copy)]
+pub struct Outside<'a> {
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    pub read: &'a dyn Fn(&FilePath) -> io::Result<String>,
+}
+
+impl std::fmt::Debug for Outside<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Outside")
+    }
+}
+
+pub(crate) struct Check<'a, 'r> {
+    pub(crate) report: &'a mut Report<'r>,
+    pub(crate) outside: Outside<'a>,
+    /// Relative paths in the file start here.
+    pub(crate) folder: &'a FilePath,
+}
+
+impl Check<'_, '_> {
+    /// Wrong values are reported and replaced by defaults: the result counts only if nothing was reported.
+    pub(crate) fn file(&mut self, file: &File) -> Config {
+        let raw_servers = file.mcp_servers.clone().unwrap_or_default();
+        let (servers, disabled) = upstream::check(self, &Path::ROOT.key("mcpServers"), &raw_servers);
+        let raw_categories = file.categories.clone().unwrap_or_default();
+        let names = category::Servers { all: self.server_names(), disabled: &disabled };
+        let categories = category::check(self, &Path::ROOT.key("categories"), &raw_categories, &names);
+        let server = file.server.clone().unwrap_or_default();
+        Config {
+            file: None,
+            server: server::check(self, &Path::ROOT.key("server"), &server, !categories.is_empty()),
+            servers,
+            disabled,
+            categories,
+            auth: auth::check(self, &Path::ROOT.key("auth"), &file.auth.clone().unwrap_or_default()),
+            limits: limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default()),
+            data: self.data(file.data.as_deref()),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The text with its variables filled in; `None` if that failed and was reported.
+    pub(crate) fn expand(&mut self, path: &Path<'_>, text: &str) -> Option<String> {
+        match expand::expand(text, self.outside.env) {
+            Ok(text) => Some(text),
+            Err(error) => self.fail(path, error.to_string(), error.hint()),
+        }
+    }
+
+    /// The contents of a file that holds one secret, without the line's end.
+    pub(crate) fn secret_file(&mut self, path: &Path<'_>, name: &str) -> Option<String> {
+        let name = self.expand(path, name)?;
+        let file = self.resolve(&name);
+        match (self.outside.read)(&file) {
+            Ok(text) => Some(text.trim_end_matches(['\r', '\n']).to_owned()),
+            Err(error) => {
+                let hint = "relative paths start at the config file's folder";
+                self.fail(path, format!("cannot read `{}`: {error}", file.display()), hint)
+            }
+        }
+    }
+
+    /// A path as people write it: `~/` is the home folder, relative paths start at the file's own folder.
+    pub(crate) fn resolve(&self, written: &str) -> PathBuf {
+        match written.strip_prefix("~/").zip((self.outside.env)("HOME")) {
+            Some((rest, home)) => PathBuf::from(home).join(rest),
+            None => self.folder.join(written),
+        }
+    }
+
+    /// Reports and gives nothing: for `return`.
+    pub(crate) fn fail<T>(&mut self, path: &Path<'_>, message: String, hint: impl Into<String>) -> Option<T> {
+        self.report.error(path, message, Some(hint.into()));
+        None
+    }
+
+    /// Also of servers that are wrong, so that a category that names one is not wrong, too.
+    fn server_names(&self) -> Vec<Arc<str>> {
+        let root = self.report.tree().object();
+        let servers = root.and_then(|root| root.get("mcpServers")).and_then(|member| member.node.object());
+        servers
+            .into_iter()
+            .flat_map(|servers| &servers.members)
+            .map(|member| member.name.as_str().into())
+            .collect()
+    }
+
+    fn data(&mut self, written: Option<&str>) -> PathBuf {
+        let path = Path::ROOT.key("data");
+        match written.and_then(|written| self.expand(&path, written)) {
+            Some(folder) => self.resolve(&folder),
+            None => super::user_folder(self.outside.env, "XDG_DATA_HOME", ".local/share")
+                .map_or_else(|| "hikite-data".into(), |folder| folder.join("hikite")),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The config file as it is written: the root of the raw types, from which the JSON Schema for editors and
+//! for our own check of the file's shape is made. Each section's type stands beside its check.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::auth::AuthFile;
+use super::category::CategoryFile;
+use super::limits::LimitsFile;
+use super::named::Named;
+use super::server::ServerFile;
+use super::upstream::Upstream;
+
+/// The configuration of hikite. A plain `mcpServers` block, pasted from another client, is a whole file.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "hikite configuration")]
+pub(crate) struct File {
+    /// The address of this schema, for editors.
+    #[serde(rename = "$schema")]
+    #[expect(dead_code, reason = "accepted for editors, of no meaning here")]
+    pub(crate) schema: Option<String>,
+    /// How hikite listens and what it shows to clients.
+    pub(crate) server: Option<ServerFile>,
+    /// The upstream MCP servers by name.
+    #[serde(rename = "mcpServers")]
+    pub(crate) mcp_servers: Option<Named<Upstream>>,
+    /// Named selections of tools, opened one at a time.
+    pub(crate) categories: Option<Named<CategoryFile>>,
+    /// Who may connect.
+    pub(crate) auth: Option<AuthFile>,
+    /// Every limit of the program. What is left out keeps its default.
+    pub(crate) limits: Option<LimitsFile>,
+    /// The folder for what is kept between runs. Default: `hikite` in the user's data folder.
+    pub(crate) data: Option<String>,
+}
+
+/// One value, or several of it.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(crate) enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+impl<T> OneOrMany<T> {
+    pub(crate) fn as_slice(&self) -> &[T] {
+        match self {
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Many(many) => many,
+        }
+    }
+}
+
+/// The JSON Schema of the config file.
+pub fn schema() -> serde_json::Value {
+    serde_json::to_value(schemars::schema_for!(File)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_schema_is_the_one_the_types_make() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../config.schema.json");
+        let made = serde_json::to_string_pretty(&schema()).expect("a schema is JSON") + "\n";
+        if std::env::var_os("HIKITE_UPDATE").is_some_and(|value| value == "1") {
+            std::fs::write(path, &made).expect("config.schema.json can be written");
+        }
+        let committed = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(made == committed, "config.schema.json is stale: run the tests with HIKITE_UPDATE=1");
+    }
+}

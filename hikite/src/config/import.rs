@@ -1,0 +1,274 @@
+//! Takes over the servers that other clients have configured: finds them in the client's file, turns them into
+//! our form, and notes what has no counterpart here. Nothing is read or written but the given text.
+
+use serde_json::{Map, Value};
+
+use super::problem::Problems;
+use super::upstream::means_something;
+use super::{file, jsonc, variable};
+
+/// Whose file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    ClaudeDesktop,
+    ClaudeCode,
+    Cursor,
+    VsCode,
+    Windsurf,
+    ModularMcp,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Imported {
+    pub kind: Kind,
+    /// As they stand in `mcpServers`.
+    pub servers: Map<String, Value>,
+    /// What was changed, renamed or left out.
+    pub notes: Vec<String>,
+}
+
+const NAMES: &[(Kind, &str, &str)] = &[
+    (Kind::ClaudeDesktop, "claude-desktop", "Claude Desktop"),
+    (Kind::ClaudeCode, "claude-code", "Claude Code"),
+    (Kind::Cursor, "cursor", "Cursor"),
+    (Kind::VsCode, "vscode", "VS Code"),
+    (Kind::Windsurf, "windsurf", "Windsurf"),
+    (Kind::ModularMcp, "modular-mcp", "modular-mcp"),
+];
+
+impl Kind {
+    pub fn all() -> impl Iterator<Item = Self> {
+        NAMES.iter().map(|(kind, ..)| *kind)
+    }
+
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        NAMES.iter().find(|(kind, ..)| *kind == self).map_or("", |(_, word, _)| word)
+    }
+
+    pub fn title(self) -> &'static str {
+        NAMES.iter().find(|(kind, ..)| *kind == self).map_or("", |(.., title)| title)
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        NAMES.iter().find(|(_, name, _)| *name == word).map(|(kind, ..)| *kind)
+    }
+}
+
+/// `file` names the text in messages. Without a kind, the contents tell it.
+pub fn import(kind: Option<Kind>, file: &str, text: &str) -> Result<Imported, Problems> {
+    let tree = jsonc::parse(text).map_err(|error| Problems::syntax(file, text, &error))?;
+    let root = tree.json();
+    let blocks = blocks(&root);
+    if blocks.is_empty() {
+        let hint = "servers stand in `mcpServers`, or in `servers` for VS Code";
+        return Err(Problems::whole(file, "there are no MCP servers in it", Some(hint)));
+    }
+    let kind = kind.unwrap_or_else(|| detect(&root, &blocks));
+    let mut imported = Imported { kind, servers: Map::new(), notes: Vec::new() };
+    for block in blocks {
+        for (name, raw) in block.servers {
+            imported.take(&root, block.folder, name, raw);
+        }
+    }
+    Ok(imported)
+}
+
+/// One group of servers in a client's file.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    /// The project it belongs to, in Claude Code.
+    folder: Option<&'a str>,
+    servers: &'a Map<String, Value>,
+}
+
+fn blocks(root: &Value) -> Vec<Block<'_>> {
+    let places = ["/mcpServers", "/servers", "/mcp/servers", "/mcp.servers"];
+    let direct = places.into_iter().map(|place| (None, root.pointer(place)));
+    let projects = root.get("projects").and_then(Value::as_object).into_iter().flatten();
+    let projects = projects.map(|(folder, project)| (Some(folder.as_str()), project.get("mcpServers")));
+    direct
+        .chain(projects)
+        .filter_map(|(folder, servers)| Some(Block { folder, servers: servers?.as_object()? }))
+        .filter(|block| !block.servers.is_empty())
+        .collect()
+}
+
+fn detect(root: &Value, blocks: &[Block<'_>]) -> Kind {
+    let any =
+        |key: &str| blocks.iter().flat_map(|block| block.servers.values()).any(|s| s.get(key).is_some());
+    let signs = [
+        (Kind::ClaudeCode, root.get("projects").is_some()),
+        (Kind::VsCode, root.get("mcpServers").is_none()),
+        (Kind::Windsurf, any("serverUrl")),
+        (Kind::Cursor, any("envFile")),
+        (Kind::ModularMcp, any("description")),
+        (Kind::ClaudeCode, any("type")),
+    ];
+    signs.into_iter().find(|(_, seen)| *seen).map_or(Kind::ClaudeDesktop, |(kind, _)| kind)
+}
+
+impl Imported {
+    fn take(&mut self, root: &Value, folder: Option<&str>, written: &str, raw: &Value) {
+        let Some(raw) = raw.as_object() else {
+            return self.notes.push(format!("{written}: left out, it is not an object"));
+        };
+        let Some(server) = translate(root, written, raw, &mut self.notes) else { return };
+        let mut name = written.replace(':', "-");
+        if self.servers.get(&name).is_some_and(|other| *other != server) {
+            // Two projects of Claude Code may each have a server of this name.
+            let folder = folder.and_then(|folder| folder.rsplit(['/', '\\']).find(|part| !part.is_empty()));
+            name = free_name(&self.servers, &format!("{name}-{}", folder.unwrap_or("2")));
+        }
+        if name != written {
+            self.notes.push(format!("{written}: taken over as `{name}`"));
+        }
+        self.servers.insert(name, server);
+    }
+}
+
+fn free_name(taken: &Map<String, Value>, wanted: &str) -> String {
+    let numbered = (2..).map(|number| format!("{wanted}-{number}"));
+    std::iter::once(wanted.to_owned())
+        .chain(numbered)
+        .find(|name| !taken.contains_key(name))
+        .unwrap_or_default()
+}
+
+/// One server in our form; `None` if it speaks in a way we do not.
+fn translate(root: &Value, name: &str, raw: &Map<String, Value>, notes: &mut Vec<String>) -> Option<Value> {
+    let schema = file::schema();
+    let known = schema.pointer("/$defs/Upstream/properties").and_then(Value::as_object);
+    let mut server = Map::new();
+    let mut tools = Map::new();
+    for (key, value) in raw.iter().filter(|(_, value)| !value.is_null()) {
+        match key.as_str() {
+            "type" | "transport" | "transportType" => match value.as_str() {
+                Some("sse") => _ = server.insert("type".into(), "sse".into()),
+                Some("stdio" | "local" | "http" | "streamable-http" | "streamableHttp") => {}
+                _ => {
+                    notes.push(format!("{name}: left out, its {key} {value} is not supported"));
+                    return None;
+                }
+            },
+            "url" | "serverUrl" | "httpUrl" => _ = server.insert("url".into(), value.clone()),
+            "disabledTools" | "excludeTools" => _ = tools.insert("excludeNames".into(), value.clone()),
+            "includeTools" => _ = tools.insert("includeNames".into(), value.clone()),
+            "envFile" => {
+                notes.push(format!("{name}: `envFile` {value} is not read, put its variables into `env`"));
+            }
+            "autoApprove" | "alwaysAllow" | "trust" | "gallery" | "note" | "icon" => {
+                let said = means_something(value).then(|| format!("{name}: `{key}` was left out"));
+                notes.extend(said);
+            }
+            _ if known.is_some_and(|known| known.contains_key(key)) => {
+                server.insert(key.clone(), value.clone());
+            }
+            _ => notes.push(format!("{name}: `{key}` was left out, it means nothing here")),
+        }
+    }
+    if !tools.is_empty() && !server.contains_key("tools") {
+        server.insert("tools".into(), tools.into());
+    }
+    let mut server = Value::Object(server);
+    variable::rewrite(&mut server, &mut |note: String| notes.push(format!("{name}: {note}")), root);
+    Some(server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(text: &str, kind: Kind, servers: &Value, notes: &[&str]) {
+        let imported = import(None, "theirs.json", text).expect(text);
+        assert_eq!(imported.kind, kind);
+        assert_eq!(Value::Object(imported.servers), *servers);
+        assert_eq!(imported.notes, notes);
+    }
+
+    #[test]
+    fn claude_desktop_is_taken_as_it_is() {
+        check(
+            r#"{"globalShortcut": "", "mcpServers": {"fs": {"command": "npx", "args": ["-y", "x"], "env": {"A": "b"}}}}"#,
+            Kind::ClaudeDesktop,
+            &json!({"fs": {"command": "npx", "args": ["-y", "x"], "env": {"A": "b"}}}),
+            &[],
+        );
+    }
+
+    #[test]
+    fn claude_code_has_servers_of_its_own_and_of_projects() {
+        check(
+            r#"{"mcpServers": {"a": {"type": "stdio", "command": "a"}}, "projects": {
+                "/p/one": {"mcpServers": {"a": {"type": "http", "url": "https://${HOST:-x}/"}, "w": {"type": "ws", "url": "wss://x"}}},
+                "/p/two": {"mcpServers": {"a": {"command": "a"}}, "history": []}}}"#,
+            Kind::ClaudeCode,
+            &json!({"a": {"command": "a"}, "a-one": {"url": "https://${HOST:-x}/"}}),
+            &["a: taken over as `a-one`", "w: left out, its type \"ws\" is not supported"],
+        );
+    }
+
+    #[test]
+    fn cursor_names_variables_in_its_own_way() {
+        check(
+            r#"{"mcpServers": {"s:x": {"command": "${userHome}/s", "args": ["${workspaceFolder}", "${env:A}"], "envFile": ".env"}}}"#,
+            Kind::Cursor,
+            &json!({"s-x": {"command": "${HOME}/s", "args": ["${WORKSPACE_FOLDER}", "${A}"]}}),
+            &[
+                "s:x: `envFile` \".env\" is not read, put its variables into `env`",
+                "s:x: `${workspaceFolder}` is now `${WORKSPACE_FOLDER}`, to be set in the environment",
+                "s:x: taken over as `s-x`",
+            ],
+        );
+    }
+
+    #[test]
+    fn inputs_of_vs_code_become_variables() {
+        let block = r#"{"servers": {"gh": {"type": "http", "url": "https://x/mcp", "headers": {"Authorization": "Bearer ${input:gh-token}"}, "dev": {}}},
+            "inputs": [{"id": "gh-token", "description": "GitHub token", "type": "promptString"}]}"#;
+        let servers =
+            json!({"gh": {"url": "https://x/mcp", "headers": {"Authorization": "Bearer ${GH_TOKEN}"}}});
+        let left_out = "gh: `dev` was left out, it means nothing here";
+        let renamed =
+            "gh: `${input:gh-token}` (GitHub token) is now `${GH_TOKEN}`, to be set in the environment";
+        check(block, Kind::VsCode, &servers, &[left_out, renamed]);
+        check(
+            &format!("{{\"editor.x\": 1, \"mcp\": {block}}}"),
+            Kind::VsCode,
+            &servers,
+            &[left_out, renamed],
+        );
+    }
+
+    #[test]
+    fn windsurf_says_server_url_and_names_disabled_tools() {
+        check(
+            r#"{"mcpServers": {"w": {"serverUrl": "https://x/sse", "type": "sse", "disabledTools": ["t"], "disabled": true, "alwaysAllow": ["t"], "autoApprove": []}}}"#,
+            Kind::Windsurf,
+            &json!({"w": {"url": "https://x/sse", "type": "sse", "disabled": true, "tools": {"excludeNames": ["t"]}}}),
+            &["w: `alwaysAllow` was left out"],
+        );
+    }
+
+    #[test]
+    fn modular_mcp_has_descriptions() {
+        check(
+            r#"{"mcpServers": {"m": {"description": "d", "type": "sse", "url": "https://x"}}}"#,
+            Kind::ModularMcp,
+            &json!({"m": {"description": "d", "type": "sse", "url": "https://x"}}),
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_file_without_servers_is_refused_with_a_hint() {
+        let problems = import(None, "theirs.json", "{}").expect_err("empty").to_string();
+        assert_eq!(
+            problems,
+            "error: theirs.json: there are no MCP servers in it\nhint: servers stand in `mcpServers`, or in `servers` for VS Code"
+        );
+        assert!(import(None, "theirs.json", "{").is_err());
+    }
+}

@@ -1,0 +1,310 @@
+//! Reads JSON with comments, trailing commas and a byte order mark into a tree that knows where each part
+//! stands in the text. Any text gives a tree or an error, never a panic: this is a fuzz target.
+
+use std::ops::Range;
+
+/// Deeper than any real file, shallow enough for every stack.
+const DEEPEST: usize = 128;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    pub span: Range<usize>,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Number(serde_json::Number),
+    Text(String),
+    List(Vec<Node>),
+    Object(Object),
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Object {
+    pub members: Vec<Member>,
+    /// Where the last member is followed by a comma.
+    pub trailing_comma: Option<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    pub name: String,
+    pub name_at: usize,
+    pub node: Node,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct SyntaxError {
+    pub at: usize,
+    pub message: String,
+    pub hint: Option<&'static str>,
+}
+
+pub fn parse(text: &str) -> Result<Node, SyntaxError> {
+    let mut reader = Reader { text, at: text.len() - text.trim_start_matches('\u{feff}').len(), depth: 0 };
+    reader.skip()?;
+    let node = reader.value()?;
+    reader.skip()?;
+    if reader.peek().is_some() {
+        return Err(reader.error("something follows the end of the value", None));
+    }
+    Ok(node)
+}
+
+impl Node {
+    pub fn object(&self) -> Option<&Object> {
+        match &self.value {
+            Value::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The same value without places. Of two members with one name the later counts.
+    pub fn json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Number(number) => number.clone().into(),
+            Value::Text(text) => text.as_str().into(),
+            Value::List(items) => items.iter().map(Self::json).collect(),
+            Value::Object(object) => {
+                object.members.iter().map(|member| (member.name.clone(), member.node.json())).collect()
+            }
+        }
+    }
+}
+
+impl Object {
+    pub fn get(&self, name: &str) -> Option<&Member> {
+        self.members.iter().rev().find(|member| member.name == name)
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn value(&mut self) -> Result<Node, SyntaxError> {
+        let start = self.at;
+        let value = match self.peek() {
+            Some('{') => self.nested(Self::members)?,
+            Some('[') => self.nested(Self::items)?,
+            Some('"') => Value::Text(self.string()?),
+            Some('-' | '0'..='9') => self.number()?,
+            Some('\'') => return Err(self.error("a string is written in double quotes", None)),
+            Some(c) if c.is_alphabetic() => self.word()?,
+            Some(c) => return Err(self.error(format!("expected a value, found `{c}`"), None)),
+            None => return Err(self.error("expected a value, found the end of the file", None)),
+        };
+        Ok(Node { span: start..self.at, value })
+    }
+
+    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, SyntaxError>) -> Result<Value, SyntaxError> {
+        if self.depth == DEEPEST {
+            return Err(self.error("nested too deeply", None));
+        }
+        self.depth += 1;
+        self.at += 1;
+        let value = read(self)?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn members(&mut self) -> Result<Value, SyntaxError> {
+        let mut object = Object::default();
+        loop {
+            self.skip()?;
+            let name_at = self.at;
+            match self.peek() {
+                Some('"') => {}
+                Some('}') => {
+                    self.at += 1;
+                    return Ok(Value::Object(object));
+                }
+                Some(c) => {
+                    let hint =
+                        (c.is_alphabetic() || matches!(c, '_' | '\'')).then_some("put it in double quotes");
+                    return Err(self.error(format!("expected a name or `}}`, found `{c}`"), hint));
+                }
+                None => return Err(self.error("this file ends inside an object", Some("a `}` is missing"))),
+            }
+            let name = self.string()?;
+            self.skip()?;
+            self.expect(':', "expected `:` after the name")?;
+            self.skip()?;
+            let node = self.value()?;
+            object.members.push(Member { name, name_at, node });
+            object.trailing_comma = self.comma('}')?;
+        }
+    }
+
+    fn items(&mut self) -> Result<Value, SyntaxError> {
+        let mut items = Vec::new();
+        loop {
+            self.skip()?;
+            if self.peek() == Some(']') {
+                self.at += 1;
+                return Ok(Value::List(items));
+            }
+            items.push(self.value()?);
+            self.comma(']')?;
+        }
+    }
+
+    /// Passes the comma after an element, and says where it stood. Without one the end must follow.
+    fn comma(&mut self, end: char) -> Result<Option<usize>, SyntaxError> {
+        self.skip()?;
+        match self.peek() {
+            Some(',') => {
+                self.at += 1;
+                Ok(Some(self.at - 1))
+            }
+            Some(c) if c == end => Ok(None),
+            Some(c) => {
+                let hint = matches!(c, '"' | '{' | '[').then_some("a comma is missing before this");
+                Err(self.error(format!("expected `,` or `{end}`, found `{c}`"), hint))
+            }
+            None => Err(self.error(format!("expected `,` or `{end}`, found the end of the file"), None)),
+        }
+    }
+
+    fn string(&mut self) -> Result<String, SyntaxError> {
+        let start = self.at;
+        let body = self.text[start + 1..].bytes();
+        let mut escaped = false;
+        let length = body.take_while(|byte| *byte != b'\n').position(|byte| {
+            let closes = byte == b'"' && !escaped;
+            escaped = byte == b'\\' && !escaped;
+            closes
+        });
+        let Some(length) = length else {
+            return Err(self.error("this string is not closed", Some("a `\"` is missing on this line")));
+        };
+        self.at = start + length + 2;
+        serde_json::from_str(&self.text[start..self.at]).map_err(|error| {
+            let message = error.to_string();
+            let reason = message.split(" at line ").next().unwrap_or_default();
+            let hint = reason.contains("escape").then_some("write a backslash as `\\\\`");
+            SyntaxError { at: start, message: format!("this string is not valid: {reason}"), hint }
+        })
+    }
+
+    fn number(&mut self) -> Result<Value, SyntaxError> {
+        let rest = &self.text[self.at..];
+        let length = rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'));
+        let digits = &rest[..length.unwrap_or(rest.len())];
+        let number = serde_json::from_str(digits)
+            .map_err(|_| self.error(format!("`{digits}` is not a number"), None))?;
+        self.at += digits.len();
+        Ok(Value::Number(number))
+    }
+
+    fn word(&mut self) -> Result<Value, SyntaxError> {
+        let rest = &self.text[self.at..];
+        let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+        let word = &rest[..length.unwrap_or(rest.len())];
+        let value = match word {
+            "null" => Value::Null,
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ => {
+                let hint = Some("put text in double quotes");
+                return Err(self.error(format!("expected a value, found `{word}`"), hint));
+            }
+        };
+        self.at += word.len();
+        Ok(value)
+    }
+
+    /// Passes white space and comments.
+    fn skip(&mut self) -> Result<(), SyntaxError> {
+        loop {
+            let rest = &self.text[self.at..];
+            let space = rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len();
+            self.at += space;
+            let rest = &rest[space..];
+            if rest.starts_with("//") {
+                self.at += rest.find('\n').unwrap_or(rest.len());
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                let end = comment.find("*/");
+                let end =
+                    end.ok_or_else(|| self.error("this comment is not closed", Some("a `*/` is missing")))?;
+                self.at += end + 4;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn expect(&mut self, wanted: char, message: &str) -> Result<(), SyntaxError> {
+        if self.peek() != Some(wanted) {
+            return Err(self.error(message, None));
+        }
+        self.at += wanted.len_utf8();
+        Ok(())
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    fn error(&self, message: impl Into<String>, hint: Option<&'static str>) -> SyntaxError {
+        SyntaxError { at: self.at, message: message.into(), hint }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(text: &str, expected: &serde_json::Value) {
+        assert_eq!(parse(text).expect(text).json(), *expected, "{text}");
+    }
+
+    #[test]
+    fn comments_trailing_commas_and_a_mark_are_passed_over() {
+        check("\u{feff}{\"a\": [1, 2,], // one\n /* two */ \"b\": {}, }", &json!({"a": [1, 2], "b": {}}));
+        check("// only\n\"http://x/*y*/\"", &json!("http://x/*y*/"));
+        check(r#"["\u00e9\\", "\"", -1.5e3, true, null]"#, &json!(["é\\", "\"", -1.5e3, true, null]));
+    }
+
+    #[test]
+    fn a_syntax_error_says_where_and_what() {
+        for (text, at, message) in [
+            ("", 0, "expected a value, found the end of the file"),
+            ("{\"a\" 1}", 5, "expected `:` after the name"),
+            ("{\"a\": 1 \"b\": 2}", 8, "expected `,` or `}`, found `\"`"),
+            ("{a: 1}", 1, "expected a name or `}`, found `a`"),
+            ("['x']", 1, "a string is written in double quotes"),
+            ("[\"x\n\"]", 1, "this string is not closed"),
+            ("[\"\\q\"]", 1, "this string is not valid: invalid escape"),
+            ("[1 /* ]", 3, "this comment is not closed"),
+            ("[01]", 1, "`01` is not a number"),
+            ("[tru]", 1, "expected a value, found `tru`"),
+            ("{} x", 3, "something follows the end of the value"),
+            ("{\"a\": {", 7, "this file ends inside an object"),
+            ("[,]", 1, "expected a value, found `,`"),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert_eq!((error.at, error.message.as_str()), (at, message), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_depth_and_no_cut_text_panics() {
+        assert_eq!(parse(&"[".repeat(100_000)).expect_err("deep").message, "nested too deeply");
+        let text = "{\"é\": [\"\\u12\", 1e, // 日本\n /* x */ null], \"\\ud800\": \"\u{1F600}\", '\"\\";
+        for (at, _) in text.char_indices() {
+            let _ = (parse(&text[..at]), parse(&text[at..]));
+        }
+    }
+}

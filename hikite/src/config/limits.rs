@@ -1,0 +1,187 @@
+//! The `limits` section: the raw twin of `hikite_core::limits::Limits`, with amounts as people write them.
+
+use std::time::Duration;
+
+use hikite_core::limits::Limits;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::check::Check;
+use super::place::Path;
+use super::unit::{Bad, Size, Span};
+
+/// Every limit of the program. What is left out keeps its default.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Limits")]
+pub(crate) struct LimitsFile {
+    /// The largest request body and the longest line on stdin.
+    #[schemars(extend("default" = "8MiB"))]
+    pub(crate) body_bytes: Option<Size>,
+    /// The largest answer taken from an upstream.
+    #[schemars(extend("default" = "64MiB"))]
+    pub(crate) answer_bytes: Option<Size>,
+    /// The longest line taken from a stdio upstream.
+    #[schemars(extend("default" = "8MiB"))]
+    pub(crate) line_bytes: Option<Size>,
+    /// Open client connections.
+    #[schemars(extend("default" = 4096))]
+    pub(crate) connections: Option<usize>,
+    /// Open client sessions.
+    #[schemars(extend("default" = 10_000))]
+    pub(crate) sessions: Option<usize>,
+    /// Messages kept for a client that reads slowly or has no stream open.
+    #[schemars(extend("default" = 256))]
+    pub(crate) outbox_messages: Option<usize>,
+    /// Questions of upstreams that may wait for one client.
+    #[schemars(extend("default" = 32))]
+    pub(crate) questions: Option<usize>,
+    /// Calls of one module that run at once, unless its server says otherwise.
+    #[schemars(extend("default" = 256))]
+    pub(crate) module_concurrency: Option<usize>,
+    /// Calls of one module that wait for their turn.
+    #[schemars(extend("default" = 1024))]
+    pub(crate) module_queue: Option<usize>,
+    /// Processes of stdio upstreams.
+    #[schemars(extend("default" = 64))]
+    pub(crate) stdio_processes: Option<usize>,
+    /// Lines of stderr kept per upstream.
+    #[schemars(extend("default" = 200))]
+    pub(crate) stderr_lines: Option<usize>,
+    /// Items in one page of a list; zero means one page.
+    #[schemars(extend("default" = 0))]
+    pub(crate) list_page: Option<usize>,
+    /// For a client to send its headers.
+    #[schemars(extend("default" = "10s"))]
+    pub(crate) header_timeout: Option<Span>,
+    /// For a client to send a body.
+    #[schemars(extend("default" = "30s"))]
+    pub(crate) body_timeout: Option<Span>,
+    /// For a client connection without a request.
+    #[schemars(extend("default" = "2m"))]
+    pub(crate) idle_timeout: Option<Span>,
+    /// For a session without a request.
+    #[schemars(extend("default" = "1h"))]
+    pub(crate) session_idle: Option<Span>,
+    /// For one call; progress and open questions extend it.
+    #[schemars(extend("default" = "1m"))]
+    pub(crate) call_timeout: Option<Span>,
+    /// For a client to answer a question.
+    #[schemars(extend("default" = "10m"))]
+    pub(crate) question_timeout: Option<Span>,
+    /// For an upstream to start and answer `initialize`.
+    #[schemars(extend("default" = "1m"))]
+    pub(crate) start_timeout: Option<Span>,
+    /// For the first list of a module that a request names.
+    #[schemars(extend("default" = "10s"))]
+    pub(crate) first_list: Option<Span>,
+    /// For lists never seen, when a request wants them all.
+    #[schemars(extend("default" = "2s"))]
+    pub(crate) all_lists: Option<Span>,
+    /// How long a list counts as fresh.
+    #[schemars(extend("default" = "10m"))]
+    pub(crate) list_ttl: Option<Span>,
+    /// After how long without a call a stdio upstream is stopped.
+    #[schemars(extend("default" = "10m"))]
+    pub(crate) idle_stop: Option<Span>,
+    /// For running calls to finish when hikite stops.
+    #[schemars(extend("default" = "10s"))]
+    pub(crate) drain: Option<Span>,
+}
+
+pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile) -> Limits {
+    let default = Limits::default();
+    let mut read = Reader { check, path };
+    Limits {
+        body_bytes: read.size("body_bytes", raw.body_bytes.as_ref(), default.body_bytes),
+        answer_bytes: read.size("answer_bytes", raw.answer_bytes.as_ref(), default.answer_bytes),
+        line_bytes: read.size("line_bytes", raw.line_bytes.as_ref(), default.line_bytes),
+        connections: read.count("connections", raw.connections, default.connections),
+        sessions: read.count("sessions", raw.sessions, default.sessions),
+        outbox_messages: read.count("outbox_messages", raw.outbox_messages, default.outbox_messages),
+        questions: read.count("questions", raw.questions, default.questions),
+        module_concurrency: read.count(
+            "module_concurrency",
+            raw.module_concurrency,
+            default.module_concurrency,
+        ),
+        module_queue: raw.module_queue.unwrap_or(default.module_queue),
+        stdio_processes: read.count("stdio_processes", raw.stdio_processes, default.stdio_processes),
+        stderr_lines: raw.stderr_lines.unwrap_or(default.stderr_lines),
+        list_page: raw.list_page.unwrap_or(default.list_page),
+        header_timeout: read.timeout("header_timeout", raw.header_timeout.as_ref(), default.header_timeout),
+        body_timeout: read.timeout("body_timeout", raw.body_timeout.as_ref(), default.body_timeout),
+        idle_timeout: read.timeout("idle_timeout", raw.idle_timeout.as_ref(), default.idle_timeout),
+        session_idle: read.timeout("session_idle", raw.session_idle.as_ref(), default.session_idle),
+        call_timeout: read.timeout("call_timeout", raw.call_timeout.as_ref(), default.call_timeout),
+        question_timeout: read.timeout(
+            "question_timeout",
+            raw.question_timeout.as_ref(),
+            default.question_timeout,
+        ),
+        start_timeout: read.timeout("start_timeout", raw.start_timeout.as_ref(), default.start_timeout),
+        first_list: read.span("first_list", raw.first_list.as_ref(), default.first_list),
+        all_lists: read.span("all_lists", raw.all_lists.as_ref(), default.all_lists),
+        list_ttl: read.span("list_ttl", raw.list_ttl.as_ref(), default.list_ttl),
+        idle_stop: read.timeout("idle_stop", raw.idle_stop.as_ref(), default.idle_stop),
+        drain: read.span("drain", raw.drain.as_ref(), default.drain),
+    }
+}
+
+struct Reader<'c, 'a, 'r> {
+    check: &'c mut Check<'a, 'r>,
+    path: &'c Path<'c>,
+}
+
+impl Reader<'_, '_, '_> {
+    fn size(&mut self, key: &str, raw: Option<&Size>, default: usize) -> usize {
+        let size = raw.and_then(|raw| self.read(key, raw.read()));
+        self.positive(key, size.unwrap_or(default), &0)
+    }
+
+    fn count(&mut self, key: &str, raw: Option<usize>, default: usize) -> usize {
+        self.positive(key, raw.unwrap_or(default), &0)
+    }
+
+    fn span(&mut self, key: &str, raw: Option<&Span>, default: Duration) -> Duration {
+        raw.and_then(|raw| self.read(key, raw.read())).unwrap_or(default)
+    }
+
+    fn timeout(&mut self, key: &str, raw: Option<&Span>, default: Duration) -> Duration {
+        let span = self.span(key, raw, default);
+        self.positive(key, span, &Duration::ZERO)
+    }
+
+    fn read<T>(&mut self, key: &str, read: Result<T, Bad>) -> Option<T> {
+        read.map_or_else(|(message, hint)| self.check.fail(&self.path.key(key), message, hint), Some)
+    }
+
+    fn positive<T: PartialEq>(&mut self, key: &str, value: T, zero: &T) -> T {
+        if value == *zero {
+            let hint = Some("leave it out for the default".into());
+            self.check.report.error(&self.path.key(key), "must be more than zero", hint);
+        }
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::{Config, Outside, schema, show};
+
+    #[test]
+    fn the_defaults_of_the_schema_are_those_of_the_program() {
+        let schema = schema();
+        let written: serde_json::Map<String, serde_json::Value> = schema["$defs"]["Limits"]["properties"]
+            .as_object()
+            .expect("properties")
+            .iter()
+            .map(|(key, property)| (key.clone(), property["default"].clone()))
+            .collect();
+        let outside = Outside { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
+        let defaults = Config::parse("{}", Path::new("x"), outside).expect("empty");
+        assert_eq!(show(&defaults)["limits"], serde_json::Value::Object(written));
+    }
+}

@@ -1,0 +1,142 @@
+//! Where something stands: a path of names and indexes into the tree, written as people write it, and the
+//! line and column of a byte.
+
+use std::fmt;
+
+use super::jsonc::{Node, Value};
+
+/// A path that grows on the stack while the tree is walked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'a> {
+    Root,
+    Key(&'a str),
+    Index(usize),
+}
+
+/// Line and column, both from one; a column is one character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub line: usize,
+    pub column: usize,
+}
+
+impl Path<'_> {
+    pub(crate) const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
+
+    pub(crate) fn key<'b>(&'b self, name: &'b str) -> Path<'b> {
+        Path { parent: Some(self), step: Step::Key(name) }
+    }
+
+    pub(crate) fn index(&self, index: usize) -> Path<'_> {
+        Path { parent: Some(self), step: Step::Index(index) }
+    }
+
+    pub(crate) fn parent(&self) -> Option<&Path<'_>> {
+        self.parent
+    }
+
+    /// The object it is in, however deep in lists.
+    pub(crate) fn owner(&self) -> Option<&Path<'_>> {
+        match self.step {
+            Step::Root => None,
+            Step::Key(_) => self.parent,
+            Step::Index(_) => self.parent.and_then(Path::owner),
+        }
+    }
+
+    /// The byte where the value starts; where it is absent, that of the nearest thing around it.
+    pub(crate) fn value_at(&self, root: &Node) -> usize {
+        self.find(root).map_or_else(|| self.key_at(root), |node| node.span.start)
+    }
+
+    /// The byte where the name starts; an element of a list and the root have none, so their value counts.
+    pub(crate) fn key_at(&self, root: &Node) -> usize {
+        let Some(parent) = self.parent else { return root.span.start };
+        let at = match self.step {
+            Step::Key(name) => {
+                parent.find(root).and_then(Node::object).and_then(|o| o.get(name)).map(|m| m.name_at)
+            }
+            _ => self.find(root).map(|node| node.span.start),
+        };
+        at.unwrap_or_else(|| parent.key_at(root))
+    }
+
+    fn find<'n>(&self, root: &'n Node) -> Option<&'n Node> {
+        let Some(parent) = self.parent else { return Some(root) };
+        match (&parent.find(root)?.value, self.step) {
+            (Value::Object(object), Step::Key(name)) => object.get(name).map(|member| &member.node),
+            (Value::List(items), Step::Index(index)) => items.get(index),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first = match self.parent {
+            Some(parent) => {
+                parent.fmt(f)?;
+                parent.parent.is_none()
+            }
+            None => return Ok(()),
+        };
+        match self.step {
+            Step::Root => Ok(()),
+            Step::Index(index) => write!(f, "[{index}]"),
+            Step::Key(name) if is_plain(name) && first => f.write_str(name),
+            Step::Key(name) if is_plain(name) => write!(f, ".{name}"),
+            Step::Key(name) => write!(f, "[{name:?}]"),
+        }
+    }
+}
+
+impl Place {
+    pub fn of(text: &str, at: usize) -> Self {
+        let before = text.get(..at).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let column = before[line_start..].trim_start_matches('\u{feff}').chars().count() + 1;
+        Self { line, column }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::jsonc;
+
+    #[test]
+    fn names_and_values_are_found_and_absent_ones_fall_back() {
+        let text = "{\n  \"a\": { \"日本\": [10, 20] }\n}";
+        let tree = jsonc::parse(text).expect("valid");
+        let place = |at| Place::of(text, at).to_string();
+        let a = Path::ROOT.key("a");
+        let list = a.key("日本");
+        let second = list.index(1);
+        assert_eq!(second.to_string(), "a.日本[1]");
+        assert_eq!(place(second.value_at(&tree)), "2:21");
+        assert_eq!(place(list.key_at(&tree)), "2:10");
+        assert_eq!(place(a.key("absent").value_at(&tree)), "2:3");
+    }
+
+    #[test]
+    fn odd_names_are_quoted() {
+        assert_eq!(Path::ROOT.key("mcpServers").key("a/b").to_string(), "mcpServers[\"a/b\"]");
+    }
+}

@@ -1,0 +1,135 @@
+//! What is wrong with a config file: every problem with its place, its path and the cure. Problems are
+//! collected while the file is checked, so that one run shows them all.
+
+use std::fmt;
+
+use super::jsonc::{Node, SyntaxError};
+use super::place::{Path, Place};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub place: Option<Place>,
+    /// As people write it: `categories.fs.tools.includeNames[1]`; empty for the file itself.
+    pub path: String,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// Why a file was not accepted. Displayed as `error: file:line:column: path: message` and `hint: …` lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems {
+    pub file: String,
+    pub errors: Vec<Problem>,
+    /// What would also have been said about the file, had it been accepted.
+    pub warnings: Vec<String>,
+}
+
+impl Problems {
+    /// One problem with the file as a whole.
+    pub fn whole(file: &str, message: impl Into<String>, hint: Option<&str>) -> Self {
+        let message = message.into();
+        let problem = Problem { place: None, path: String::new(), message, hint: hint.map(Into::into) };
+        Self { file: file.into(), errors: vec![problem], warnings: Vec::new() }
+    }
+
+    pub fn syntax(file: &str, text: &str, error: &SyntaxError) -> Self {
+        let mut problems = Self::whole(file, error.message.as_str(), error.hint);
+        problems.errors[0].place = Some(Place::of(text, error.at));
+        problems
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.errors.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}error: {}", problem.line(&self.file))?;
+            if let Some(hint) = &problem.hint {
+                write!(f, "\nhint: {hint}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+impl Problem {
+    fn line(&self, file: &str) -> String {
+        let place = self.place.map(|place| format!("{place}: ")).unwrap_or_default();
+        let path = if self.path.is_empty() { String::new() } else { format!("{}: ", self.path) };
+        let gap = if place.is_empty() { " " } else { "" };
+        format!("{file}:{gap}{place}{path}{}", self.message)
+    }
+}
+
+/// Collects what is found while one file is checked.
+pub(crate) struct Report<'a> {
+    file: &'a str,
+    text: &'a str,
+    tree: &'a Node,
+    errors: Vec<Problem>,
+    warnings: Vec<(Place, String)>,
+    /// The paths of objects with an error directly in them.
+    troubled: Vec<String>,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str, tree: &'a Node) -> Self {
+        Self { file, text, tree, errors: Vec::new(), warnings: Vec::new(), troubled: Vec::new() }
+    }
+
+    /// An error in the value at `path`.
+    pub(crate) fn error(&mut self, path: &Path<'_>, message: impl Into<String>, hint: Option<String>) {
+        self.push(path, path.value_at(self.tree), message.into(), hint);
+    }
+
+    /// An error that the name at `path` makes, not its value.
+    pub(crate) fn error_in_name(
+        &mut self,
+        path: &Path<'_>,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
+        self.push(path, path.key_at(self.tree), message.into(), hint);
+    }
+
+    /// Something is not there. Said only if nothing in the object is wrong that could have been it.
+    pub(crate) fn missing(&mut self, path: &Path<'_>, message: impl Into<String>, hint: Option<String>) {
+        if !self.troubled.contains(&path.to_string()) {
+            self.push(path, path.key_at(self.tree), message.into(), hint);
+        }
+    }
+
+    pub(crate) fn warning(&mut self, path: &Path<'_>, message: impl fmt::Display) {
+        let place = Place::of(self.text, path.key_at(self.tree));
+        self.warnings.push((place, format!("{}:{place}: {path}: {message}", self.file)));
+    }
+
+    /// The line of a byte, for naming a second place in a message.
+    pub(crate) fn line(&self, at: usize) -> usize {
+        Place::of(self.text, at).line
+    }
+
+    pub(crate) fn tree(&self) -> &'a Node {
+        self.tree
+    }
+
+    /// The warnings if there is no error.
+    pub(crate) fn finish(mut self) -> Result<Vec<String>, Problems> {
+        self.errors.sort_by_key(|problem| problem.place);
+        self.warnings.sort_by_key(|(place, _)| *place);
+        let warnings: Vec<String> = self.warnings.into_iter().map(|(_, warning)| warning).collect();
+        if self.errors.is_empty() {
+            return Ok(warnings);
+        }
+        Err(Problems { file: self.file.into(), errors: self.errors, warnings })
+    }
+
+    fn push(&mut self, path: &Path<'_>, at: usize, message: String, hint: Option<String>) {
+        let place = Some(Place::of(self.text, at));
+        let around = [path.parent(), path.owner()];
+        self.troubled.extend(around.into_iter().flatten().map(ToString::to_string));
+        self.errors.push(Problem { place, path: path.to_string(), message, hint });
+    }
+}

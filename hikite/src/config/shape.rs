@@ -1,0 +1,198 @@
+//! Holds a tree against the JSON Schema of the file's own types: unknown keys, wrong types, wrong words, names
+//! written twice. What is wrong is reported and left out, so that the rest can still be read and checked.
+
+use hikite_core::suggest;
+use serde_json::{Map, Value as Json};
+
+use super::jsonc::{Node, Object, Value};
+use super::place::Path;
+use super::problem::Report;
+
+/// Keys and words of the design that a later version will know.
+const LATER_KEYS: &[&str] = &[
+    "modules",
+    "projects",
+    "search",
+    "vault",
+    "store",
+    "telemetry",
+    "server.public_url",
+    "server.tls",
+    "server.node_url",
+];
+const LATER_WORDS: &[(&str, &str)] =
+    &[("server.surface", "modules"), ("server.surface", "search"), ("auth.mode", "oauth")];
+
+/// The file's value without its wrong parts; `None` if nothing is left of it.
+pub(crate) fn check(report: &mut Report<'_>, schema: &Json) -> Option<Json> {
+    let tree = report.tree();
+    Checker { report, root: schema }.node(&Path::ROOT, tree, schema)
+}
+
+struct Checker<'r, 'a> {
+    report: &'r mut Report<'a>,
+    root: &'r Json,
+}
+
+impl<'r> Checker<'r, '_> {
+    fn node(&mut self, path: &Path<'_>, node: &Node, schema: &'r Json) -> Option<Json> {
+        let leaves = self.leaves(schema);
+        let Some(leaf) = leaves.iter().find(|leaf| fits(node, leaf)) else {
+            self.misfit(path, node, &leaves);
+            return None;
+        };
+        match &node.value {
+            Value::Object(object) => self.object(path, object, leaf),
+            Value::List(items) => {
+                let Some(schema) = leaf.get("items") else { return Some(node.json()) };
+                // A list with a wrong element is left out whole: indexes must stay those of the file.
+                let parts =
+                    items.iter().enumerate().map(|(at, item)| self.node(&path.index(at), item, schema));
+                let parts: Vec<Option<Json>> = parts.collect();
+                parts.into_iter().collect::<Option<Vec<Json>>>().map(Json::Array)
+            }
+            _ => Some(node.json()),
+        }
+    }
+
+    fn object(&mut self, path: &Path<'_>, object: &Object, schema: &'r Map<String, Json>) -> Option<Json> {
+        let known = schema.get("properties").and_then(Json::as_object);
+        let others = schema.get("additionalProperties");
+        let mut value = Map::new();
+        for (at, member) in object.members.iter().enumerate() {
+            let path = path.key(&member.name);
+            let name = member.name.as_str();
+            if let Some(first) = object.members[..at].iter().find(|other| other.name == name) {
+                let hint = format!("it also stands on line {}: keep one", self.report.line(first.name_at));
+                self.report.error_in_name(&path, "written twice", Some(hint));
+                continue;
+            }
+            let part = match known.and_then(|known| known.get(name)).or(others) {
+                Some(Json::Bool(false)) => {
+                    self.unknown_key(&path, name, known.into_iter().flat_map(Map::keys));
+                    None
+                }
+                Some(schema) => self.node(&path, &member.node, schema),
+                None => Some(member.node.json()),
+            };
+            value.extend(part.map(|part| (member.name.clone(), part)));
+        }
+        let required = schema.get("required").and_then(Json::as_array).into_iter().flatten();
+        if let Some(absent) = required.filter_map(Json::as_str).find(|key| !value.contains_key(*key)) {
+            self.report.missing(path, format!("`{absent}` is missing"), None);
+            return None;
+        }
+        Some(Json::Object(value))
+    }
+
+    fn unknown_key<'k>(&mut self, path: &Path<'_>, name: &str, known: impl Iterator<Item = &'k String>) {
+        if LATER_KEYS.contains(&path.to_string().as_str()) {
+            let message = format!("`{name}` is not supported by this version");
+            return self.report.error_in_name(path, message, Some("leave it out for now".into()));
+        }
+        let hint = match suggest::nearest(name, known.map(String::as_str)).first() {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`hikite config schema` describes every key".into(),
+        };
+        self.report.error_in_name(path, "unknown key", Some(hint));
+    }
+
+    fn misfit(&mut self, path: &Path<'_>, node: &Node, leaves: &[&Map<String, Json>]) {
+        let words: Vec<&str> = leaves.iter().flat_map(|leaf| words(leaf)).collect();
+        let word = match &node.value {
+            Value::Text(word) if !words.is_empty() => word,
+            _ => return self.wrong_type(path, node, leaves),
+        };
+        let place = path.to_string();
+        if LATER_WORDS.iter().any(|(at, later)| place.starts_with(at) && later == word) {
+            let message = format!("`{word}` is not supported by this version");
+            return self.report.error(path, message, Some(one_of(&words)));
+        }
+        let near = suggest::did_you_mean(word, words.iter().copied());
+        self.report.error(
+            path,
+            format!("`{word}` is not known here"),
+            Some(near.unwrap_or_else(|| one_of(&words))),
+        );
+    }
+
+    fn wrong_type(&mut self, path: &Path<'_>, node: &Node, leaves: &[&Map<String, Json>]) {
+        let mut wanted: Vec<&str> = Vec::new();
+        for name in leaves.iter().flat_map(|leaf| types(leaf)).filter(|name| *name != "null").map(described) {
+            if !wanted.contains(&name) {
+                wanted.push(name);
+            }
+        }
+        let found = match type_of(node) {
+            "integer" => "a number",
+            other => described(other),
+        };
+        let words: Vec<&str> = leaves.iter().flat_map(|leaf| words(leaf)).collect();
+        let hint = (!words.is_empty()).then(|| one_of(&words));
+        self.report.error(path, format!("expected {}, found {found}", wanted.join(" or ")), hint);
+    }
+
+    /// The alternatives of a schema, references followed.
+    fn leaves(&self, schema: &'r Json) -> Vec<&'r Map<String, Json>> {
+        let Some(object) = schema.as_object() else { return Vec::new() };
+        let reference = object.get("$ref").and_then(Json::as_str).and_then(|at| at.strip_prefix('#'));
+        if let Some(target) = reference.and_then(|at| self.root.pointer(at)) {
+            return self.leaves(target);
+        }
+        match object.get("anyOf").or_else(|| object.get("oneOf")).and_then(Json::as_array) {
+            Some(alternatives) => alternatives.iter().flat_map(|schema| self.leaves(schema)).collect(),
+            None => vec![object],
+        }
+    }
+}
+
+fn fits(node: &Node, leaf: &Map<String, Json>) -> bool {
+    let mut words = words(leaf).peekable();
+    if words.peek().is_some() {
+        return matches!(&node.value, Value::Text(text) if words.any(|word| word == text));
+    }
+    let found = type_of(node);
+    let mut types = types(leaf).peekable();
+    types.peek().is_none() || types.any(|name| name == found || (name == "number" && found == "integer"))
+}
+
+/// The words a schema allows, if it allows only words.
+fn words(leaf: &Map<String, Json>) -> impl Iterator<Item = &str> {
+    let list = leaf.get("enum").and_then(Json::as_array).into_iter().flatten();
+    list.chain(leaf.get("const")).filter_map(Json::as_str)
+}
+
+fn types(leaf: &Map<String, Json>) -> impl Iterator<Item = &str> {
+    let list = leaf.get("type").and_then(Json::as_array).into_iter().flatten();
+    list.chain(leaf.get("type")).filter_map(Json::as_str)
+}
+
+/// An integer here is what the file's counts can hold; any other number is just a number.
+fn type_of(node: &Node) -> &'static str {
+    match &node.value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_u64() => "integer",
+        Value::Number(_) => "number",
+        Value::Text(_) => "string",
+        Value::List(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn described(type_name: &str) -> &str {
+    match type_name {
+        "boolean" => "a boolean",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "string" => "a string",
+        "array" => "an array",
+        "object" => "an object",
+        other => other,
+    }
+}
+
+fn one_of(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    format!("one of {}", words.join(", "))
+}

@@ -1,0 +1,185 @@
+//! The config as it takes effect, in the form of the file and with defaults filled in. Every secret is `***`; what
+//! may hold one (arguments, addresses) is shown as written, before variables are expanded.
+
+use hikite_core::category::CategoryRule;
+use hikite_core::limits::Limits;
+use hikite_core::pattern::Pattern;
+use hikite_core::rate::Rate;
+use hikite_core::selection::{Argument, Override, Selection, ToolRef};
+use serde_json::{Map, Value, json};
+
+use hikite_core::secret::{MASK, Secret};
+use super::unit::{show_size, show_span};
+use hikite_gateway::Surface;
+
+use super::{Auth, Config, ServerConfig, Share, Transport};
+
+pub fn show(config: &Config) -> Value {
+    let server = &config.server;
+    let surfaces: Vec<&str> = server.surfaces.iter().copied().map(Surface::name).collect();
+    let servers: Map<String, Value> =
+        config.servers.iter().map(|s| (s.name.to_string(), show_server(s))).collect();
+    let categories: Map<String, Value> =
+        config.categories.iter().map(|rule| (rule.name.to_string(), show_category(rule))).collect();
+    json!({
+        "server": {
+            "listen": server.listen.to_string(),
+            "surface": surfaces,
+            "allowed_hosts": server.allowed_hosts,
+            "allowed_origins": server.allowed_origins,
+        },
+        "mcpServers": servers,
+        "categories": categories,
+        "auth": show_auth(&config.auth),
+        "limits": show_limits(&config.limits),
+        "data": config.data,
+    })
+}
+
+fn show_auth(auth: &Auth) -> Value {
+    match auth {
+        Auth::Token(Some(_)) => json!({ "mode": "token", "token": MASK }),
+        Auth::Token(None) => json!({ "mode": "token" }),
+        Auth::None => json!({ "mode": "none" }),
+    }
+}
+
+fn show_server(server: &ServerConfig) -> Value {
+    let pairs = |pairs: &[(String, Secret)]| -> Map<String, Value> {
+        pairs.iter().map(|(name, secret)| (name.clone(), secret.to_string().into())).collect()
+    };
+    let mut shown = Map::new();
+    let mut set = |key: &str, value: Value| shown.insert(key.to_owned(), value);
+    set("description", server.description.as_str().into());
+    match &server.transport {
+        Transport::Stdio { command, args, env, cwd, inherit_env } => {
+            set("type", "stdio".into());
+            set("command", command.as_str().into());
+            set("args", args.iter().map(ToString::to_string).collect());
+            set("env", pairs(env).into());
+            cwd.as_ref().map(|cwd| set("cwd", json!(cwd)));
+            set("inheritEnv", (*inherit_env).into());
+        }
+        Transport::Http { url, headers } | Transport::Sse { url, headers } => {
+            let sse = matches!(server.transport, Transport::Sse { .. });
+            set("type", if sse { "sse" } else { "http" }.into());
+            set("url", url.to_string().into());
+            set("headers", pairs(headers).into());
+        }
+    }
+    set("share", share(server.share).into());
+    server.call_timeout.map(|timeout| set("timeout", show_span(timeout).into()));
+    server.concurrency.map(|count| set("concurrency", count.into()));
+    server.rate.map(|rate| set("rate", show_rate(rate).into()));
+    let tools = show_selection(&server.selection);
+    (!tools.is_empty()).then(|| set("tools", tools.into()));
+    shown.into()
+}
+
+fn share(share: Share) -> &'static str {
+    match share {
+        Share::Auto => "auto",
+        Share::Always => "always",
+        Share::Never => "never",
+    }
+}
+
+fn show_rate(rate: Rate) -> String {
+    let unit = match rate.per.as_secs() {
+        0..=1 => "s",
+        2..=60 => "m",
+        _ => "h",
+    };
+    format!("{}/{unit}", rate.count)
+}
+
+fn show_category(rule: &CategoryRule) -> Value {
+    let mut shown = Map::new();
+    shown.insert("description".into(), rule.description.as_str().into());
+    shown.insert("server".into(), rule.servers.iter().map(ToString::to_string).collect());
+    shown.insert("tools".into(), show_selection(&rule.selection).into());
+    shown.extend(rule.skill.as_deref().map(|skill| ("skill".to_owned(), skill.into())));
+    shown.into()
+}
+
+fn show_selection(selection: &Selection) -> Map<String, Value> {
+    let names = |names: &[ToolRef]| -> Value { names.iter().map(tool_name).collect() };
+    let patterns = |patterns: &[Pattern]| -> Value { patterns.iter().map(pattern).collect() };
+    let overrides: Map<String, Value> =
+        selection.overrides.iter().map(|(name, change)| (tool_name(name), show_override(change))).collect();
+    let members = [
+        ("includeNames", names(&selection.include_names)),
+        ("includePatterns", patterns(&selection.include_patterns)),
+        ("excludeNames", names(&selection.exclude_names)),
+        ("excludePatterns", patterns(&selection.exclude_patterns)),
+        ("overrides", overrides.into()),
+    ];
+    let is_empty = |value: &Value| *value == json!([]) || *value == json!({});
+    members
+        .into_iter()
+        .filter(|(_, value)| !is_empty(value))
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}
+
+fn tool_name(name: &ToolRef) -> String {
+    name.server.as_ref().map_or_else(|| name.tool.to_string(), |server| format!("{server}:{}", name.tool))
+}
+
+fn pattern(pattern: &Pattern) -> String {
+    match pattern {
+        Pattern::Glob(glob) => glob.glob().to_string(),
+        Pattern::Regex(regex) => format!("/{regex}/"),
+    }
+}
+
+fn show_override(change: &Override) -> Value {
+    let mut shown = Map::new();
+    shown.insert("enabled".into(), change.enabled.into());
+    shown.extend(change.name.as_deref().map(|name| ("name".to_owned(), name.into())));
+    shown.extend(change.description.as_deref().map(|text| ("description".to_owned(), text.into())));
+    let arguments: Map<String, Value> =
+        change.arguments.iter().map(|argument| (argument.name.clone(), show_argument(argument))).collect();
+    shown.extend((!arguments.is_empty()).then(|| ("arguments".to_owned(), arguments.into())));
+    shown.into()
+}
+
+/// What is hidden from the model may well be a key.
+fn show_argument(argument: &Argument) -> Value {
+    let mut shown = Map::new();
+    let default =
+        argument.default.as_ref().map(|raw| if argument.hidden { MASK.into() } else { raw.value() });
+    shown.extend(default.map(|default| ("default".to_owned(), default)));
+    shown.insert("hidden".into(), argument.hidden.into());
+    shown.extend(argument.description.as_deref().map(|text| ("description".to_owned(), text.into())));
+    shown.into()
+}
+
+fn show_limits(limits: &Limits) -> Value {
+    json!({
+        "body_bytes": show_size(limits.body_bytes),
+        "answer_bytes": show_size(limits.answer_bytes),
+        "line_bytes": show_size(limits.line_bytes),
+        "connections": limits.connections,
+        "sessions": limits.sessions,
+        "outbox_messages": limits.outbox_messages,
+        "questions": limits.questions,
+        "module_concurrency": limits.module_concurrency,
+        "module_queue": limits.module_queue,
+        "stdio_processes": limits.stdio_processes,
+        "stderr_lines": limits.stderr_lines,
+        "list_page": limits.list_page,
+        "header_timeout": show_span(limits.header_timeout),
+        "body_timeout": show_span(limits.body_timeout),
+        "idle_timeout": show_span(limits.idle_timeout),
+        "session_idle": show_span(limits.session_idle),
+        "call_timeout": show_span(limits.call_timeout),
+        "question_timeout": show_span(limits.question_timeout),
+        "start_timeout": show_span(limits.start_timeout),
+        "first_list": show_span(limits.first_list),
+        "all_lists": show_span(limits.all_lists),
+        "list_ttl": show_span(limits.list_ttl),
+        "idle_stop": show_span(limits.idle_stop),
+        "drain": show_span(limits.drain),
+    })
+}

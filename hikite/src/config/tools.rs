@@ -1,0 +1,191 @@
+//! The `tools` block of a server or a category: which tools are meant and what is changed about them.
+
+use std::sync::Arc;
+
+use hikite_core::json::Raw;
+use hikite_core::pattern::Pattern;
+use hikite_core::selection::{Argument, Override, Selection, ToolRef};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::check::Check;
+use super::named::Named;
+use super::place::Path;
+
+/// Which tools are meant. Without any include, all of them. Names may be `tool`, `server:tool` or
+/// `mcp__server__tool`.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct Tools {
+    /// The tools, by name.
+    pub(crate) include_names: Option<Vec<String>>,
+    /// Tools to leave out, by name.
+    pub(crate) exclude_names: Option<Vec<String>>,
+    /// More tools: globs like `read_*`, or regular expressions between slashes.
+    pub(crate) include_patterns: Option<Vec<String>>,
+    /// Tools to leave out: globs like `delete_*`, or regular expressions between slashes.
+    pub(crate) exclude_patterns: Option<Vec<String>>,
+    /// Changes to single tools, by name.
+    pub(crate) overrides: Option<Named<Change>>,
+}
+
+/// What is changed about one tool.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Change {
+    /// `false` switches the tool off.
+    #[schemars(extend("default" = true))]
+    pub(crate) enabled: Option<bool>,
+    /// Another name to show it under.
+    pub(crate) name: Option<String>,
+    /// Another description.
+    pub(crate) description: Option<String>,
+    /// Changes to its arguments, by name.
+    pub(crate) arguments: Option<Named<Preset>>,
+}
+
+/// What is changed about one argument.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Preset {
+    /// Sent if the model sends nothing. Variables in a string are expanded.
+    pub(crate) default: Option<serde_json::Value>,
+    /// Not shown to the model, which then cannot set it either.
+    #[schemars(extend("default" = false))]
+    pub(crate) hidden: Option<bool>,
+    /// Another description.
+    pub(crate) description: Option<String>,
+}
+
+/// `servers` are those the names may be prefixed with, `others` the rest of the file's servers.
+pub(crate) fn check(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    raw: &Tools,
+    servers: &[Arc<str>],
+    others: &[Arc<str>],
+) -> Selection {
+    let mut read = Reader { check, path, servers, others };
+    let include_names = read.names("includeNames", raw.include_names.as_deref());
+    read.unique("includeNames", raw.include_names.as_deref(), &include_names);
+    Selection {
+        include_names,
+        include_patterns: read.patterns("includePatterns", raw.include_patterns.as_deref()),
+        exclude_names: read.names("excludeNames", raw.exclude_names.as_deref()),
+        exclude_patterns: read.patterns("excludePatterns", raw.exclude_patterns.as_deref()),
+        overrides: raw.overrides.as_ref().map(|raw| read.overrides(raw)).unwrap_or_default(),
+    }
+}
+
+struct Reader<'c, 'a, 'r> {
+    check: &'c mut Check<'a, 'r>,
+    path: &'c Path<'c>,
+    servers: &'c [Arc<str>],
+    others: &'c [Arc<str>],
+}
+
+impl Reader<'_, '_, '_> {
+    fn names(&mut self, key: &str, raw: Option<&[String]>) -> Vec<ToolRef> {
+        let list = self.path.key(key);
+        let raw = raw.unwrap_or_default().iter().enumerate();
+        raw.map(|(index, text)| self.name(&list.index(index), text)).collect()
+    }
+
+    fn name(&mut self, path: &Path<'_>, text: &str) -> ToolRef {
+        let name = ToolRef::parse(text, self.servers);
+        if name.tool.is_empty() {
+            self.check.report.error(path, "the name of a tool is empty", None);
+        } else if name.tool.contains('*') {
+            self.check
+                .report
+                .warning(path, format!("`{text}` is taken as a name; patterns have keys of their own"));
+        } else if let Some(server) = ToolRef::parse(text, self.others).server {
+            self.check.report.warning(path, format!("`{server}` is not a server of this category"));
+        }
+        name
+    }
+
+    /// Two spellings of one tool count as twice, too.
+    fn unique(&mut self, key: &str, raw: Option<&[String]>, names: &[ToolRef]) {
+        let list = self.path.key(key);
+        let raw = raw.unwrap_or_default();
+        for (index, name) in names.iter().enumerate() {
+            if let Some(first) = names[..index].iter().position(|other| self.same(other, name)) {
+                let message = match (&raw[first], &raw[index]) {
+                    (a, b) if a == b => format!("`{a}` is already {key}[{first}]"),
+                    (a, b) => format!("`{b}` is the same tool as `{a}`, {key}[{first}]"),
+                };
+                self.check.report.error(&list.index(index), message, Some("remove one of them".into()));
+            }
+        }
+    }
+
+    /// With one server at hand, its name as a prefix makes no difference.
+    fn same(&self, a: &ToolRef, b: &ToolRef) -> bool {
+        a.tool == b.tool && (a.server == b.server || self.servers.len() == 1)
+    }
+
+    fn patterns(&mut self, key: &str, raw: Option<&[String]>) -> Vec<Pattern> {
+        let list = self.path.key(key);
+        let raw = raw.unwrap_or_default().iter().enumerate();
+        raw.filter_map(|(index, text)| {
+            let hint = "a glob is `read_*` or `{get,list}_*`, a regular expression `/^get_/`";
+            match Pattern::parse(text) {
+                Ok(pattern) => Some(pattern),
+                Err(error) => self.check.fail(&list.index(index), one_line(&error.to_string()), hint),
+            }
+        })
+        .collect()
+    }
+
+    fn overrides(&mut self, raw: &Named<Change>) -> Vec<(ToolRef, Override)> {
+        let list = self.path.key("overrides");
+        let mut overrides: Vec<(ToolRef, Override)> = Vec::new();
+        for (text, change) in raw.iter() {
+            let path = list.key(text);
+            let name = ToolRef::parse(text, self.servers);
+            if let Some((first, _)) = overrides.iter().find(|(other, _)| self.same(other, &name)) {
+                let message = format!("`{}` has an override already, in another spelling", first.tool);
+                self.check.report.error_in_name(&path, message, Some("merge the two".into()));
+            }
+            let shown = change.name.as_deref();
+            if shown.is_some() && overrides.iter().any(|(_, other)| other.name.as_deref() == shown) {
+                let message = format!("another tool is shown as `{}` already", shown.unwrap_or_default());
+                self.check.report.error(&path.key("name"), message, Some("choose another name".into()));
+            }
+            let arguments = change.arguments.clone().unwrap_or_default();
+            let arguments =
+                arguments.iter().map(|(name, preset)| self.argument(&path, name, preset)).collect();
+            let change = Override {
+                enabled: change.enabled.unwrap_or(true),
+                name: change.name.clone(),
+                description: change.description.clone(),
+                arguments,
+            };
+            overrides.push((name, change));
+        }
+        overrides
+    }
+
+    fn argument(&mut self, path: &Path<'_>, name: &str, preset: &Preset) -> Argument {
+        let (path, mut default) = (path.key("arguments"), preset.default.clone());
+        if let Some(serde_json::Value::String(text)) = &mut default {
+            let expanded = self.check.expand(&path.key(name).key("default"), text);
+            *text = expanded.unwrap_or_default();
+        }
+        Argument {
+            name: name.to_owned(),
+            default: default.map(Raw::from),
+            hidden: preset.hidden.unwrap_or(false),
+            description: preset.description.clone(),
+        }
+    }
+}
+
+/// The error of a regular expression draws a picture over several lines; its last line says what is wrong.
+fn one_line(error: &str) -> String {
+    match (error.split_once(" regex parse error:"), error.rsplit_once("\nerror: ")) {
+        (Some((front, _)), Some((_, reason))) => format!("{front} {reason}"),
+        _ => error.replace('\n', " "),
+    }
+}

@@ -1,0 +1,227 @@
+//! The `mcpServers` section: the upstream MCP servers. Blocks that people paste from other clients load as
+//! they are; what those clients mean by their own keys is honoured where we have the same, else ignored.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::rate::Rate;
+use hikite_core::selection::{Selection, ToolRef};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::check::Check;
+use super::named::Named;
+use super::place::Path;
+use super::tools::{self, Tools};
+use super::transport::{self, Given, Kind, Transport};
+use super::unit::Span;
+
+/// An upstream MCP server: either `command` or `url`.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct Upstream {
+    /// What it is for, in one line. Models read it.
+    pub(crate) description: Option<String>,
+    /// How it is spoken to. Default: `stdio` with a `command`, `http` with a `url`.
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<Kind>,
+    /// The program to start.
+    pub(crate) command: Option<String>,
+    /// Its arguments.
+    pub(crate) args: Option<Vec<String>>,
+    /// Its environment, besides what it inherits.
+    pub(crate) env: Option<Named<Given>>,
+    /// The folder it is started in.
+    pub(crate) cwd: Option<String>,
+    /// The address of a remote server.
+    pub(crate) url: Option<String>,
+    /// Headers sent to a remote server.
+    pub(crate) headers: Option<Named<Given>>,
+    /// `false` leaves the server out.
+    #[schemars(extend("default" = true))]
+    pub(crate) enabled: Option<bool>,
+    /// `true` leaves the server out.
+    #[schemars(extend("default" = false))]
+    pub(crate) disabled: Option<bool>,
+    /// Whether clients share one connection.
+    #[schemars(extend("default" = "auto"))]
+    pub(crate) share: Option<Share>,
+    /// Whether the program gets all of hikite's environment, not only `PATH`, `HOME` and their like.
+    #[schemars(extend("default" = false))]
+    pub(crate) inherit_env: Option<bool>,
+    /// For one call. Default: `limits.call_timeout`. A plain number over 3600 is taken for milliseconds.
+    pub(crate) timeout: Option<Span>,
+    /// Calls that run at once. Default: `limits.module_concurrency`.
+    pub(crate) concurrency: Option<usize>,
+    /// Calls in a span of time: `10/s`, `600/m`, `5000/h`.
+    pub(crate) rate: Option<String>,
+    /// Which of its tools are used, wherever they are shown.
+    pub(crate) tools: Option<Tools>,
+
+    /// Another client's word for `tools.excludeNames`.
+    pub(crate) disabled_tools: Option<Vec<String>>,
+    /// Another client's word for `type`.
+    pub(crate) transport: Option<Kind>,
+    /// Another client's word for `type`.
+    pub(crate) transport_type: Option<Kind>,
+    /// Another client's word for `url`.
+    pub(crate) server_url: Option<String>,
+    /// Of another client; ignored.
+    pub(crate) auto_approve: Option<Value>,
+    /// Of another client; ignored.
+    pub(crate) always_allow: Option<Value>,
+    /// Of another client; ignored.
+    pub(crate) trust: Option<Value>,
+    /// Of another client; ignored. Put the variables into `env`.
+    pub(crate) env_file: Option<Value>,
+    /// Of another client; ignored.
+    pub(crate) gallery: Option<Value>,
+    /// For people; ignored.
+    #[expect(dead_code, reason = "accepted, of no meaning here")]
+    pub(crate) note: Option<Value>,
+    /// For people; ignored.
+    #[expect(dead_code, reason = "accepted, of no meaning here")]
+    pub(crate) icon: Option<Value>,
+}
+
+/// Whether clients share one connection to a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Share {
+    /// Shared, unless the server asks its clients questions.
+    #[default]
+    Auto,
+    /// One connection for all.
+    Always,
+    /// One connection for each.
+    Never,
+}
+
+/// An upstream server, checked.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    pub name: Arc<str>,
+    /// Empty if the file has none.
+    pub description: String,
+    pub transport: Transport,
+    pub share: Share,
+    pub call_timeout: Option<Duration>,
+    pub concurrency: Option<usize>,
+    pub rate: Option<Rate>,
+    pub selection: Selection,
+    /// SHA-256 in hex over all that makes it this server and not another: the transport, variables expanded.
+    pub definition_hash: String,
+}
+
+/// The servers that are on, and the names of those that are off. Of the latter only the shape is checked.
+pub(crate) fn check(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    raw: &Named<Upstream>,
+) -> (Vec<ServerConfig>, Vec<Arc<str>>) {
+    let mut servers = Vec::new();
+    let mut disabled = Vec::new();
+    for (name, raw) in raw.iter() {
+        let path = path.key(name);
+        check_name(check, &path, name);
+        if raw.enabled == Some(true) && raw.disabled == Some(true) {
+            check.report.error(
+                &path.key("disabled"),
+                "contradicts `enabled`",
+                Some("keep one of them".into()),
+            );
+        }
+        if raw.enabled == Some(false) || raw.disabled == Some(true) {
+            disabled.push(name.into());
+        } else {
+            warn(check, &path, raw);
+            servers.extend(server(check, &path, name, raw));
+        }
+    }
+    (servers, disabled)
+}
+
+fn server(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &Upstream) -> Option<ServerConfig> {
+    let name: Arc<str> = name.into();
+    let transport = transport::check(check, path, raw);
+    let own = std::slice::from_ref(&name);
+    let tools = raw.tools.clone().unwrap_or_default();
+    let mut selection = tools::check(check, &path.key("tools"), &tools, own, &[]);
+    let disabled_tools = raw.disabled_tools.iter().flatten();
+    selection.exclude_names.extend(disabled_tools.map(|tool| ToolRef::parse(tool, own)));
+    let (call_timeout, concurrency, rate) =
+        (timeout(check, path, raw), concurrency(check, path, raw), rate(check, path, raw));
+    let transport = transport?;
+    Some(ServerConfig {
+        description: raw.description.clone().unwrap_or_default(),
+        definition_hash: transport.hash(),
+        transport,
+        share: raw.share.unwrap_or_default(),
+        call_timeout,
+        concurrency,
+        rate,
+        selection,
+        name,
+    })
+}
+
+fn timeout(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) -> Option<Duration> {
+    let path = path.key("timeout");
+    match raw.timeout.as_ref()?.read_foreign() {
+        Ok(Duration::ZERO) => {
+            check.fail(&path, "must be more than zero".into(), "leave it out for the default")
+        }
+        Ok(timeout) => Some(timeout),
+        Err((message, hint)) => check.fail(&path, message, hint),
+    }
+}
+
+fn concurrency(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) -> Option<usize> {
+    let hint = "leave it out for the default";
+    match raw.concurrency? {
+        0 => check.fail(&path.key("concurrency"), "must be more than zero".into(), hint),
+        count => Some(count),
+    }
+}
+
+fn rate(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) -> Option<Rate> {
+    let text = raw.rate.as_deref()?;
+    let hint = "write `10/s`, `600/m` or `5000/h`";
+    Rate::parse(text).or_else(|| check.fail(&path.key("rate"), format!("`{text}` is not a rate"), hint))
+}
+
+/// A colon would make `server:tool` ambiguous.
+fn check_name(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str) {
+    let fault = match name {
+        _ if name.trim().is_empty() => "the name of a server is empty",
+        _ if name.contains(':') => "the name of a server cannot have a `:`",
+        _ if name.chars().any(char::is_control) => "the name of a server cannot have control characters",
+        _ => return,
+    };
+    check.report.error_in_name(path, fault, Some("letters, digits, `-` and `_` are always right".into()));
+}
+
+fn warn(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) {
+    if raw.description.as_deref().is_none_or(|text| text.trim().is_empty()) {
+        check.report.warning(path, "has no `description`: say in one line what it is for");
+    }
+    let ignored = [
+        ("autoApprove", &raw.auto_approve),
+        ("alwaysAllow", &raw.always_allow),
+        ("trust", &raw.trust),
+        ("gallery", &raw.gallery),
+    ];
+    for (key, value) in ignored {
+        if value.as_ref().is_some_and(means_something) {
+            check.report.warning(&path.key(key), "ignored: it is another client's");
+        }
+    }
+    if raw.env_file.is_some() {
+        check.report.warning(&path.key("envFile"), "ignored: put the variables into `env`");
+    }
+}
+
+pub(crate) fn means_something(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::Bool(false)) && value.as_array().is_none_or(|list| !list.is_empty())
+}

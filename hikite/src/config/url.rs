@@ -1,0 +1,79 @@
+//! Whether a text is an address we can connect to. Only `http` and `https`; credentials in it are refused,
+//! because addresses end up in logs.
+
+/// What is wrong with an address, and the cure.
+pub(crate) type Fault = (&'static str, &'static str);
+
+pub(crate) fn fault(url: &str) -> Option<Fault> {
+    let scheme_hint = "write `https://…` or `http://…`";
+    let Some((scheme, rest)) = url.split_once("://") else { return Some(("is not a URL", scheme_hint)) };
+    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return Some(("is neither http nor https", scheme_hint));
+    }
+    if !rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)) {
+        return Some(("has characters that a URL cannot have", "encode them as `%20` and the like"));
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return Some(("has credentials in it", "put them into `headers`: `\"Authorization\": \"Basic …\"`"));
+    }
+    let (host, port) = split_port(authority);
+    if host.is_empty() {
+        return Some(("has no host", scheme_hint));
+    }
+    if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+        return Some(("has a bad port", "a port is a number up to 65535"));
+    }
+    None
+}
+
+/// The address without its query.
+pub(crate) fn without_query(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
+}
+
+/// The address as a message may repeat it: a query may hold a key, and what stands before an `@` a password.
+pub(crate) fn repeatable(url: &str) -> String {
+    let url = without_query(url);
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://***@{rest}"),
+        _ => url.to_owned(),
+    }
+}
+
+fn split_port(authority: &str) -> (&str, Option<&str>) {
+    if let Some((host, rest)) = authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
+        let address = host.parse::<std::net::Ipv6Addr>().map_or("", |_| host);
+        return (address, (!rest.is_empty()).then(|| rest.strip_prefix(':').unwrap_or("?")));
+    }
+    match authority.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (authority, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fault;
+
+    #[test]
+    fn only_plain_web_addresses_pass() {
+        for (url, expected) in [
+            ("https://example.com/mcp?a=b#c", None),
+            ("http://127.0.0.1:3000", None),
+            ("HTTP://[::1]:80/x", None),
+            ("example.com", Some("is not a URL")),
+            ("ftp://example.com", Some("is neither http nor https")),
+            ("https://", Some("has no host")),
+            ("https://:80/", Some("has no host")),
+            ("https://[x]/", Some("has no host")),
+            ("https://a:b@example.com/", Some("has credentials in it")),
+            ("https://example.com:99999/", Some("has a bad port")),
+            ("https://[::1]80/", Some("has a bad port")),
+            ("https://exa mple.com/", Some("has characters that a URL cannot have")),
+            ("https://日本.example/", Some("has characters that a URL cannot have")),
+        ] {
+            assert_eq!(fault(url).map(|(message, _)| message), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! hikite: one door between an LLM client and every tool a person owns. This crate puts the parts together:
+//! flags, config, start, reload and stop.
+
+pub mod cli;
+pub mod config;
+mod house;
+mod log;
+mod progress;
+mod reload;
+mod report;
+mod token;
+
+pub use house::House;

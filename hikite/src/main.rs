@@ -1,0 +1,7 @@
+//! The `hikite` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    hikite::cli::run()
+}

@@ -1,0 +1,49 @@
+//! Progress of upstreams that are being reached: bars on a terminal, plain lines elsewhere.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use hikite_core::catalog::Module;
+use hikite_core::source::State;
+use hikite_gateway::Gateway;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use tokio::time::Instant;
+
+/// Waits until every module has told its lists or failed to, and shows how it goes.
+pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
+    let view = gateway.view();
+    let missing: Vec<&Module> = view.modules().iter().filter(|module| module.listing.is_none()).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let bars = MultiProgress::new();
+    let waits = missing.iter().map(|module| wait(module, &bars, limit));
+    join_all(waits).await;
+    gateway.wait_for_lists(Duration::ZERO, |_| true).await;
+}
+
+async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {
+    let started = Instant::now();
+    let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = bars.add(ProgressBar::new_spinner());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}: {msg} ({elapsed})") {
+            bar.set_style(style);
+        }
+        bar.set_prefix(module.name.to_string());
+        bar.set_message("connecting");
+        bar.enable_steady_tick(Duration::from_millis(100));
+        bar
+    });
+    let _ = tokio::time::timeout(limit, module.source.first_listing()).await;
+    let outcome = match (module.source.listing(), module.source.state()) {
+        (Some(listing), _) => format!("{} tools", listing.tools.len()),
+        (None, State::Failing { reason }) => format!("failed: {reason}"),
+        (None, _) => "still starting".to_owned(),
+    };
+    match bar {
+        Some(bar) => bar.finish_with_message(outcome),
+        // Plain lines come from the log; this one is for commands that keep it quiet.
+        None => tracing::info!(module = &*module.name, ms = started.elapsed().as_millis(), "{outcome}"),
+    }
+}

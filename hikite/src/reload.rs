@@ -1,0 +1,81 @@
+//! Follows the config file: a change that is right takes effect at once and as a whole; a wrong one is reported
+//! and changes nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use hikite_server::App;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::serve::{Overrides, settings};
+use crate::config::Config;
+use crate::house::House;
+use crate::report;
+
+/// How often the file is looked at.
+const LOOK: Duration = Duration::from_millis(300);
+
+pub(crate) async fn follow(
+    mut config: Config,
+    overrides: Overrides,
+    house: Arc<House>,
+    app: Arc<App>,
+    stopping: CancellationToken,
+) {
+    let Some(file) = config.file.clone() else { return };
+    let mut seen = stamp(&file);
+    while stopping.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
+        let now = stamp(&file);
+        if now == seen {
+            continue;
+        }
+        // An editor may be half way through; once the file rests it is read.
+        tokio::time::sleep(LOOK / 3).await;
+        if stamp(&file) != now {
+            continue;
+        }
+        seen = now;
+        match read(&file, &overrides) {
+            Ok(next) => {
+                apply(&config, &next, &house, &app);
+                config = next;
+            }
+            Err(error) => tracing::error!("the changed config is wrong, the old one stays in force:\n{error:#}"),
+        }
+    }
+}
+
+fn read(file: &Path, overrides: &Overrides) -> anyhow::Result<Config> {
+    let config = Config::load(Some(file), &|name| std::env::var(name).ok())?;
+    Ok(overrides.apply(config))
+}
+
+fn apply(before: &Config, next: &Config, house: &House, app: &App) {
+    for warning in &next.warnings {
+        tracing::warn!("{warning}");
+    }
+    if next.server.listen != before.server.listen || next.limits != before.limits || next.data != before.data {
+        tracing::warn!("`server.listen`, `limits` and `data` take effect after a restart");
+    }
+    match settings(next).and_then(|settings| house.apply(next).map(|()| settings)) {
+        Ok(settings) => {
+            app.configure(settings);
+            tracing::info!(file = %shown(next), "the changed config is in force");
+            report::catalog(&house.gateway.view());
+        }
+        Err(error) => tracing::error!("the changed config is wrong, the old one stays in force:\n{error:#}"),
+    }
+}
+
+fn shown(config: &Config) -> String {
+    config.file.as_deref().map(|file| file.display().to_string()).unwrap_or_default()
+}
+
+type Stamp = Option<(SystemTime, u64, PathBuf)>;
+
+/// What changes when the file does, also when it is a link that is pointed elsewhere.
+fn stamp(file: &Path) -> Stamp {
+    let metadata = std::fs::metadata(file).ok()?;
+    Some((metadata.modified().ok()?, metadata.len(), std::fs::canonicalize(file).ok()?))
+}

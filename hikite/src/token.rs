@@ -1,0 +1,81 @@
+//! The local token: made at the first start, kept for the owner's eyes only.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use hikite_core::secret::Secret;
+
+/// Reads `<data>/token`, or makes it.
+pub(crate) fn local_token(data: &Path) -> Result<Secret> {
+    make_folder(data)?;
+    let path = path(data);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    match options.open(&path) {
+        Ok(mut file) => {
+            let token = random()?;
+            writeln!(file, "{token}").with_context(|| format!("cannot write `{}`", path.display()))?;
+            Ok(Secret::hidden(token))
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => read(&path),
+        Err(error) => Err(error).with_context(|| format!("cannot write `{}`", path.display())),
+    }
+}
+
+pub(crate) fn path(data: &Path) -> PathBuf {
+    data.join("token")
+}
+
+pub(crate) fn make_folder(data: &Path) -> Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(data).with_context(|| {
+        format!("cannot make the data folder `{}`\nhint: name another with `--data`", data.display())
+    })
+}
+
+fn read(path: &Path) -> Result<Secret> {
+    let shown = path.display();
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read `{shown}`"))?;
+    let others = fs::metadata(path)?.permissions().mode() & 0o077;
+    if others != 0 {
+        bail!("`{shown}` can be read by others\nhint: run `chmod 600 {shown}`, or delete it to get a new token");
+    }
+    let token = text.trim();
+    if token.len() < 16 {
+        bail!("`{shown}` holds no token\nhint: delete it to get a new one");
+    }
+    Ok(Secret::hidden(token))
+}
+
+/// 256 random bits.
+fn random() -> Result<String> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).context("the operating system gave no random bytes")?;
+    Ok(bytes.iter().fold("hk_local_".to_owned(), |token, byte| format!("{token}{byte:02x}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_is_made_once_and_only_its_owner_may_read_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = folder.path().join("data");
+        let token = local_token(&data).expect("made");
+        assert_eq!(local_token(&data).expect("read"), token);
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!((mode(&path(&data)), mode(&data)), (0o600, 0o700));
+    }
+
+    #[test]
+    fn a_token_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        local_token(folder.path()).expect("made");
+        fs::set_permissions(path(folder.path()), fs::Permissions::from_mode(0o644)).expect("changed");
+        let error = local_token(folder.path()).expect_err("refused").to_string();
+        assert!(error.contains("chmod 600"), "{error}");
+    }
+}
