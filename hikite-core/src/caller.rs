@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::json::Raw;
+use crate::json::{Object, Raw};
 
 /// An authenticated subject. The holder of the local token, and whoever started `hikite stdio`, is the owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,8 +39,17 @@ pub struct Abilities {
 impl Abilities {
     /// Everything a server could use: for looking at what a server offers, not for calling it.
     pub fn all() -> Self {
-        let object = || Some(Raw::empty_object());
-        Self { sampling: object(), elicitation: object(), roots: object() }
+        let with = |members: &[&str]| {
+            let object =
+                members.iter().fold(Object::default(), |all, name| all.with(name, Raw::empty_object()));
+            Some(object.raw())
+        };
+        let roots = Object::default().with("listChanged", Raw::of(&true)).raw();
+        Self {
+            sampling: with(&["context", "tools"]),
+            elicitation: with(&["form", "url"]),
+            roots: Some(roots),
+        }
     }
 
     pub fn any(&self) -> bool {

@@ -39,10 +39,7 @@ pub enum SendError {
 
 impl Client {
     pub fn new() -> Self {
-        Self {
-            plain: pool().build(connector()),
-            secure: std::sync::Arc::new(OnceLock::new()),
-        }
+        Self { plain: pool().build(connector()), secure: std::sync::Arc::new(OnceLock::new()) }
     }
 
     pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, SendError> {
@@ -52,7 +49,11 @@ impl Client {
             self.plain.request(request).await
         };
         answer.map_err(|error| {
-            if error.is_connect() { SendError::Connect(chain(&error)) } else { SendError::Transfer(chain(&error)) }
+            if error.is_connect() {
+                SendError::Connect(chain(&error))
+            } else {
+                SendError::Transfer(chain(&error))
+            }
         })
     }
 
@@ -135,6 +136,7 @@ fn connector() -> HttpConnector {
     connector
 }
 
+#[expect(clippy::disallowed_methods, reason = "this is the one place")]
 fn pool() -> hyper_util::client::legacy::Builder {
     let mut builder = Pool::builder(TokioExecutor::new());
     builder.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE);

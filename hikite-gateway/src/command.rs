@@ -5,14 +5,30 @@ use hikite_core::json::Object;
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Show the tools of a category, all or the named ones.
-    Describe { category: String, names: Option<Vec<String>> },
+    Describe {
+        category: String,
+        names: Option<Vec<String>>,
+    },
     /// Run a tool. The params are those of `tools/call`; the name in them is replaced by the tool's own.
-    Call { target: Target, params: Object },
-    Read { params: Object },
-    Subscribe { params: Object },
-    Unsubscribe { params: Object },
-    Prompt { params: Object },
-    Complete { params: Object },
+    Call {
+        target: Target,
+        params: Object,
+    },
+    Read {
+        params: Object,
+    },
+    Subscribe {
+        params: Object,
+    },
+    Unsubscribe {
+        params: Object,
+    },
+    Prompt {
+        params: Object,
+    },
+    Complete {
+        params: Object,
+    },
 }
 
 /// Which tool is meant.

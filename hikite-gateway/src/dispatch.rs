@@ -29,7 +29,12 @@ struct Callable {
 
 impl Gateway {
     /// `tools/call` on the given surfaces.
-    pub async fn call_tool(&self, surfaces: Surfaces, params: Object, context: CallContext) -> Result<Raw, Error> {
+    pub async fn call_tool(
+        &self,
+        surfaces: Surfaces,
+        params: Object,
+        context: CallContext,
+    ) -> Result<Raw, Error> {
         let (outcome, failure) = match surfaces.translate(params) {
             Ok((command, failure)) => (self.dispatch(command, context).await, failure),
             Err((error, failure)) => (Err(error), failure),
@@ -39,7 +44,9 @@ impl Gateway {
 
     pub async fn dispatch(&self, command: Command, context: CallContext) -> Result<Raw, Error> {
         match command {
-            Command::Describe { category, names } => self.describe(&category, names.as_deref(), &context.session).await,
+            Command::Describe { category, names } => {
+                self.describe(&category, names.as_deref(), &context.session).await
+            }
             Command::Call { target, params } => self.call(target, params, context).await,
             Command::Read { params } => self.resource(Method::ReadResource, params, context).await,
             Command::Subscribe { params } => self.resource(Method::Subscribe, params, context).await,

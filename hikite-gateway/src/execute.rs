@@ -27,7 +27,12 @@ pub(crate) async fn execute(
     outcome
 }
 
-async fn run(gate: &Gate, module: &Module, invocation: Invocation, context: CallContext) -> Result<Raw, Error> {
+async fn run(
+    gate: &Gate,
+    module: &Module,
+    invocation: Invocation,
+    context: CallContext,
+) -> Result<Raw, Error> {
     let _turn = gate.enter(&module.name).await?;
     let deadline = Deadline::new(context.back, gate.throttle.timeout);
     let context = CallContext { session: context.session, back: Arc::new(Extending(Arc::clone(&deadline))) };

@@ -48,12 +48,16 @@ impl Gate {
     pub(crate) async fn enter(&self, module: &str) -> Result<Turn<'_>, Error> {
         if let Some(rate) = self.throttle.rate {
             self.bucket.lock().take(rate, self.started.elapsed()).map_err(|wait| {
-                Error::new(Kind::RateLimit, format!("`{module}` takes at most {} calls per {:?}", rate.count, rate.per))
-                    .hint(format!("try again in {} s", wait.as_secs_f64().ceil()))
+                Error::new(
+                    Kind::RateLimit,
+                    format!("`{module}` takes at most {} calls per {:?}", rate.count, rate.per),
+                )
+                .hint(format!("try again in {} s", wait.as_secs_f64().ceil()))
             })?;
         }
         let full = || {
-            Error::new(Kind::Overloaded, format!("too many calls wait for `{module}`")).hint("try again in a moment")
+            Error::new(Kind::Overloaded, format!("too many calls wait for `{module}`"))
+                .hint("try again in a moment")
         };
         let room = self.room.try_acquire().map_err(|_| full())?;
         let place = self.places.acquire().await.map_err(|_| full())?;

@@ -79,8 +79,12 @@ impl Gateway {
     /// Waits for modules that have never told their lists, as long as `limit` at most.
     pub async fn wait_for_lists(&self, limit: Duration, which: impl Fn(&Module) -> bool) {
         let snapshot = self.snapshot();
-        let missing: Vec<&Module> =
-            snapshot.catalog.modules.iter().filter(|module| module.listing.is_none() && which(module)).collect();
+        let missing: Vec<&Module> = snapshot
+            .catalog
+            .modules
+            .iter()
+            .filter(|module| module.listing.is_none() && which(module))
+            .collect();
         if missing.is_empty() {
             return;
         }

@@ -48,7 +48,12 @@ impl std::fmt::Debug for Joined {
 
 impl Gateway {
     /// Makes a session known, so that it hears of changes.
-    pub fn join(self: &Arc<Self>, session: Arc<Session>, surfaces: Surfaces, inbox: Weak<dyn Inbox>) -> Joined {
+    pub fn join(
+        self: &Arc<Self>,
+        session: Arc<Session>,
+        surfaces: Surfaces,
+        inbox: Weak<dyn Inbox>,
+    ) -> Joined {
         self.sessions.0.lock().insert(session.id, Member { surfaces, inbox });
         Joined { session, gateway: Arc::downgrade(self) }
     }

@@ -14,11 +14,13 @@ use crate::gate::Gate;
 use crate::list::items;
 use crate::surface::Surfaces;
 
+type Lists = HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>;
+
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) catalog: Arc<Catalog>,
     gates: HashMap<Arc<str>, Arc<Gate>>,
-    lists: RwLock<HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>>,
+    lists: RwLock<Lists>,
 }
 
 impl Snapshot {

@@ -99,7 +99,9 @@ impl Failure {
         match self {
             Self::InResult(Surface::Categories) => Ok(in_result(&error)),
             // What the upstream itself refused, and names that do not exist, are errors of the protocol.
-            Self::InResult(Surface::Direct) if error.relayed.is_none() && error.kind != Kind::ToolNotFound => {
+            Self::InResult(Surface::Direct)
+                if error.relayed.is_none() && error.kind != Kind::ToolNotFound =>
+            {
                 Ok(in_result(&error))
             }
             Self::InResult(Surface::Direct) | Self::AsError => Err(error),

@@ -50,7 +50,12 @@ async fn connection(stream: TcpStream, router: axum::Router, app: Arc<App>, plac
     let _place = place;
     let _ = stream.set_nodelay(true);
     let activity = Activity::new();
-    let io = TokioIo::new(Timed::new(stream, activity.clone(), app.limits.header_timeout, app.limits.idle_timeout));
+    let io = TokioIo::new(Timed::new(
+        stream,
+        activity.clone(),
+        app.limits.header_timeout,
+        app.limits.idle_timeout,
+    ));
     let service = TowerToHyperService::new(Counted::new(router, activity));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

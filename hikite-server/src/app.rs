@@ -44,7 +44,12 @@ impl std::fmt::Debug for App {
 }
 
 impl App {
-    pub fn new(gateway: Arc<Gateway>, limits: Arc<Limits>, settings: Settings, stopping: CancellationToken) -> Arc<Self> {
+    pub fn new(
+        gateway: Arc<Gateway>,
+        limits: Arc<Limits>,
+        settings: Settings,
+        stopping: CancellationToken,
+    ) -> Arc<Self> {
         Arc::new(Self {
             gateway,
             sessions: Sessions::new(limits.sessions),

@@ -35,11 +35,16 @@ impl Auth {
     }
 }
 
-pub(crate) async fn require_caller(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn require_caller(
+    State(app): State<Arc<App>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let caller = app.settings.load().auth.caller(request.headers());
     let Some(caller) = caller else {
-        let error = Error::new(Kind::Authentication, "a valid bearer token is required")
-            .hint("send `Authorization: Bearer <token>`; the local token is in the file `token` of the data folder");
+        let error = Error::new(Kind::Authentication, "a valid bearer token is required").hint(
+            "send `Authorization: Bearer <token>`; the local token is in the file `token` of the data folder",
+        );
         let mut response = refusal(&error);
         let challenge = HeaderValue::from_static("Bearer realm=\"hikite\"");
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);

@@ -62,7 +62,12 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
-    pub(crate) fn new(stream: TcpStream, activity: Activity, header_timeout: Duration, write_timeout: Duration) -> Self {
+    pub(crate) fn new(
+        stream: TcpStream,
+        activity: Activity,
+        header_timeout: Duration,
+        write_timeout: Duration,
+    ) -> Self {
         Self { stream, activity, header_timeout, write_timeout, head: None, stalled: None }
     }
 
@@ -79,7 +84,11 @@ impl Timed {
 }
 
 impl AsyncRead for Timed {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
         if !self.activity.is_idle() {
@@ -94,7 +103,10 @@ impl AsyncRead for Timed {
         if let Some(head) = &mut self.head
             && (head.as_mut().poll(cx).is_ready() || head.deadline() <= Instant::now())
         {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the headers did not come in time")));
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the headers did not come in time",
+            )));
         }
         read
     }
@@ -170,7 +182,10 @@ impl http_body::Body for CountedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         Pin::new(&mut self.body).poll_frame(cx)
     }
 

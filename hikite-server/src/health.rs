@@ -23,7 +23,9 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Response {
 }
 
 pub(crate) async fn not_found() -> Response {
-    refusal(&Error::new(Kind::NotFound, "there is nothing at this address").hint("MCP clients connect to `/mcp`"))
+    refusal(
+        &Error::new(Kind::NotFound, "there is nothing at this address").hint("MCP clients connect to `/mcp`"),
+    )
 }
 
 pub(crate) fn json(status: StatusCode, body: &Raw) -> Response {

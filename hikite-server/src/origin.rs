@@ -55,7 +55,9 @@ impl Origins {
 
     fn is_own_host(&self, host: &str) -> bool {
         let Some(name) = without_port(host) else { return false };
-        if name.eq_ignore_ascii_case("localhost") || self.hosts.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+        if name.eq_ignore_ascii_case("localhost")
+            || self.hosts.iter().any(|own| own.eq_ignore_ascii_case(name))
+        {
             return true;
         }
         // An address cannot be rebound: nobody's DNS stands between.
@@ -113,7 +115,9 @@ mod tests {
         for host in ["localhost", "LOCALHOST:7300", "127.0.0.1:7300", "[::1]:7300", "mcp.example:443"] {
             assert_eq!(check(&own, &[host], &[]), Ok(()), "{host}");
         }
-        for host in ["evil.example", "localhost.evil.example", "10.0.0.1", "localhost:x", "[::1", "127.0.0.1.nip.io"] {
+        for host in
+            ["evil.example", "localhost.evil.example", "10.0.0.1", "localhost:x", "[::1", "127.0.0.1.nip.io"]
+        {
             assert_eq!(check(&own, &[host], &[]), Err("Host"), "{host}");
         }
         assert_eq!(check(&own, &[], &[]), Err("Host"));
@@ -126,7 +130,9 @@ mod tests {
         for origin in ["http://localhost:5173", "http://127.0.0.1", "https://app.example"] {
             assert_eq!(check(&own, &["localhost"], &[origin]), Ok(()), "{origin}");
         }
-        for origin in ["null", "http://evil.example", "file://", "https://app.example.evil.example", "localhost"] {
+        for origin in
+            ["null", "http://evil.example", "file://", "https://app.example.evil.example", "localhost"]
+        {
             assert_eq!(check(&own, &["localhost"], &[origin]), Err("Origin"), "{origin}");
         }
         assert_eq!(check(&own, &["localhost"], &["http://localhost", "http://localhost"]), Err("Origin"));

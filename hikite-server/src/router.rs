@@ -12,9 +12,7 @@ use crate::mcp::{http, sse};
 use crate::{auth, health, origin};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
-    let public = Router::new()
-        .route("/", get(health::health))
-        .route("/health", get(health::health));
+    let public = Router::new().route("/", get(health::health)).route("/health", get(health::health));
 
     let protected = Router::new()
         .route("/mcp", post(http::post).get(http::get).delete(http::delete))
@@ -24,8 +22,5 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route_layer(from_fn(crate::connection::close_refused))
         .layer(from_fn_with_state(Arc::clone(&app), auth::require_caller));
 
-    public
-        .merge(protected)
-        .layer(from_fn_with_state(Arc::clone(&app), origin::check))
-        .with_state(app)
+    public.merge(protected).layer(from_fn_with_state(Arc::clone(&app), origin::check)).with_state(app)
 }

@@ -1,6 +1,8 @@
 //! What the tests of hikite need and no release contains: an upstream MCP server that
-//! does exactly what it is told, well or badly, and a TCP proxy that breaks connections.
+//! does exactly what it is told, well or badly, a TCP proxy that breaks connections, and
+//! the program itself as a process with clients in front of it.
 //! Nothing here is used by the program itself.
 
 pub mod fault;
 pub mod fixture;
+pub mod gateway;

@@ -4,6 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hikite_core::caller::{Session, SessionId};
@@ -41,6 +43,8 @@ pub(crate) struct Connection {
     pub(crate) notices: Notices,
     /// Fires when the connection is over, for whatever reason; firing it ends the connection.
     pub(crate) closed: CancellationToken,
+    /// Whether the server said, while its lists were being read, that they changed.
+    pub(crate) lists_changed: AtomicBool,
     pub(crate) subscriptions: Mutex<HashMap<String, HashSet<SessionId>>>,
     /// Sessions that have called through this connection.
     pub(crate) users: Mutex<HashSet<SessionId>>,
@@ -53,6 +57,9 @@ pub(crate) struct Connection {
     /// Why it ended, where that is known.
     ending: Mutex<Option<Error>>,
     last_used: Mutex<Instant>,
+    opened: Instant,
+    /// How long it lived, told once, if it broke by itself.
+    lived: Mutex<Option<Duration>>,
 }
 
 /// The name of an error that means: the request was not sent, another connection may take it.
@@ -70,19 +77,30 @@ pub(crate) enum Notice {
 
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connection").field("name", &self.name).field("purpose", &self.purpose).finish_non_exhaustive()
+        f.debug_struct("Connection")
+            .field("name", &self.name)
+            .field("purpose", &self.purpose)
+            .finish_non_exhaustive()
     }
 }
 
 impl Connection {
-    pub(crate) fn new(name: Arc<str>, purpose: Purpose, notices: Notices, tasks: TaskTracker) -> Arc<Self> {
+    /// `closed` is a child of the upstream's own token: nothing outlives the upstream.
+    pub(crate) fn new(
+        name: Arc<str>,
+        purpose: Purpose,
+        notices: Notices,
+        tasks: TaskTracker,
+        closed: CancellationToken,
+    ) -> Arc<Self> {
         Arc::new(Self {
             name,
             purpose,
             notices,
             tasks,
             pending: Pending::default(),
-            closed: CancellationToken::new(),
+            closed,
+            lists_changed: AtomicBool::new(false),
             subscriptions: Mutex::default(),
             users: Mutex::default(),
             latest: Mutex::default(),
@@ -91,6 +109,8 @@ impl Connection {
             welcome: OnceLock::new(),
             ending: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
+            opened: Instant::now(),
+            lived: Mutex::default(),
         })
     }
 
@@ -109,7 +129,10 @@ impl Connection {
         let hello = Hello { revision: Revision::LATEST, abilities, client: own_info() };
         let result = self.request("initialize", Some(hello.params()), None).await?;
         let welcome = Welcome::read(&result).ok_or_else(|| {
-            Error::new(Kind::UpstreamUnavailable, format!("`{}` answered `initialize` with something else", self.name))
+            Error::new(
+                Kind::UpstreamUnavailable,
+                format!("`{}` answered `initialize` with something else", self.name),
+            )
         })?;
         if let Some(Outbound::Http(sender)) = self.outbound.get() {
             sender.negotiated(&welcome.protocol_version);
@@ -179,6 +202,19 @@ impl Connection {
         self.ending.lock().get_or_insert(reason);
         self.closed.cancel();
         self.pending.fail_all();
+    }
+
+    /// The transport broke: ends the connection, and remembers how long it lived.
+    pub(crate) fn broke(&self, reason: Error) {
+        if self.is_open() {
+            *self.lived.lock() = Some(self.opened.elapsed());
+        }
+        self.close(reason);
+    }
+
+    /// How long it lived, if it broke by itself; told once.
+    pub(crate) fn broken_after(&self) -> Option<Duration> {
+        self.lived.lock().take()
     }
 
     /// Closes the connection if it has not been used since `before`, nothing runs and nobody waits for news.

@@ -26,8 +26,14 @@ pub enum Transport {
         inherit_env: bool,
     },
     /// Streamable HTTP. A server that refuses it is tried as legacy SSE. Header values are marked sensitive.
-    Http { url: Uri, headers: HeaderMap },
-    Sse { url: Uri, headers: HeaderMap },
+    Http {
+        url: Uri,
+        headers: HeaderMap,
+    },
+    Sse {
+        url: Uri,
+        headers: HeaderMap,
+    },
 }
 
 impl Transport {

@@ -22,7 +22,8 @@ pub async fn guard(parent: u32, command: OsString, args: Vec<OsString>) -> u8 {
         say(&format!("the guard cannot watch its parent: {error}"));
         return 125;
     }
-    let (Ok(mut term), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    let (Ok(mut term), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
         return 125;
     };

@@ -53,7 +53,13 @@ struct Inner {
     answer_bytes: usize,
 }
 
-pub(crate) fn connect(connection: &Arc<Connection>, client: Client, url: Uri, headers: HeaderMap, answer_bytes: usize) {
+pub(crate) fn connect(
+    connection: &Arc<Connection>,
+    client: Client,
+    url: Uri,
+    headers: HeaderMap,
+    answer_bytes: usize,
+) {
     let sender = HttpSender {
         inner: Arc::new(Inner {
             name: Arc::clone(&connection.name),
@@ -82,7 +88,8 @@ impl HttpSender {
         if is_stream(&answer) {
             return self.inner.follow(id, answer.into_body()).await;
         }
-        let body = read(answer.into_body(), self.inner.answer_bytes).await.map_err(|e| self.inner.failed(e))?;
+        let body =
+            read(answer.into_body(), self.inner.answer_bytes).await.map_err(|e| self.inner.failed(e))?;
         self.inner.answer(&body)
     }
 
@@ -158,7 +165,8 @@ impl Inner {
 
     /// Reads the stream of one request until its answer, taking it up again where the server allows that.
     async fn follow(&self, id: u64, body: Body) -> Result<Answer, Error> {
-        let mut reading = Reading { body, parser: Parser::new(self.answer_bytes), last_event: None, pause: RESUME_PAUSE };
+        let mut reading =
+            Reading { body, parser: Parser::new(self.answer_bytes), last_event: None, pause: RESUME_PAUSE };
         let mut resumes = 0;
         loop {
             if let Some(answer) = self.read_stream(&mut reading, Some(id)).await? {
@@ -184,7 +192,9 @@ impl Inner {
             let Ok(frame) = frame else { return Ok(None) };
             let Some(data) = frame.data_ref() else { continue };
             reading.parser.feed(data);
-            while let Some(event) = reading.parser.next_event().map_err(|error| self.broken(&error.to_string()))? {
+            while let Some(event) =
+                reading.parser.next_event().map_err(|error| self.broken(&error.to_string()))?
+            {
                 reading.last_event = event.id.or(reading.last_event.take());
                 if let Some(pause) = event.retry_ms {
                     reading.pause = Duration::from_millis(pause).min(LONGEST_PAUSE);
@@ -205,7 +215,9 @@ impl Inner {
 
     /// The GET stream, kept open as long as the connection, where the server has one.
     async fn listen(self: Arc<Self>) {
-        let Some(closed) = self.connection.upgrade().map(|connection| connection.closed.clone()) else { return };
+        let Some(closed) = self.connection.upgrade().map(|connection| connection.closed.clone()) else {
+            return;
+        };
         closed.run_until_cancelled(self.keep_listening()).await;
     }
 
@@ -242,7 +254,9 @@ impl Inner {
 
     /// Ends the session at the server when the connection is closed.
     async fn say_goodbye(self: Arc<Self>) {
-        let Some(closed) = self.connection.upgrade().map(|connection| connection.closed.clone()) else { return };
+        let Some(closed) = self.connection.upgrade().map(|connection| connection.closed.clone()) else {
+            return;
+        };
         closed.cancelled().await;
         if self.headers.read().contains_key(SESSION) {
             let goodbye = self.client.send(self.bare(Method::DELETE, Full::default()));

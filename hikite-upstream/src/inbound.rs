@@ -2,6 +2,7 @@
 //! provably belongs to; any other is refused.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use hikite_core::caller::SessionId;
@@ -32,7 +33,9 @@ impl Connection {
             Ok(Message::Request { id, method, params }) => {
                 self.question(id, &method, params.unwrap_or_else(Raw::empty_object), origin);
             }
-            Err(error) => tracing::debug!(module = &*self.name, %error, "a message that is none was passed over"),
+            Err(error) => {
+                tracing::debug!(module = &*self.name, %error, "a message that is none was passed over");
+            }
         }
     }
 
@@ -42,7 +45,10 @@ impl Connection {
             "notifications/message" => self.log(params, origin),
             "notifications/tools/list_changed"
             | "notifications/resources/list_changed"
-            | "notifications/prompts/list_changed" => (self.notices)(Notice::ListChanged),
+            | "notifications/prompts/list_changed" => match self.purpose {
+                Purpose::Lists => self.lists_changed.store(true, Ordering::Relaxed),
+                Purpose::Shared | Purpose::Owned(_) => (self.notices)(Notice::ListChanged),
+            },
             "notifications/resources/updated" => self.resource_updated(params),
             "notifications/elicitation/complete" => {
                 if let Some(session) = self.addressee(origin) {

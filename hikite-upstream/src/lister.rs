@@ -1,6 +1,7 @@
 //! Reads everything a server offers: all lists that it promises, page after page.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hikite_core::error::{Error, Kind};
@@ -12,7 +13,22 @@ use crate::connection::Connection;
 /// A server that never ends its list is cut off here.
 const PAGES: usize = 1000;
 
+/// How often lists are read again because they changed meanwhile.
+const REREADS: usize = 5;
+
+/// Reads all lists; once more if the server says meanwhile that they changed.
 pub(crate) async fn read_lists(connection: &Connection) -> Result<Listing, Error> {
+    let mut listing = read_once(connection).await?;
+    for _ in 0..REREADS {
+        if !connection.lists_changed.swap(false, Ordering::Relaxed) {
+            break;
+        }
+        listing = read_once(connection).await?;
+    }
+    Ok(listing)
+}
+
+async fn read_once(connection: &Connection) -> Result<Listing, Error> {
     let welcome = connection.welcome().ok_or_else(|| connection.ending())?;
     let mut listing = Listing {
         info: welcome.info.clone(),
@@ -42,12 +58,12 @@ async fn read_list(connection: &Connection, kind: ListKind) -> Result<Vec<Item>,
             Err(error) => return Err(error),
         };
         let page = page.object().ok_or_else(|| unreadable(connection, kind))?;
-        let part = page.get(kind.member()).and_then(Raw::items).ok_or_else(|| unreadable(connection, kind))?;
+        let part =
+            page.get(kind.member()).and_then(Raw::items).ok_or_else(|| unreadable(connection, kind))?;
         items.extend(part.into_iter().filter_map(|raw| Item::read(kind, raw)));
         match page.get("nextCursor").filter(|cursor| !cursor.is_null()) {
             Some(next) if seen.insert(next.bytes().clone()) => cursor = Some(next.clone()),
-            Some(_) => break,
-            None => break,
+            Some(_) | None => break,
         }
     }
     let mut names = HashSet::new();

@@ -21,11 +21,40 @@ const GUARD_GRACE: Duration = Duration::from_secs(7);
 
 /// What programs need to run at all; everything else comes from the definition's `env`.
 const PASSED_ON: &[&str] = &[
-    "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER", "DISPLAY", "WAYLAND_DISPLAY",
-    "JAVA_HOME", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+    "HOME",
+    "LANG",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "JAVA_HOME",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
 ];
 /// Families of such variables: locale, folders, certificates, and the package managers that start servers.
-const PASSED_ON_PREFIXES: &[&str] = &["LC_", "XDG_", "SSL_CERT_", "NPM_CONFIG_", "npm_config_", "NODE_EXTRA_CA_", "UV_", "PIP_", "NVM_", "PYENV_", "CARGO_HOME", "RUSTUP_HOME"];
+const PASSED_ON_PREFIXES: &[&str] = &[
+    "LC_",
+    "XDG_",
+    "SSL_CERT_",
+    "NPM_CONFIG_",
+    "npm_config_",
+    "NODE_EXTRA_CA_",
+    "UV_",
+    "PIP_",
+    "NVM_",
+    "PYENV_",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+];
 
 #[derive(Debug)]
 pub(crate) struct Pipes {
@@ -121,7 +150,9 @@ fn command(launch: &Launch<'_>, spawner: &Spawner) -> Command {
     let mut command = Command::new(spawner.guard());
     command.arg("__guard").arg(std::process::id().to_string()).arg(launch.command).args(launch.args);
     if !launch.inherit_env {
-        command.env_clear().envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passed_on)));
+        command
+            .env_clear()
+            .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passed_on)));
     }
     command.envs(launch.env.iter().map(|(name, value)| (name, value.expose())));
     if let Some(cwd) = launch.cwd {

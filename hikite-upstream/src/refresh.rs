@@ -119,7 +119,11 @@ impl Inner {
         }
     }
 
-    async fn open_over(self: &Arc<Self>, transport: &Transport, purpose: Purpose) -> Result<Arc<Connection>, Error> {
+    async fn open_over(
+        self: &Arc<Self>,
+        transport: &Transport,
+        purpose: Purpose,
+    ) -> Result<Arc<Connection>, Error> {
         let inner = Arc::downgrade(self);
         let notices = Arc::new(move |notice| {
             if let Some(inner) = inner.upgrade() {
@@ -127,13 +131,20 @@ impl Inner {
             }
         });
         let name = Arc::clone(&self.definition.name);
-        let connection = Connection::new(name, purpose, notices, self.tasks.clone());
+        let connection =
+            Connection::new(name, purpose, notices, self.tasks.clone(), self.closed.child_token());
         let opening = async {
             self.attach(&connection, transport).await?;
             connection.initialize().await
         };
-        let opened = tokio::time::timeout(self.environment.limits.start_timeout, opening).await;
-        match opened.unwrap_or_else(|_| Err(self.too_slow())) {
+        let opened = tokio::select! {
+            opened = tokio::time::timeout(self.environment.limits.start_timeout, opening) => {
+                opened.unwrap_or_else(|_| Err(self.too_slow()))
+            }
+            // The transport may give up before there is anything to wait for.
+            () = connection.closed.cancelled() => Err(connection.ending()),
+        };
+        match opened {
             Ok(()) => Ok(connection),
             Err(error) => {
                 connection.close(error.clone());

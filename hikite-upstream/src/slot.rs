@@ -2,6 +2,8 @@
 //! one attempt under way, and a failed attempt is not repeated before its pause is over.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use hikite_core::error::{Error, Kind};
@@ -17,7 +19,14 @@ pub(crate) struct Slot {
     live: ArcSwapOption<Connection>,
     opening: tokio::sync::Mutex<()>,
     backoff: Mutex<Backoff>,
+    /// How many connections in a row broke soon after they were opened.
+    short_lives: AtomicU32,
 }
+
+/// A connection that breaks within this time has lived a short life.
+const SHORT_LIFE: Duration = Duration::from_secs(10);
+/// So many short lives are bad luck; more are a server that crashes, which is then left to rest.
+const SHORT_LIVES: u32 = 3;
 
 impl Slot {
     pub(crate) fn new(purpose: Purpose) -> Self {
@@ -26,6 +35,7 @@ impl Slot {
             live: ArcSwapOption::empty(),
             opening: tokio::sync::Mutex::default(),
             backoff: Mutex::default(),
+            short_lives: AtomicU32::new(0),
         }
     }
 
@@ -42,6 +52,7 @@ impl Slot {
         if let Some(connection) = self.live() {
             return Ok(connection);
         }
+        self.judge_the_last();
         if let Some((rest, reason)) = self.backoff.lock().pause(Instant::now()) {
             let seconds = rest.as_secs() + 1;
             return Err(Error::new(Kind::UpstreamUnavailable, reason.to_owned())
@@ -49,7 +60,9 @@ impl Slot {
         }
         match open().await {
             Ok(connection) => {
-                self.backoff.lock().succeeded();
+                if self.short_lives.load(Ordering::Relaxed) <= SHORT_LIVES {
+                    self.backoff.lock().succeeded();
+                }
                 if let Some(before) = self.live.swap(Some(Arc::clone(&connection))) {
                     connection.succeed(&before);
                 }
@@ -59,6 +72,17 @@ impl Slot {
                 self.backoff.lock().failed(Instant::now(), error.message.to_string());
                 Err(error)
             }
+        }
+    }
+
+    /// Counts the connection that broke; a server that keeps crashing gets a growing pause.
+    fn judge_the_last(&self) {
+        let Some(last) = self.live.load_full() else { return };
+        let Some(lived) = last.broken_after() else { return };
+        if lived > SHORT_LIFE {
+            self.short_lives.store(0, Ordering::Relaxed);
+        } else if self.short_lives.fetch_add(1, Ordering::Relaxed) >= SHORT_LIVES {
+            self.backoff.lock().failed(Instant::now(), last.ending().message.into());
         }
     }
 

@@ -75,7 +75,7 @@ async fn read_on(connection: Arc<Connection>, mut stream: Stream) {
     };
     closed.run_until_cancelled(reading).await;
     let reason = format!("`{}` is gone: its event stream ended", connection.name);
-    connection.close(Error::new(Kind::UpstreamUnavailable, reason));
+    connection.broke(Error::new(Kind::UpstreamUnavailable, reason));
 }
 
 impl SseSender {

@@ -1,6 +1,7 @@
 //! A server at the other end of two pipes: one task writes, one reads, one keeps what it says on stderr.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
@@ -9,7 +10,6 @@ use hikite_wire::line::{Line, Lines, push};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
-use std::time::Duration;
 
 use crate::connection::Connection;
 use crate::outbound::Outbound;
@@ -36,7 +36,10 @@ pub(crate) async fn connect(
     let command = launch.command.to_owned();
     let (process, pipes) =
         Process::start(launch, spawner, &connection.tasks, place).await.map_err(|error| {
-            Error::new(Kind::UpstreamUnavailable, format!("`{name}` cannot be started with `{command}`: {error}"))
+            Error::new(
+                Kind::UpstreamUnavailable,
+                format!("`{name}` cannot be started with `{command}`: {error}"),
+            )
         })?;
     let (queue, messages) = mpsc::channel(QUEUE);
     connection.attach(Outbound::Stdio(queue));
@@ -70,7 +73,7 @@ async fn watch(
     if let Some(line) = stderr.last() {
         reason = reason.hint(format!("its last words on stderr: {line}"));
     }
-    connection.close(reason);
+    connection.broke(reason);
     process.stop.cancel();
     reader.abort();
     process.ended.cancelled().await;
@@ -121,7 +124,10 @@ fn too_long(connection: &Connection, line_bytes: usize) {
     if let Some(id) = connection.pending.sole_request() {
         let error = Object::default()
             .with("code", hikite_core::json::Raw::of(&Kind::PayloadTooLarge.face().rpc))
-            .with("message", format!("`{}` answered with more than {line_bytes} bytes", connection.name).as_str());
+            .with(
+                "message",
+                format!("`{}` answered with more than {line_bytes} bytes", connection.name).as_str(),
+            );
         connection.pending.settle(id, Err(error.raw()));
     }
 }

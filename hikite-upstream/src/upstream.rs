@@ -283,7 +283,8 @@ impl Inner {
         let mut tick = tokio::time::interval((idle_stop / 4).max(Duration::from_millis(20)));
         while self.closed.run_until_cancelled(tick.tick()).await.is_some() {
             let Some(before) = Instant::now().checked_sub(idle_stop) else { continue };
-            let slots: Vec<_> = self.owned.lock().values().cloned().chain([Arc::clone(&self.shared)]).collect();
+            let slots: Vec<_> =
+                self.owned.lock().values().cloned().chain([Arc::clone(&self.shared)]).collect();
             for slot in slots {
                 if slot.stop_if_idle(before) {
                     tracing::debug!(module = &*self.definition.name, "stopped, nobody used it");
@@ -293,7 +294,8 @@ impl Inner {
     }
 
     async fn close(&self) {
-        let slots: Vec<_> = self.owned.lock().drain().map(|(_, slot)| slot).chain([Arc::clone(&self.shared)]).collect();
+        let slots: Vec<_> =
+            self.owned.lock().drain().map(|(_, slot)| slot).chain([Arc::clone(&self.shared)]).collect();
         let busy = || slots.iter().any(|slot| slot.live().is_some_and(|connection| connection.is_busy()));
         let deadline = Instant::now() + self.environment.limits.drain;
         while busy() && Instant::now() < deadline {
@@ -316,5 +318,6 @@ fn misses_ability(result: &Raw) -> bool {
         return false;
     }
     let text = result.as_str().to_lowercase();
-    text.contains("does not support") && ["sampling", "elicitation", "roots"].iter().any(|word| text.contains(word))
+    text.contains("does not support")
+        && ["sampling", "elicitation", "roots"].iter().any(|word| text.contains(word))
 }

@@ -95,7 +95,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Tools(tools) => block_on(tools.run(&common)),
         Command::Config(config) => config.run(&common),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
-        Command::Completions(completions) => completions.run(&mut Cli::command()),
+        Command::Completions(completions) => Ok(completions.run(&mut Cli::command())),
         Command::Guard(_) => unreachable!("handled above"),
     }
 }

@@ -77,7 +77,9 @@ impl House {
         let before = std::mem::replace(&mut *upstreams, next);
         self.gateway.apply(rules);
         for (name, running) in before {
-            let stays = upstreams.get(&name).is_some_and(|now| now.hash == running.hash && now.share == running.share);
+            let stays = upstreams
+                .get(&name)
+                .is_some_and(|now| now.hash == running.hash && now.share == running.share);
             if !stays {
                 self.leaving.spawn(async move { running.upstream.close().await });
             }
@@ -134,7 +136,10 @@ fn throttle(server: &ServerConfig, limits: &Limits) -> Throttle {
 fn transport(server: &ServerConfig) -> Result<hikite_upstream::Transport> {
     use hikite_upstream::Transport as Checked;
     let address = |url: &Secret, headers: &[(String, Secret)]| -> Result<_> {
-        let parsed = url.expose().parse().with_context(|| format!("`mcpServers.{}.url` is no address", server.name))?;
+        let parsed = url
+            .expose()
+            .parse()
+            .with_context(|| format!("`mcpServers.{}.url` is no address", server.name))?;
         Ok((parsed, header_map(headers).with_context(|| format!("`mcpServers.{}.headers`", server.name))?))
     };
     Ok(match &server.transport {
@@ -160,8 +165,8 @@ fn header_map(headers: &[(String, Secret)]) -> Result<HeaderMap> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
         let name = HeaderName::try_from(name).with_context(|| format!("`{name}` is no header name"))?;
-        let mut value =
-            HeaderValue::from_str(value.expose()).with_context(|| format!("the value of `{name}` cannot be sent"))?;
+        let mut value = HeaderValue::from_str(value.expose())
+            .with_context(|| format!("the value of `{name}` cannot be sent"))?;
         value.set_sensitive(true);
         map.append(name, value);
     }

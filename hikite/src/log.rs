@@ -17,7 +17,9 @@ pub(crate) enum LogFormat {
 /// `filter` is a level (`info`) or directives (`hikite=debug,hyper=warn`).
 pub(crate) fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
     let filter = EnvFilter::builder().parse(filter).map_err(|error| {
-        anyhow::anyhow!("`{filter}` is not a log filter: {error}\nhint: use error, warn, info, debug or trace")
+        anyhow::anyhow!(
+            "`{filter}` is not a log filter: {error}\nhint: use error, warn, info, debug or trace"
+        )
     })?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -41,7 +41,9 @@ pub(crate) async fn follow(
                 apply(&config, &next, &house, &app);
                 config = next;
             }
-            Err(error) => tracing::error!("the changed config is wrong, the old one stays in force:\n{error:#}"),
+            Err(error) => {
+                tracing::error!("the changed config is wrong, the old one stays in force:\n{error:#}");
+            }
         }
     }
 }
@@ -55,7 +57,8 @@ fn apply(before: &Config, next: &Config, house: &House, app: &App) {
     for warning in &next.warnings {
         tracing::warn!("{warning}");
     }
-    if next.server.listen != before.server.listen || next.limits != before.limits || next.data != before.data {
+    if next.server.listen != before.server.listen || next.limits != before.limits || next.data != before.data
+    {
         tracing::warn!("`server.listen`, `limits` and `data` take effect after a restart");
     }
     match settings(next).and_then(|settings| house.apply(next).map(|()| settings)) {

@@ -13,14 +13,20 @@ pub(crate) fn catalog(view: &View) {
     for module in view.modules() {
         for name in &module.unresolved {
             unresolved += 1;
-            tracing::warn!("`mcpServers.{}.tools` names `{name}`, which the server does not have", module.name);
+            tracing::warn!(
+                "`mcpServers.{}.tools` names `{name}`, which the server does not have",
+                module.name
+            );
         }
     }
     for category in view.categories() {
         for name in &category.unresolved {
             unresolved += 1;
             let servers = category.rule.servers.join(", ");
-            tracing::warn!("the category `{}` names `{name}`, which {servers} does not have", category.rule.name);
+            tracing::warn!(
+                "the category `{}` names `{name}`, which {servers} does not have",
+                category.rule.name
+            );
         }
         if !category.missing_servers.is_empty() {
             let servers = category.missing_servers.join(", ");
@@ -61,7 +67,10 @@ pub(crate) fn snippets(address: SocketAddr, token: Option<&str>) -> String {
     let codex = token
         .map(|token| format!("\n    http_headers = {{ \"Authorization\" = \"Bearer {token}\" }}"))
         .unwrap_or_default();
-    let _ = writeln!(text, "  Codex (~/.codex/config.toml)\n    [mcp_servers.hikite]\n    url = \"{url}\"{codex}\n");
+    let _ = writeln!(
+        text,
+        "  Codex (~/.codex/config.toml)\n    [mcp_servers.hikite]\n    url = \"{url}\"{codex}\n"
+    );
     let _ = writeln!(
         text,
         "  Claude Desktop (claude_desktop_config.json)\n    {{ \"mcpServers\": {{ \"hikite\": {{ \"command\": \"hikite\", \"args\": [\"stdio\"] }} }} }}"

@@ -40,7 +40,9 @@ fn read(path: &Path) -> Result<Secret> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read `{shown}`"))?;
     let others = fs::metadata(path)?.permissions().mode() & 0o077;
     if others != 0 {
-        bail!("`{shown}` can be read by others\nhint: run `chmod 600 {shown}`, or delete it to get a new token");
+        bail!(
+            "`{shown}` can be read by others\nhint: run `chmod 600 {shown}`, or delete it to get a new token"
+        );
     }
     let token = text.trim();
     if token.len() < 16 {

@@ -98,9 +98,7 @@ pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, E
             },
             "required": ["category"],
         })))),
-        CALL => Some(
-            translate_call(params).map_err(with_schema(call_schema(&json!({ "type": "string" })))),
-        ),
+        CALL => Some(translate_call(params).map_err(with_schema(call_schema(&json!({ "type": "string" }))))),
         _ => None,
     }
 }
@@ -109,7 +107,9 @@ fn translate_get(params: &Object) -> Result<Command, Error> {
     let arguments = arguments(params.get("arguments"))?;
     let names = match arguments.get("toolNames").filter(|names| !names.is_null()) {
         None => None,
-        Some(names) => Some(names.decode::<Vec<String>>().map_err(|_| wrong("toolNames", "an array of strings"))?),
+        Some(names) => {
+            Some(names.decode::<Vec<String>>().map_err(|_| wrong("toolNames", "an array of strings"))?)
+        }
     };
     Ok(Command::Describe { category: string(&arguments, "category")?, names })
 }
@@ -140,7 +140,11 @@ pub(crate) fn describe(category: &Category, names: Option<&[String]>) -> Result<
     if category.missing_servers.len() == rule.servers.len() {
         return Err(Error::new(
             Kind::UpstreamUnavailable,
-            format!("no server of the category `{}` has told its tools: {}", rule.name, rule.servers.join(", ")),
+            format!(
+                "no server of the category `{}` has told its tools: {}",
+                rule.name,
+                rule.servers.join(", ")
+            ),
         )
         .named("UpstreamUnavailable")
         .hint("try again in a moment, or use another category; `hikite doctor` tells the reason"));
@@ -188,6 +192,6 @@ fn unavailable(category: &Category, names: Option<&[String]>) -> Vec<String> {
             .filter(|name| matches!(category.find(name), Lookup::Unknown | Lookup::Unlisted(_)))
             .cloned()
             .collect(),
-        None => category.waiting.iter().chain(&category.unresolved).map(|name| name.to_string()).collect(),
+        None => category.waiting.iter().chain(&category.unresolved).map(ToString::to_string).collect(),
     }
 }

@@ -60,14 +60,16 @@ impl Backchannel for Call {
             }
             questions.insert(id, sender);
         }
-        let params = Some(question.params).filter(|params| params.is_object());
+        let params = Some(question.params).filter(Raw::is_object);
         self.send(encode::request(&Id::number(id), question.kind.method(), params.as_ref()));
         let open = Open { session: Arc::clone(&self.session), stream: self.stream.clone(), id };
         Box::pin(async move {
             let limit = open.session.app.limits.question_timeout;
             match tokio::time::timeout(limit, answer).await {
                 Ok(Ok(answer)) => answer,
-                Ok(Err(_)) => Err(encode::error_object(FAILED, "the session ended before the client answered")),
+                Ok(Err(_)) => {
+                    Err(encode::error_object(FAILED, "the session ended before the client answered"))
+                }
                 Err(_) => Err(encode::error_object(FAILED, "the client did not answer in time")),
             }
         })

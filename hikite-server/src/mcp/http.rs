@@ -17,8 +17,8 @@ use hikite_wire::encode;
 use hikite_wire::handshake::Hello;
 use hikite_wire::message::{BadMessage, Message, split};
 use hikite_wire::revision::Revision;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::StatusCode;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 use tokio::sync::mpsc;
@@ -43,7 +43,8 @@ impl Choice {
         let parsed: Option<Vec<Surface>> = names.split(',').map(|name| Surface::parse(name.trim())).collect();
         parsed.map(Surfaces::of).ok_or_else(|| {
             let known = Surface::ALL.map(Surface::name).join(", ");
-            Error::new(Kind::Validation, format!("`surface={names}` is not known")).hint(format!("one or more of: {known}"))
+            Error::new(Kind::Validation, format!("`surface={names}` is not known"))
+                .hint(format!("one or more of: {known}"))
         })
     }
 }
@@ -73,7 +74,8 @@ pub(crate) async fn post(
         && &**method == "initialize"
     {
         let Some(hello) = Hello::read(params.as_ref()) else {
-            let error = encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
+            let error =
+                encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
             return json(StatusCode::OK, encode::error(Some(id), &error));
         };
         return match open(&app, caller, &choice, hello) {
@@ -111,7 +113,11 @@ pub(crate) async fn post(
 }
 
 /// The session's stream for what comes outside requests.
-pub(crate) async fn get(State(app): State<Arc<App>>, Extension(caller): Extension<Caller>, headers: HeaderMap) -> Response {
+pub(crate) async fn get(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+) -> Response {
     if !accepts(&headers, "text/event-stream") {
         return problem(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream");
     }
@@ -119,15 +125,18 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Extension(caller): Extensio
         Ok(session) => {
             session.touch();
             let messages = session.outbox.open();
-            // The session outlives a stream that is open, however long nothing else is asked.
-            stream::of_messages(None, messages, app.stopping.clone(), Arc::downgrade(&session))
+            stream::of_messages(None, messages, app.stopping.clone(), ())
         }
         Err(response) => response,
     }
 }
 
 /// Ends the session.
-pub(crate) async fn delete(State(app): State<Arc<App>>, Extension(caller): Extension<Caller>, headers: HeaderMap) -> Response {
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+) -> Response {
     match find(&app, &caller, &headers) {
         Ok(session) => {
             let id = headers.get(SESSION).and_then(|id| id.to_str().ok()).unwrap_or_default();
@@ -140,7 +149,10 @@ pub(crate) async fn delete(State(app): State<Arc<App>>, Extension(caller): Exten
 }
 
 /// JSON if the answer is the first thing to come, else a stream.
-async fn answer_or_stream(mut answer: BoxFuture<'static, Bytes>, mut messages: mpsc::Receiver<Bytes>) -> Response {
+async fn answer_or_stream(
+    mut answer: BoxFuture<'static, Bytes>,
+    mut messages: mpsc::Receiver<Bytes>,
+) -> Response {
     tokio::select! {
         biased;
         Some(first) = messages.recv() => stream::of_request(first, messages, answer),
@@ -165,7 +177,9 @@ async fn batch(app: &Arc<App>, caller: &Caller, headers: &HeaderMap, messages: V
         let session = Arc::clone(&session);
         async move {
             match Message::decode(&bytes) {
-                Ok(Message::Request { id, method, params }) => Some(session.handle(id, method, params, None).await),
+                Ok(Message::Request { id, method, params }) => {
+                    Some(session.handle(id, method, params, None).await)
+                }
                 Ok(Message::Notification { method, params }) => {
                     session.notified(&method, params.as_ref());
                     None
@@ -174,16 +188,27 @@ async fn batch(app: &Arc<App>, caller: &Caller, headers: &HeaderMap, messages: V
                     session.answered(&id, body);
                     None
                 }
-                Err(bad) => Some(encode::error(bad.id(), &encode::error_object(bad.code(), &bad.to_string()))),
+                Err(bad) => {
+                    Some(encode::error(bad.id(), &encode::error_object(bad.code(), &bad.to_string())))
+                }
             }
         }
     }))
     .await;
     let answers: Vec<Bytes> = answers.into_iter().flatten().collect();
-    if answers.is_empty() { StatusCode::ACCEPTED.into_response() } else { json(StatusCode::OK, encode::batch(&answers)) }
+    if answers.is_empty() {
+        StatusCode::ACCEPTED.into_response()
+    } else {
+        json(StatusCode::OK, encode::batch(&answers))
+    }
 }
 
-fn open(app: &Arc<App>, caller: Caller, choice: &Choice, hello: Hello) -> Result<(Arc<Session>, String), Error> {
+fn open(
+    app: &Arc<App>,
+    caller: Caller,
+    choice: &Choice,
+    hello: Hello,
+) -> Result<(Arc<Session>, String), Error> {
     let session = Session::open(app, caller, choice.surfaces(app)?, hello);
     let name = app.sessions.insert(Arc::clone(&session))?;
     Ok((session, name))
@@ -191,10 +216,15 @@ fn open(app: &Arc<App>, caller: Caller, choice: &Choice, hello: Hello) -> Result
 
 fn find(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<Arc<Session>, Response> {
     let Some(id) = headers.get(SESSION) else {
-        return Err(problem(StatusCode::BAD_REQUEST, "the `Mcp-Session-Id` header is missing; begin with `initialize`"));
+        return Err(problem(
+            StatusCode::BAD_REQUEST,
+            "the `Mcp-Session-Id` header is missing; begin with `initialize`",
+        ));
     };
     let session = id.to_str().ok().and_then(|id| app.sessions.get(id, caller));
-    session.ok_or_else(|| problem(StatusCode::NOT_FOUND, "there is no such session; begin again with `initialize`"))
+    session.ok_or_else(|| {
+        problem(StatusCode::NOT_FOUND, "there is no such session; begin again with `initialize`")
+    })
 }
 
 fn check_headers(headers: &HeaderMap) -> Result<(), Response> {
@@ -210,14 +240,17 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Response> {
         ));
     }
     match headers.get(REVISION).map(|revision| revision.to_str().ok().and_then(Revision::parse)) {
-        Some(None) => Err(problem(StatusCode::BAD_REQUEST, "the `MCP-Protocol-Version` header names no known revision")),
+        Some(None) => {
+            Err(problem(StatusCode::BAD_REQUEST, "the `MCP-Protocol-Version` header names no known revision"))
+        }
         _ => Ok(()),
     }
 }
 
 fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     let family = kind.split('/').next().unwrap_or_default();
-    let mut values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
+    let mut values =
+        headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
     values.any(|value| {
         let value = value.split(';').next().unwrap_or_default().trim();
         value.eq_ignore_ascii_case(kind) || value == "*/*" || value.strip_suffix("/*") == Some(family)
@@ -226,13 +259,18 @@ fn accepts(headers: &HeaderMap, kind: &str) -> bool {
 
 pub(crate) async fn read(app: &App, body: Body) -> Result<Bytes, Error> {
     let limit = app.limits.body_bytes;
+    let too_large = || {
+        Error::new(Kind::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
+            .hint("send less, or raise `limits.body_bytes`")
+    };
+    // A length that is announced need not be read.
+    if usize::try_from(http_body::Body::size_hint(&body).lower()).is_ok_and(|announced| announced > limit) {
+        return Err(too_large());
+    }
     let reading = Limited::new(body, limit).collect();
     match tokio::time::timeout(app.limits.body_timeout, reading).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(Error::new(Kind::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
-                .hint("send less, or raise `limits.body_bytes`"))
-        }
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
         Ok(Err(_)) => Err(Error::new(Kind::Validation, "the body could not be read")),
         Err(_) => Err(Error::new(Kind::Timeout, "the body did not come in time")),
     }

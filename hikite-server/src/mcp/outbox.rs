@@ -60,6 +60,11 @@ impl Outbox {
         state.stream = Some(stream);
     }
 
+    /// Whether somebody listens.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state.lock().stream.as_ref().is_some_and(|stream| !stream.is_closed())
+    }
+
     /// Ends the open stream.
     pub(crate) fn close(&self) {
         self.state.lock().stream = None;

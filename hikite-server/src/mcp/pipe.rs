@@ -29,7 +29,12 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    pub(crate) fn new(app: Arc<App>, caller: Caller, surfaces: Surfaces, out: mpsc::Sender<Bytes>) -> Arc<Self> {
+    pub(crate) fn new(
+        app: Arc<App>,
+        caller: Caller,
+        surfaces: Surfaces,
+        out: mpsc::Sender<Bytes>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             app,
             caller,
@@ -91,7 +96,8 @@ impl Pipe {
 
     fn initialize(&self, id: &Id, hello: Option<Hello>) -> Bytes {
         let Some(hello) = hello else {
-            let error = encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
+            let error =
+                encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
             return encode::error(Some(id), &error);
         };
         let session =

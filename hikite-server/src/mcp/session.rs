@@ -120,7 +120,9 @@ impl Session {
     pub(crate) fn notified(&self, method: &str, params: Option<&Raw>) {
         match method {
             "notifications/cancelled" => {
-                let id = params.and_then(Raw::object).and_then(|params| Id::read(params.get("requestId")?.clone()));
+                let id = params
+                    .and_then(Raw::object)
+                    .and_then(|params| Id::read(params.get("requestId")?.clone()));
                 if let Some(running) = id.and_then(|id| self.running.lock().remove(&id)) {
                     running.cancel();
                 }
@@ -155,8 +157,12 @@ impl Inbox for Session {
                 };
                 encode::notification(method, None)
             }
-            Delivery::ResourceUpdated(params) => encode::notification("notifications/resources/updated", Some(&params)),
-            Delivery::Log(params) if self.wants(&params) => encode::notification("notifications/message", Some(&params)),
+            Delivery::ResourceUpdated(params) => {
+                encode::notification("notifications/resources/updated", Some(&params))
+            }
+            Delivery::Log(params) if self.wants(&params) => {
+                encode::notification("notifications/message", Some(&params))
+            }
             Delivery::Log(_) => return,
             Delivery::ElicitationComplete(params) => {
                 encode::notification("notifications/elicitation/complete", Some(&params))

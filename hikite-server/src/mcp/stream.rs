@@ -16,7 +16,11 @@ use tokio_util::sync::CancellationToken;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The stream of one request: what comes while it runs, then its answer. Dropping the body drops the request.
-pub(crate) fn of_request(first: Bytes, messages: mpsc::Receiver<Bytes>, answer: BoxFuture<'static, Bytes>) -> Response {
+pub(crate) fn of_request(
+    first: Bytes,
+    messages: mpsc::Receiver<Bytes>,
+    answer: BoxFuture<'static, Bytes>,
+) -> Response {
     let state = Running { first: Some(first), messages, answer: Some(answer), last: None };
     response(Body::from_stream(unfold(state, |mut state| async move {
         let event = state.next().await?;

@@ -52,11 +52,16 @@ impl Sessions {
     /// Forgets sessions that nobody has used for long.
     pub(crate) async fn expire(app: Arc<App>) {
         let idle = app.limits.session_idle;
-        let mut tick = tokio::time::interval((idle / 4).clamp(Duration::from_millis(50), Duration::from_secs(60)));
+        let mut tick =
+            tokio::time::interval((idle / 4).clamp(Duration::from_millis(50), Duration::from_secs(60)));
         while app.stopping.run_until_cancelled(tick.tick()).await.is_some() {
             let Some(before) = Instant::now().checked_sub(idle) else { continue };
-            let unused = |session: &Session| session.last_used() < before && session.running.lock().is_empty();
-            app.sessions.by_id.write().retain(|_, session| !unused(session));
+            let in_use = |session: &Session| {
+                session.last_used() >= before
+                    || !session.running.lock().is_empty()
+                    || session.outbox.is_open()
+            };
+            app.sessions.by_id.write().retain(|_, session| in_use(session));
         }
     }
 }
@@ -66,5 +71,5 @@ pub(crate) fn random_id() -> Result<String, Error> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
         .map_err(|_| Error::new(Kind::Internal, "the operating system gave no random bytes"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
 use clap::{Args, Command};
 use clap_complete::Shell;
 
@@ -13,10 +12,10 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self, command: &mut Command) -> Result<ExitCode> {
+    pub(crate) fn run(self, command: &mut Command) -> ExitCode {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, command, "hikite", &mut script);
         super::print(String::from_utf8_lossy(&script).trim_end());
-        Ok(ExitCode::SUCCESS)
+        ExitCode::SUCCESS
     }
 }

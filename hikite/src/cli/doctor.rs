@@ -48,7 +48,7 @@ impl Doctor {
             Err(error) => findings.push(Finding::bad("config", format!("{error:#}"), None)),
         }
         if self.json {
-            print(&Value::from_iter(findings.iter().map(Finding::json)).to_string());
+            print(&findings.iter().map(Finding::json).collect::<Value>().to_string());
         } else {
             print(&findings.iter().map(Finding::text).collect::<Vec<_>>().join("\n"));
         }
@@ -58,7 +58,8 @@ impl Doctor {
 }
 
 fn config_findings(config: &Config) -> Vec<Finding> {
-    let file = config.file.as_deref().map_or_else(|| "no file, defaults".into(), |file| file.display().to_string());
+    let file =
+        config.file.as_deref().map_or_else(|| "no file, defaults".into(), |file| file.display().to_string());
     let text = format!("{file}: {} servers, {} categories", config.servers.len(), config.categories.len());
     let hint = config.servers.is_empty().then(|| {
         "add servers to `mcpServers` in hikite.json, or take over another client's with `hikite config import --write`"
@@ -85,7 +86,10 @@ fn token_finding(config: &Config) -> Finding {
         },
         Auth::Token(Some(_)) => Finding::good("auth", "a token from the config"),
         Auth::Token(None) => match token::local_token(&config.data) {
-            Ok(_) => Finding::good("auth", format!("the local token is in {}", token::path(&config.data).display())),
+            Ok(_) => Finding::good(
+                "auth",
+                format!("the local token is in {}", token::path(&config.data).display()),
+            ),
             Err(error) => Finding::bad("auth", format!("{error:#}"), None),
         },
     }

@@ -17,7 +17,8 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
         let code = runtime.block_on(hikite_upstream::guard(self.parent, self.command, self.args));
         Ok(ExitCode::from(code))
     }

@@ -65,7 +65,9 @@ impl Serve {
         // The port is ours before anything is started behind it.
         let listen = config.server.listen;
         let listener = TcpListener::bind(listen).await.with_context(|| {
-            format!("cannot listen on {listen}\nhint: another program may hold the port; name one with `--listen`")
+            format!(
+                "cannot listen on {listen}\nhint: another program may hold the port; name one with `--listen`"
+            )
         })?;
         let address = listener.local_addr()?;
         let house = House::start(&config, program()?)?;
@@ -75,7 +77,13 @@ impl Serve {
         let tasks = TaskTracker::new();
         tasks.spawn(stop_on_signal(stopping.clone())?);
         tasks.spawn(report_when_known(Arc::clone(&house), stopping.clone()));
-        tasks.spawn(reload::follow(config, overrides, Arc::clone(&house), Arc::clone(&app), stopping.clone()));
+        tasks.spawn(reload::follow(
+            config,
+            overrides,
+            Arc::clone(&house),
+            Arc::clone(&app),
+            stopping.clone(),
+        ));
         announce(address, shown.as_deref());
         hikite_server::serve(listener, app).await;
         house.stop().await;

@@ -34,13 +34,23 @@ impl Stdio {
         token::make_folder(&config.data)?;
         let house = House::start(&config, program()?)?;
         let stopping = CancellationToken::new();
-        let app =
-            App::new(Arc::clone(&house.gateway), Arc::clone(&house.limits), settings(&config)?, stopping.clone());
+        let app = App::new(
+            Arc::clone(&house.gateway),
+            Arc::clone(&house.limits),
+            settings(&config)?,
+            stopping.clone(),
+        );
         let surfaces = if self.surface.is_empty() { surfaces(&config) } else { Surfaces::of(self.surface) };
         let tasks = TaskTracker::new();
         tasks.spawn(stop_on_signal(stopping.clone())?);
         let overrides = Overrides::stdio(config.data.clone());
-        tasks.spawn(reload::follow(config, overrides, Arc::clone(&house), Arc::clone(&app), stopping.clone()));
+        tasks.spawn(reload::follow(
+            config,
+            overrides,
+            Arc::clone(&house),
+            Arc::clone(&app),
+            stopping.clone(),
+        ));
         tasks.spawn(report_when_known(Arc::clone(&house), stopping.clone()));
         hikite_server::serve_stdio(app, surfaces, tokio::io::stdin(), tokio::io::stdout()).await;
         stopping.cancel();

@@ -111,7 +111,7 @@ impl List {
         let tools: Vec<&Tool> =
             chosen.flat_map(|module| &module.tools).filter(|tool| tool.enabled || self.all).collect();
         if self.json {
-            print(&Value::from_iter(tools.into_iter().map(summary)).to_string());
+            print(&tools.into_iter().map(summary).collect::<Value>().to_string());
         } else {
             print(&table(&tools));
         }
@@ -120,7 +120,8 @@ impl List {
 
 impl Search {
     fn print(&self, view: &View) {
-        let tools: Vec<(&Tool, String)> = view.enabled_tools().map(|tool| (tool, description(tool))).collect();
+        let tools: Vec<(&Tool, String)> =
+            view.enabled_tools().map(|tool| (tool, description(tool))).collect();
         let documents = tools.iter().map(|(tool, text)| (&*tool.name, text.as_str()));
         let mut found = search::rank(&self.query.join(" "), documents);
         found.truncate(self.limit);
@@ -131,7 +132,7 @@ impl Search {
                 row["relevance"] = json!((score / best * 1000.0).round() / 1000.0);
                 row
             });
-            print(&Value::from_iter(rows).to_string());
+            print(&rows.collect::<Value>().to_string());
         } else {
             let rows: Vec<&Tool> = found.iter().map(|(index, _)| tools[*index].0).collect();
             print(&table(&rows));
@@ -155,7 +156,8 @@ impl Call {
         let context = CallContext { session: Arc::new(session), back: Arc::new(Terminal) };
         let command = Command::Call { target: Target::Named(self.tool.clone()), params };
         let result = house.gateway.dispatch(command, context).await?;
-        let members = result.object().ok_or_else(|| anyhow!("the tool answered with something else than a result"))?;
+        let members =
+            result.object().ok_or_else(|| anyhow!("the tool answered with something else than a result"))?;
         print(&if self.json { result.as_str().into_owned() } else { text_of(&members) });
         let failed = members.get("isError").is_some_and(|flag| flag.as_str() == "true");
         Ok(ExitCode::from(u8::from(failed)))
@@ -163,10 +165,9 @@ impl Call {
 
     fn arguments(&self) -> Result<Object> {
         let mut arguments = match &self.arguments {
-            Some(text) => Raw::parse(text.clone())
-                .ok()
-                .and_then(|raw| raw.object())
-                .with_context(|| format!("`{text}` is not a JSON object\nhint: quote it like '{{\"path\": \".\"}}'"))?,
+            Some(text) => Raw::parse(text.clone()).ok().and_then(|raw| raw.object()).with_context(|| {
+                format!("`{text}` is not a JSON object\nhint: quote it like '{{\"path\": \".\"}}'")
+            })?,
             None => Object::default(),
         };
         for param in &self.params {
@@ -228,10 +229,7 @@ fn table(tools: &[&Tool]) -> String {
         let line: String = description.trim().lines().next().unwrap_or_default().chars().take(80).collect();
         let _ = writeln!(text, "{key:width$}  {off}{line}");
     }
-    text.push_str(&match tools.len() {
-        1 => "1 tool".to_owned(),
-        count => format!("{count} tools"),
-    });
+    let _ = write!(text, "{} tool{}", tools.len(), if tools.len() == 1 { "" } else { "s" });
     text
 }
 

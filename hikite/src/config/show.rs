@@ -8,8 +8,8 @@ use hikite_core::rate::Rate;
 use hikite_core::selection::{Argument, Override, Selection, ToolRef};
 use serde_json::{Map, Value, json};
 
-use hikite_core::secret::{MASK, Secret};
 use super::unit::{show_size, show_span};
+use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 
 use super::{Auth, Config, ServerConfig, Share, Transport};

@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 use super::check::Check;
 use super::named::Named;
 use super::place::Path;
-use hikite_core::secret::Secret;
 use super::secret;
 use super::upstream::Upstream;
 use super::url;
+use hikite_core::secret::Secret;
 
 /// How a server is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]

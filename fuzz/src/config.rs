@@ -1,0 +1,64 @@
+//! The config file: any text gives a config or problems that stand inside the text, never a panic; and plain
+//! JSON means the same to our reader as to everybody else's.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use hikite::config::jsonc::{self, Node, Value};
+use hikite::config::{Config, Outside, Place};
+
+pub fn hold(text: &str) {
+    match jsonc::parse(text) {
+        Ok(tree) => {
+            spans_lie_inside(text, &tree);
+            if let Ok(value) = serde_json::from_str::<serde_json::Value>(text) {
+                assert_eq!(tree.json(), value);
+            }
+        }
+        Err(error) => {
+            assert!(text.is_char_boundary(error.at), "at {} of {}", error.at, text.len());
+            assert!(!error.message.is_empty());
+            let plain = serde_json::from_str::<serde_json::Value>(text);
+            assert!(plain.is_err(), "plain JSON was refused: {error}");
+        }
+    }
+    load(text);
+}
+
+fn load(text: &str) {
+    let env = |name: &str| (name == "HOME").then(|| "/nowhere".to_owned());
+    let read = |_: &Path| Err(ErrorKind::NotFound.into());
+    let outside = Outside { env: &env, read: &read };
+    let Err(problems) = Config::parse(text, Path::new("hikite.json"), outside) else { return };
+    assert!(!problems.errors.is_empty(), "refused without a reason");
+    for problem in &problems.errors {
+        let place = problem.place.expect("a problem of a text has a place");
+        assert!(is_inside(text, place), "{place} is outside: {problems}");
+    }
+}
+
+fn is_inside(text: &str, place: Place) -> bool {
+    let line = place.line.checked_sub(1).and_then(|index| text.split('\n').nth(index));
+    line.is_some_and(|line| (1..=line.chars().count() + 1).contains(&place.column))
+}
+
+fn spans_lie_inside(outer: &str, node: &Node) {
+    assert!(outer.get(node.span.clone()).is_some_and(|text| !text.is_empty()), "{:?}", node.span);
+    let inside = |child: &Node| node.span.start < child.span.start && child.span.end < node.span.end;
+    match &node.value {
+        Value::List(items) => {
+            for item in items {
+                assert!(inside(item));
+                spans_lie_inside(outer, item);
+            }
+        }
+        Value::Object(object) => {
+            for member in &object.members {
+                assert!(inside(&member.node));
+                assert_eq!(outer.as_bytes().get(member.name_at), Some(&b'"'));
+                spans_lie_inside(outer, &member.node);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => {}
+    }
+}

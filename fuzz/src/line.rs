@@ -1,0 +1,49 @@
+//! Line framing: held against a model that sees all bytes at once, so that no chunking changes a line.
+
+use bytes::Bytes;
+use hikite_wire::line::{Line, Lines, push};
+
+/// Small enough that mutated inputs go over it.
+const LONGEST: usize = 64;
+
+pub fn hold(input: &[u8], lengths: &[u8]) {
+    let lines = read(super::chunks(input, lengths));
+    let expected = model(input);
+    // The model cannot tell that a line without an end is too long already.
+    let started = lines.len() == expected.len() + 1 && lines.last() == Some(&Line::TooLong);
+    let complete = if started { &lines[..expected.len()] } else { &lines };
+    assert_eq!(complete, expected, "in chunks of {lengths:?}");
+    one_message_is_one_line(input);
+}
+
+fn read<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> Vec<Line> {
+    let mut lines = Lines::new(LONGEST);
+    let mut out = Vec::new();
+    for chunk in chunks {
+        lines.buffer().extend_from_slice(chunk);
+        out.extend(std::iter::from_fn(|| lines.next_line()));
+        assert!(lines.buffer().len() <= LONGEST + 1, "{} bytes are kept", lines.buffer().len());
+    }
+    out
+}
+
+fn model(input: &[u8]) -> Vec<Line> {
+    let mut lines: Vec<&[u8]> = input.split(|byte| *byte == b'\n').collect();
+    lines.pop();
+    let lines = lines.into_iter().map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    lines
+        .filter(|line| !line.is_empty())
+        .map(
+            |line| {
+                if line.len() > LONGEST { Line::TooLong } else { Line::Text(Bytes::copy_from_slice(line)) }
+            },
+        )
+        .collect()
+}
+
+fn one_message_is_one_line(message: &[u8]) {
+    let mut written = Vec::new();
+    push(message, &mut written);
+    assert_eq!(written.iter().filter(|byte| **byte == b'\n').count(), 1);
+    assert_eq!(written.len(), message.len() + 1);
+}

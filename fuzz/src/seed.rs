@@ -1,0 +1,94 @@
+//! Real inputs to start from, as clients and servers send them and people write them.
+
+pub const MESSAGES: &[&str] = &[
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":{}},"clientInfo":{"name":"claude-code","version":"2.0.1"}}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    r#"{"method":"tools/call","params":{"name":"mcp__serena__find_symbol","arguments":{"name_path":"Foo/bar","depth":1},"_meta":{"progressToken":"p-1"}},"jsonrpc":"2.0","id":"a7"}"#,
+    r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"caf\u00e9 \ud83d\ude00"}],"structuredContent":{"n":1.0e2},"isError":false}}"#,
+    r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Unknown tool: x","data":null}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":0.5,"total":1}}"#,
+    r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}]"#,
+    r#"{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"eyJvIjoxMH0="},"id":4}"#,
+];
+
+pub const OBJECTS: &[&str] = &[
+    r#"{"name":"a", "x-vendor": {"n": 1.0e2,  "u":"\u00e9"} ,"z":[1, 2], "name":"b", "":null}"#,
+    r#"{"type":"object","properties":{"path":{"type":"string","pattern":"^[^\\\\]*\\.rs$"}},"required":["path"],"additionalProperties":false,"$schema":"http://json-schema.org/draft-07/schema#"}"#,
+    r#" [ {"type":"image","data":"aGVsbG8=","mimeType":"image/png"} , -0.0, 12345678901234567890123, "\t\"\/" ] "#,
+    r#""{\"a\":1}""#,
+];
+
+pub const LINES: &[&str] = &[
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n",
+    "INFO starting server on stdio\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r\n",
+    "0123456789012345678901234567890123456789012345678901234567890123\r\n01234567890123456789012345678901234567890123456789012345678901234\n",
+    "\n\n \r\r\n\0\n",
+];
+
+pub const STREAMS: &[&str] = &[
+    "event: endpoint\ndata: /messages?sessionId=abc\n\n",
+    "\u{feff}: ping\r\nid: 7\r\nevent: message\r\ndata: {\"jsonrpc\":\"2.0\",\r\ndata: \"id\":1,\"result\":{}}\r\n\r\n",
+    "id: 0\nretry: 3000\ndata:\n\ndata\ndata\n\n:\n\nevent: x\n\n",
+    "data: a\rdata:  b\r\rdata: c\n\r\n\r",
+];
+
+pub const CONFIGS: &[&str] = &[
+    include_str!("../../hikite.example.json"),
+    r#"{ "mcpServers": { "time": { "command": "uvx", "args": ["mcp-server-time"], "env": { "TZ": "${TZ:-UTC}" } } } }"#,
+    "\u{feff}// 日本語\n{ /* a */ \"server\": { \"listen\": \"127.0.0.1:0\", \"surface\": [\"direct\"], }, \"auth\": { \"mode\": \"none\" } }\n",
+    r#"{ "mcpServers": { "a": { "url": "https://x.example/mcp", "headers": { "Authorization": "Bearer ${T}" }, "timeout": "5m", "rate": "10/s", "tools": { "includePatterns": ["find_*", "/^a(b|c)$/"] } } },
+  "categories": { "fs": { "description": "d", "server": ["a", "b"], "tools": { "includeNames": ["a:x", "mcp__a__y", "x"], "overrides": { "x": { "enabled": false, "arguments": { "p": { "default": 1, "hidden": true } } } } }, "skill": "s" } },
+  "limits": { "body_bytes": "8MiB", "first_list": "10s", "sessions": 1 } }"#,
+];
+
+/// Pieces that parsers treat in a special way.
+pub const WORDS: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ",",
+    "\"",
+    "\\",
+    "\n",
+    "\r",
+    "\r\n",
+    "\n\n",
+    " ",
+    "//",
+    "/*",
+    "*/",
+    "null",
+    "true",
+    "-",
+    "0",
+    "1e999",
+    "\\u",
+    "\\ud800",
+    "\u{feff}",
+    "日本",
+    "\u{1F600}",
+    "${",
+    "$${",
+    "data:",
+    "id: ",
+    "retry: ",
+    "event:",
+    "\0",
+    "\"id\":null,",
+    "\"jsonrpc\":\"2.0\",",
+    "\"method\":\"x\",",
+    "\"result\":{},",
+    "\"params\":[],",
+    "18446744073709551616",
+    "[[[[[[[[",
+    "]]]]]]]]",
+    "\"enabled\":0,",
+    "\"*\"",
+    "\"/(/\"",
+    "\"server\":",
+    "\"tools\":{}",
+    "999999999999s",
+    "16EiB",
+];

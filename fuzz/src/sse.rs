@@ -1,0 +1,37 @@
+//! Server-sent events: no chunking changes an event, no event is larger than allowed, and what we write reads
+//! back.
+
+use hikite_wire::sse::{Event, Parser, TooLarge, message};
+
+const LARGE: usize = 1 << 20;
+const SMALL: usize = 48;
+
+pub fn hold(input: &[u8], lengths: &[u8]) {
+    let whole = read(std::iter::once(input), LARGE);
+    assert_eq!(read(super::chunks(input, lengths), LARGE), whole, "in chunks of {lengths:?}");
+    if let Ok(events) = read(super::chunks(input, lengths), SMALL) {
+        assert!(events.iter().all(|event| event.data.len() <= SMALL));
+        assert_eq!(Ok(events), whole, "a limit changes events");
+    }
+    a_message_reads_back(input);
+}
+
+fn read<'a>(chunks: impl Iterator<Item = &'a [u8]>, longest: usize) -> Result<Vec<Event>, TooLarge> {
+    let mut parser = Parser::new(longest);
+    let mut events = Vec::new();
+    for chunk in chunks {
+        parser.feed(chunk);
+        while let Some(event) = parser.next_event()? {
+            events.push(event);
+        }
+    }
+    Ok(events)
+}
+
+/// Line ends may only stand between the tokens of JSON, so any of them may become a line feed.
+fn a_message_reads_back(json: &[u8]) {
+    let events = read(std::iter::once(&message(json)[..]), LARGE).expect("small");
+    let expected: Vec<u8> = json.iter().map(|byte| if *byte == b'\r' { b'\n' } else { *byte }).collect();
+    assert_eq!(events.len(), 1);
+    assert_eq!(&events[0].data[..], &expected[..]);
+}

@@ -1,0 +1,124 @@
+//! The fuzz targets, on the stable toolchain: each runs for a second under `cargo test`, and as long as
+//! `BOLERO_RANDOM_TEST_TIME_MS` says. Inputs are real ones with a few random edits, so that they get past the
+//! first byte; a failure is shrunk and printed with its seed.
+
+use bolero::{TypeGenerator, check};
+use hikite_fuzz::seed::{CONFIGS, LINES, MESSAGES, OBJECTS, STREAMS, WORDS};
+
+#[test]
+fn message() {
+    check!().with_type::<Draft>().for_each(|draft| hikite_fuzz::message::hold(&draft.bytes(MESSAGES)));
+}
+
+#[test]
+fn object() {
+    check!().with_type::<Draft>().for_each(|draft| hikite_fuzz::object::hold(&draft.bytes(OBJECTS)));
+}
+
+#[test]
+fn line() {
+    check!()
+        .with_type::<(Draft, Vec<u8>)>()
+        .for_each(|(draft, lengths)| hikite_fuzz::line::hold(&draft.bytes(LINES), lengths));
+}
+
+#[test]
+fn sse() {
+    check!()
+        .with_type::<(Draft, Vec<u8>)>()
+        .for_each(|(draft, lengths)| hikite_fuzz::sse::hold(&draft.bytes(STREAMS), lengths));
+}
+
+#[test]
+fn config() {
+    check!().with_type::<Draft>().for_each(|draft| {
+        hikite_fuzz::config::hold(&String::from_utf8_lossy(&draft.bytes(CONFIGS)));
+    });
+}
+
+#[test]
+fn unedited_inputs_hold() {
+    MESSAGES.iter().chain(OBJECTS).for_each(|text| {
+        hikite_fuzz::message::hold(text.as_bytes());
+        hikite_fuzz::object::hold(text.as_bytes());
+    });
+    for text in LINES.iter().chain(STREAMS).chain(MESSAGES) {
+        for length in 1..=64 {
+            hikite_fuzz::line::hold(text.as_bytes(), &[length]);
+            hikite_fuzz::sse::hold(text.as_bytes(), &[length]);
+        }
+    }
+    CONFIGS.iter().chain(OBJECTS).chain(MESSAGES).for_each(|text| hikite_fuzz::config::hold(text));
+}
+
+/// A real input and what to do to it.
+#[derive(Clone, Debug, TypeGenerator)]
+struct Draft {
+    seed: u8,
+    edits: Vec<Edit>,
+}
+
+/// Positions count from the start and wrap around at the end.
+#[derive(Clone, Debug, TypeGenerator)]
+enum Edit {
+    Replace { at: u16, byte: u8 },
+    Remove { at: u16, length: u8 },
+    Insert { at: u16, word: u8 },
+    Raw { at: u16, bytes: Vec<u8> },
+    Repeat { at: u16, length: u8 },
+    Splice { at: u16, seed: u8, from: u16 },
+    Truncate { at: u16 },
+}
+
+impl Draft {
+    fn bytes(&self, seeds: &[&str]) -> Vec<u8> {
+        let mut bytes = pick(seeds, self.seed).as_bytes().to_vec();
+        // Many edits leave nothing of the input.
+        for edit in self.edits.iter().take(6) {
+            edit.apply(&mut bytes, seeds);
+        }
+        bytes
+    }
+}
+
+impl Edit {
+    fn apply(&self, bytes: &mut Vec<u8>, seeds: &[&str]) {
+        let place = |at: u16, length: u8| {
+            let start = usize::from(at) % (bytes.len() + 1);
+            start..bytes.len().min(start + usize::from(length))
+        };
+        match self {
+            Self::Replace { at, byte } => {
+                let range = place(*at, 1);
+                bytes.splice(range, [*byte]);
+            }
+            Self::Remove { at, length } => {
+                let range = place(*at, *length);
+                bytes.drain(range);
+            }
+            Self::Insert { at, word } => {
+                let range = place(*at, 0);
+                bytes.splice(range, pick(WORDS, *word).bytes());
+            }
+            Self::Raw { at, bytes: raw } => {
+                let range = place(*at, 0);
+                bytes.splice(range, raw.iter().copied());
+            }
+            Self::Repeat { at, length } => {
+                let range = place(*at, *length);
+                let again = bytes[range.clone()].to_vec();
+                bytes.splice(range.start..range.start, again);
+            }
+            Self::Splice { at, seed, from } => {
+                let other = pick(seeds, *seed).as_bytes();
+                let range = place(*at, u8::MAX);
+                bytes.splice(range, other.iter().skip(usize::from(*from) % (other.len() + 1)).copied());
+            }
+            Self::Truncate { at } => bytes.truncate(usize::from(*at) % (bytes.len() + 1)),
+        }
+    }
+}
+
+fn pick<'a>(texts: &[&'a str], index: u8) -> &'a str {
+    texts[usize::from(index) % texts.len()]
+}

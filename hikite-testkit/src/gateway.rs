@@ -1,0 +1,271 @@
+//! The real program in a test: `hikite serve` as a process on a free loopback port, with a config and a data
+//! folder of its own, and clients of our own in front of it. Dropping it kills it and demands that nothing it
+//! started is left.
+
+mod client;
+mod command;
+mod http;
+mod link;
+mod process;
+
+use std::{
+    io::{BufRead, BufReader},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Child, ExitStatus, Stdio},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub use client::{A_MOMENT, Client, Hello, Pending, Question};
+pub use command::{Programs, Run};
+pub use http::{Connection, Reply, Request, Stream};
+pub use process::{Process, is_alive, kill};
+
+/// Every wait in a test ends here.
+pub const LIMIT: Duration = Duration::from_secs(10);
+/// For processes to be gone once their reason to live is.
+const GONE: Duration = Duration::from_secs(5);
+
+/// A running gateway.
+#[derive(Debug)]
+pub struct TestGateway {
+    programs: Programs,
+    folder: Arc<TempDir>,
+    child: Child,
+    address: SocketAddr,
+    token: String,
+    stderr: Arc<Mutex<String>>,
+}
+
+impl TestGateway {
+    /// Starts the program and waits until it listens.
+    pub async fn start(programs: &Programs, config: Value) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        Self::start_in(programs, folder, config).await
+    }
+
+    /// Starts in a folder where an earlier gateway may have left its data.
+    pub async fn start_in(programs: &Programs, folder: Arc<TempDir>, config: Value) -> Self {
+        write(&folder, &config.to_string());
+        let mut command = programs.hikite(folder.path());
+        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("hikite");
+        let stderr = gather(&mut child);
+        let address = listening(&mut child, &stderr).await;
+        let token =
+            std::fs::read_to_string(folder.path().join("data/token")).unwrap_or_default().trim().to_owned();
+        Self { programs: programs.clone(), folder, child, address, token, stderr }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where clients connect. An empty surface is the config's own.
+    pub fn url(&self, surface: &str) -> String {
+        format!("http://{}{}", self.address, path(surface))
+    }
+
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn folder(&self) -> &Arc<TempDir> {
+        &self.folder
+    }
+
+    pub fn config_file(&self) -> PathBuf {
+        self.folder.path().join("hikite.json")
+    }
+
+    /// What it wrote to stderr so far.
+    pub fn stderr(&self) -> String {
+        self.stderr.lock().clone()
+    }
+
+    /// Waits until stderr holds the text.
+    pub async fn says(&self, text: &str) {
+        let said = eventually(|| self.stderr.lock().contains(text)).await;
+        assert!(said, "`{text}` was not said:\n{}", self.stderr());
+    }
+
+    /// Everything it started that still lives, however far away in the family.
+    pub fn descendants(&self) -> Vec<Process> {
+        process::marked(self.folder.path()).into_iter().filter(|process| process.pid != self.pid()).collect()
+    }
+
+    /// Waits until it has no descendants.
+    pub async fn has_no_descendants(&self) -> bool {
+        within(GONE, || self.descendants().is_empty()).await
+    }
+
+    /// Its dead children that it has not reaped.
+    pub fn zombies(&self) -> Vec<Process> {
+        process::zombies_of(self.pid())
+    }
+
+    /// A client that can be asked nothing, with a session.
+    pub async fn client(&self, surface: &str) -> Client {
+        self.client_with(surface, Hello::default()).await
+    }
+
+    pub async fn client_with(&self, surface: &str, hello: Hello) -> Client {
+        Client::over_http(self.address, &path(surface), Some(&self.token), hello).await
+    }
+
+    /// One HTTP request with the token, as any client would send it.
+    pub fn request(&self, method: &str, path: &str) -> Request {
+        Request::new(method, path).header("authorization", &format!("Bearer {}", self.token))
+    }
+
+    pub async fn send(&self, request: Request) -> Reply {
+        request.send(self.address).await
+    }
+
+    /// Replaces the config file; a running gateway follows it.
+    pub fn write_config(&self, config: &Value) {
+        self.write_text(&config.to_string());
+    }
+
+    pub fn write_text(&self, text: &str) {
+        write(&self.folder, text);
+    }
+
+    /// `SIGKILL`, and nothing else.
+    pub fn kill9(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("our child");
+    }
+
+    pub fn terminate(&self) {
+        process::signal(self.pid(), rustix::process::Signal::TERM);
+    }
+
+    /// `SIGTERM`; waits for the end.
+    pub async fn stop(&mut self) -> ExitStatus {
+        self.terminate();
+        self.exit().await
+    }
+
+    pub async fn exit(&mut self) -> ExitStatus {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("our child") {
+                return status;
+            }
+            assert!(begin.elapsed() < LIMIT * 2, "it does not stop:\n{}", self.stderr());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Runs another command of the program on the same config and data.
+    pub async fn run(&self, arguments: &[&str]) -> Run {
+        self.programs.run(self.folder.path(), arguments).await
+    }
+}
+
+impl Drop for TestGateway {
+    fn drop(&mut self) {
+        // Both fail only if it has ended and been reaped.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let begin = Instant::now();
+        loop {
+            let left = process::marked(self.folder.path());
+            if left.is_empty() {
+                return;
+            }
+            if begin.elapsed() > GONE {
+                left.iter().for_each(|process| kill(process.pid));
+                assert!(std::thread::panicking(), "still alive after the gateway: {left:#?}");
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Whether it becomes true within the limit of every wait.
+pub async fn eventually(check: impl FnMut() -> bool) -> bool {
+    within(LIMIT, check).await
+}
+
+pub async fn within(limit: Duration, mut check: impl FnMut() -> bool) -> bool {
+    let begin = Instant::now();
+    loop {
+        if check() {
+            return true;
+        }
+        if begin.elapsed() > limit {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn path(surface: &str) -> String {
+    if surface.is_empty() { "/mcp".to_owned() } else { format!("/mcp?surface={surface}") }
+}
+
+/// Written beside and renamed: the gateway shall not read half a file.
+fn write(folder: &TempDir, text: &str) {
+    let beside = folder.path().join("hikite.json.new");
+    std::fs::write(&beside, text).expect("a file");
+    std::fs::rename(beside, folder.path().join("hikite.json")).expect("a file");
+}
+
+fn gather(child: &mut Child) -> Arc<Mutex<String>> {
+    let gathered = Arc::new(Mutex::new(String::new()));
+    let pipe = child.stderr.take().expect("piped");
+    let lines = Arc::clone(&gathered);
+    // Ends with the pipe.
+    std::thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            let mut lines = lines.lock();
+            lines.push_str(&line);
+            lines.push('\n');
+        }
+    });
+    gathered
+}
+
+async fn listening(child: &mut Child, stderr: &Mutex<String>) -> SocketAddr {
+    let found = || {
+        let text = stderr.lock();
+        let (_, after) = text.split_once("listening on http://")?;
+        // The token is written before, the snippets after.
+        after.split_whitespace().next()?.parse().ok()
+    };
+    let begin = Instant::now();
+    loop {
+        if let Some(address) = found() {
+            return address;
+        }
+        let ended = child.try_wait().expect("our child");
+        assert!(
+            ended.is_none() && begin.elapsed() < LIMIT,
+            "it does not listen ({ended:?}):\n{}",
+            stderr.lock()
+        );
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// The folder's mark, which every process below inherits.
+pub(crate) fn mark(folder: &Path) -> String {
+    format!("TMPDIR={}", folder.display())
+}

@@ -1,0 +1,473 @@
+//! An MCP client of our own, written against the specification and not against hikite: it keeps what it was
+//! sent byte for byte, answers questions as the test says, and can leave at any moment.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+use tokio::{sync::oneshot, task::JoinHandle};
+
+use super::{
+    LIMIT, Programs, eventually,
+    link::{HttpLink, Link, StdioLink, spawn},
+};
+
+/// What the client says at `initialize`, and how it answers questions.
+#[derive(Clone)]
+pub struct Hello {
+    pub revision: &'static str,
+    pub capabilities: Value,
+    /// `None` leaves the question open.
+    pub answer: Arc<dyn Fn(&Question) -> Option<Value> + Send + Sync>,
+}
+
+impl Default for Hello {
+    fn default() -> Self {
+        Self { revision: "2025-11-25", capabilities: json!({}), answer: Arc::new(|_| None) }
+    }
+}
+
+impl Hello {
+    /// A client that can be asked everything and answers with the marker it was asked with, under its own name.
+    pub fn obliging(name: &str) -> Self {
+        let name = name.to_owned();
+        Self {
+            capabilities: json!({ "sampling": {}, "elicitation": {}, "roots": { "listChanged": true } }),
+            answer: Arc::new(move |question| Some(obliging_answer(&name, question))),
+            ..Self::default()
+        }
+    }
+
+    /// Can be asked everything and never answers.
+    pub fn silent() -> Self {
+        Self { answer: Arc::new(|_| None), ..Self::obliging("") }
+    }
+}
+
+impl fmt::Debug for Hello {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hello").field("capabilities", &self.capabilities).finish_non_exhaustive()
+    }
+}
+
+fn obliging_answer(name: &str, question: &Question) -> Value {
+    let marker = question.marker();
+    match question.method.as_str() {
+        "elicitation/create" => {
+            json!({ "action": "accept", "content": { "answer": format!("{name}:{marker}") } })
+        }
+        "sampling/createMessage" => json!({
+            "role": "assistant", "model": "none",
+            "content": { "type": "text", "text": format!("{name}:{marker}") },
+        }),
+        _ => json!({ "roots": [{ "uri": format!("file:///{name}"), "name": marker }] }),
+    }
+}
+
+/// What the server asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    pub id: Value,
+    pub method: String,
+    pub params: Value,
+}
+
+impl Question {
+    /// The text that the fixture's tool `ask` put into the question.
+    pub fn marker(&self) -> String {
+        let paths = ["/message", "/messages/0/content/text", "/_meta/marker"];
+        let found = paths.iter().find_map(|path| self.params.pointer(path)?.as_str());
+        found.unwrap_or_default().to_owned()
+    }
+}
+
+/// A client with a session.
+#[derive(Debug, Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    link: Link,
+    hello: Hello,
+    next: AtomicU64,
+    /// The answer to `initialize`.
+    welcome: Mutex<Value>,
+    notifications: Mutex<Vec<Value>>,
+    questions: Mutex<Vec<Question>>,
+    /// Over stdio: who waits for which answer.
+    waiting: Mutex<HashMap<u64, oneshot::Sender<String>>>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner").field("link", &self.link).finish_non_exhaustive()
+    }
+}
+
+/// A request on its way. Dropping it leaves: over HTTP the connection is closed.
+#[derive(Debug)]
+pub struct Pending {
+    pub id: u64,
+    task: JoinHandle<String>,
+}
+
+impl Pending {
+    /// The raw answer.
+    pub async fn raw(mut self) -> String {
+        tokio::time::timeout(LIMIT, &mut self.task).await.expect("an answer in time").expect("no panic")
+    }
+
+    pub async fn answer(self) -> Result<Value, Value> {
+        outcome(&self.raw().await)
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.task.is_finished()
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    id: Option<Value>,
+    method: Option<String>,
+    params: Option<Value>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+fn outcome(answer: &str) -> Result<Value, Value> {
+    let value: Value = serde_json::from_str(answer).unwrap_or_else(|_| panic!("not JSON: {answer}"));
+    match value.get("error") {
+        Some(error) => Err(error.clone()),
+        None => Ok(value["result"].clone()),
+    }
+}
+
+impl Client {
+    pub async fn over_http(address: SocketAddr, path: &str, token: Option<&str>, hello: Hello) -> Self {
+        let client = Self::new(Link::Http(HttpLink::new(address, path, token)), hello);
+        client.initialize().await;
+        client
+    }
+
+    /// Starts `hikite stdio` in the folder, which holds the config.
+    pub async fn over_stdio(programs: &Programs, folder: &Path, arguments: &[&str], hello: Hello) -> Self {
+        let (link, mut lines) = StdioLink::start(programs, folder, arguments);
+        let client = Self::new(Link::Stdio(link), hello);
+        let inner = Arc::downgrade(&client.inner);
+        spawn(async move {
+            while let Some(line) = lines.recv().await {
+                let Some(inner) = inner.upgrade() else { return };
+                Inner::take(&inner, &line);
+            }
+            // Whoever still waits sees the end.
+            if let Some(inner) = inner.upgrade() {
+                inner.waiting.lock().clear();
+            }
+        });
+        client.initialize().await;
+        client
+    }
+
+    fn new(link: Link, hello: Hello) -> Self {
+        let inner = Inner {
+            link,
+            hello,
+            next: AtomicU64::new(1),
+            welcome: Mutex::default(),
+            notifications: Mutex::default(),
+            questions: Mutex::default(),
+            waiting: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    async fn initialize(&self) {
+        let hello = &self.inner.hello;
+        let params = json!({
+            "protocolVersion": hello.revision,
+            "capabilities": hello.capabilities,
+            "clientInfo": { "name": "test", "version": "1" },
+        });
+        let welcome = self.request("initialize", params).await.expect("a welcome");
+        if let Link::Http(link) = &self.inner.link {
+            *link.revision.lock() = welcome["protocolVersion"].as_str().map(ToOwned::to_owned);
+        }
+        *self.inner.welcome.lock() = welcome;
+        self.notify("notifications/initialized", json!({})).await;
+    }
+
+    pub fn welcome(&self) -> Value {
+        self.inner.welcome.lock().clone()
+    }
+
+    /// The id of its session over HTTP.
+    pub fn session(&self) -> String {
+        let Link::Http(link) = &self.inner.link else { panic!("no session over stdio") };
+        link.session.lock().clone().expect("a session")
+    }
+
+    /// The process of `hikite stdio`.
+    pub fn pid(&self) -> u32 {
+        let Link::Stdio(link) = &self.inner.link else { panic!("no process over HTTP") };
+        link.pid
+    }
+
+    /// The result of a request, or its error object.
+    pub async fn request(&self, method: &str, params: Value) -> Result<Value, Value> {
+        outcome(&self.raw(method, params).await)
+    }
+
+    /// The text of the whole answer.
+    pub async fn raw(&self, method: &str, params: Value) -> String {
+        self.begin(method, params).raw().await
+    }
+
+    /// The text of the result.
+    #[track_caller]
+    pub fn raw_result(&self, method: &str, params: Value) -> impl Future<Output = String> {
+        let pending = self.begin(method, params);
+        async move {
+            let answer = pending.raw().await;
+            let envelope: Envelope<'_> = serde_json::from_str(&answer).expect("JSON");
+            envelope.result.unwrap_or_else(|| panic!("{answer}")).get().to_owned()
+        }
+    }
+
+    /// Calls a tool of the `direct` surface; an error of the protocol is a panic.
+    pub async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.request("tools/call", params).await.unwrap_or_else(|error| panic!("{tool}: {error}"))
+    }
+
+    /// The first text of a tool's result.
+    pub async fn text(&self, tool: &str, arguments: Value) -> String {
+        text_of(&self.call(tool, arguments).await)
+    }
+
+    /// Calls a tool through its category.
+    pub async fn call_in(&self, category: &str, tool: &str, arguments: Value) -> Value {
+        let arguments = json!({ "category": category, "name": tool, "args": arguments });
+        self.call("call-category-tool", arguments).await
+    }
+
+    /// The names of a whole list, in its order.
+    pub async fn names(&self, method: &str) -> Vec<String> {
+        let (member, name) = match method {
+            "tools/list" => ("tools", "name"),
+            "prompts/list" => ("prompts", "name"),
+            "resources/list" => ("resources", "uri"),
+            _ => ("resourceTemplates", "uriTemplate"),
+        };
+        let list = self.request(method, json!({})).await.expect("a list");
+        let items = list[member].as_array().expect("an array");
+        items.iter().map(|item| item[name].as_str().expect("a name").to_owned()).collect()
+    }
+
+    /// Sends a request and returns at once.
+    pub fn begin(&self, method: &str, params: Value) -> Pending {
+        let id = self.inner.next.fetch_add(1, Ordering::Relaxed);
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+        let inner = Arc::clone(&self.inner);
+        Pending { id, task: spawn(async move { inner.exchange(id, message).await }) }
+    }
+
+    pub fn begin_call(&self, tool: &str, arguments: Value) -> Pending {
+        self.begin("tools/call", json!({ "name": tool, "arguments": arguments }))
+    }
+
+    pub async fn notify(&self, method: &str, params: Value) {
+        self.inner.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()).await;
+    }
+
+    /// Tells the server that a request is no longer wanted.
+    pub async fn cancel(&self, id: u64) {
+        self.notify("notifications/cancelled", json!({ "requestId": id, "reason": "a test" })).await;
+    }
+
+    /// Answers a question that was left open.
+    pub async fn answer(&self, question: &Question, result: Value) {
+        self.inner.send(&json!({ "jsonrpc": "2.0", "id": question.id, "result": result }).to_string()).await;
+    }
+
+    /// Opens the stream for what belongs to no request; returns once it is open.
+    pub async fn listen(&self) {
+        let Link::Http(link) = &self.inner.link else { return };
+        let connection = link.request("GET").open(link.address).await;
+        assert_eq!(connection.status, 200, "no stream");
+        let inner = Arc::downgrade(&self.inner);
+        let mut events = connection.events();
+        spawn(async move {
+            while let Some((_, data)) = events.next().await {
+                let Some(inner) = inner.upgrade() else { return };
+                Inner::take(&inner, &data);
+            }
+        });
+    }
+
+    /// Ends the session; the status of the answer.
+    pub async fn delete(&self) -> u16 {
+        let Link::Http(link) = &self.inner.link else { panic!("nothing to delete") };
+        link.request("DELETE").send(link.address).await.status
+    }
+
+    /// Closes the input of `hikite stdio` and waits for its end.
+    pub async fn close(&self) -> std::process::ExitStatus {
+        let Link::Stdio(link) = &self.inner.link else { panic!("nothing to close") };
+        link.close();
+        tokio::time::timeout(LIMIT, async { link.child.lock().await.wait().await })
+            .await
+            .expect("an end")
+            .expect("ours")
+    }
+
+    /// Sends a line as it is.
+    pub fn send_line(&self, line: &str) {
+        let Link::Stdio(link) = &self.inner.link else { panic!("no lines over HTTP") };
+        link.send(line);
+    }
+
+    /// What it was told so far, oldest first.
+    pub fn notifications(&self, method: &str) -> Vec<Value> {
+        let all = self.inner.notifications.lock();
+        all.iter().filter(|told| told["method"] == method).map(|told| told["params"].clone()).collect()
+    }
+
+    /// Waits until it has been told this so many times.
+    #[track_caller]
+    pub fn told(&self, method: &str, times: usize) -> impl Future<Output = Vec<Value>> {
+        let place = std::panic::Location::caller();
+        let (client, method) = (self.clone(), method.to_owned());
+        async move {
+            let told = eventually(|| client.notifications(&method).len() >= times).await;
+            assert!(told, "{place}: {method} came {} times", client.notifications(&method).len());
+            client.notifications(&method)
+        }
+    }
+
+    pub fn questions(&self) -> Vec<Question> {
+        self.inner.questions.lock().clone()
+    }
+
+    /// Waits until it has been asked something.
+    #[track_caller]
+    pub fn asked(&self) -> impl Future<Output = Question> {
+        let place = std::panic::Location::caller();
+        let client = self.clone();
+        async move {
+            assert!(eventually(|| !client.questions().is_empty()).await, "{place}: nobody asked");
+            client.questions().remove(0)
+        }
+    }
+}
+
+impl Inner {
+    async fn exchange(self: Arc<Self>, id: u64, message: String) -> String {
+        match &self.link {
+            Link::Stdio(link) => {
+                let (sender, answer) = oneshot::channel();
+                self.waiting.lock().insert(id, sender);
+                link.send(&message);
+                answer.await.expect("an answer before the end")
+            }
+            Link::Http(link) => self.post(link, id, message).await,
+        }
+    }
+
+    async fn post(self: &Arc<Self>, link: &HttpLink, id: u64, message: String) -> String {
+        let connection = link.request("POST").json(message).open(link.address).await;
+        if let Some(session) = connection.headers.get("mcp-session-id") {
+            *link.session.lock() = Some(session.to_str().expect("visible").to_owned());
+        }
+        if !connection.is_stream() {
+            let reply = connection.read().await;
+            assert_eq!(reply.status, 200, "{}", reply.text());
+            return reply.text().to_owned();
+        }
+        let mut events = connection.events();
+        while let Some((_, data)) = events.next().await {
+            let envelope: Envelope<'_> = serde_json::from_str(&data).expect("JSON");
+            if envelope.method.is_none() && envelope.id == Some(json!(id)) {
+                return data;
+            }
+            Self::take(self, &data);
+        }
+        panic!("the stream ended before the answer to {id}")
+    }
+
+    async fn send(&self, message: &str) {
+        match &self.link {
+            Link::Stdio(link) => link.send(message),
+            Link::Http(link) => {
+                let reply = link.request("POST").json(message.to_owned()).send(link.address).await;
+                assert_eq!(reply.status, 202, "{}", reply.text());
+            }
+        }
+    }
+
+    /// Something the server sent of its own accord, or over stdio an answer.
+    fn take(self: &Arc<Self>, message: &str) {
+        let envelope: Envelope<'_> =
+            serde_json::from_str(message).unwrap_or_else(|_| panic!("not JSON: {message}"));
+        match (envelope.method, envelope.id) {
+            (None, id) => {
+                assert!(
+                    envelope.result.is_some() || envelope.error.is_some(),
+                    "neither answer nor request: {message}"
+                );
+                let waiting =
+                    id.as_ref().and_then(Value::as_u64).and_then(|id| self.waiting.lock().remove(&id));
+                match waiting {
+                    Some(waiting) => drop(waiting.send(message.to_owned())),
+                    // An answer to something that has no id to be answered by, kept for whoever looks.
+                    None => self.notifications.lock().push(json!({ "method": "(answer)", "params": serde_json::from_str::<Value>(message).expect("JSON") })),
+                }
+            }
+            (Some(method), None) => {
+                let params = envelope.params.unwrap_or_default();
+                self.notifications.lock().push(json!({ "method": method, "params": params }));
+            }
+            (Some(method), Some(id)) => {
+                self.asked(Question { id, method, params: envelope.params.unwrap_or_default() })
+            }
+        }
+    }
+
+    fn asked(self: &Arc<Self>, question: Question) {
+        let answer = (self.hello.answer)(&question);
+        let id = question.id.clone();
+        self.questions.lock().push(question);
+        if let Some(answer) = answer {
+            let inner = Arc::clone(self);
+            let message = json!({ "jsonrpc": "2.0", "id": id, "result": answer }).to_string();
+            spawn(async move { inner.send(&message).await });
+        }
+    }
+}
+
+fn text_of(result: &Value) -> String {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {result}")).to_owned()
+}
+
+/// Long enough for something that must not happen to have happened.
+pub const A_MOMENT: Duration = Duration::from_millis(200);

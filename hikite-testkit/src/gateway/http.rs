@@ -1,0 +1,169 @@
+//! HTTP as bare as a test needs it: one request on one connection, which ends when its handle is dropped. So
+//! going away in the middle is as easy as staying.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use tokio::{net::TcpStream, task::JoinHandle};
+
+use super::LIMIT;
+
+#[derive(Debug, Clone)]
+pub struct Request {
+    method: http::Method,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Bytes,
+}
+
+/// An answer read to its end.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: http::HeaderMap,
+    pub body: Bytes,
+}
+
+impl Request {
+    pub fn new(method: &str, path: &str) -> Self {
+        let method = method.parse().expect("a method");
+        Self { method, path: path.to_owned(), headers: Vec::new(), body: Bytes::new() }
+    }
+
+    /// Adds a header, or takes the place of the one of that name.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self = self.without(name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(known, _)| known != name);
+        self
+    }
+
+    /// A body with what MCP wants said about it.
+    #[must_use]
+    pub fn json(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self.header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+    }
+
+    pub async fn send(self, address: SocketAddr) -> Reply {
+        let answer = async { self.open(address).await.read().await };
+        tokio::time::timeout(LIMIT, answer).await.expect("an answer in time")
+    }
+
+    /// Sends, and leaves the body of the answer to be read.
+    pub async fn open(self, address: SocketAddr) -> Connection {
+        self.try_open(address).await.expect("an answer")
+    }
+
+    pub async fn try_open(self, address: SocketAddr) -> hyper::Result<Connection> {
+        let socket = TcpStream::connect(address).await.expect("a connection");
+        let (mut sender, driver) = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
+        let driver = Driver(spawn(driver));
+        let mut request = http::Request::builder().method(self.method).uri(&self.path);
+        if !self.headers.iter().any(|(name, _)| name == "host") {
+            request = request.header("host", address.to_string());
+        }
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(Full::new(self.body)).expect("a request");
+        let response = sender.send_request(request).await?;
+        let (head, body) = response.into_parts();
+        Ok(Connection { status: head.status.as_u16(), headers: head.headers, body, _driver: driver })
+    }
+}
+
+/// An answer whose body is still coming. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct Connection {
+    pub status: u16,
+    pub headers: http::HeaderMap,
+    body: Incoming,
+    _driver: Driver,
+}
+
+impl Connection {
+    pub async fn read(self) -> Reply {
+        let Self { status, headers, body, _driver } = self;
+        let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        Reply { status, headers, body }
+    }
+
+    pub fn is_stream(&self) -> bool {
+        self.headers.get("content-type").is_some_and(|kind| kind == "text/event-stream")
+    }
+
+    pub fn events(self) -> Stream {
+        Stream { connection: self, buffer: Vec::new() }
+    }
+}
+
+impl Reply {
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("UTF-8")
+    }
+
+    #[track_caller]
+    pub fn value(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{} {}", self.status, self.text()))
+    }
+}
+
+/// The events of an event stream. Every event must be whole: a name and one line of data.
+#[derive(Debug)]
+pub struct Stream {
+    connection: Connection,
+    buffer: Vec<u8>,
+}
+
+impl Stream {
+    /// The name and the data of the next event; nothing at the end. Comments are passed over.
+    pub async fn next(&mut self) -> Option<(String, String)> {
+        loop {
+            if let Some(end) = self.buffer.windows(2).position(|pair| pair == b"\n\n") {
+                let event: Vec<u8> = self.buffer.drain(..end + 2).collect();
+                match parse(std::str::from_utf8(&event).expect("UTF-8")) {
+                    Some(event) => return Some(event),
+                    None => continue,
+                }
+            }
+            let frame = self.connection.body.frame().await?.ok()?;
+            if let Some(data) = frame.data_ref() {
+                self.buffer.extend_from_slice(data);
+            }
+        }
+    }
+}
+
+fn parse(event: &str) -> Option<(String, String)> {
+    let field = |name: &str| {
+        event.lines().find_map(|line| line.strip_prefix(name)).map(|text| text.trim_start().to_owned())
+    };
+    Some((field("event:").unwrap_or_else(|| "message".to_owned()), field("data:")?))
+}
+
+#[derive(Debug)]
+struct Driver(JoinHandle<()>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn spawn(driver: impl Future<Output = hyper::Result<()>> + Send + 'static) -> JoinHandle<()> {
+    super::link::spawn(async move {
+        // The other side may leave as it likes; whoever reads sees it.
+        let _ = driver.await;
+    })
+}
