@@ -1,16 +1,20 @@
 //! JSON-RPC messages: what is read and written again is the same message, and bad JSON is never taken for one.
 
 use bytes::Bytes;
+use hikite_core::json::Raw;
 use hikite_wire::encode;
 use hikite_wire::message::{Message, split};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 pub fn hold(input: &[u8]) {
     let bytes = Bytes::copy_from_slice(input);
-    let is_json = serde_json::from_slice::<&RawValue>(input).is_ok();
+    // Members that nobody reads may hold what is not UTF-8: they are never written again.
+    let is_json = serde_json::from_slice::<IgnoredAny>(input).is_ok();
     match Message::decode(&bytes) {
         Ok(message) => {
             assert!(is_json, "a message that is not JSON");
+            assert!(body(&message).is_none_or(|raw| std::str::from_utf8(raw.bytes()).is_ok()));
             let again = Message::decode(&write(&message));
             assert_eq!(again.expect("what we write is a message"), message);
         }
@@ -33,5 +37,12 @@ fn write(message: &Message) -> Bytes {
         Message::Notification { method, params } => encode::notification(method, params.as_ref()),
         Message::Response { id, body: Ok(result) } => encode::result(id, result),
         Message::Response { id, body: Err(error) } => encode::error(Some(id), error),
+    }
+}
+
+fn body(message: &Message) -> Option<&Raw> {
+    match message {
+        Message::Request { params, .. } | Message::Notification { params, .. } => params.as_ref(),
+        Message::Response { body: Ok(body) | Err(body), .. } => Some(body),
     }
 }

@@ -80,7 +80,7 @@ pub struct Listing {
     pub capabilities: Object,
     /// Seconds since 1970 at which the lists were read.
     pub fetched_at: u64,
-    /// Whether the server has been seen to ask its client something back.
+    /// Whether the server has been seen to ask its client something back, or to offer more to one it may ask.
     pub asks_back: bool,
 }
 

@@ -9,7 +9,7 @@ use hikite_core::caller::SessionId;
 use hikite_core::json::Raw;
 use hikite_core::source::{CallContext, Event, Question, QuestionKind};
 use hikite_wire::encode;
-use hikite_wire::message::{Id, Message};
+use hikite_wire::message::{Id, Message, split};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Connection, Notice, Purpose};
@@ -20,6 +20,14 @@ const NOT_SUPPORTED: i32 = -32601;
 impl Connection {
     /// Takes one message off the wire. `origin` is our request on whose own stream it came, where there is one.
     pub(crate) fn receive(self: &Arc<Self>, bytes: &Bytes, origin: Option<u64>) {
+        // Servers of 2025-03-26 may send several at once.
+        if let Some(messages) = split(bytes) {
+            return messages.iter().for_each(|message| self.receive_one(message, origin));
+        }
+        self.receive_one(bytes, origin);
+    }
+
+    fn receive_one(self: &Arc<Self>, bytes: &Bytes, origin: Option<u64>) {
         match Message::decode(bytes) {
             Ok(Message::Response { id, body }) => {
                 let settled = id.as_number().is_some_and(|id| self.pending.settle(id, body));

@@ -72,11 +72,26 @@ impl Inner {
     /// Reads the lists: over the shared connection for a server that is known not to ask back, else over one
     /// of its own that declares everything, because what a server offers may depend on it.
     async fn fetch(self: &Arc<Self>) -> Result<Listing, Error> {
-        let quiet = self.listing.load().is_some() && !self.asks_back.load(Ordering::Relaxed);
-        if quiet && self.definition.share != Share::Never {
-            let connection = self.connection(&self.shared).await?;
-            return read_lists(&connection).await;
+        let known = self.listing.load_full().filter(|_| !self.asks_back.load(Ordering::Relaxed));
+        let Some(known) = known.filter(|_| self.definition.share != Share::Never) else {
+            return self.fetch_all().await;
+        };
+        let connection = self.connection(&self.shared).await?;
+        let shared = read_lists(&connection).await?;
+        if shared.same_offer(&known) {
+            return Ok(shared);
         }
+        // Either the server changed, or it offers less to a client that cannot be asked.
+        let all = self.fetch_all().await?;
+        if all.same_offer(&shared) {
+            return Ok(all);
+        }
+        self.asks_back.store(true, Ordering::Relaxed);
+        Ok(Listing { asks_back: true, ..all })
+    }
+
+    /// Reads the lists over a connection of their own that declares everything.
+    async fn fetch_all(self: &Arc<Self>) -> Result<Listing, Error> {
         let connection = self.open(Purpose::Lists).await?;
         let limit = self.environment.limits.start_timeout;
         let lists = tokio::time::timeout(limit, read_lists(&connection)).await;

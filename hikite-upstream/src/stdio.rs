@@ -68,15 +68,21 @@ async fn watch(
         }
         () = connection.closed.cancelled() => {}
     }
-    let mut reason =
-        Error::new(Kind::UpstreamUnavailable, format!("`{}` is gone: {}", connection.name, process.ending()));
-    if let Some(line) = stderr.last() {
-        reason = reason.hint(format!("its last words on stderr: {line}"));
-    }
+    let reason = reason(&connection, &process, stderr.last());
     connection.broke(reason);
     process.stop.cancel();
     reader.abort();
     process.ended.cancelled().await;
+}
+
+fn reason(connection: &Connection, process: &Process, last_words: Option<String>) -> Error {
+    let what = if connection.welcome().is_some() { "is gone" } else { "did not start" };
+    let reason = format!("`{}` {what}: {}", connection.name, process.ending());
+    match last_words {
+        Some(line) => Error::new(Kind::UpstreamUnavailable, format!("{reason}; on stderr: {line}")),
+        None => Error::new(Kind::UpstreamUnavailable, reason),
+    }
+    .hint(format!("`hikite doctor` looks at it; its definition is `mcpServers.{}`", connection.name))
 }
 
 async fn write(connection: Arc<Connection>, mut stdin: ChildStdin, mut messages: mpsc::Receiver<Bytes>) {

@@ -26,8 +26,8 @@ pub struct House {
     pub limits: Arc<Limits>,
     environment: Environment,
     upstreams: Mutex<HashMap<Arc<str>, Running>>,
-    /// Upstreams that a reload took away and that still finish their calls.
-    leaving: TaskTracker,
+    /// Upstreams that a reload took away and that still finish their calls, and reports that wait for lists.
+    pub(crate) tasks: TaskTracker,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl House {
             limits,
             environment,
             upstreams: Mutex::default(),
-            leaving: TaskTracker::new(),
+            tasks: TaskTracker::new(),
         });
         house.apply(config)?;
         Ok(house)
@@ -81,7 +81,7 @@ impl House {
                 .get(&name)
                 .is_some_and(|now| now.hash == running.hash && now.share == running.share);
             if !stays {
-                self.leaving.spawn(async move { running.upstream.close().await });
+                self.tasks.spawn(async move { running.upstream.close().await });
             }
         }
         Ok(())
@@ -91,8 +91,8 @@ impl House {
     pub async fn stop(&self) {
         let upstreams: Vec<Running> = self.upstreams.lock().drain().map(|(_, running)| running).collect();
         join_all(upstreams.iter().map(|running| running.upstream.close())).await;
-        self.leaving.close();
-        self.leaving.wait().await;
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 
     pub fn stderr_of(&self, module: &str) -> Vec<String> {

@@ -23,6 +23,7 @@ pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
     gateway.wait_for_lists(Duration::ZERO, |_| true).await;
 }
 
+#[expect(clippy::print_stderr, reason = "progress for whoever reads along")]
 async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {
     let started = Instant::now();
     let bar = std::io::stderr().is_terminal().then(|| {
@@ -43,7 +44,6 @@ async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {
     };
     match bar {
         Some(bar) => bar.finish_with_message(outcome),
-        // Plain lines come from the log; this one is for commands that keep it quiet.
-        None => tracing::info!(module = &*module.name, ms = started.elapsed().as_millis(), "{outcome}"),
+        None => eprintln!("{}: {outcome} ({:.1} s)", module.name, started.elapsed().as_secs_f64()),
     }
 }

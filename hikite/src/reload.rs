@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::house::House;
 use crate::report;
 
+const KEPT: &str = "the changed config is wrong, the old one stays in force:";
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_millis(300);
 
@@ -38,11 +39,13 @@ pub(crate) async fn follow(
         seen = now;
         match read(&file, &overrides) {
             Ok(next) => {
-                apply(&config, &next, &house, &app);
-                config = next;
+                if apply(&config, &next, &house, &app) {
+                    report::when_known(&house, &stopping);
+                    config = next;
+                }
             }
             Err(error) => {
-                tracing::error!("the changed config is wrong, the old one stays in force:\n{error:#}");
+                tracing::error!("{KEPT}\n{error:#}");
             }
         }
     }
@@ -53,7 +56,8 @@ fn read(file: &Path, overrides: &Overrides) -> anyhow::Result<Config> {
     Ok(overrides.apply(config))
 }
 
-fn apply(before: &Config, next: &Config, house: &House, app: &App) {
+/// Whether the changed config is in force.
+fn apply(before: &Config, next: &Config, house: &House, app: &App) -> bool {
     for warning in &next.warnings {
         tracing::warn!("{warning}");
     }
@@ -65,9 +69,12 @@ fn apply(before: &Config, next: &Config, house: &House, app: &App) {
         Ok(settings) => {
             app.configure(settings);
             tracing::info!(file = %shown(next), "the changed config is in force");
-            report::catalog(&house.gateway.view());
+            true
         }
-        Err(error) => tracing::error!("the changed config is wrong, the old one stays in force:\n{error:#}"),
+        Err(error) => {
+            tracing::error!("{KEPT}\n{error:#}");
+            false
+        }
     }
 }
 

@@ -2,11 +2,26 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use hikite_core::view::View;
+use tokio_util::sync::CancellationToken;
+
+use crate::house::House;
+
+/// Tells the counts once every server has answered or failed.
+pub(crate) fn when_known(house: &Arc<House>, stopping: &CancellationToken) {
+    let (told, stopping) = (Arc::clone(house), stopping.clone());
+    house.tasks.spawn(async move {
+        let limit = told.limits.start_timeout;
+        if stopping.run_until_cancelled(told.gateway.wait_for_lists(limit, |_| true)).await.is_some() {
+            catalog(&told.gateway.view());
+        }
+    });
+}
 
 /// Categories, tools, disabled and unresolved ones; every unresolved name is a warning of its own.
-pub(crate) fn catalog(view: &View) {
+fn catalog(view: &View) {
     let tools: usize = view.modules().iter().map(|module| module.tools.len()).sum();
     let enabled = view.enabled_tools().count();
     let mut unresolved = 0;

@@ -1,1 +1,49 @@
-fn main() {}
+//! Chores of the workspace: `cargo xtask tidy` holds the rules of the house that no lint knows, `cargo xtask
+//! bench` measures the program.
+
+mod bench;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+const USAGE: &str = "usage: cargo xtask tidy
+       cargo xtask bench [--seconds N] [--rounds N] [--only calls|start|dead] [--json FILE]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["tidy"] => tidy::run(),
+        ["bench", options @ ..] => bench::run(options),
+        ["upstream", options @ ..] => bench::serve_upstream(options),
+        _ => {
+            complain(USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the one place that says what went wrong")]
+fn complain(text: &str) {
+    eprintln!("{text}");
+}
+
+#[expect(clippy::print_stdout, reason = "the one place that prints what was asked for")]
+fn print(text: &str) {
+    println!("{text}");
+}
+
+/// The workspace's folder, wherever this was started from.
+fn root() -> Result<std::path::PathBuf> {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map(Into::into).ok_or_else(|| anyhow::anyhow!("xtask is not in a workspace"))
+}

@@ -76,7 +76,7 @@ impl Serve {
         let app = App::new(Arc::clone(&house.gateway), Arc::clone(&house.limits), settings, stopping.clone());
         let tasks = TaskTracker::new();
         tasks.spawn(stop_on_signal(stopping.clone())?);
-        tasks.spawn(report_when_known(Arc::clone(&house), stopping.clone()));
+        report::when_known(&house, &stopping);
         tasks.spawn(reload::follow(
             config,
             overrides,
@@ -147,15 +147,6 @@ fn shown_token(settings: &Settings) -> Option<String> {
 fn announce(address: SocketAddr, token: Option<&str>) {
     tracing::info!("listening on http://{address}");
     eprintln!("{}", report::snippets(address, token));
-}
-
-/// Tells the counts once every server has answered or failed.
-pub(crate) async fn report_when_known(house: Arc<House>, stopping: CancellationToken) {
-    let known = async {
-        house.gateway.wait_for_lists(house.limits.start_timeout, |_| true).await;
-        report::catalog(&house.gateway.view());
-    };
-    stopping.run_until_cancelled(known).await;
 }
 
 /// Fires `stopping` on SIGINT or SIGTERM; a second one ends the program at once.

@@ -10,11 +10,11 @@ use hikite_server::App;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::serve::{Overrides, report_when_known, settings, stop_on_signal, surfaces};
+use super::serve::{Overrides, settings, stop_on_signal, surfaces};
 use super::{Common, program};
 use crate::config::{Auth, Config};
 use crate::house::House;
-use crate::{reload, token};
+use crate::{reload, report, token};
 
 #[derive(Debug, Args)]
 pub(crate) struct Stdio {
@@ -51,7 +51,7 @@ impl Stdio {
             Arc::clone(&app),
             stopping.clone(),
         ));
-        tasks.spawn(report_when_known(Arc::clone(&house), stopping.clone()));
+        report::when_known(&house, &stopping);
         hikite_server::serve_stdio(app, surfaces, tokio::io::stdin(), tokio::io::stdout()).await;
         stopping.cancel();
         house.stop().await;

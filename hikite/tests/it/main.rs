@@ -1,0 +1,51 @@
+//! The whole product, as its users meet it: the real program as a process, fixture upstreams behind it, clients
+//! in front of it. One binary; every wait has a limit; nothing leaves the loopback.
+
+mod process;
+
+use std::sync::{Arc, LazyLock};
+
+use hikite_testkit::fixture::{Fixture, Options, Transport};
+use hikite_testkit::gateway::{Programs, TestGateway};
+use serde_json::{Value, json};
+
+static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| Programs::beside(env!("CARGO_BIN_EXE_hikite")));
+
+/// A gateway with these servers, tools shown as they are.
+async fn gateway(servers: Value) -> TestGateway {
+    configured(json!({ "mcpServers": servers })).await
+}
+
+async fn configured(config: Value) -> TestGateway {
+    TestGateway::start(&PROGRAMS, config).await
+}
+
+/// A fixture as a program.
+fn stdio(flags: &[&str]) -> Value {
+    let flags: Vec<&str> = ["--stdio"].iter().chain(flags).copied().collect();
+    json!({ "description": "a fixture", "command": PROGRAMS.fixture(), "args": flags })
+}
+
+/// The definition with more said about it.
+fn with(mut definition: Value, key: &str, value: impl Into<Value>) -> Value {
+    definition[key] = value.into();
+    definition
+}
+
+async fn http_fixture() -> (Fixture, Value) {
+    fixture(Transport::Http, Options::default()).await
+}
+
+async fn fixture(transport: Transport, options: Options) -> (Fixture, Value) {
+    let fixture = Fixture::start(transport, options).await.expect("a fixture");
+    let kind = if transport == Transport::Http { "http" } else { "sse" };
+    let definition = json!({ "description": "a fixture", "type": kind, "url": fixture.url() });
+    (fixture, definition)
+}
+
+/// The structured error of a meta tool's answer.
+#[track_caller]
+fn error_of(result: &Value) -> Value {
+    assert_eq!(result["isError"], true, "{result}");
+    result["structuredContent"]["error"].clone()
+}

@@ -1,0 +1,255 @@
+//! Servers as processes: shared, stopped, killed, and never left behind.
+
+use std::time::{Duration, Instant};
+
+use hikite_testkit::gateway::{Client, Process, TestGateway, eventually, is_alive, kill, within};
+use serde_json::{Value, json};
+
+use crate::{configured, error_of, gateway, stdio, with};
+
+async fn pid_of(client: &Client, tool: &str) -> u32 {
+    let who = client.call(tool, json!({})).await;
+    let pid = who["structuredContent"]["pid"].as_u64().unwrap_or_else(|| panic!("{who}"));
+    u32::try_from(pid).expect("a process id")
+}
+
+/// A call that hangs, and is known to have reached the server.
+async fn hanging(client: &Client) -> hikite_testkit::gateway::Pending {
+    let count = || async { client.text("count", json!({})).await.parse::<u64>().expect("a number") };
+    let before = count().await;
+    let call = client.begin_call("hang", json!({}));
+    let begin = Instant::now();
+    let mut own = 1;
+    while count().await == before + own {
+        own += 1;
+        assert!(begin.elapsed() < Duration::from_secs(5), "the call does not arrive");
+    }
+    call
+}
+
+fn guard_of(gateway: &TestGateway, server: u32) -> Process {
+    let all = gateway.descendants();
+    let parent = all.iter().find(|process| process.pid == server).expect("the server").parent;
+    all.into_iter().find(|process| process.pid == parent && process.is_guard()).expect("its guard")
+}
+
+/// The call fails at once and says why; the next one finds another server; nothing is left unreaped.
+async fn survives(gateway: &TestGateway, victim: impl FnOnce(u32) -> u32) {
+    let client = gateway.client("direct").await;
+    let server = pid_of(&client, "who").await;
+    let call = hanging(&client).await;
+    let killed = Instant::now();
+    kill(victim(server));
+    let error = error_of(&call.answer().await.expect("a result"));
+    let took = killed.elapsed();
+    assert!(took < Duration::from_millis(200), "{took:?}");
+    assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");
+    let message = error["message"].as_str().expect("text");
+    assert!(message.starts_with("`a` is gone: its process "), "{message}");
+    assert_ne!(pid_of(&client, "who").await, server);
+    assert!(within(Duration::from_secs(2), || !is_alive(server)).await, "the old server lives");
+    assert!(within(Duration::from_secs(2), || gateway.zombies().is_empty()).await, "{:?}", gateway.zombies());
+}
+
+#[tokio::test]
+async fn a_killed_server_fails_its_call_at_once_and_the_next_call_works() {
+    let gateway = gateway(json!({ "a": stdio(&[]) })).await;
+    survives(&gateway, |server| server).await;
+}
+
+#[tokio::test]
+async fn a_killed_guard_takes_its_server_along_and_the_next_call_works() {
+    let gateway = gateway(json!({ "a": stdio(&[]) })).await;
+    survives(&gateway, |server| guard_of(&gateway, server).pid).await;
+}
+
+#[tokio::test]
+async fn a_misbehaving_server_harms_nobody_else() {
+    let gateway = gateway(json!({ "bad": stdio(&[]), "good": stdio(&[]) })).await;
+    let client = gateway.client("direct").await;
+    client.call("good__echo", json!({ "text": "up" })).await;
+    let hanging = client.begin_call("bad__hang", json!({}));
+    for (tool, expected) in
+        [("garbage", "after the garbage"), ("flood_stderr", "after the flood"), ("big_line", "xxxx")]
+    {
+        let bad = client.begin_call(&format!("bad__{tool}"), json!({}));
+        for round in 0..5 {
+            assert_eq!(
+                client.text("good__echo", json!({ "text": format!("{tool} {round}") })).await,
+                format!("{tool} {round}")
+            );
+        }
+        let result = bad.answer().await.expect("a result");
+        assert!(result["content"][0]["text"].as_str().expect("text").starts_with(expected), "{tool}");
+    }
+    assert!(!hanging.is_finished());
+    let big = client.text("bad__big_line", json!({ "bytes": 2_000_000 })).await;
+    assert_eq!(big.len(), 2_000_000);
+    let crashing = client.begin_call("bad__crash", json!({}));
+    assert_eq!(client.text("good__echo", json!({ "text": "still" })).await, "still");
+    for call in [crashing, hanging] {
+        assert_eq!(error_of(&call.answer().await.expect("a result"))["code"], "UPSTREAM_UNAVAILABLE");
+    }
+    assert_eq!(client.text("bad__echo", json!({ "text": "back" })).await, "back");
+}
+
+#[tokio::test]
+async fn a_line_over_the_limit_fails_its_own_call() {
+    let gateway =
+        configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": { "line_bytes": "1MiB" } })).await;
+    let client = gateway.client("direct").await;
+    let answer = client.request("tools/call", json!({ "name": "big_line", "arguments": {} })).await;
+    let text = format!("{answer:?}");
+    assert!(text.contains("answered with more than 1048576 bytes"), "{text}");
+    assert_eq!(client.text("echo", json!({ "text": "on" })).await, "on");
+}
+
+/// The pids of a child in the server's group and of one that escaped from it.
+async fn grandchildren(client: &Client) -> [u32; 2] {
+    let pids = client.call("spawn_grandchild", json!({})).await["structuredContent"].clone();
+    let pid = |name: &str| u32::try_from(pids[name].as_u64().expect("a pid")).expect("a pid");
+    let pids = [pid("child"), pid("escaped")];
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    pids
+}
+
+async fn all_gone(pids: [u32; 2]) -> bool {
+    within(Duration::from_secs(5), || !pids.iter().any(|pid| is_alive(*pid))).await
+}
+
+#[tokio::test]
+async fn after_sigterm_no_descendant_lives() {
+    let mut gateway = gateway(json!({ "a": stdio(&[]) })).await;
+    let pids = grandchildren(&gateway.client("direct").await).await;
+    assert!(gateway.stop().await.success(), "{}", gateway.stderr());
+    assert!(!pids.iter().any(|pid| is_alive(*pid)), "it ended before its family");
+    assert!(gateway.descendants().is_empty(), "{:?}", gateway.descendants());
+}
+
+#[tokio::test]
+async fn after_kill_9_no_descendant_lives() {
+    let mut gateway = gateway(json!({ "a": stdio(&[]), "b": stdio(&["--never-start"]) })).await;
+    let pids = grandchildren(&gateway.client("direct").await).await;
+    gateway.kill9();
+    assert!(all_gone(pids).await);
+    assert!(gateway.has_no_descendants().await, "{:?}", gateway.descendants());
+}
+
+#[tokio::test]
+async fn after_an_idle_stop_no_descendant_lives_and_the_next_call_starts_it_again() {
+    let config = json!({ "mcpServers": { "a": stdio(&[]) }, "limits": { "idle_stop": "300ms" } });
+    let gateway = configured(config).await;
+    let client = gateway.client("direct").await;
+    let first = pid_of(&client, "who").await;
+    let pids = grandchildren(&client).await;
+    assert!(all_gone(pids).await);
+    assert!(gateway.has_no_descendants().await, "{:?}", gateway.descendants());
+    assert!(gateway.zombies().is_empty());
+    assert_eq!(client.names("tools/list").await.len(), 33, "the list needs no server");
+    assert!(gateway.descendants().is_empty(), "nor does it start one");
+    assert_ne!(pid_of(&client, "who").await, first);
+}
+
+#[tokio::test]
+async fn a_running_call_keeps_its_server_from_being_idle() {
+    let config = json!({ "mcpServers": { "a": stdio(&[]) }, "limits": { "idle_stop": "200ms" } });
+    let gateway = configured(config).await;
+    let client = gateway.client("direct").await;
+    assert_eq!(client.text("sleep", json!({ "ms": 900 })).await, "slept 900 ms");
+}
+
+#[tokio::test]
+async fn sessions_share_one_process_unless_told_otherwise() {
+    let gateway = gateway(json!({ "one": stdio(&[]), "each": with(stdio(&[]), "share", "never") })).await;
+    let (first, second) = (gateway.client("direct").await, gateway.client("direct").await);
+    assert_eq!(pid_of(&first, "one__who").await, pid_of(&second, "one__who").await);
+    let own = pid_of(&first, "each__who").await;
+    assert_ne!(own, pid_of(&second, "each__who").await);
+    assert_eq!(own, pid_of(&first, "each__who").await);
+    first.delete().await;
+    assert!(eventually(|| !is_alive(own)).await, "its process outlives the session");
+}
+
+#[tokio::test]
+async fn the_number_of_processes_has_a_limit() {
+    let limits = json!({ "stdio_processes": 1, "idle_stop": "500ms" });
+    let gateway =
+        configured(json!({ "mcpServers": { "a": stdio(&[]), "b": stdio(&[]) }, "limits": limits })).await;
+    let client = gateway.client("direct").await;
+    let begin = Instant::now();
+    while client.names("tools/list").await.len() < 66 {
+        assert!(begin.elapsed() < Duration::from_secs(8), "{}", gateway.stderr());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let held = client.begin_call("a__sleep", json!({ "ms": 1500 }));
+    assert!(eventually(|| gateway.descendants().len() == 2).await);
+    let refused = error_of(&client.call("b__echo", json!({ "text": "x" })).await);
+    assert_eq!(refused["code"], "OVERLOADED");
+    assert_eq!(refused["message"], "`b` cannot start: too many server processes are running");
+    assert_eq!(refused["hint"], "stop some, or raise `limits.stdio_processes`");
+    held.answer().await.expect("a result");
+    let begin = Instant::now();
+    while client.call("b__echo", json!({ "text": "x" })).await["isError"] == true {
+        assert!(begin.elapsed() < Duration::from_secs(8), "no place becomes free");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_never_starts_delays_no_other() {
+    let gateway = gateway(json!({ "good": stdio(&[]), "never": stdio(&["--never-start"]) })).await;
+    let client = gateway.client("direct").await;
+    let begin = Instant::now();
+    // The very first call: the good server's list is not known yet either.
+    assert_eq!(client.text("echo", json!({ "text": "now" })).await, "now");
+    assert!(begin.elapsed() < Duration::from_millis(2500), "{:?}", begin.elapsed());
+    let begin = Instant::now();
+    assert_eq!(client.names("tools/list").await.len(), 33);
+    assert!(begin.elapsed() < Duration::from_millis(2500), "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
+async fn a_server_that_dies_after_its_answer_is_started_again() {
+    let gateway = gateway(json!({ "a": stdio(&["--die-after", "1"]) })).await;
+    let client = gateway.client("direct").await;
+    for _ in 0..3 {
+        assert_eq!(client.text("count", json!({})).await, "1");
+        assert!(gateway.has_no_descendants().await);
+    }
+    assert!(eventually(|| gateway.zombies().is_empty()).await);
+}
+
+#[tokio::test]
+async fn a_command_that_fails_is_not_hammered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let starts = folder.path().join("starts");
+    let script = format!("echo x >> {}; echo I give up >&2; exit 3", starts.display());
+    let server = json!({ "description": "d", "command": "sh", "args": ["-c", script] });
+    let categories =
+        json!({ "c": { "description": "d", "server": "a", "tools": { "includeNames": ["t"] } } });
+    let gateway = configured(json!({ "mcpServers": { "a": server }, "categories": categories })).await;
+    let client = gateway.client("").await;
+    let begin = Instant::now();
+    let mut refused = Value::Null;
+    while begin.elapsed() < Duration::from_secs(3) {
+        refused = error_of(&client.call_in("c", "t", json!({})).await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(
+        (&refused["code"], &refused["name"]),
+        (&json!("UPSTREAM_UNAVAILABLE"), &json!("UpstreamCallError"))
+    );
+    let message = refused["message"].as_str().expect("text");
+    assert!(message.contains("`a` is gone: its process ended with code 3"), "{message}");
+    let count = std::fs::read_to_string(&starts).expect("started").lines().count();
+    assert!((2..=10).contains(&count), "started {count} times in 3 s");
+}
+
+#[tokio::test]
+async fn a_server_sees_only_the_environment_it_is_given() {
+    let plain = with(stdio(&[]), "env", json!({ "PROBE": "seen" }));
+    let gateway = gateway(json!({ "a": plain })).await;
+    let client = gateway.client("direct").await;
+    assert_eq!(client.text("env", json!({ "name": "PROBE" })).await, "seen");
+    assert_eq!(client.text("env", json!({ "name": "HIKITE_LOG" })).await, "HIKITE_LOG is not set");
+}

@@ -1,0 +1,61 @@
+//! `tools/call` straight to an upstream and through hikite, in turns.
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::process::{Gateway, Upstream, http_server};
+use super::table::{Cell, Table, median};
+use super::{Bench, TOOLS, load};
+
+const CLIENTS: &[usize] = &[1, 16, 64];
+
+pub(super) async fn measure(bench: &Bench) -> Result<Table> {
+    let upstream = Upstream::start()?;
+    let folder = tempfile::tempdir()?;
+    let servers = json!({ "bench": http_server(upstream.address, 0) });
+    let gateway = Gateway::start(&bench.hikite, folder.path(), &servers)?;
+    let tools = gateway.tools(TOOLS).await?;
+    let tool = tools.iter().find(|tool| tool.ends_with("echo")).cloned().unwrap_or_default();
+    let mut rows = Vec::new();
+    for clients in CLIENTS {
+        let mut direct = Vec::new();
+        let mut through = Vec::new();
+        let mut cpu = Vec::new();
+        for _ in 0..bench.rounds {
+            direct.push(load::run(&upstream.target(), "echo", *clients, bench.seconds).await?);
+            let before = gateway.cpu_seconds()?;
+            let load = load::run(&gateway.target, &tool, *clients, bench.seconds).await?;
+            #[expect(clippy::cast_precision_loss, reason = "far fewer calls than a double counts exactly")]
+            cpu.push((gateway.cpu_seconds()? - before) / load.calls as f64 * 10_000.0);
+            through.push(load);
+        }
+        rows.push(row(*clients, "direct", &direct, &direct, None));
+        rows.push(row(*clients, "hikite", &through, &direct, Some(median(cpu))));
+    }
+    gateway.stop()?;
+    let title =
+        format!("tools/call, medians of {} rounds of {} s", bench.rounds, bench.seconds.as_secs_f64());
+    let columns = &["clients", "side", "req/s", "of direct", "p50 ms", "p99 ms", "CPU s/10k"];
+    Ok(Table { name: "calls", title, columns, rows })
+}
+
+fn row(
+    clients: usize,
+    side: &str,
+    loads: &[load::Load],
+    direct: &[load::Load],
+    cpu: Option<f64>,
+) -> Vec<Cell> {
+    let of = |value: fn(&load::Load) -> f64| median(loads.iter().map(value).collect());
+    // A ratio within each round: the machine may be slower in the next.
+    let ratios = loads.iter().zip(direct).map(|(load, direct)| load.per_second / direct.per_second);
+    vec![
+        Cell::text(clients.to_string()),
+        Cell::text(side),
+        Cell::Number(of(|load| load.per_second), 0),
+        Cell::Number(median(ratios.collect()), 2),
+        Cell::Number(of(|load| load.p50_ms), 3),
+        Cell::Number(of(|load| load.p99_ms), 3),
+        cpu.map_or(Cell::text("-"), |cpu| Cell::Number(cpu, 2)),
+    ]
+}

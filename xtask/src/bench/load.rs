@@ -1,0 +1,64 @@
+//! Calls from several clients at once for a while, and how long each took.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use tokio::task::JoinSet;
+
+use super::client::{Client, Target};
+use super::table::percentile;
+
+/// Calls of each client before anything is measured.
+const WARM_UP: usize = 20;
+
+pub(super) struct Load {
+    pub(super) calls: usize,
+    pub(super) per_second: f64,
+    pub(super) p50_ms: f64,
+    pub(super) p99_ms: f64,
+}
+
+impl Load {
+    pub(super) fn of(mut times_ms: Vec<f64>, seconds: f64) -> Self {
+        let calls = times_ms.len();
+        #[expect(clippy::cast_precision_loss, reason = "far fewer calls than a double counts exactly")]
+        let per_second = calls as f64 / seconds;
+        let p50_ms = percentile(&mut times_ms, 0.5);
+        Self { calls, per_second, p50_ms, p99_ms: percentile(&mut times_ms, 0.99) }
+    }
+}
+
+pub(super) async fn run(target: &Target, tool: &str, clients: usize, duration: Duration) -> Result<Load> {
+    let mut ready = Vec::new();
+    for _ in 0..clients {
+        let mut client = Client::open(target, duration).await?;
+        for _ in 0..WARM_UP {
+            client.echo(tool).await?;
+        }
+        ready.push(client);
+    }
+    let started = Instant::now();
+    let mut running = JoinSet::new();
+    for mut client in ready {
+        let tool = tool.to_owned();
+        running.spawn(async move {
+            let mut times_ms = Vec::new();
+            while started.elapsed() < duration {
+                times_ms.push(timed(client.echo(&tool)).await?);
+            }
+            anyhow::Ok(times_ms)
+        });
+    }
+    let mut times_ms = Vec::new();
+    while let Some(done) = running.join_next().await {
+        times_ms.extend(done??);
+    }
+    Ok(Load::of(times_ms, started.elapsed().as_secs_f64()))
+}
+
+/// Milliseconds that something took.
+pub(super) async fn timed<T>(work: impl Future<Output = Result<T>>) -> Result<f64> {
+    let started = Instant::now();
+    work.await?;
+    Ok(started.elapsed().as_secs_f64() * 1000.0)
+}

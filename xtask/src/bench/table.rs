@@ -1,0 +1,106 @@
+//! Results as people read them, and as JSON.
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    pub(super) title: String,
+    pub(super) columns: &'static [&'static str],
+    pub(super) rows: Vec<Vec<Cell>>,
+}
+
+#[derive(Clone)]
+pub(super) enum Cell {
+    Text(String),
+    /// A number and how many decimals of it are worth showing.
+    Number(f64, usize),
+}
+
+impl Table {
+    pub(super) fn json(&self) -> Value {
+        let rows = self.rows.iter().map(|row| {
+            let members =
+                self.columns.iter().zip(row).map(|(column, cell)| ((*column).to_owned(), cell.json()));
+            Value::Object(members.collect::<Map<_, _>>())
+        });
+        json!({ "title": self.title, "rows": rows.collect::<Vec<_>>() })
+    }
+}
+
+impl Cell {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Self::Text(text) => text.as_str().into(),
+            Self::Number(number, _) => (*number).into(),
+        }
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.pad(text),
+            Self::Number(number, decimals) => f.pad(&format!("{number:.decimals$}")),
+        }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths: Vec<usize> = (0..self.columns.len())
+            .map(|column| {
+                let cells = self.rows.iter().map(|row| row[column].to_string().chars().count());
+                cells.chain([self.columns[column].chars().count()]).max().unwrap_or(0)
+            })
+            .collect();
+        writeln!(f, "{}", self.title)?;
+        for (index, (column, width)) in self.columns.iter().zip(&widths).enumerate() {
+            if index == 0 { write!(f, "  {column:<width$}")? } else { write!(f, "  {column:>width$}")? }
+        }
+        writeln!(f)?;
+        for row in &self.rows {
+            for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                if index == 0 { write!(f, "  {cell:<width$}")? } else { write!(f, "  {cell:>width$}")? }
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// The value at a share (0 to 1) of the sorted values; zero of none.
+pub(super) fn percentile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "an index into far fewer values than a double counts exactly"
+    )]
+    let index = ((values.len().saturating_sub(1)) as f64 * share).round() as usize;
+    values.get(index).copied().unwrap_or_default()
+}
+
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
+    percentile(&mut values, 0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_percentiles_are_values() {
+        let rows = vec![vec![Cell::text("direct"), Cell::Number(1.256, 2)]];
+        let table = Table { name: "t", title: "T".into(), columns: &["side", "p50"], rows };
+        assert_eq!(table.to_string(), "T\n  side     p50\n  direct  1.26\n");
+        assert!((percentile(&mut [3.0, 1.0, 2.0], 0.99) - 3.0).abs() < f64::EPSILON);
+        assert!(median(Vec::new()).abs() < f64::EPSILON);
+    }
+}

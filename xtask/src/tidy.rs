@@ -1,0 +1,112 @@
+//! The rules of the house that no lint knows: which crate may know which, how long a file may grow, what
+//! things are called. `cargo xtask tidy` prints what breaks them; each rule is also a test.
+
+mod arrow;
+mod manifest;
+mod name;
+#[cfg(test)]
+mod readme;
+mod size;
+mod text;
+mod tree;
+
+use std::fmt;
+
+use anyhow::{Result, bail};
+
+use tree::Tree;
+
+/// A place that breaks a rule.
+#[derive(Debug, PartialEq, Eq)]
+struct Finding {
+    file: String,
+    line: Option<usize>,
+    message: String,
+}
+
+impl Finding {
+    fn file(file: &str, message: impl Into<String>) -> Self {
+        Self { file: file.into(), line: None, message: message.into() }
+    }
+
+    fn line(file: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { file: file.into(), line: Some(line), message: message.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+        write!(f, "{}{line}: {}", self.file, self.message)
+    }
+}
+
+type Rule = fn(&Tree) -> Vec<Finding>;
+
+const RULES: &[Rule] = &[arrow::check, size::check, name::check, manifest::check, text::check];
+
+pub(crate) fn run() -> Result<()> {
+    let tree = Tree::read(&crate::root()?)?;
+    for warning in size::warnings(&tree) {
+        crate::print(&format!("warning: {warning}"));
+    }
+    let findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
+    for finding in &findings {
+        crate::print(&finding.to_string());
+    }
+    if !findings.is_empty() {
+        bail!("{} places break the rules of the house", findings.len());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn holds(rule: Rule) {
+        let tree = Tree::read(&crate::root().expect("a workspace")).expect("readable files");
+        let findings: Vec<String> = rule(&tree).iter().map(ToString::to_string).collect();
+        assert!(findings.is_empty(), "\n{}", findings.join("\n"));
+    }
+
+    #[test]
+    fn crates_know_only_whom_they_may() {
+        holds(arrow::check);
+    }
+
+    #[test]
+    fn files_and_functions_are_short() {
+        holds(size::check);
+    }
+
+    #[test]
+    fn names_say_something_and_every_file_has_a_head() {
+        holds(name::check);
+    }
+
+    #[test]
+    fn every_dependency_has_a_reason() {
+        holds(manifest::check);
+    }
+
+    #[test]
+    fn nobodys_machine_is_named() {
+        holds(text::check);
+    }
+
+    #[test]
+    fn the_commands_in_the_readme_exist() {
+        holds(readme::check);
+    }
+
+    /// A file is thought about at 400 lines, before it must be split at 600.
+    #[test]
+    fn long_files_are_named() {
+        let tree = Tree::read(&crate::root().expect("a workspace")).expect("readable files");
+        for warning in size::warnings(&tree) {
+            crate::print(&format!("warning: {warning}"));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Who may depend on whom, held against what the manifests say. Dependencies of tests are free, except that
+//! nothing but tests may know the testkit.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::{Finding, Tree};
+
+/// Our crates and whom of us each may know. A crate that is not here may not be.
+const ARROWS: &[(&str, &[&str])] = &[
+    (
+        "hikite",
+        &[
+            "hikite-core",
+            "hikite-egress",
+            "hikite-gateway",
+            "hikite-server",
+            "hikite-upstream",
+            "hikite-wire",
+        ],
+    ),
+    ("hikite-server", &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-wire"]),
+    ("hikite-gateway", &["hikite-core"]),
+    ("hikite-upstream", &["hikite-core", "hikite-egress", "hikite-wire"]),
+    ("hikite-egress", &["hikite-core"]),
+    ("hikite-wire", &["hikite-core"]),
+    ("hikite-core", &[]),
+    // For tests and chores alone.
+    ("hikite-testkit", &["hikite", "hikite-core", "hikite-wire"]),
+    ("hikite-fuzz", &["hikite", "hikite-core", "hikite-wire"]),
+    ("xtask", &[]),
+];
+
+/// Foreign crates that only some of ours may know.
+const RESERVED: &[(&str, &[&str], &str)] = &[
+    ("axum", &["hikite-server", "hikite-testkit"], "only the server knows axum"),
+    ("hyper-rustls", &["hikite-egress"], "only egress builds HTTP clients"),
+    ("rmcp", &[], "the SDK is for tests: its types lose fields"),
+];
+
+/// Foreign crates that some of ours must not know.
+const FORBIDDEN: &[(&str, &[&str], &str)] = &[
+    (
+        "hikite-core",
+        &["tokio", "tokio-util", "http", "hyper", "tracing"],
+        "core never awaits and does no I/O",
+    ),
+    ("hikite-wire", &["tokio", "tokio-util", "http", "hyper"], "wire only turns bytes into messages"),
+    ("hikite-gateway", &["http", "hyper", "hyper-util"], "the gateway knows no HTTP"),
+];
+
+pub(super) fn check(_: &Tree) -> Vec<Finding> {
+    match metadata() {
+        Ok(metadata) => metadata["packages"].as_array().into_iter().flatten().flat_map(package).collect(),
+        Err(error) => vec![Finding::file("Cargo.toml", format!("{error:#}"))],
+    }
+}
+
+fn package(package: &Value) -> Vec<Finding> {
+    let name = package["name"].as_str().unwrap_or_default();
+    let Some((_, allowed)) = ARROWS.iter().find(|(from, _)| *from == name) else {
+        return vec![Finding::file(name, "a new crate: give it a line in xtask/src/tidy/arrow.rs")];
+    };
+    // Those of build scripts count as well.
+    let dependencies = package["dependencies"].as_array().into_iter().flatten();
+    dependencies
+        .filter(|dependency| dependency["kind"] != "dev")
+        .filter_map(|dependency| objection(name, allowed, dependency["name"].as_str()?))
+        .map(|reason| Finding::file(name, reason))
+        .collect()
+}
+
+fn objection(name: &str, allowed: &[&str], dependency: &str) -> Option<String> {
+    if ARROWS.iter().any(|(ours, _)| *ours == dependency) {
+        return (!allowed.contains(&dependency)).then(|| format!("{name} may not know {dependency}"));
+    }
+    let reserved = RESERVED.iter().find(|(foreign, _, _)| *foreign == dependency);
+    if let Some((_, owners, reason)) = reserved
+        && !owners.contains(&name)
+    {
+        return Some(format!("{name} may not know {dependency}: {reason}"));
+    }
+    let (_, _, reason) =
+        FORBIDDEN.iter().find(|(ours, foreign, _)| *ours == name && foreign.contains(&dependency))?;
+    Some(format!("{name} may not know {dependency}: {reason}"))
+}
+
+fn metadata() -> Result<Value> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = std::process::Command::new(cargo)
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .current_dir(crate::root()?)
+        .output()
+        .context("cargo does not start")?;
+    serde_json::from_slice(&output.stdout).with_context(|| {
+        format!("cargo metadata gave no JSON: {}", String::from_utf8_lossy(&output.stderr).trim())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forbidden_arrows_are_seen() {
+        assert!(objection("hikite-gateway", &["hikite-core"], "hikite-wire").is_some());
+        assert!(objection("hikite-server", &[], "axum").is_none());
+        assert!(objection("hikite", &[], "axum").is_some());
+        assert!(objection("hikite-core", &[], "tokio").is_some());
+        assert!(objection("hikite", &[], "hikite-testkit").is_some());
+        assert!(objection("hikite-server", &[], "rmcp").is_some());
+    }
+}
