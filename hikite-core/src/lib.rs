@@ -7,6 +7,7 @@ pub mod category;
 pub mod error;
 pub mod json;
 pub mod key;
+pub mod level;
 pub mod limits;
 pub mod listing;
 pub mod name;

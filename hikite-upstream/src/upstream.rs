@@ -10,6 +10,7 @@ use arc_swap::ArcSwapOption;
 use hikite_core::caller::{Session, SessionId};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::level::Level;
 use hikite_core::limits::Limits;
 use hikite_core::listing::{ListCache, Listing};
 use hikite_core::source::{BoxFuture, CallContext, Event, Invocation, Listener, Method, Source, State};
@@ -224,8 +225,8 @@ impl Inner {
     }
 
     fn set_level(&self, params: &Object, session: &Session) {
-        let Some(level) = params.text("level") else { return };
-        self.levels.set(session.id, &level);
+        let Some(level) = params.text("level").and_then(|name| Level::parse(&name)) else { return };
+        self.levels.set(session.id, level);
         let owned = self.owned.lock().get(&session.id).and_then(|slot| slot.live());
         for connection in owned.into_iter().chain(self.shared.live()) {
             self.tell_level(&connection);
@@ -242,7 +243,7 @@ impl Inner {
         let Some(level) = level.filter(|_| connection.can("logging")) else { return };
         let connection = Arc::clone(connection);
         self.tasks.spawn(async move {
-            let params = Object::default().with("level", level);
+            let params = Object::default().with("level", level.name());
             let _ = connection.request("logging/setLevel", Some(params), None).await;
         });
     }

@@ -4,7 +4,7 @@ mod completions;
 mod config;
 mod doctor;
 mod guard;
-pub(crate) mod serve;
+mod serve;
 mod stdio;
 mod tools;
 

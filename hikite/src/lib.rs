@@ -8,6 +8,7 @@ mod log;
 mod progress;
 mod reload;
 mod report;
+mod running;
 mod token;
 
 pub use house::House;

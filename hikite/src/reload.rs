@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use hikite_server::App;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::serve::{Overrides, settings};
 use crate::config::Config;
 use crate::house::House;
 use crate::report;
+use crate::running::{Overrides, settings};
 
 const KEPT: &str = "the changed config is wrong, the old one stays in force:";
 /// How often the file is looked at.

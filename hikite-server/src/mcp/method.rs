@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::level::Level;
 use hikite_core::listing::ListKind;
 use hikite_core::source::CallContext;
 use hikite_gateway::{Command, Page};
@@ -77,11 +78,12 @@ impl Session {
     }
 
     async fn change_level(&self, params: Object, context: &CallContext) -> Result<Raw, Error> {
-        let level = params.text("level").unwrap_or_default();
-        if !self.set_level(&level) {
-            return Err(Error::new(Kind::Validation, format!("`{level}` is not a log level"))
-                .hint("debug, info, notice, warning, error, critical, alert or emergency"));
-        }
+        let name = params.text("level").unwrap_or_default();
+        let level = Level::parse(&name).ok_or_else(|| {
+            Error::new(Kind::Validation, format!("`{name}` is not a log level"))
+                .hint("debug, info, notice, warning, error, critical, alert or emergency")
+        })?;
+        self.set_level(level);
         self.app.gateway.set_level(params, context).await;
         Ok(Raw::empty_object())
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use bytes::Bytes;
 use hikite_core::caller::{Caller, Session as CoreSession};
 use hikite_core::json::{Object, Raw};
+use hikite_core::level::Level;
 use hikite_core::listing::ListKind;
 use hikite_gateway::{Delivery, Inbox, Joined, Surfaces};
 use hikite_wire::encode;
@@ -20,8 +21,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::mcp::outbox::Outbox;
-
-const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 pub(crate) struct Session {
     pub(crate) app: Arc<App>,
@@ -100,20 +99,15 @@ impl Session {
         self.next_question.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Whether the level is one of the protocol's.
-    pub(crate) fn set_level(&self, level: &str) -> bool {
-        let rank = LEVELS.iter().position(|known| *known == level).and_then(|rank| u8::try_from(rank).ok());
-        if let Some(rank) = rank {
-            self.level.store(rank, Ordering::Relaxed);
-        }
-        rank.is_some()
+    pub(crate) fn set_level(&self, level: Level) {
+        self.level.store(level.rank(), Ordering::Relaxed);
     }
 
     /// Whether the client wants a log message of the level that the params name.
     pub(crate) fn wants(&self, params: &Raw) -> bool {
         let level = params.object().and_then(|params| params.text("level"));
-        let rank = level.and_then(|level| LEVELS.iter().position(|known| *known == level));
-        rank.is_none_or(|rank| rank >= usize::from(self.level.load(Ordering::Relaxed)))
+        let level = level.and_then(|level| Level::parse(&level));
+        level.is_none_or(|level| level.rank() >= self.level.load(Ordering::Relaxed))
     }
 
     /// A notification or an answer from the client.

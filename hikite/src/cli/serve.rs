@@ -1,57 +1,24 @@
 //! `hikite serve`: MCP over HTTP until a signal ends it.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use hikite_gateway::Surfaces;
-use hikite_server::{App, Origins, Settings};
+use hikite_server::Settings;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::{Common, WrongSetup, program};
 use crate::config::{Auth, Config};
-use crate::house::House;
-use crate::{reload, report, token};
+use crate::report;
+use crate::running::{Overrides, Running, settings};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
     /// The address to listen on [default: 127.0.0.1:7300]
     #[arg(long, value_name = "ADDR", env = "HIKITE_LISTEN")]
     listen: Option<SocketAddr>,
-}
-
-/// What flags and environment say over the file, also after a reload.
-#[derive(Clone, Debug)]
-pub(crate) struct Overrides {
-    listen: Option<SocketAddr>,
-    data: Option<PathBuf>,
-    /// Nobody can connect, so nobody needs a token.
-    stdio: bool,
-}
-
-impl Overrides {
-    pub(crate) fn stdio(data: PathBuf) -> Self {
-        Self { listen: None, data: Some(data), stdio: true }
-    }
-
-    pub(crate) fn apply(&self, mut config: Config) -> Config {
-        if let Some(listen) = self.listen {
-            config.server.listen = listen;
-        }
-        if let Some(data) = &self.data {
-            config.data.clone_from(data);
-        }
-        if self.stdio {
-            config.auth = Auth::None;
-        }
-        config
-    }
 }
 
 impl Serve {
@@ -70,52 +37,13 @@ impl Serve {
             )
         })?;
         let address = listener.local_addr()?;
-        let house = House::start(&config, program()?)?;
-        let stopping = CancellationToken::new();
-        let shown = shown_token(&settings);
-        let app = App::new(Arc::clone(&house.gateway), Arc::clone(&house.limits), settings, stopping.clone());
-        let tasks = TaskTracker::new();
-        tasks.spawn(stop_on_signal(stopping.clone())?);
-        report::when_known(&house, &stopping);
-        tasks.spawn(reload::follow(
-            config,
-            overrides,
-            Arc::clone(&house),
-            Arc::clone(&app),
-            stopping.clone(),
-        ));
-        announce(address, shown.as_deref());
-        hikite_server::serve(listener, app).await;
-        house.stop().await;
-        tasks.close();
-        tasks.wait().await;
-        tracing::info!("stopped");
+        let token = shown_token(&settings);
+        let running = Running::start(config, settings, overrides, program()?)?;
+        announce(address, token.as_deref());
+        hikite_server::serve(listener, Arc::clone(&running.app)).await;
+        running.stop().await;
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// What the server takes from the config.
-pub(crate) fn settings(config: &Config) -> Result<Settings> {
-    let auth = match &config.auth {
-        Auth::None => hikite_server::Auth::None,
-        Auth::Token(Some(token)) => hikite_server::Auth::Token(token.clone()),
-        Auth::Token(None) => hikite_server::Auth::Token(token::local_token(&config.data)?),
-    };
-    let mut hosts = config.server.allowed_hosts.clone();
-    hosts.retain(|host| !host.is_empty());
-    Ok(Settings {
-        auth,
-        origins: Origins {
-            hosts,
-            origins: config.server.allowed_origins.clone(),
-            reachable: !config.server.listen.ip().is_loopback(),
-        },
-        surfaces: surfaces(config),
-    })
-}
-
-pub(crate) fn surfaces(config: &Config) -> Surfaces {
-    Surfaces::of(config.server.surfaces.iter().copied())
 }
 
 /// Nobody may walk in from the network.
@@ -135,7 +63,7 @@ fn check_exposure(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// The local token, to be shown in the snippets; one from the config is its owner's to know.
+/// The token for the snippets.
 fn shown_token(settings: &Settings) -> Option<String> {
     match &settings.auth {
         hikite_server::Auth::Token(token) => Some(token.expose().to_owned()),
@@ -147,22 +75,4 @@ fn shown_token(settings: &Settings) -> Option<String> {
 fn announce(address: SocketAddr, token: Option<&str>) {
     tracing::info!("listening on http://{address}");
     eprintln!("{}", report::snippets(address, token));
-}
-
-/// Fires `stopping` on SIGINT or SIGTERM; a second one ends the program at once.
-pub(crate) fn stop_on_signal(stopping: CancellationToken) -> Result<impl Future<Output = ()>> {
-    let mut term = signal(SignalKind::terminate()).context("signals cannot be heard")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be heard")?;
-    Ok(async move {
-        let heard = async {
-            tokio::select! {
-                _ = term.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        };
-        if stopping.run_until_cancelled(heard).await.is_some() {
-            tracing::info!("stopping; running requests may finish");
-            stopping.cancel();
-        }
-    })
 }

@@ -19,6 +19,7 @@ fn without_reason(manifest: &str) -> impl Iterator<Item = (usize, &str)> {
     manifest.lines().enumerate().filter_map(move |(index, line)| {
         if line.starts_with('[') {
             inside = line == "[workspace.dependencies]";
+            return None;
         }
         if line.starts_with('#') || line.is_empty() || !inside {
             comment = line.starts_with('#');

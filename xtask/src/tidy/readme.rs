@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn wrong_commands_are_found() {
-        let text = "hikite no\n```sh\n$ hikite serve --listen 127.0.0.1:1 # here\nhikite servee\nhikite config check 'a b' | cat\n```\n";
+        let text = "hikite no\n```sh\n$ hikite serve --listen 127.0.0.1:1 # here\nhikite servee\nhikite config check --config 'a b' | cat\n```\n";
         let file = File { path: "README.md".into(), text: text.into() };
         let findings = unknown_commands(&file);
         assert_eq!(

@@ -1,0 +1,119 @@
+//! A house with its door open: the gateway, the app in front of it, the config that is followed and the signals
+//! that end it. `serve` and `stdio` differ only in the door.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use hikite_gateway::Surfaces;
+use hikite_server::{App, Origins, Settings};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::{Auth, Config};
+use crate::house::House;
+use crate::{reload, report, token};
+
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) app: Arc<App>,
+    house: Arc<House>,
+    stopping: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// What flags and environment say over the file, also after a reload.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overrides {
+    pub(crate) listen: Option<SocketAddr>,
+    pub(crate) data: Option<PathBuf>,
+    /// Nobody can connect, so nobody needs a token.
+    pub(crate) stdio: bool,
+}
+
+impl Overrides {
+    pub(crate) fn apply(&self, mut config: Config) -> Config {
+        if let Some(listen) = self.listen {
+            config.server.listen = listen;
+        }
+        if let Some(data) = &self.data {
+            config.data.clone_from(data);
+        }
+        if self.stdio {
+            config.auth = Auth::None;
+        }
+        config
+    }
+}
+
+impl Running {
+    /// `config` has the overrides laid over it already; `settings` were made from it.
+    pub(crate) fn start(
+        config: Config,
+        settings: Settings,
+        overrides: Overrides,
+        program: PathBuf,
+    ) -> Result<Self> {
+        let house = House::start(&config, program)?;
+        let stopping = CancellationToken::new();
+        let app = App::new(Arc::clone(&house.gateway), Arc::clone(&house.limits), settings, stopping.clone());
+        let tasks = TaskTracker::new();
+        tasks.spawn(stop_on_signal(stopping.clone())?);
+        tasks.spawn(reload::follow(
+            config,
+            overrides,
+            Arc::clone(&house),
+            Arc::clone(&app),
+            stopping.clone(),
+        ));
+        report::when_known(&house, &stopping);
+        Ok(Self { app, house, stopping, tasks })
+    }
+
+    /// Ends everything behind the door once it is shut.
+    pub(crate) async fn stop(self) {
+        self.stopping.cancel();
+        self.house.stop().await;
+        self.tasks.close();
+        self.tasks.wait().await;
+        tracing::info!("stopped");
+    }
+}
+
+/// What the server takes from the config.
+pub(crate) fn settings(config: &Config) -> Result<Settings> {
+    let auth = match &config.auth {
+        Auth::None => hikite_server::Auth::None,
+        Auth::Token(Some(token)) => hikite_server::Auth::Token(token.clone()),
+        Auth::Token(None) => hikite_server::Auth::Token(token::local_token(&config.data)?),
+    };
+    Ok(Settings {
+        auth,
+        origins: Origins {
+            hosts: config.server.allowed_hosts.clone(),
+            origins: config.server.allowed_origins.clone(),
+            reachable: !config.server.listen.ip().is_loopback(),
+        },
+        surfaces: Surfaces::of(config.server.surfaces.iter().copied()),
+    })
+}
+
+/// Fires `stopping` on SIGINT or SIGTERM.
+fn stop_on_signal(stopping: CancellationToken) -> Result<impl Future<Output = ()>> {
+    let mut term = signal(SignalKind::terminate()).context("signals cannot be heard")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be heard")?;
+    Ok(async move {
+        let heard = async {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        if stopping.run_until_cancelled(heard).await.is_some() {
+            tracing::info!("stopping; running requests may finish");
+            stopping.cancel();
+        }
+    })
+}
