@@ -17,7 +17,7 @@ use crate::source::Source;
 pub struct ModuleRule {
     pub name: Arc<str>,
     pub description: String,
-    pub selection: Selection,
+    pub selection: Arc<Selection>,
     pub source: Arc<dyn Source>,
 }
 
@@ -27,6 +27,7 @@ pub struct Module {
     pub description: String,
     pub source: Arc<dyn Source>,
     pub listing: Option<Arc<Listing>>,
+    pub selection: Arc<Selection>,
     pub tools: Vec<Tool>,
     /// Names the module's own rule writes that its list does not have.
     pub unresolved: Vec<Arc<str>>,
@@ -144,6 +145,7 @@ impl Module {
             source: Arc::clone(&rule.source),
             tools: items.iter().map(|item| Tool::read(rule, item)).collect(),
             listing,
+            selection: Arc::clone(&rule.selection),
             unresolved,
         }
     }
@@ -214,7 +216,7 @@ fn prompts(modules: &[Module]) -> Vec<Prompt> {
 }
 
 /// The definition with its name replaced, the same bytes if the name is the same.
-fn renamed(definition: &Raw, name: &str, shown: &str) -> Raw {
+pub(crate) fn renamed(definition: &Raw, name: &str, shown: &str) -> Raw {
     if name == shown {
         return definition.clone();
     }

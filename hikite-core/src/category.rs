@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::catalog::Module;
+use crate::catalog::{Module, renamed};
 use crate::json::Raw;
 use crate::key::ToolKey;
 use crate::selection::{Argument, Selection, ToolRef};
@@ -28,7 +28,14 @@ pub struct Category {
     /// Names written in the rule whose server has not told its list.
     pub waiting: Vec<Arc<str>>,
     /// Servers of the rule without a known list.
-    pub missing_servers: Vec<Arc<str>>,
+    pub missing: Vec<Missing>,
+}
+
+/// A server that has not told its list, and what its own rule says of its tools.
+#[derive(Clone, Debug)]
+pub struct Missing {
+    pub server: Arc<str>,
+    selection: Arc<Selection>,
 }
 
 /// One tool of a category under the name the category shows.
@@ -46,8 +53,12 @@ pub struct Entry {
 pub enum Lookup<'a> {
     Found(&'a Entry),
     Disabled,
-    /// The config names it, but the server's list is not known: the server decides.
-    Unlisted(ToolKey),
+    /// The config names it, but the server's list is not known: the server decides. What the config presets
+    /// and forbids holds all the same.
+    Unlisted {
+        key: ToolKey,
+        arguments: Vec<Argument>,
+    },
     Unknown,
 }
 
@@ -57,14 +68,17 @@ impl Category {
             entries: Vec::new(),
             unresolved: Vec::new(),
             waiting: Vec::new(),
-            missing_servers: Vec::new(),
+            missing: Vec::new(),
             rule,
         };
         let rule = Arc::clone(&category.rule);
         for server in &rule.servers {
             match modules.iter().find(|module| module.name == *server) {
                 Some(module) if module.listing.is_some() => category.entries.extend(entries(&rule, module)),
-                _ => category.missing_servers.push(Arc::clone(server)),
+                module => category.missing.push(Missing {
+                    server: Arc::clone(server),
+                    selection: module.map(|module| Arc::clone(&module.selection)).unwrap_or_default(),
+                }),
             }
         }
         category.tell_namesakes_apart();
@@ -72,7 +86,7 @@ impl Category {
             if category.has(name, modules) {
                 continue;
             }
-            let waits = category.missing_servers.iter().any(|s| name.server.as_ref().is_none_or(|n| n == s));
+            let waits = category.missing.iter().any(|m| name.server.as_ref().is_none_or(|n| *n == m.server));
             let list = if waits { &mut category.waiting } else { &mut category.unresolved };
             if !list.contains(&name.tool) {
                 list.push(Arc::clone(&name.tool));
@@ -83,14 +97,15 @@ impl Category {
 
     pub fn find(&self, name: &str) -> Lookup<'_> {
         let wanted = ToolRef::parse(name, &self.rule.servers);
-        let entry =
-            self.entries.iter().find(|entry| &*entry.name == name).or_else(|| {
-                self.entries.iter().find(|entry| wanted.means(&entry.key.module, &entry.key.tool))
-            });
-        match entry {
-            Some(entry) if entry.enabled => Lookup::Found(entry),
-            Some(_) => Lookup::Disabled,
-            None => self.find_unlisted(&wanted),
+        if let Some(entry) = self.entries.iter().find(|entry| &*entry.name == name) {
+            return Lookup::of(entry);
+        }
+        let mut meant = self.entries.iter().filter(|entry| wanted.means(&entry.key.module, &entry.key.tool));
+        match (meant.next(), meant.next()) {
+            (Some(entry), None) => Lookup::of(entry),
+            // Two servers have it: which one is meant must be said.
+            (Some(_), Some(_)) => Lookup::Unknown,
+            (None, _) => self.find_unlisted(&wanted),
         }
     }
 
@@ -99,17 +114,24 @@ impl Category {
     }
 
     fn find_unlisted(&self, wanted: &ToolRef) -> Lookup<'_> {
-        let selection = &self.rule.selection;
-        // A name without a server means the first missing one that the selection allows it on.
-        let server = self.missing_servers.iter().find(|server| {
-            wanted.server.as_ref().is_none_or(|named| named == *server)
-                && (selection.selects(server, &wanted.tool) || selection.disables(server, &wanted.tool))
-        });
-        match server {
-            None => Lookup::Unknown,
-            Some(server) if selection.disables(server, &wanted.tool) => Lookup::Disabled,
-            Some(server) => Lookup::Unlisted(ToolKey::new(Arc::clone(server), Arc::clone(&wanted.tool))),
+        let ours = &self.rule.selection;
+        for Missing { server, selection: theirs } in &self.missing {
+            if wanted.server.as_ref().is_some_and(|named| named != server) {
+                continue;
+            }
+            let tool = ours.original(server, &theirs.original(server, &wanted.tool));
+            if ours.disables(server, &tool) || theirs.disables(server, &tool) {
+                return Lookup::Disabled;
+            }
+            if ours.selects(server, &tool) && theirs.selects(server, &tool) {
+                let arguments = [theirs, ours].into_iter().filter_map(|rule| rule.override_of(server, &tool));
+                return Lookup::Unlisted {
+                    arguments: arguments.flat_map(|change| change.arguments.iter().cloned()).collect(),
+                    key: ToolKey::new(Arc::clone(server), tool),
+                };
+            }
         }
+        Lookup::Unknown
     }
 
     fn has(&self, name: &ToolRef, modules: &[Module]) -> bool {
@@ -128,8 +150,16 @@ impl Category {
             *seen.entry(Arc::clone(&entry.name)).or_default() += 1;
         }
         for entry in self.entries.iter_mut().filter(|entry| seen[&entry.name] > 1) {
-            entry.name = format!("{}:{}", entry.key.module, entry.name).into();
+            let name: Arc<str> = format!("{}:{}", entry.key.module, entry.name).into();
+            entry.definition = renamed(&entry.definition, &entry.name, &name);
+            entry.name = name;
         }
+    }
+}
+
+impl<'a> Lookup<'a> {
+    fn of(entry: &'a Entry) -> Self {
+        if entry.enabled { Self::Found(entry) } else { Self::Disabled }
     }
 }
 

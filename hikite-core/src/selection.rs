@@ -55,6 +55,16 @@ impl Selection {
         self.overrides.iter().find(|(name, _)| name.means(server, tool)).map(|(_, change)| change)
     }
 
+    /// The tool's own name where `name` is what an override calls it.
+    pub fn original(&self, server: &str, name: &str) -> Arc<str> {
+        let of_server = |tool: &ToolRef| tool.server.as_deref().is_none_or(|named| named == server);
+        let renamed = self
+            .overrides
+            .iter()
+            .find(|(tool, change)| of_server(tool) && change.name.as_deref() == Some(name));
+        renamed.map_or_else(|| name.into(), |(tool, _)| Arc::clone(&tool.tool))
+    }
+
     pub fn disables(&self, server: &str, tool: &str) -> bool {
         self.override_of(server, tool).is_some_and(|change| !change.enabled)
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::caller::{Session, SessionId};
 use crate::error::Error;
@@ -32,8 +33,8 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// The session is over: whatever is held for it alone may go.
     fn release(&self, session: SessionId);
 
-    /// Asks the source to let go of everything it holds, and waits until it has.
-    fn close(&self) -> BoxFuture<'_, ()>;
+    /// Lets go of everything it holds once its calls are done, after `drain` at the latest.
+    fn close(&self, drain: Duration) -> BoxFuture<'_, ()>;
 }
 
 /// Where a source's events go. Called from the source's own tasks; must not block.

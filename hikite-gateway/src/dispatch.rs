@@ -102,7 +102,7 @@ impl Gateway {
     async fn wait_for_category(&self, name: &str) {
         let view = self.view();
         if let Ok(category) = view.category(name)
-            && !category.missing_servers.is_empty()
+            && !category.missing.is_empty()
         {
             let rule = Arc::clone(&category.rule);
             self.wait_for_lists(self.limits.first_list, |module| rule.servers.contains(&module.name)).await;
@@ -164,7 +164,7 @@ fn in_category(category: &Category, name: &str) -> Result<Callable, Error> {
         Lookup::Found(entry) => {
             Ok(Callable { key: entry.key.clone(), arguments: Arc::clone(&entry.arguments), what })
         }
-        Lookup::Unlisted(key) => Ok(Callable { key, arguments: [].into(), what }),
+        Lookup::Unlisted { key, arguments } => Ok(Callable { key, arguments: arguments.into(), what }),
         Lookup::Disabled => Err(view::disabled(name).named("ToolDisabled")),
         Lookup::Unknown => {
             let known = category.enabled().map(|entry| &*entry.name);

@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, Kind};
-use http::HeaderMap;
-use http::header::{HOST, ORIGIN};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HOST, HeaderValue, ORIGIN, VARY,
+};
+use http::{HeaderMap, Method, StatusCode};
 
 use crate::app::App;
 use crate::health::refusal;
@@ -30,7 +33,29 @@ pub(crate) async fn check(State(app): State<Arc<App>>, request: Request, next: N
             .hint("add it to `server.allowed_hosts` or `server.allowed_origins` if it is yours");
         return refusal(&error);
     }
-    next.run(request).await
+    let Some(origin) = request.headers().get(ORIGIN).cloned() else { return next.run(request).await };
+    // A browser's question before the request itself carries no token.
+    let preflight =
+        request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+    let mut response =
+        if preflight { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
+    allow(response.headers_mut(), origin);
+    response
+}
+
+/// Lets the page at `origin`, which has been checked, read the answer.
+fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(VARY, HeaderValue::from_static("Origin"));
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static(
+            "authorization, content-type, last-event-id, mcp-protocol-version, mcp-session-id",
+        ),
+    );
+    headers
+        .insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("mcp-session-id, www-authenticate"));
 }
 
 impl Origins {
@@ -55,9 +80,8 @@ impl Origins {
 
     fn is_own_host(&self, host: &str) -> bool {
         let Some(name) = without_port(host) else { return false };
-        if name.eq_ignore_ascii_case("localhost")
-            || self.hosts.iter().any(|own| own.eq_ignore_ascii_case(name))
-        {
+        let is = |own: &String| own.eq_ignore_ascii_case(name) || own.eq_ignore_ascii_case(host);
+        if name.eq_ignore_ascii_case("localhost") || self.hosts.iter().any(is) {
             return true;
         }
         // An address cannot be rebound: nobody's DNS stands between.

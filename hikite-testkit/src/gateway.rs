@@ -24,7 +24,7 @@ use tempfile::TempDir;
 pub use client::{A_MOMENT, Client, Hello, Pending, Question};
 pub use command::{Programs, Run};
 pub use http::{Connection, Reply, Request, Stream};
-pub use process::{Process, is_alive, kill};
+pub use process::{Process, is_alive, kill, marked};
 
 /// Every wait in a test ends here.
 pub const LIMIT: Duration = Duration::from_secs(10);
@@ -49,8 +49,7 @@ impl TestGateway {
         Self::start_in(programs, folder, config).await
     }
 
-    /// Starts in a folder where an earlier gateway may have left its data.
-    pub async fn start_in(programs: &Programs, folder: Arc<TempDir>, config: Value) -> Self {
+    async fn start_in(programs: &Programs, folder: Arc<TempDir>, config: Value) -> Self {
         write(&folder, &config.to_string());
         let mut command = programs.hikite(folder.path());
         command.args(["serve", "--listen", "127.0.0.1:0"]);
@@ -170,6 +169,14 @@ impl TestGateway {
             assert!(begin.elapsed() < LIMIT * 2, "it does not stop:\n{}", self.stderr());
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// Stops it and starts another in its place, with the data that the first one left.
+    pub async fn restart(mut self, config: Value) -> Self {
+        assert!(self.stop().await.success(), "{}", self.stderr());
+        let (programs, folder) = (self.programs.clone(), Arc::clone(&self.folder));
+        drop(self);
+        Self::start_in(&programs, folder, config).await
     }
 
     /// Runs another command of the program on the same config and data.

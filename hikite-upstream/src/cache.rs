@@ -1,6 +1,7 @@
 //! The lists of upstream servers on disk, one file per definition, so that they answer at once after a restart
 //! and while their server is down.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use hikite_core::json::Raw;
@@ -34,7 +35,7 @@ impl ListCache for FileListCache {
     fn store(&self, definition: &str, listing: &Listing) {
         // Written beside and renamed, so that a reader or a crash never meets half a file.
         let write = || {
-            std::fs::create_dir_all(&self.folder)?;
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
             let beside = self.folder.join(format!("{definition}.{}.new", std::process::id()));
             std::fs::write(&beside, listing.raw().bytes())?;
             std::fs::rename(&beside, self.path(definition))

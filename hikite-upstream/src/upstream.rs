@@ -144,8 +144,8 @@ impl Source for Upstream {
         }
     }
 
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.inner.close())
+    fn close(&self, drain: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(self.inner.close(drain))
     }
 }
 
@@ -294,11 +294,11 @@ impl Inner {
         }
     }
 
-    async fn close(&self) {
+    async fn close(&self, drain: Duration) {
         let slots: Vec<_> =
             self.owned.lock().drain().map(|(_, slot)| slot).chain([Arc::clone(&self.shared)]).collect();
         let busy = || slots.iter().any(|slot| slot.live().is_some_and(|connection| connection.is_busy()));
-        let deadline = Instant::now() + self.environment.limits.drain;
+        let deadline = Instant::now() + drain;
         while busy() && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -4,10 +4,12 @@ mod completions;
 mod config;
 mod doctor;
 mod guard;
+mod health;
 mod serve;
 mod stdio;
 mod tools;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -60,6 +62,8 @@ enum Command {
     Config(config::ConfigCommand),
     /// Look at the set-up and say what to do about what is wrong
     Doctor(doctor::Doctor),
+    /// Ask a running hikite whether it is up
+    Health(health::Health),
     /// Print a completion script for a shell
     Completions(completions::Completions),
     #[command(name = "__guard", hide = true)]
@@ -83,7 +87,11 @@ pub fn run() -> ExitCode {
 
 fn execute(cli: Cli) -> Result<ExitCode> {
     let Cli { common, serve, command } = cli;
-    let command = command.unwrap_or(Command::Serve(serve));
+    let command = match command {
+        None => Command::Serve(serve),
+        Some(Command::Serve(after)) => Command::Serve(after.or(serve)),
+        Some(other) => other,
+    };
     if let Command::Guard(guard) = command {
         return guard.run();
     }
@@ -95,6 +103,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Tools(tools) => block_on(tools.run(&common)),
         Command::Config(config) => config.run(&common),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
+        Command::Health(health) => block_on(health.run(&common)),
         Command::Completions(completions) => Ok(completions.run(&mut Cli::command())),
         Command::Guard(_) => unreachable!("handled above"),
     }
@@ -133,14 +142,17 @@ pub(crate) fn program() -> Result<PathBuf> {
     std::env::current_exe().context("cannot tell where the hikite program is")
 }
 
-#[expect(clippy::print_stderr, reason = "the last words of the program")]
 fn complain(error: &anyhow::Error) {
     let text = format!("{error:#}");
-    if text.starts_with("error:") { eprintln!("{text}") } else { eprintln!("error: {text}") }
+    note(&if text.starts_with("error:") { text } else { format!("error: {text}") });
 }
 
-/// Prints data.
-#[expect(clippy::print_stdout, reason = "the one place that prints data")]
+/// Prints data. Whoever reads it may have seen enough and gone.
 pub(crate) fn print(text: &str) {
-    println!("{text}");
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Tells a person something beside the data.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -43,7 +43,8 @@ pub use merge::{Merged, merge};
 pub use place::Place;
 pub use problem::{Problem, Problems};
 
-pub use server::{DEFAULT_PORT, ServerSection};
+pub use server::{DEFAULT_PORT, ServerSection, parse_listen};
+pub(crate) use server::{listen_hint, url_fault};
 pub use show::show;
 pub use transport::Transport;
 pub use upstream::{ServerConfig, Share};

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures_util::future::join_all;
@@ -19,6 +20,7 @@ use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, ServerConfig, Share, Transport};
+use crate::token;
 
 #[derive(Debug)]
 pub struct House {
@@ -40,6 +42,7 @@ struct Running {
 impl House {
     /// Starts everything the config names. `program` is the hikite binary, which guards the servers it starts.
     pub fn start(config: &Config, program: PathBuf) -> Result<Arc<Self>> {
+        token::make_folder(&config.data)?;
         let limits = Arc::new(config.limits.clone());
         let environment = Environment {
             spawner: Spawner::start(program, limits.stdio_processes).context("cannot start a thread")?,
@@ -81,16 +84,17 @@ impl House {
                 .get(&name)
                 .is_some_and(|now| now.hash == running.hash && now.share == running.share);
             if !stays {
-                self.tasks.spawn(async move { running.upstream.close().await });
+                let drain = self.limits.drain;
+                self.tasks.spawn(async move { running.upstream.close(drain).await });
             }
         }
         Ok(())
     }
 
-    /// Ends every upstream and waits until their processes are gone.
+    /// Ends every upstream, whatever still runs, and waits until their processes are gone.
     pub async fn stop(&self) {
         let upstreams: Vec<Running> = self.upstreams.lock().drain().map(|(_, running)| running).collect();
-        join_all(upstreams.iter().map(|running| running.upstream.close())).await;
+        join_all(upstreams.iter().map(|running| running.upstream.close(Duration::ZERO))).await;
         self.tasks.close();
         self.tasks.wait().await;
     }
@@ -119,7 +123,7 @@ fn module(server: &ServerConfig, source: Arc<dyn Source>) -> ModuleRule {
     ModuleRule {
         name: Arc::clone(&server.name),
         description: server.description.clone(),
-        selection: server.selection.clone(),
+        selection: Arc::new(server.selection.clone()),
         source,
     }
 }

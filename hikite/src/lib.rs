@@ -3,6 +3,7 @@
 
 pub mod cli;
 pub mod config;
+mod exposure;
 mod house;
 mod log;
 mod progress;

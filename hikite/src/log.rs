@@ -25,6 +25,8 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_target(false)
+        // Whoever read stderr may be gone; that must not stop us.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
     match format {
         LogFormat::Text => builder.init(),

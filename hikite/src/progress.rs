@@ -10,6 +10,8 @@ use hikite_gateway::Gateway;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
+use crate::cli::note;
+
 /// Waits until every module has told its lists or failed to, and shows how it goes.
 pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
     let view = gateway.view();
@@ -23,7 +25,6 @@ pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
     gateway.wait_for_lists(Duration::ZERO, |_| true).await;
 }
 
-#[expect(clippy::print_stderr, reason = "progress for whoever reads along")]
 async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {
     let started = Instant::now();
     let bar = std::io::stderr().is_terminal().then(|| {
@@ -44,6 +45,6 @@ async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {
     };
     match bar {
         Some(bar) => bar.finish_with_message(outcome),
-        None => eprintln!("{}: {outcome} ({:.1} s)", module.name, started.elapsed().as_secs_f64()),
+        None => note(&format!("{}: {outcome} ({:.1} s)", module.name, started.elapsed().as_secs_f64())),
     }
 }

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::house::House;
-use crate::report;
 use crate::running::{Overrides, settings};
+use crate::{exposure, report};
 
 const KEPT: &str = "the changed config is wrong, the old one stays in force:";
 /// How often the file is looked at.
@@ -52,8 +52,11 @@ pub(crate) async fn follow(
 }
 
 fn read(file: &Path, overrides: &Overrides) -> anyhow::Result<Config> {
-    let config = Config::load(Some(file), &|name| std::env::var(name).ok())?;
-    Ok(overrides.apply(config))
+    let config = overrides.apply(Config::load(Some(file), &|name| std::env::var(name).ok())?);
+    if !overrides.stdio {
+        exposure::check(&config)?;
+    }
+    Ok(config)
 }
 
 /// Whether the changed config is in force.

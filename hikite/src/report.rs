@@ -1,10 +1,11 @@
 //! What start-up tells: the counts of the config, names that no server has, and how a client connects.
 
-use std::fmt::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use hikite_core::view::View;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::house::House;
@@ -43,8 +44,9 @@ fn catalog(view: &View) {
                 category.rule.name
             );
         }
-        if !category.missing_servers.is_empty() {
-            let servers = category.missing_servers.join(", ");
+        if !category.missing.is_empty() {
+            let servers: Vec<&str> = category.missing.iter().map(|missing| &*missing.server).collect();
+            let servers = servers.join(", ");
             tracing::warn!("the category `{}` waits for the tools of {servers}", category.rule.name);
         }
     }
@@ -62,33 +64,62 @@ fn catalog(view: &View) {
 }
 
 /// Ready snippets for the usual clients.
-pub(crate) fn snippets(address: SocketAddr, token: Option<&str>) -> String {
-    let url = format!("http://{address}/mcp");
-    let mut text = String::from("\nConnect a client:\n\n");
-    let header = token.map(|token| format!("Authorization: Bearer {token}"));
-    let flag = header.as_ref().map(|header| format!(" --header \"{header}\"")).unwrap_or_default();
-    let _ = writeln!(text, "  Claude Code\n    claude mcp add --transport http hikite {url}{flag}\n");
-    let headers = token
-        .map(|token| format!(", \"headers\": {{ \"Authorization\": \"Bearer {token}\" }}"))
-        .unwrap_or_default();
-    let _ = writeln!(
-        text,
-        "  Cursor (.cursor/mcp.json)\n    {{ \"mcpServers\": {{ \"hikite\": {{ \"url\": \"{url}\"{headers} }} }} }}\n"
-    );
-    let _ = writeln!(
-        text,
-        "  VS Code (.vscode/mcp.json)\n    {{ \"servers\": {{ \"hikite\": {{ \"type\": \"http\", \"url\": \"{url}\"{headers} }} }} }}\n"
-    );
-    let codex = token
-        .map(|token| format!("\n    http_headers = {{ \"Authorization\" = \"Bearer {token}\" }}"))
-        .unwrap_or_default();
-    let _ = writeln!(
-        text,
-        "  Codex (~/.codex/config.toml)\n    [mcp_servers.hikite]\n    url = \"{url}\"{codex}\n"
-    );
-    let _ = writeln!(
-        text,
-        "  Claude Desktop (claude_desktop_config.json)\n    {{ \"mcpServers\": {{ \"hikite\": {{ \"command\": \"hikite\", \"args\": [\"stdio\"] }} }} }}"
-    );
-    text
+#[derive(Debug)]
+pub(crate) struct Snippets {
+    pub(crate) address: SocketAddr,
+    pub(crate) token: Option<String>,
+    pub(crate) public_url: Option<String>,
+    pub(crate) program: PathBuf,
+    pub(crate) config: Option<PathBuf>,
+}
+
+impl Snippets {
+    pub(crate) fn text(&self) -> String {
+        let url = self.url();
+        let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
+        let flag = bearer
+            .as_ref()
+            .map(|bearer| format!(" --header \"Authorization: {bearer}\""))
+            .unwrap_or_default();
+        let mut entry = json!({ "url": url });
+        if let Some(bearer) = &bearer {
+            entry["headers"] = json!({ "Authorization": bearer });
+        }
+        let cursor = json!({ "mcpServers": { "hikite": entry } });
+        entry["type"] = "http".into();
+        let code = json!({ "servers": { "hikite": entry } });
+        let codex =
+            bearer.map(|bearer| format!("\n    http_headers = {{ \"Authorization\" = \"{bearer}\" }}"));
+        let codex = codex.unwrap_or_default();
+        let desktop = json!({ "mcpServers": { "hikite": { "command": self.program, "args": self.stdio_arguments() } } });
+        format!(
+            "\nConnect a client:\n\n\
+             \x20 Claude Code\n    claude mcp add --transport http hikite {url}{flag}\n\n\
+             \x20 Cursor (.cursor/mcp.json)\n    {cursor}\n\n\
+             \x20 VS Code (.vscode/mcp.json)\n    {code}\n\n\
+             \x20 Codex (~/.codex/config.toml)\n    [mcp_servers.hikite]\n    url = \"{url}\"{codex}\n\n\
+             \x20 Claude Desktop (claude_desktop_config.json)\n    {desktop}\n"
+        )
+    }
+
+    fn url(&self) -> String {
+        if let Some(public) = &self.public_url {
+            return format!("{}/mcp", public.trim_end_matches('/'));
+        }
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        format!("http://{address}/mcp")
+    }
+
+    /// The client starts the program in a folder of its own choice, so that paths are whole.
+    fn stdio_arguments(&self) -> Vec<String> {
+        let mut arguments = vec!["stdio".to_owned()];
+        if let Some(config) = &self.config {
+            let whole = std::path::absolute(config).unwrap_or_else(|_| config.clone());
+            arguments.extend(["--config".to_owned(), whole.display().to_string()]);
+        }
+        arguments
+    }
 }

@@ -21,6 +21,7 @@ pub(crate) struct Running {
     pub(crate) app: Arc<App>,
     house: Arc<House>,
     stopping: CancellationToken,
+    stopped: CancellationToken,
     tasks: TaskTracker,
 }
 
@@ -28,6 +29,7 @@ pub(crate) struct Running {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overrides {
     pub(crate) listen: Option<SocketAddr>,
+    pub(crate) public_url: Option<String>,
     pub(crate) data: Option<PathBuf>,
     /// Nobody can connect, so nobody needs a token.
     pub(crate) stdio: bool,
@@ -37,6 +39,9 @@ impl Overrides {
     pub(crate) fn apply(&self, mut config: Config) -> Config {
         if let Some(listen) = self.listen {
             config.server.listen = listen;
+        }
+        if self.public_url.is_some() {
+            config.server.public_url.clone_from(&self.public_url);
         }
         if let Some(data) = &self.data {
             config.data.clone_from(data);
@@ -60,7 +65,8 @@ impl Running {
         let stopping = CancellationToken::new();
         let app = App::new(Arc::clone(&house.gateway), Arc::clone(&house.limits), settings, stopping.clone());
         let tasks = TaskTracker::new();
-        tasks.spawn(stop_on_signal(stopping.clone())?);
+        let stopped = CancellationToken::new();
+        tasks.spawn(stop_on_signal(stopping.clone(), stopped.clone())?);
         tasks.spawn(reload::follow(
             config,
             overrides,
@@ -69,13 +75,14 @@ impl Running {
             stopping.clone(),
         ));
         report::when_known(&house, &stopping);
-        Ok(Self { app, house, stopping, tasks })
+        Ok(Self { app, house, stopping, stopped, tasks })
     }
 
     /// Ends everything behind the door once it is shut.
     pub(crate) async fn stop(self) {
         self.stopping.cancel();
         self.house.stop().await;
+        self.stopped.cancel();
         self.tasks.close();
         self.tasks.wait().await;
         tracing::info!("stopped");
@@ -89,10 +96,11 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
         Auth::Token(Some(token)) => hikite_server::Auth::Token(token.clone()),
         Auth::Token(None) => hikite_server::Auth::Token(token::local_token(&config.data)?),
     };
+    let public_host = config.server.public_url.as_deref().and_then(host_of);
     Ok(Settings {
         auth,
         origins: Origins {
-            hosts: config.server.allowed_hosts.clone(),
+            hosts: config.server.allowed_hosts.iter().cloned().chain(public_host).collect(),
             origins: config.server.allowed_origins.clone(),
             reachable: !config.server.listen.ip().is_loopback(),
         },
@@ -100,20 +108,32 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
     })
 }
 
-/// Fires `stopping` on SIGINT or SIGTERM.
-fn stop_on_signal(stopping: CancellationToken) -> Result<impl Future<Output = ()>> {
+fn host_of(url: &str) -> Option<String> {
+    let host = url.split_once("://")?.1.split('/').next()?;
+    Some(host.to_ascii_lowercase())
+}
+
+/// Fires `stopping` on SIGINT or SIGTERM; a second one ends the program at once, and the guards its servers.
+fn stop_on_signal(
+    stopping: CancellationToken,
+    stopped: CancellationToken,
+) -> Result<impl Future<Output = ()>> {
     let mut term = signal(SignalKind::terminate()).context("signals cannot be heard")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be heard")?;
     Ok(async move {
-        let heard = async {
+        let mut heard = async || {
             tokio::select! {
                 _ = term.recv() => {}
                 _ = interrupt.recv() => {}
             }
         };
-        if stopping.run_until_cancelled(heard).await.is_some() {
-            tracing::info!("stopping; running requests may finish");
+        if stopping.run_until_cancelled(heard()).await.is_some() {
             stopping.cancel();
+            tracing::info!("stopping; running requests may finish");
+        }
+        if stopped.run_until_cancelled(heard()).await.is_some() {
+            tracing::warn!("ended by a second signal");
+            std::process::exit(1);
         }
     })
 }

@@ -137,7 +137,7 @@ fn with_schema(schema: serde_json::Value) -> impl FnOnce(Error) -> Error {
 /// The answer to `get-category-tools`.
 pub(crate) fn describe(category: &Category, names: Option<&[String]>) -> Result<Raw, Error> {
     let rule = &category.rule;
-    if category.missing_servers.len() == rule.servers.len() {
+    if category.missing.len() == rule.servers.len() {
         return Err(Error::new(
             Kind::UpstreamUnavailable,
             format!(
@@ -189,7 +189,7 @@ fn unavailable(category: &Category, names: Option<&[String]>) -> Vec<String> {
     match names {
         Some(names) => names
             .iter()
-            .filter(|name| matches!(category.find(name), Lookup::Unknown | Lookup::Unlisted(_)))
+            .filter(|name| matches!(category.find(name), Lookup::Unknown | Lookup::Unlisted { .. }))
             .cloned()
             .collect(),
         None => category.waiting.iter().chain(&category.unresolved).map(ToString::to_string).collect(),

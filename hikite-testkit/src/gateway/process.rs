@@ -38,8 +38,8 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
     }
 }
 
-/// The live processes that carry the mark of the folder.
-pub(crate) fn marked(folder: &Path) -> Vec<Process> {
+/// The live processes that carry the mark of the folder: hikite itself and all that it started there.
+pub fn marked(folder: &Path) -> Vec<Process> {
     let mark = super::mark(folder);
     let carries = |pid: u32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();

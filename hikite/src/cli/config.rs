@@ -9,8 +9,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 
-use super::{Common, print};
+use super::{Common, note, print};
 use crate::config::{self, import};
+use crate::exposure;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -60,6 +61,7 @@ fn check(common: &Common) -> Result<()> {
     for warning in &config.warnings {
         note(&format!("warning: {warning}"));
     }
+    exposure::check(&config)?;
     print(&format!("ok: {file}: {} servers, {} categories", config.servers.len(), config.categories.len()));
     Ok(())
 }
@@ -123,9 +125,4 @@ fn write(target: &Path, text: &str) -> Result<()> {
         options.write(true).create(true).truncate(true).mode(0o600).open(&beside).with_context(shown)?;
     file.write_all(text.as_bytes()).with_context(shown)?;
     fs::rename(&beside, target).with_context(shown)
-}
-
-#[expect(clippy::print_stderr, reason = "notes beside the data")]
-fn note(text: &str) {
-    eprintln!("{text}");
 }

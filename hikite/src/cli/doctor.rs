@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use super::{Common, print, program};
 use crate::config::{Auth, Config};
 use crate::house::House;
-use crate::{progress, token};
+use crate::{exposure, progress, token};
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
@@ -42,6 +42,11 @@ impl Doctor {
             Ok(config) => {
                 findings.extend(config_findings(&config));
                 findings.push(token_finding(&config));
+                findings.extend(
+                    exposure::check(&config)
+                        .err()
+                        .map(|wrong| Finding::bad("listen", wrong.to_string(), None)),
+                );
                 findings.push(port_finding(&config).await);
                 findings.extend(upstream_findings(&config).await?);
             }

@@ -4,75 +4,80 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use clap::Args;
 use hikite_server::Settings;
 use tokio::net::TcpListener;
 
-use super::{Common, WrongSetup, program};
-use crate::config::{Auth, Config};
-use crate::report;
+use super::{Common, note, program};
+use crate::config::{Auth, listen_hint, parse_listen, url_fault};
 use crate::running::{Overrides, Running, settings};
+use crate::{exposure, report};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
     /// The address to listen on [default: 127.0.0.1:7300]
-    #[arg(long, value_name = "ADDR", env = "HIKITE_LISTEN")]
+    #[arg(long, value_name = "ADDR", env = "HIKITE_LISTEN", value_parser = listen_flag)]
     listen: Option<SocketAddr>,
+    /// The https address of the proxy in front, needed to listen on anything but a loopback address
+    #[arg(long, value_name = "URL", env = "HIKITE_PUBLIC_URL", value_parser = public_url_flag)]
+    public_url: Option<String>,
 }
 
 impl Serve {
+    /// What stands before the word `serve` counts where nothing stands after it.
+    pub(crate) fn or(self, before: Self) -> Self {
+        Self { listen: self.listen.or(before.listen), public_url: self.public_url.or(before.public_url) }
+    }
+
     pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
         let config = common.load()?;
         let data = common.data.is_some().then(|| config.data.clone());
-        let overrides = Overrides { listen: self.listen, data, stdio: false };
+        let overrides = Overrides { listen: self.listen, public_url: self.public_url, data, stdio: false };
         let config = overrides.apply(config);
-        check_exposure(&config)?;
+        exposure::check(&config)?;
         let settings = settings(&config)?;
         // The port is ours before anything is started behind it.
         let listen = config.server.listen;
-        let listener = TcpListener::bind(listen).await.with_context(|| {
-            format!(
-                "cannot listen on {listen}\nhint: another program may hold the port; name one with `--listen`"
+        let listener = TcpListener::bind(listen).await.map_err(|error| {
+            anyhow!(
+                "cannot listen on {listen}: {error}
+hint: another program may hold the port; name one with `--listen`"
             )
         })?;
         let address = listener.local_addr()?;
-        let token = shown_token(&settings);
+        let snippets = report::Snippets {
+            address,
+            token: shown_token(&config.auth, &settings),
+            public_url: config.server.public_url.clone(),
+            program: program()?,
+            config: config.file.clone(),
+        };
         let running = Running::start(config, settings, overrides, program()?)?;
-        announce(address, token.as_deref());
+        tracing::info!("listening on http://{address}");
+        note(&snippets.text());
         hikite_server::serve(listener, Arc::clone(&running.app)).await;
         running.stop().await;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Nobody may walk in from the network.
-fn check_exposure(config: &Config) -> Result<()> {
-    let listen = config.server.listen;
-    if listen.ip().is_loopback() {
-        return Ok(());
-    }
-    if matches!(config.auth, Auth::None) {
-        return Err(WrongSetup(format!(
-            "`auth.mode` is \"none\" and {listen} can be reached by others\n\
-             hint: remove `auth.mode`, or listen on 127.0.0.1"
-        ))
-        .into());
-    }
-    tracing::warn!("{listen} can be reached by others and speaks plain HTTP: put a TLS proxy in front of it");
-    Ok(())
-}
-
-/// The token for the snippets.
-fn shown_token(settings: &Settings) -> Option<String> {
-    match &settings.auth {
-        hikite_server::Auth::Token(token) => Some(token.expose().to_owned()),
-        hikite_server::Auth::None => None,
+/// The token as the snippets show it: one from the config is its owner's to know.
+fn shown_token(auth: &Auth, settings: &Settings) -> Option<String> {
+    match (auth, &settings.auth) {
+        (Auth::Token(None), hikite_server::Auth::Token(token)) => Some(token.expose().to_owned()),
+        (Auth::Token(Some(_)), _) => Some("<your token>".into()),
+        _ => None,
     }
 }
 
-#[expect(clippy::print_stderr, reason = "what a person who starts the program needs to see")]
-fn announce(address: SocketAddr, token: Option<&str>) {
-    tracing::info!("listening on http://{address}");
-    eprintln!("{}", report::snippets(address, token));
+pub(crate) fn listen_flag(text: &str) -> Result<SocketAddr, String> {
+    parse_listen(text).ok_or_else(listen_hint)
+}
+
+fn public_url_flag(text: &str) -> Result<String, String> {
+    match url_fault(text) {
+        Some((what, hint)) => Err(format!("it {what}; {hint}")),
+        None => Ok(text.into()),
+    }
 }

@@ -9,7 +9,6 @@ use hikite_gateway::{Surface, Surfaces};
 
 use super::{Common, program};
 use crate::running::{Overrides, Running, settings};
-use crate::token;
 
 #[derive(Debug, Args)]
 pub(crate) struct Stdio {
@@ -26,8 +25,7 @@ fn surface(name: &str) -> Result<Surface, String> {
 impl Stdio {
     pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
         let config = common.load()?;
-        token::make_folder(&config.data)?;
-        let overrides = Overrides { listen: None, data: Some(config.data.clone()), stdio: true };
+        let overrides = Overrides { data: Some(config.data.clone()), stdio: true, ..Overrides::default() };
         let config = overrides.apply(config);
         let settings = settings(&config)?;
         let surfaces = if self.surface.is_empty() { settings.surfaces } else { Surfaces::of(self.surface) };

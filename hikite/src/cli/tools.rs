@@ -15,7 +15,7 @@ use hikite_core::view::View;
 use hikite_gateway::{Command, Target};
 use serde_json::{Value, json};
 
-use super::{Common, print, program};
+use super::{Common, note, print, program};
 use crate::house::House;
 use crate::progress;
 
@@ -184,12 +184,11 @@ impl Call {
 struct Terminal;
 
 impl Backchannel for Terminal {
-    #[expect(clippy::print_stderr, reason = "progress for the person who waits")]
     fn progress(&self, params: Object) {
         let number = |name: &str| params.get(name).map(|value| value.as_str().into_owned());
         let total = number("total").map(|total| format!("/{total}")).unwrap_or_default();
         let message = params.text("message").unwrap_or_default();
-        eprintln!("{}{total} {message}", number("progress").unwrap_or_default());
+        note(&format!("{}{total} {message}", number("progress").unwrap_or_default()));
     }
 
     fn log(&self, params: Raw) {

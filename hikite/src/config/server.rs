@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::check::Check;
 use super::file::OneOrMany;
 use super::place::Path;
+use super::url;
 
 pub const DEFAULT_PORT: u16 = 7300;
 
@@ -20,6 +21,9 @@ pub(crate) struct ServerFile {
     /// The address to listen on.
     #[schemars(extend("default" = "127.0.0.1:7300"))]
     pub(crate) listen: Option<String>,
+    /// The https address under which clients reach hikite, through a proxy that speaks TLS. Needed to listen on
+    /// anything but a loopback address.
+    pub(crate) public_url: Option<String>,
     /// What clients are shown. Default: `categories` if the file has any, else `direct`.
     pub(crate) surface: Option<OneOrMany<SurfaceWord>>,
     /// Names, with or without a port, under which clients may address hikite besides the local ones.
@@ -42,6 +46,7 @@ pub(crate) enum SurfaceWord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSection {
     pub listen: SocketAddr,
+    pub public_url: Option<String>,
     /// Never empty.
     pub surfaces: Vec<Surface>,
     pub allowed_hosts: Vec<String>,
@@ -66,6 +71,7 @@ pub(crate) fn check(
     let listen = raw.listen.as_deref().and_then(|text| listen(check, &path.key("listen"), text));
     ServerSection {
         listen: listen.unwrap_or_else(|| default_listen(check.outside.env)),
+        public_url: raw.public_url.as_deref().and_then(|url| public_url(check, &path.key("public_url"), url)),
         surfaces: surfaces(check, path, raw, has_categories),
         allowed_hosts: texts(check, &path.key("allowed_hosts"), raw.allowed_hosts.as_deref(), |host| {
             let bad = host.is_empty() || host.contains("://") || host.contains(['/', ' ', '*']);
@@ -111,13 +117,35 @@ fn surfaces(
 
 fn listen(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<SocketAddr> {
     let text = check.expand(path, text)?;
-    let address = match text.strip_prefix("localhost:") {
-        Some(port) => format!("127.0.0.1:{port}"),
-        None => text.clone(),
-    };
-    let hint = format!("write `127.0.0.1:{DEFAULT_PORT}` or `[::1]:{DEFAULT_PORT}`");
-    let parsed = address.parse().ok();
-    parsed.or_else(|| check.fail(path, format!("`{text}` is not an address to listen on"), hint))
+    parse_listen(&text)
+        .or_else(|| check.fail(path, format!("`{text}` is not an address to listen on"), listen_hint()))
+}
+
+/// An address with a port; `localhost` stands for 127.0.0.1.
+pub fn parse_listen(text: &str) -> Option<SocketAddr> {
+    match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}").parse().ok(),
+        None => text.parse().ok(),
+    }
+}
+
+pub(crate) fn listen_hint() -> String {
+    format!("write `127.0.0.1:{DEFAULT_PORT}` or `[::1]:{DEFAULT_PORT}`")
+}
+
+fn public_url(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<String> {
+    let url = check.expand(path, text)?;
+    match url_fault(&url) {
+        Some((what, hint)) => check.fail(path, format!("`{url}` {what}"), hint),
+        None => Some(url),
+    }
+}
+
+/// What is wrong with a public address, and the cure.
+pub(crate) fn url_fault(url: &str) -> Option<url::Fault> {
+    let insecure =
+        || (!url.starts_with("https://")).then_some(("is not https", "write `https://hikite.example.com`"));
+    url::fault(url).or_else(insecure)
 }
 
 /// `HOST` and `PORT` count where the file says nothing. `HOST` is often the machine's name: then it does not.

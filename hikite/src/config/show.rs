@@ -24,6 +24,7 @@ pub fn show(config: &Config) -> Value {
     json!({
         "server": {
             "listen": server.listen.to_string(),
+            "public_url": server.public_url,
             "surface": surfaces,
             "allowed_hosts": server.allowed_hosts,
             "allowed_origins": server.allowed_origins,

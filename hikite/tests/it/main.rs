@@ -1,9 +1,17 @@
 //! The whole product, as its users meet it: the real program as a process, fixture upstreams behind it, clients
 //! in front of it. One binary; every wait has a limit; nothing leaves the loopback.
 
+mod ask;
+mod auth;
+mod calls;
+mod categories;
+mod direct;
+mod http;
+mod lists;
 mod process;
+mod relay;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use hikite_testkit::fixture::{Fixture, Options, Transport};
 use hikite_testkit::gateway::{Programs, TestGateway};

@@ -1,0 +1,47 @@
+//! `hikite health`: asks a running hikite whether it is up, for containers without a shell.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use hikite_egress::Client;
+use http::Request;
+
+use super::serve::listen_flag;
+use super::{Common, print};
+
+const PATIENCE: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Args)]
+pub(crate) struct Health {
+    /// The address it listens on [default: as the config says]
+    #[arg(long, value_name = "ADDR", env = "HIKITE_LISTEN", value_parser = listen_flag)]
+    listen: Option<SocketAddr>,
+}
+
+impl Health {
+    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        let mut address = match self.listen {
+            Some(address) => address,
+            None => common.load()?.server.listen,
+        };
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        let request =
+            Request::get(format!("http://{address}/health")).body(http_body_util::Full::default())?;
+        let client = Client::new();
+        let answer = tokio::time::timeout(PATIENCE, client.send(request));
+        let answer = answer
+            .await
+            .context("no answer in time")?
+            .with_context(|| format!("{address} does not answer"))?;
+        if !answer.status().is_success() {
+            bail!("{address} answers {}", answer.status());
+        }
+        print("ok");
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,26 @@
+//! Who can reach the door. Behind an address that others can reach, a token is required, and TLS in front.
+
+use crate::cli::WrongSetup;
+use crate::config::{Auth, Config};
+
+/// Refuses a set-up that anybody, or anybody who listens in, could use.
+pub(crate) fn check(config: &Config) -> Result<(), WrongSetup> {
+    let listen = config.server.listen;
+    if listen.ip().is_loopback() {
+        return Ok(());
+    }
+    if matches!(config.auth, Auth::None) {
+        return Err(WrongSetup(format!(
+            "`auth.mode` is \"none\" and {listen} can be reached by others\n\
+             hint: remove `auth.mode`, or listen on 127.0.0.1"
+        )));
+    }
+    if config.server.public_url.is_none() {
+        return Err(WrongSetup(format!(
+            "{listen} can be reached by others, and tokens would travel in plain HTTP\n\
+             hint: put a proxy that speaks TLS in front and name its address in `server.public_url` \
+             (https://…), or listen on 127.0.0.1"
+        )));
+    }
+    Ok(())
+}

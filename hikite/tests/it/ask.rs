@@ -1,0 +1,237 @@
+//! Questions that servers ask while a call runs: they reach the one client they belong to, or nobody.
+
+use std::time::Duration;
+
+use hikite_testkit::fixture::{Answer, Options, Transport};
+use hikite_testkit::gateway::{A_MOMENT, Client, Hello, TestGateway, eventually};
+use serde_json::{Value, json};
+
+use crate::{error_of, fixture, gateway, http_fixture, stdio, with};
+
+fn question(kind: &str, marker: &str) -> Value {
+    json!({ "kind": kind, "marker": marker })
+}
+
+async fn obliging(gateway: &TestGateway, name: &str) -> Client {
+    gateway.client_with("direct", Hello::obliging(name)).await
+}
+
+/// Waits until the server has taken in so many calls besides the questions how many there are.
+async fn arrived(client: &Client, calls: u64) {
+    for asked in 1..200 {
+        let count: u64 = client.text("count", json!({})).await.parse().expect("a number");
+        if count >= calls + asked {
+            return;
+        }
+    }
+    panic!("the calls do not arrive");
+}
+
+#[tokio::test]
+async fn a_question_on_a_shared_process_with_two_callers_is_put_to_nobody() {
+    let gateway = gateway(json!({ "a": with(stdio(&[]), "share", "always") })).await;
+    let (ada, bob) = (obliging(&gateway, "ada").await, obliging(&gateway, "bob").await);
+    let busy = ada.begin_call("hang", json!({}));
+    arrived(&ada, 1).await;
+    for kind in ["elicitation", "sampling", "roots"] {
+        let result = bob.call("ask", question(kind, "whose?")).await;
+        assert_eq!(result["isError"], true, "{result}");
+        let text = result["content"][0]["text"].as_str().expect("text");
+        assert!(text.contains("the question cannot be tied to one client, so it is put to none"), "{text}");
+    }
+    assert!(ada.questions().is_empty() && bob.questions().is_empty());
+    drop(busy);
+}
+
+#[tokio::test]
+async fn a_question_on_a_shared_process_with_one_caller_reaches_only_that_one() {
+    let gateway = gateway(json!({ "a": with(stdio(&[]), "share", "always") })).await;
+    let (ada, bob) = (obliging(&gateway, "ada").await, obliging(&gateway, "bob").await);
+    ada.listen().await;
+    ada.text("echo", json!({ "text": "I was here before" })).await;
+    let answer = bob.text("ask", question("elicitation", "bob's own")).await;
+    assert_eq!(answer, r#"{"action":"accept","content":{"answer":"bob:bob's own"}}"#);
+    let answer = bob.text("ask", question("roots", "r")).await;
+    assert_eq!(answer, r#"{"roots":[{"uri":"file:///bob","name":"r"}]}"#);
+    assert!(bob.text("ask", question("sampling", "s")).await.contains("bob:s"));
+    assert!(ada.questions().is_empty());
+    assert_eq!(bob.questions().len(), 3);
+}
+
+#[tokio::test]
+async fn calls_of_one_session_beside_each_other_are_still_one_caller() {
+    let gateway = gateway(json!({ "a": with(stdio(&[]), "share", "always") })).await;
+    let ada = obliging(&gateway, "ada").await;
+    let busy = ada.begin_call("hang", json!({}));
+    arrived(&ada, 1).await;
+    assert!(ada.text("ask", question("sampling", "mine")).await.contains("ada:mine"));
+    drop(busy);
+}
+
+/// Eight sessions ask at once; each sees its own marker alone.
+async fn nobody_sees_anothers(server: Value) {
+    let gateway = gateway(json!({ "a": server })).await;
+    let mut clients = Vec::new();
+    for number in 0..8 {
+        clients.push(obliging(&gateway, &format!("client{number}")).await);
+    }
+    let calls: Vec<_> = clients
+        .iter()
+        .enumerate()
+        .flat_map(|(number, client)| {
+            ["elicitation", "sampling", "elicitation"]
+                .map(|kind| (number, client.begin_call("ask", question(kind, &format!("marker{number}")))))
+        })
+        .collect();
+    for (number, call) in calls {
+        let result = call.answer().await.expect("a result").to_string();
+        assert!(result.contains(&format!("client{number}:marker{number}")), "{result}");
+    }
+    for (number, client) in clients.iter().enumerate() {
+        let markers: Vec<String> = client.questions().iter().map(|question| question.marker()).collect();
+        assert_eq!(markers, vec![format!("marker{number}"); 3]);
+    }
+}
+
+#[tokio::test]
+async fn over_http_a_question_goes_to_the_caller_whose_stream_it_came_on() {
+    let (_fixture, server) = http_fixture().await;
+    nobody_sees_anothers(with(server, "share", "always")).await;
+}
+
+#[tokio::test]
+async fn over_http_sessions_with_connections_of_their_own_are_asked_their_own() {
+    let (_fixture, server) = http_fixture().await;
+    nobody_sees_anothers(server).await;
+}
+
+#[tokio::test]
+async fn over_sse_sessions_are_asked_their_own() {
+    let (_fixture, server) = fixture(Transport::Sse, Options::default()).await;
+    nobody_sees_anothers(server).await;
+}
+
+#[tokio::test]
+async fn a_server_that_asks_outside_the_calls_stream_asks_the_owner_of_the_connection() {
+    let (_fixture, server) =
+        fixture(Transport::Http, Options { answer: Answer::Json, ..Options::default() }).await;
+    nobody_sees_anothers(server).await;
+}
+
+#[tokio::test]
+async fn a_server_that_asks_back_runs_once_per_session_that_can_answer() {
+    let gateway = gateway(json!({ "a": stdio(&["--ask-roots"]) })).await;
+    let (ada, bob) = (obliging(&gateway, "ada").await, obliging(&gateway, "bob").await);
+    let (mute, deaf) = (gateway.client("direct").await, gateway.client("direct").await);
+    let mut pids = Vec::new();
+    for client in [&ada, &bob, &mute, &deaf] {
+        pids.push(client.call("who", json!({})).await["structuredContent"]["pid"].clone());
+    }
+    assert!(pids[0] != pids[1] && pids[0] != pids[2] && pids[1] != pids[2], "{pids:?}");
+    assert_eq!(pids[2], pids[3]);
+    // What the server asked as soon as it ran went to the session it runs for.
+    for client in [&ada, &bob] {
+        assert_eq!(client.asked().await.method, "roots/list");
+    }
+    assert!(mute.questions().is_empty() && deaf.questions().is_empty());
+}
+
+#[tokio::test]
+async fn a_client_that_cannot_be_asked_is_not() {
+    let (fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "web": server, "program": stdio(&[]) })).await;
+    let client = gateway.client("direct").await;
+    for tool in ["web__ask", "program__ask"] {
+        let result = client.call(tool, question("sampling", "m")).await;
+        assert_eq!(result["isError"], true);
+        let text = result["content"][0]["text"].as_str().expect("text");
+        assert!(text.contains("the client does not support `sampling/createMessage`"), "{text}");
+    }
+    let who = client.call("web__who", json!({})).await["structuredContent"].clone();
+    assert_eq!(who["capabilities"], json!({}), "nothing is promised on its behalf");
+    assert!(client.questions().is_empty());
+    drop(fixture);
+}
+
+#[tokio::test]
+async fn what_a_client_can_is_told_to_the_server_and_nothing_more() {
+    let (_fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let capabilities = json!({ "elicitation": { "form": {}, "url": {} } });
+    let client =
+        gateway.client_with("direct", Hello { capabilities: capabilities.clone(), ..Hello::silent() }).await;
+    let who = client.call("who", json!({})).await["structuredContent"].clone();
+    assert_eq!(who["capabilities"], capabilities);
+}
+
+#[tokio::test]
+async fn cancelling_the_call_withdraws_its_question() {
+    let (fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "web": server, "program": stdio(&[]) })).await;
+    for tool in ["web__ask", "program__ask"] {
+        let client = gateway.client_with("direct", Hello::silent()).await;
+        client.listen().await;
+        let call = client.begin_call(tool, question("elicitation", "still there?"));
+        let asked = client.asked().await;
+        client.cancel(call.id).await;
+        let withdrawn = eventually(|| {
+            client.notifications("notifications/cancelled").iter().any(|told| told["requestId"] == asked.id)
+        })
+        .await;
+        assert!(withdrawn, "{tool}: the question stays open");
+    }
+    assert_eq!(fixture.cancelled().len(), 1);
+}
+
+#[tokio::test]
+async fn a_late_answer_to_a_withdrawn_question_is_ignored() {
+    let (_fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client_with("direct", Hello::silent()).await;
+    let call = client.begin_call("ask", question("elicitation", "m"));
+    let asked = client.asked().await;
+    client.cancel(call.id).await;
+    tokio::time::sleep(A_MOMENT).await;
+    client.answer(&asked, json!({ "action": "decline" })).await;
+    assert_eq!(client.text("echo", json!({ "text": "fine" })).await, "fine");
+}
+
+#[tokio::test]
+async fn an_open_question_stops_the_clock_of_the_call() {
+    let (_fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": with(server, "timeout", "300ms") })).await;
+    let client = gateway.client_with("direct", Hello::silent()).await;
+    let call = client.begin_call("ask", question("elicitation", "take your time"));
+    let asked = client.asked().await;
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    client.answer(&asked, json!({ "action": "decline" })).await;
+    assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], r#"{"action":"decline"}"#);
+}
+
+#[tokio::test]
+async fn a_declined_question_and_a_refused_one_reach_the_server_as_they_are() {
+    let (_fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client_with("direct", Hello::silent()).await;
+    let call = client.begin_call("test_elicitation", json!({ "message": "who?" }));
+    let asked = client.asked().await;
+    assert_eq!(asked.params["requestedSchema"]["required"], json!(["username", "email"]));
+    client.answer(&asked, json!({ "action": "decline", "x-kept": [1.50] })).await;
+    let text = call.answer().await.expect("a result")["content"][0]["text"].clone();
+    assert_eq!(text, "User response: action=decline, content=null");
+}
+
+#[tokio::test]
+async fn through_a_category_the_question_reaches_the_caller_too() {
+    let (_fixture, server) = http_fixture().await;
+    let config = json!({
+        "mcpServers": { "a": server },
+        "categories": { "c": { "description": "d", "server": "a" } },
+    });
+    let gateway = crate::configured(config).await;
+    let client = gateway.client_with("", Hello::obliging("cat")).await;
+    let result = client.call_in("c", "ask", question("sampling", "m")).await;
+    assert!(result["content"][0]["text"].as_str().expect("text").contains("cat:m"), "{result}");
+    let refused = error_of(&gateway.client("").await.call_in("c", "nothing", json!({})).await);
+    assert_eq!(refused["name"], "UnknownTool");
+}

@@ -1,0 +1,210 @@
+//! What happens while a call runs: cancellation, progress, deadlines, log messages.
+
+use std::time::{Duration, Instant};
+
+use hikite_testkit::fixture::{Options, Transport};
+use hikite_testkit::gateway::{Client, Hello, TestGateway, within};
+use serde_json::{Value, json};
+
+use crate::{configured, error_of, fixture, gateway, http_fixture, stdio, with};
+
+const SOON: Duration = Duration::from_millis(500);
+
+#[tokio::test]
+async fn a_cancellation_reaches_the_server_over_http() {
+    let (fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("direct").await;
+    let call = client.begin_call("hang", json!({}));
+    assert!(within(SOON * 4, || fixture.calls() == 1).await);
+    client.cancel(call.id).await;
+    assert!(within(SOON, || fixture.cancelled().len() == 1).await, "{:?}", fixture.cancelled());
+}
+
+#[tokio::test]
+async fn a_cancellation_reaches_the_server_over_sse() {
+    let (fixture, server) = fixture(Transport::Sse, Options::default()).await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("direct").await;
+    let call = client.begin_call("hang", json!({}));
+    assert!(within(SOON * 4, || fixture.calls() == 1).await);
+    client.cancel(call.id).await;
+    assert!(within(SOON, || fixture.cancelled().len() == 1).await);
+}
+
+#[tokio::test]
+async fn a_cancellation_reaches_the_server_over_stdio() {
+    let gateway = gateway(json!({ "a": stdio(&[]) })).await;
+    let client = gateway.client("direct").await;
+    client.text("echo", json!({ "text": "up" })).await;
+    let call = client.begin_call("hang", json!({}));
+    while client.text("count", json!({})).await.parse::<u64>().expect("a number") < 3 {}
+    client.cancel(call.id).await;
+    assert!(cancelled_within(&client, SOON).await);
+}
+
+async fn cancelled_within(client: &Client, limit: Duration) -> bool {
+    let begin = Instant::now();
+    while client.text("cancelled", json!({})).await == "[]" {
+        if begin.elapsed() > limit {
+            return false;
+        }
+    }
+    true
+}
+
+#[tokio::test]
+async fn a_client_that_disconnects_cancels_its_call() {
+    let (fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("direct").await;
+    let call = client.begin_call("hang", json!({}));
+    assert!(within(SOON * 4, || fixture.calls() == 1).await);
+    drop(call);
+    assert!(within(SOON, || fixture.cancelled().len() == 1).await);
+}
+
+#[tokio::test]
+async fn a_client_that_disconnects_in_the_middle_of_a_stream_cancels_its_call() {
+    let (fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("direct").await;
+    let params = json!({ "name": "sleep", "arguments": { "ms": 60_000 }, "_meta": { "progressToken": "p" } });
+    let call = client.begin("tools/call", params);
+    client.told("notifications/progress", 2).await;
+    drop(call);
+    assert!(within(SOON, || fixture.cancelled().len() == 1).await);
+}
+
+#[tokio::test]
+async fn cancelling_one_call_leaves_the_others_alone() {
+    let (fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": with(server, "share", "always") })).await;
+    let (first, second) = (gateway.client("direct").await, gateway.client("direct").await);
+    let staying = first.begin_call("sleep", json!({ "ms": 700 }));
+    let leaving = second.begin_call("hang", json!({}));
+    assert!(within(SOON * 4, || fixture.calls() == 2).await);
+    // The ids of two clients are the same numbers, and mean nothing to each other.
+    second.cancel(leaving.id).await;
+    assert_eq!(staying.answer().await.expect("a result")["content"][0]["text"], "slept 700 ms");
+    assert_eq!(fixture.cancelled().len(), 1);
+}
+
+#[tokio::test]
+async fn progress_comes_under_the_clients_own_token() {
+    let (_fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "web": server, "program": stdio(&[]) })).await;
+    for tool in ["web__test_tool_with_progress", "program__test_tool_with_progress"] {
+        for token in [json!("my-token"), json!(7)] {
+            let client = gateway.client("direct").await;
+            let params = json!({ "name": tool, "arguments": {}, "_meta": { "progressToken": token } });
+            client.request("tools/call", params).await.expect("a result");
+            let told = client.notifications("notifications/progress");
+            let expected: Vec<Value> = [0, 50, 100]
+                .map(|done| json!({ "progress": done, "total": 100, "message": format!("{done} of 100"), "progressToken": token }))
+                .to_vec();
+            assert_eq!(told, expected, "{tool}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_wants_no_progress_is_told_none() {
+    let (_fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("direct").await;
+    client.listen().await;
+    client.call("test_tool_with_progress", json!({})).await;
+    assert!(client.notifications("notifications/progress").is_empty());
+}
+
+#[tokio::test]
+async fn progress_extends_the_deadline_even_if_the_client_did_not_ask_for_it() {
+    let (fixture, server) = http_fixture().await;
+    let gateway = gateway(
+        json!({ "web": with(server, "timeout", "300ms"), "program": with(stdio(&[]), "timeout", "300ms") }),
+    )
+    .await;
+    let client = gateway.client("direct").await;
+    for module in ["web", "program"] {
+        assert_eq!(client.text(&format!("{module}__sleep"), json!({ "ms": 1000 })).await, "slept 1000 ms");
+        let begin = Instant::now();
+        let error = error_of(&client.call(&format!("{module}__hang"), json!({})).await);
+        assert!(begin.elapsed() < Duration::from_millis(1500), "{:?}", begin.elapsed());
+        assert_eq!(error["code"], "TIMEOUT");
+        assert_eq!(error["message"], format!("`{module}` did not answer within 0.3 s"));
+        assert_eq!(error["hint"], format!("ask for less, or raise `mcpServers.{module}.timeout`"));
+    }
+    assert!(within(SOON, || fixture.cancelled().len() == 1).await, "the server is told");
+}
+
+#[tokio::test]
+async fn log_messages_of_a_call_reach_its_caller_at_the_level_it_chose() {
+    let (_fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "web": with(server, "share", "always"), "program": stdio(&[]) })).await;
+    let (loud, quiet) = (gateway.client("direct").await, gateway.client("direct").await);
+    quiet.request("logging/setLevel", json!({ "level": "error" })).await.expect("set");
+    loud.request("logging/setLevel", json!({ "level": "debug" })).await.expect("set");
+    for tool in ["web__test_tool_with_logging", "program__test_tool_with_logging"] {
+        loud.call(tool, json!({})).await;
+        quiet.call(tool, json!({})).await;
+    }
+    let told = loud.notifications("notifications/message");
+    let texts: Vec<&str> = told.iter().filter_map(|params| params["data"].as_str()).collect();
+    let three = ["Tool execution started", "Tool processing data", "Tool execution completed"];
+    assert_eq!(texts, [three, three].concat());
+    assert!(quiet.notifications("notifications/message").is_empty());
+    let wrong =
+        quiet.request("logging/setLevel", json!({ "level": "shouting" })).await.expect_err("no level");
+    assert_eq!(
+        (&wrong["code"], &wrong["message"]),
+        (&json!(-32602), &json!("`shouting` is not a log level"))
+    );
+}
+
+#[tokio::test]
+async fn a_level_set_before_a_server_runs_holds_once_it_does() {
+    let config = json!({ "mcpServers": { "a": stdio(&[]) }, "limits": { "idle_stop": "200ms" } });
+    let gateway = configured(config).await;
+    let client = gateway.client("direct").await;
+    client.names("tools/list").await;
+    client.request("logging/setLevel", json!({ "level": "error" })).await.expect("set");
+    client.call("test_tool_with_logging", json!({})).await;
+    assert!(client.notifications("notifications/message").is_empty());
+}
+
+#[tokio::test]
+async fn a_rate_and_a_number_at_once_are_kept_per_server() {
+    let (fixture, server) = http_fixture().await;
+    let one = with(with(server.clone(), "concurrency", 1), "share", "always");
+    let slow = with(server, "rate", "2/h");
+    let gateway = gateway(json!({ "one": one, "slow": slow })).await;
+    let client = gateway.client("direct").await;
+    let begin = Instant::now();
+    let calls: Vec<_> = (0..3).map(|_| client.begin_call("one__sleep", json!({ "ms": 150 }))).collect();
+    for call in calls {
+        call.answer().await.expect("a result");
+    }
+    assert!(begin.elapsed() >= Duration::from_millis(450), "they ran beside each other");
+    for _ in 0..2 {
+        client.text("slow__echo", json!({ "text": "x" })).await;
+    }
+    let refused = error_of(&client.call("slow__echo", json!({ "text": "x" })).await);
+    assert_eq!(refused["code"], "RATE_LIMIT_EXCEEDED");
+    assert!(refused["hint"].as_str().expect("text").starts_with("try again in "), "{refused}");
+    drop(fixture);
+}
+
+#[tokio::test]
+async fn sigterm_lets_a_running_call_finish() {
+    let (_fixture, server) = http_fixture().await;
+    let mut gateway: TestGateway = gateway(json!({ "web": server, "program": stdio(&[]) })).await;
+    let client = gateway.client_with("direct", Hello::default()).await;
+    let calls = ["web__sleep", "program__sleep"].map(|tool| client.begin_call(tool, json!({ "ms": 800 })));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    gateway.terminate();
+    for call in calls {
+        assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], "slept 800 ms");
+    }
+    assert!(gateway.exit().await.success(), "{}", gateway.stderr());
+}

@@ -1,0 +1,172 @@
+//! The same engine from a terminal: data to stdout, everything else to stderr, an exit code that means something.
+
+use hikite_testkit::fixture::Fixture;
+use hikite_testkit::gateway::Run;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{PROGRAMS, http_fixture, stdio, with};
+
+struct Terminal {
+    folder: TempDir,
+    _fixture: Fixture,
+}
+
+impl Terminal {
+    /// A small server, one that is down, and a category with an unknown name.
+    async fn open() -> Self {
+        let (fixture, up) = http_fixture().await;
+        let few = json!({ "includeNames": ["echo", "structured", "test_error_handling", "who", "ask", "sleep"], "overrides": { "who": { "enabled": false } } });
+        let down = json!({ "description": "down", "command": "/no/such/program" });
+        let categories = json!({ "c": { "description": "d", "server": "up", "tools": { "includeNames": ["echo", "nowhere"] } } });
+        let config = json!({ "mcpServers": { "up": with(up, "tools", few), "down": down }, "categories": categories, "server": { "listen": "127.0.0.1:0" } });
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
+        Self { folder, _fixture: fixture }
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Run {
+        PROGRAMS.run(self.folder.path(), arguments).await
+    }
+
+    async fn json(&self, arguments: &[&str]) -> Value {
+        let run = self.run(arguments).await;
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stdout))
+    }
+}
+
+#[tokio::test]
+async fn tools_are_listed_for_people_and_for_programs() {
+    let terminal = Terminal::open().await;
+    let run = terminal.run(&["tools", "list", "--module", "up"]).await;
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    insta::assert_snapshot!(run.stdout);
+    let all = terminal.run(&["tools", "list", "--all"]).await;
+    assert!(all.stdout.contains("up:who                                (off) "), "{}", all.stdout);
+    assert!(all.stdout.ends_with("33 tools\n"));
+    let listed = terminal.json(&["tools", "list", "--json"]).await;
+    let first = json!({ "key": "up:test_error_handling", "name": "test_error_handling", "module": "up", "enabled": true, "description": listed[0]["description"] });
+    assert_eq!((listed.as_array().map(Vec::len), &listed[0]), (Some(5), &first));
+}
+
+#[tokio::test]
+async fn tools_are_found_by_words() {
+    let terminal = Terminal::open().await;
+    let run = terminal.run(&["tools", "search", "structured", "sum"]).await;
+    assert_eq!(run.code, Some(0));
+    assert!(run.stdout.starts_with("up:structured  Returns a sum"), "{}", run.stdout);
+    let found = terminal.json(&["tools", "search", "sum", "--limit", "1", "--json"]).await;
+    assert_eq!((&found[0]["key"], &found[0]["relevance"], found.as_array().map(Vec::len)), (&json!("up:structured"), &json!(1.0), Some(1)));
+    assert_eq!(terminal.run(&["tools", "search", "weather"]).await.stdout, "0 tools\n");
+}
+
+#[tokio::test]
+async fn a_tool_is_described() {
+    let terminal = Terminal::open().await;
+    let described = terminal.json(&["tools", "describe", "up:echo", "--json"]).await;
+    assert_eq!((&described["name"], &described["inputSchema"]["required"]), (&json!("echo"), &json!(["text"])));
+    let run = terminal.run(&["tools", "describe", "echo"]).await;
+    assert!(run.stdout.starts_with("up:echo\n{\n  \"name\": \"echo\","), "{}", run.stdout);
+    for (tool, said) in [("ecko", "there is no tool `ecko`"), ("who", "the tool `who` is disabled")] {
+        let run = terminal.run(&["tools", "describe", tool]).await;
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+        assert!(run.stderr.contains(&format!("error: {said}")), "{}", run.stderr);
+    }
+}
+
+#[tokio::test]
+async fn a_tool_is_called_and_its_failure_is_the_exit_code() {
+    let terminal = Terminal::open().await;
+    let run = terminal.run(&["tools", "call", "echo", r#"{"text":"from a terminal"}"#]).await;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "from a terminal\n"), "{}", run.stderr);
+    let run = terminal.run(&["tools", "call", "up:structured", "--param", "a=1", "--param", "b=2.5", "--json"]).await;
+    assert_eq!(run.stdout, "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"sum\\\":3.5}\"}],\"structuredContent\":{\"sum\":3.5}}\n");
+    let run = terminal.run(&["tools", "call", "test_error_handling"]).await;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), "This tool intentionally returns an error for testing\n"));
+    for (arguments, said) in [
+        (&["tools", "call", "nothing"][..], "there is no tool `nothing`"),
+        (&["tools", "call", "who"], "the tool `who` is disabled"),
+        (&["tools", "call", "structured"], "`a` must be a number"),
+        (&["tools", "call", "echo", "not json"], "`not json` is not a JSON object"),
+        (&["tools", "call", "echo", "--param", "text"], "`text` is not NAME=VALUE"),
+    ] {
+        let run = terminal.run(arguments).await;
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(run.stderr.contains(said), "{}", run.stderr);
+    }
+    let run = terminal.run(&["tools", "call", "ask", r#"{"kind":"sampling","marker":"m"}"#]).await;
+    assert_eq!(run.code, Some(1), "a terminal cannot be asked: {}", run.stdout);
+}
+
+#[tokio::test]
+async fn a_program_started_for_one_command_ends_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("hikite.json"), json!({ "mcpServers": { "a": stdio(&[]) } }).to_string()).expect("a file");
+    let run = PROGRAMS.run(folder.path(), &["tools", "call", "spawn_grandchild"]).await;
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(hikite_testkit::gateway::marked(folder.path()), []);
+}
+
+#[tokio::test]
+async fn the_doctor_says_what_is_well_and_what_to_do_about_the_rest() {
+    let terminal = Terminal::open().await;
+    let run = terminal.run(&["doctor"]).await;
+    assert_eq!(run.code, Some(1));
+    let folder = terminal.folder.path().display().to_string();
+    insta::assert_snapshot!(run.stdout.replace(&folder, "DIR"));
+    let findings = run_json(&terminal.run(&["doctor", "--json"]).await);
+    let levels: Vec<&str> = findings.as_array().expect("findings").iter().filter_map(|finding| finding["level"].as_str()).collect();
+    assert_eq!(levels, ["ok", "ok", "ok", "ok", "error", "warning"]);
+}
+
+fn run_json(run: &Run) -> Value {
+    serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stdout))
+}
+
+#[tokio::test]
+async fn the_doctor_is_content_with_a_good_set_up_and_names_a_bad_config() {
+    let (_fixture, up) = http_fixture().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |text: &str| std::fs::write(folder.path().join("hikite.json"), text).expect("a file");
+    write(&json!({ "mcpServers": { "up": up }, "server": { "listen": "127.0.0.1:0" } }).to_string());
+    let run = PROGRAMS.run(folder.path(), &["doctor"]).await;
+    assert_eq!(run.code, Some(0), "{}", run.stdout);
+    write("{ broken");
+    let run = PROGRAMS.run(folder.path(), &["doctor"]).await;
+    assert_eq!(run.code, Some(1));
+    assert!(run.stdout.starts_with("error   config: "), "{}", run.stdout);
+}
+
+#[tokio::test]
+async fn completions_are_printed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bash = PROGRAMS.run(folder.path(), &["completions", "bash"]).await;
+    assert_eq!(bash.code, Some(0), "{}", bash.stderr);
+    assert!(bash.stdout.contains("_hikite()") && bash.stdout.contains("doctor"));
+    assert!(!bash.stdout.contains("__guard"), "the guard is not for people");
+}
+
+#[tokio::test]
+async fn a_reader_that_leaves_early_is_no_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("hikite.json"), "{}").expect("a file");
+    let mut command = PROGRAMS.hikite(folder.path());
+    command.args(["config", "schema"]).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("hikite");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("an end");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+#[tokio::test]
+async fn a_taken_port_is_explained() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("hikite.json"), "{}").expect("a file");
+    let run = PROGRAMS.run(folder.path(), &["serve", "--listen", &address]).await;
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains(&format!("error: cannot listen on {address}\nhint: another program may hold the port; name one with `--listen`")), "{}", run.stderr);
+}

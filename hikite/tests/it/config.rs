@@ -1,0 +1,142 @@
+//! A config that is wrong is refused as a whole, with the place and the cure of every mistake.
+
+use hikite_testkit::gateway::Run;
+use serde_json::{Value, json};
+
+use crate::{PROGRAMS, configured, http_fixture};
+
+/// Runs a command on a config of this text. The folder stands in messages as `DIR`.
+async fn run(text: &str, arguments: &[&str]) -> Run {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("hikite.json"), text).expect("a file");
+    let mut run = PROGRAMS.run(folder.path(), arguments).await;
+    let path = folder.path().display().to_string();
+    (run.stdout, run.stderr) = (run.stdout.replace(&path, "DIR"), run.stderr.replace(&path, "DIR"));
+    run
+}
+
+/// Every command that needs the config refuses it in the same words and with the same code.
+async fn refused(text: &str, expected: &str) {
+    for arguments in [&["config", "check"][..], &["serve"], &["stdio"], &["tools", "list"], &["config", "show"]] {
+        let run = run(text, arguments).await;
+        assert_eq!((run.code, run.stderr.as_str(), run.stdout.as_str()), (Some(2), expected, ""), "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_key_is_named_with_the_nearest_right_one() {
+    let text = "{\n  \"mcpServers\": { \"a\": { \"description\": \"d\", \"comand\": \"x\", \"command\": \"y\" } },\n  \"categorys\": {}\n}";
+    let expected = "error: DIR/hikite.json:2:46: mcpServers.a.comand: unknown key\nhint: did you mean `command`?\n\
+                    error: DIR/hikite.json:3:3: categorys: unknown key\nhint: did you mean `categories`?\n";
+    refused(text, expected).await;
+}
+
+#[tokio::test]
+async fn a_category_of_an_unknown_server_is_refused() {
+    let text = r#"{ "mcpServers": { "serena": { "description": "d", "command": "x" } },
+  "categories": { "fs": { "description": "d", "server": "serna" }, "all": { "description": "d", "server": ["serena", "zzz"] } } }"#;
+    let expected = "error: DIR/hikite.json:2:57: categories.fs.server: there is no server `serna` in `mcpServers`\nhint: did you mean `serena`?\n\
+                    error: DIR/hikite.json:2:118: categories.all.server[1]: there is no server `zzz` in `mcpServers`\nhint: servers: `serena`\n";
+    refused(text, expected).await;
+}
+
+#[tokio::test]
+async fn a_name_included_twice_is_refused() {
+    let text = r#"{ "mcpServers": { "a": { "description": "d", "command": "x" } },
+  "categories": { "c": { "description": "d", "server": "a", "tools": { "includeNames": ["t", "u", "t"] } } } }"#;
+    let expected = "error: DIR/hikite.json:2:99: categories.c.tools.includeNames[2]: `t` is already includeNames[0]\nhint: remove one of them\n";
+    refused(text, expected).await;
+}
+
+#[tokio::test]
+async fn broken_json_is_told_with_its_place() {
+    let text = "{ \"mcpServers\": {\n    \"a\": { \"command\": \"x\" }\n    \"b\": {} } }";
+    refused(text, "error: DIR/hikite.json:3:5: expected `,` or `}`, found `\"`\nhint: a comma is missing before this\n").await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_there_is_told_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = PROGRAMS.run(folder.path(), &["serve"]).await;
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("hikite.json: cannot be read: No such file or directory"), "{}", run.stderr);
+    assert!(run.stderr.ends_with("hint: check `--config` and `HIKITE_CONFIG`\n"), "{}", run.stderr);
+}
+
+#[tokio::test]
+async fn a_good_file_is_called_good_and_its_doubts_are_told() {
+    let text = r#"{ "mcpServers": { "a": { "command": "x" } } }"#;
+    let run = run(text, &["config", "check"]).await;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "ok: DIR/hikite.json: 1 servers, 0 categories\n"));
+    assert!(run.stderr.starts_with("warning: DIR/hikite.json:1:19: mcpServers.a: has no `description`"), "{}", run.stderr);
+}
+
+#[tokio::test]
+async fn secrets_are_shown_to_nobody() {
+    let config = json!({
+        "mcpServers": {
+            "p": { "description": "d", "command": "x", "args": ["--key", "${PATH}"], "env": { "LITERAL": "s3cret-literal", "K": { "file": "key.txt" } } },
+            "w": { "description": "d", "url": "http://127.0.0.1:9/mcp?key=${PATH}", "headers": { "Authorization": "Bearer s3cret-header" } },
+        },
+        "auth": { "token": "s3cret-token-of-some-length" },
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("key.txt"), "s3cret-file\n").expect("a file");
+    std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
+    let run = PROGRAMS.run(folder.path(), &["config", "show"]).await;
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let shown: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(shown["mcpServers"]["p"]["env"], json!({ "LITERAL": "***", "K": "***" }));
+    assert_eq!(shown["mcpServers"]["w"]["headers"], json!({ "Authorization": "***" }));
+    assert_eq!(shown["auth"]["token"], "***");
+    let path = std::env::var("PATH").expect("a path");
+    for secret in ["s3cret", path.as_str()] {
+        assert!(!run.stdout.contains(secret) && !run.stderr.contains(secret), "{}", run.stdout);
+    }
+}
+
+#[tokio::test]
+async fn the_committed_schema_is_the_programs_own() {
+    let run = run("{}", &["config", "schema"]).await;
+    let committed = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../config.schema.json"));
+    let value = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+    assert_eq!(value(&run.stdout), value(committed));
+}
+
+#[tokio::test]
+async fn without_any_config_it_serves_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("hikite.json"), "{}").expect("a file");
+    let gateway = configured(json!({})).await;
+    let reply = gateway.send(hikite_testkit::gateway::Request::new("POST", "/mcp").json("{}")).await;
+    assert_eq!(reply.status, 401);
+    assert!(gateway.client("").await.names("tools/list").await.is_empty());
+}
+
+#[tokio::test]
+async fn start_up_tells_the_counts_the_doubts_and_how_to_connect() {
+    let (_fixture, server) = http_fixture().await;
+    let down = json!({ "description": "d", "type": "http", "url": "http://127.0.0.1:9/mcp" });
+    let tools = json!({ "includeNames": ["echo", "no_such_tool"], "overrides": { "who": { "enabled": false }, "neither": { "enabled": false } } });
+    let config = json!({ "mcpServers": { "up": server, "down": down },
+        "categories": { "c": { "description": "d", "server": "up", "tools": tools }, "d": { "description": "d", "server": "down" } } });
+    let gateway = configured(config).await;
+    gateway.says("the catalog is built servers=2 answering=1 categories=2 tools=33 disabled=1 unresolved=2").await;
+    gateway.says("the category `c` names `no_such_tool`, which up does not have").await;
+    gateway.says("the category `c` names `neither`, which up does not have").await;
+    gateway.says("the category `d` waits for the tools of down").await;
+    gateway.says("lists are known module=\"up\" tools=33").await;
+    gateway.says("`down` cannot be reached at http://127.0.0.1:9").await;
+    let url = format!("http://{}/mcp", gateway.address());
+    for snippet in [
+        format!("claude mcp add --transport http hikite {url} --header \"Authorization: Bearer {}\"", gateway.token()),
+        format!("\"url\": \"{url}\", \"headers\": {{ \"Authorization\": \"Bearer {}\" }}", gateway.token()),
+        "[mcp_servers.hikite]".to_owned(),
+        "\"command\": \"hikite\", \"args\": [\"stdio\"]".to_owned(),
+    ] {
+        gateway.says(&snippet).await;
+    }
+    gateway.client("").await.call_in("c", "echo", json!({ "text": "not in any log" })).await;
+    gateway.says("module=\"up\" call=\"c/echo\" outcome=\"ok\" ms=").await;
+    assert!(!gateway.stderr().contains("not in any log"));
+}

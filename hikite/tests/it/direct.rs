@@ -1,0 +1,222 @@
+//! The `direct` surface: the real tools, prompts and resources of all servers under names that do not clash.
+
+use hikite_testkit::gateway::Client;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{configured, error_of, gateway, http_fixture, stdio, with};
+
+#[tokio::test]
+async fn a_name_is_bare_until_another_server_holds_it_too() {
+    let (one, first) = http_fixture().await;
+    let (two, second) = http_fixture().await;
+    two.remove_tool("who");
+    let long = "x".repeat(70);
+    let clashing = "y".repeat(62);
+    for fixture in [&one, &two] {
+        fixture.add_tool(&clashing);
+    }
+    one.add_tool(&long);
+    let gateway = gateway(json!({ "one": first, "two": second })).await;
+    let client = gateway.client("direct").await;
+    let names = client.names("tools/list").await;
+    let fit = |shown: &str, module: &str, name: &str| {
+        let digest = Sha256::digest(format!("{module}:{name}"));
+        let hash: String = digest[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{}_{hash}", &shown[..55])
+    };
+    let has = |name: &str| names.iter().any(|shown| shown == name);
+    assert!(has("who") && has("one__echo") && has("two__echo") && !has("echo"), "{names:?}");
+    let long_name = fit(&long, "one", &long);
+    let clashing_names =
+        ["one", "two"].map(|module| fit(&format!("{module}__{clashing}"), module, &clashing));
+    assert!(has(&long_name) && clashing_names.iter().all(|name| has(name)), "{names:?}");
+    assert!(names.iter().all(|name| name.len() <= 64));
+    for (name, tool) in
+        [(&long_name, &long), (&clashing_names[0], &clashing), (&clashing_names[1], &clashing)]
+    {
+        let said: Value =
+            serde_json::from_str(&client.text(name, json!({ "text": "t" })).await).expect("JSON");
+        assert_eq!(said["tool"], **tool);
+    }
+    for spelling in ["one__echo", "one:echo", "two:echo"] {
+        assert_eq!(client.text(spelling, json!({ "text": spelling })).await, spelling);
+    }
+    assert_eq!([one.calls(), two.calls()], [4, 2]);
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_an_error_of_the_protocol_with_a_hint() {
+    let (_fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("direct").await;
+    for (name, hint) in [("test_simple_txt", Some("did you mean `test_simple_text`?")), ("quuuuuuuux", None)]
+    {
+        let error = client
+            .request("tools/call", json!({ "name": name, "arguments": {} }))
+            .await
+            .expect_err("unknown");
+        assert_eq!(error["code"], -32602);
+        assert_eq!(error["message"], format!("there is no tool `{name}`"));
+        assert_eq!(
+            (error["data"]["code"].as_str(), error["data"]["hint"].as_str()),
+            (Some("TOOL_NOT_FOUND"), hint)
+        );
+    }
+    for params in [json!({}), json!({ "name": 7 })] {
+        let error = client.request("tools/call", params).await.expect_err("no name");
+        assert_eq!(
+            (&error["code"], &error["message"]),
+            (&json!(-32602), &json!("`name` must be the name of a tool"))
+        );
+    }
+    let error = client.request("tools/explode", json!({})).await.expect_err("no method");
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!(-32601), &json!("there is no method `tools/explode`"))
+    );
+    assert_eq!(client.request("ping", json!({})).await, Ok(json!({})));
+}
+
+#[tokio::test]
+async fn prompts_resources_templates_and_completions_reach_their_server() {
+    let (_fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("direct").await;
+    assert_eq!(client.names("prompts/list").await[0], "test_simple_prompt");
+    let prompt = json!({ "name": "test_prompt_with_arguments", "arguments": { "arg1": "x", "arg2": "y" } });
+    let prompt = client.request("prompts/get", prompt).await.expect("a prompt");
+    assert_eq!(prompt["messages"][0]["content"]["text"], "Prompt with arguments: arg1='x', arg2='y'");
+    let read = async |uri: &str| client.request("resources/read", json!({ "uri": uri })).await;
+    assert_eq!(read("test://static-text").await.expect("text")["contents"][0]["mimeType"], "text/plain");
+    assert!(read("test://static-binary").await.expect("a blob")["contents"][0]["blob"].is_string());
+    let templates = client.names("resources/templates/list").await;
+    assert_eq!(templates, ["test://template/{id}/data"]);
+    let data = read("test://template/42/data").await.expect("data");
+    assert!(data["contents"][0]["text"].as_str().expect("text").contains("Data for ID: 42"));
+    for reference in [
+        json!({ "type": "ref/prompt", "name": "test_prompt_with_arguments" }),
+        json!({ "type": "ref/resource", "uri": "test://template/{id}/data" }),
+    ] {
+        let params = json!({ "ref": reference, "argument": { "name": "arg1", "value": "par" } });
+        let completion = client.request("completion/complete", params).await.expect("words");
+        assert_eq!(completion["completion"]["values"], json!(["paris", "park", "party"]));
+    }
+}
+
+#[tokio::test]
+async fn prompts_of_one_name_are_told_apart_and_resources_go_to_the_first() {
+    let (one, first) = http_fixture().await;
+    let (two, second) = http_fixture().await;
+    let gateway = gateway(json!({ "one": first, "two": second })).await;
+    let client = gateway.client("direct").await;
+    assert_eq!(client.names("prompts/list").await.len(), 8);
+    assert_eq!(client.names("resources/list").await.len(), 3);
+    client.request("prompts/get", json!({ "name": "two__test_simple_prompt" })).await.expect("a prompt");
+    let reference = json!({ "type": "ref/prompt", "name": "two__test_simple_prompt" });
+    let params = json!({ "ref": reference, "argument": { "name": "a", "value": "t" } });
+    client.request("completion/complete", params).await.expect("words");
+    client.request("resources/read", json!({ "uri": "test://static-text" })).await.expect("text");
+    let asked = |fixture: &hikite_testkit::fixture::Fixture, method: &str| {
+        fixture.received().iter().filter(|received| received.method == method).count()
+    };
+    for (method, expected) in
+        [("prompts/get", [0, 1]), ("completion/complete", [0, 1]), ("resources/read", [1, 0])]
+    {
+        assert_eq!([asked(&one, method), asked(&two, method)], expected, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_exist_is_named_in_the_error() {
+    let (_fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("direct").await;
+    let fails =
+        async |method: &str, params: Value| client.request(method, params).await.expect_err("an error");
+    let error = fails("prompts/get", json!({ "name": "test_simple_promt" })).await;
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!(-32602), &json!("there is no prompt `test_simple_promt`"))
+    );
+    assert_eq!(error["data"]["hint"], "did you mean `test_simple_prompt`?");
+    let error = fails("resources/read", json!({ "uri": "nowhere://x" })).await;
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!(-32002), &json!("there is no resource `nowhere://x`"))
+    );
+    let error = fails("resources/read", json!({})).await;
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!(-32602), &json!("`uri` is missing or not a string"))
+    );
+    assert_eq!(fails("completion/complete", json!({ "ref": { "type": "ref/other" } })).await["code"], -32602);
+}
+
+#[tokio::test]
+async fn a_servers_own_rules_hold_on_this_surface() {
+    let (_fixture, server) = http_fixture().await;
+    let tools = json!({ "includePatterns": ["e*", "who"], "excludeNames": ["env"],
+        "overrides": { "echo": { "name": "say", "description": "Says it.", "arguments": { "text": { "default": "hello" } } } } });
+    let gateway = gateway(json!({ "a": with(server, "tools", tools) })).await;
+    let client = gateway.client("direct").await;
+    assert_eq!(client.names("tools/list").await, ["who", "say"]);
+    assert_eq!(client.text("say", json!({})).await, "hello");
+    assert_eq!(client.text("a:echo", json!({ "text": "by its key" })).await, "by its key");
+    assert_eq!(error_of(&client.call("env", json!({ "name": "PATH" })).await)["code"], "TOOL_DISABLED");
+}
+
+async fn pages(client: &Client, method: &str, member: &str) -> Vec<usize> {
+    let mut sizes = Vec::new();
+    let mut params = json!({});
+    loop {
+        let page = client.request(method, params).await.expect("a page");
+        sizes.push(page[member].as_array().expect("items").len());
+        match page.get("nextCursor") {
+            Some(cursor) => params = json!({ "cursor": cursor }),
+            None => return sizes,
+        }
+    }
+}
+
+#[tokio::test]
+async fn pages_of_a_server_are_followed_and_ours_can_be_limited() {
+    let config = json!({ "mcpServers": { "a": stdio(&["--page", "7"]) }, "limits": { "list_page": 10 } });
+    let gateway = configured(config).await;
+    let client = gateway.client("direct").await;
+    assert_eq!(pages(&client, "tools/list", "tools").await, [10, 10, 10, 3]);
+    assert_eq!(pages(&client, "prompts/list", "prompts").await, [4]);
+    for cursor in ["", "-1", "33", "999", "x"] {
+        let error = client.request("tools/list", json!({ "cursor": cursor })).await.expect_err("no cursor");
+        assert_eq!(error["code"], -32602, "{cursor}");
+    }
+    let whole = gateway_without_pages().await;
+    assert_eq!(pages(&whole.client("direct").await, "tools/list", "tools").await, [33]);
+}
+
+async fn gateway_without_pages() -> hikite_testkit::gateway::TestGateway {
+    gateway(json!({ "a": stdio(&["--page", "7"]) })).await
+}
+
+#[tokio::test]
+async fn a_server_that_offers_more_to_capable_clients_is_listed_in_full() {
+    let gateway = gateway(json!({ "a": stdio(&["--conditional"]) })).await;
+    let client = gateway.client_with("direct", hikite_testkit::gateway::Hello::obliging("x")).await;
+    assert!(client.names("tools/list").await.contains(&"trigger-sampling".to_owned()));
+    assert_eq!(client.text("trigger-sampling", json!({ "prompt": "p" })).await, "LLM response: x:p");
+}
+
+#[tokio::test]
+async fn the_instructions_of_an_only_server_are_passed_on() {
+    let (_fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    gateway.client("direct").await.names("tools/list").await;
+    let welcome = gateway.client("direct").await.welcome();
+    assert!(
+        welcome["instructions"].as_str().expect("text").starts_with("Call `echo` to hear yourself."),
+        "{welcome}"
+    );
+    let welcome = gateway.client("categories").await.welcome();
+    assert!(welcome["instructions"].as_str().expect("text").contains("`get-category-tools`"));
+    assert_eq!(welcome["serverInfo"]["name"], "hikite");
+}

@@ -1,0 +1,119 @@
+//! Networks and servers that break: what fails says so, and nothing else does.
+
+use std::time::{Duration, Instant};
+
+use hikite_testkit::fault::{Fault, FaultProxy};
+use hikite_testkit::fixture::Fixture;
+use hikite_testkit::gateway::{Client, TestGateway};
+use serde_json::json;
+
+use crate::{error_of, gateway, http_fixture, with};
+
+/// A server behind a proxy that breaks, and a healthy one beside it.
+struct Scene {
+    gateway: TestGateway,
+    client: Client,
+    proxy: FaultProxy,
+    _fixtures: [Fixture; 2],
+}
+
+impl Scene {
+    async fn open() -> Self {
+        let (bad, server) = http_fixture().await;
+        let (good, healthy) = http_fixture().await;
+        let proxy = FaultProxy::start(bad.address()).await.expect("a proxy");
+        let url = format!("http://{}/mcp", proxy.address());
+        let bad_server = with(with(server, "url", url), "timeout", "1s");
+        let gateway = gateway(json!({ "bad": bad_server, "good": healthy })).await;
+        let client = gateway.client("direct").await;
+        client.text("bad__echo", json!({ "text": "up" })).await;
+        Self { gateway, client, proxy, _fixtures: [bad, good] }
+    }
+
+    async fn good_is_well(&self) {
+        let begin = Instant::now();
+        assert_eq!(self.client.text("good__echo", json!({ "text": "well" })).await, "well");
+        assert!(begin.elapsed() < Duration::from_millis(800), "{:?}", begin.elapsed());
+    }
+
+    /// The bad server is found again once the fault is over.
+    async fn recovers(&self) {
+        self.proxy.set(Fault::default()).await;
+        let begin = Instant::now();
+        while self.client.call("bad__echo", json!({ "text": "x" })).await["isError"] == true {
+            assert!(begin.elapsed() < Duration::from_secs(6), "it is not found again:\n{}", self.gateway.stderr());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_connections_is_told_and_found_again() {
+    let scene = Scene::open().await;
+    scene.proxy.set(Fault::refuse()).await;
+    scene.proxy.cut();
+    let error = error_of(&scene.client.call("bad__echo", json!({ "text": "x" })).await);
+    assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE", "{error}");
+    scene.good_is_well().await;
+    scene.recovers().await;
+}
+
+#[tokio::test]
+async fn a_connection_cut_in_the_middle_of_a_call_fails_it_and_the_next_one_works() {
+    let scene = Scene::open().await;
+    let call = scene.client.begin_call("bad__hang", json!({}));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    scene.proxy.set(Fault::refuse()).await;
+    scene.proxy.cut();
+    let error = error_of(&call.answer().await.expect("a result"));
+    assert!(["UPSTREAM_UNAVAILABLE", "TIMEOUT"].contains(&error["code"].as_str().expect("a code")), "{error}");
+    scene.good_is_well().await;
+    scene.recovers().await;
+}
+
+#[tokio::test]
+async fn a_server_that_stalls_runs_into_its_deadline_alone() {
+    let scene = Scene::open().await;
+    scene.proxy.set(Fault::stall()).await;
+    let begin = Instant::now();
+    let call = scene.client.begin_call("bad__echo", json!({ "text": "x" }));
+    scene.good_is_well().await;
+    assert_eq!(error_of(&call.answer().await.expect("a result"))["code"], "TIMEOUT");
+    assert!(begin.elapsed() < Duration::from_secs(3));
+    scene.proxy.cut();
+    scene.recovers().await;
+}
+
+#[tokio::test]
+async fn an_answer_cut_in_the_middle_is_no_answer() {
+    let scene = Scene::open().await;
+    scene.proxy.cut();
+    scene.proxy.set(Fault::cut_answer_after(400)).await;
+    let result = scene.client.call("bad__big_line", json!({ "bytes": 100_000 })).await;
+    let code = error_of(&result)["code"].clone();
+    assert!(code == "UPSTREAM_UNAVAILABLE" || code == "TIMEOUT", "{code}");
+    scene.good_is_well().await;
+    scene.recovers().await;
+}
+
+#[tokio::test]
+async fn a_slow_network_is_only_slow() {
+    let scene = Scene::open().await;
+    scene.proxy.set(Fault::delay(Duration::from_millis(50))).await;
+    assert_eq!(scene.client.text("bad__echo", json!({ "text": "late" })).await, "late");
+    let calls: Vec<_> = (0..8).map(|_| scene.client.begin_call("bad__echo", json!({ "text": "x" }))).collect();
+    for call in calls {
+        call.answer().await.expect("a result");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_crashes_over_http_fails_its_calls_and_not_the_gateway() {
+    let scene = Scene::open().await;
+    let hanging = scene.client.begin_call("bad__hang", json!({}));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let crash = error_of(&scene.client.call("bad__crash", json!({})).await);
+    assert!(["UPSTREAM_UNAVAILABLE", "TIMEOUT"].contains(&crash["code"].as_str().expect("a code")), "{crash}");
+    assert_eq!(hanging.answer().await.expect("a result")["isError"], true);
+    scene.good_is_well().await;
+}

@@ -1,0 +1,116 @@
+//! `hikite stdio`: the same gateway for clients that start it themselves.
+
+use std::sync::Arc;
+
+use hikite_testkit::gateway::{Client, Hello, eventually, kill, marked};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{PROGRAMS, error_of, http_fixture, stdio};
+
+fn folder(config: &Value) -> Arc<TempDir> {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
+    Arc::new(folder)
+}
+
+async fn client(folder: &TempDir, arguments: &[&str], hello: Hello) -> Client {
+    Client::over_stdio(&PROGRAMS, folder.path(), arguments, hello).await
+}
+
+async fn nothing_left(folder: &TempDir) -> bool {
+    eventually(|| marked(folder.path()).is_empty()).await
+}
+
+#[tokio::test]
+async fn a_whole_conversation_runs_over_lines() {
+    let (_fixture, web) = http_fixture().await;
+    let config = json!({ "mcpServers": { "web": web, "program": stdio(&[]) },
+        "categories": { "c": { "description": "d", "server": "web" } } });
+    let folder = folder(&config);
+    let client = client(&folder, &["--surface", "direct", "--surface", "categories"], Hello::obliging("line")).await;
+    assert_eq!(client.names("tools/list").await.len(), 2 + 66);
+    assert_eq!(client.call_in("c", "echo", json!({ "text": "over lines" })).await["content"][0]["text"], "over lines");
+    assert!(client.text("web__ask", json!({ "kind": "sampling", "marker": "m" })).await.contains("line:m"));
+    let params = json!({ "name": "program__test_tool_with_progress", "arguments": {}, "_meta": { "progressToken": "t" } });
+    client.request("tools/call", params).await.expect("a result");
+    assert_eq!(client.notifications("notifications/progress").len(), 3);
+    assert!(client.close().await.success());
+    assert!(nothing_left(&folder).await, "{:?}", marked(folder.path()));
+    assert!(!folder.path().join("data/token").exists(), "nobody can connect, so nobody needs a token");
+}
+
+#[tokio::test]
+async fn the_surface_is_that_of_the_config_unless_said_otherwise() {
+    let (_fixture, web) = http_fixture().await;
+    let folder = folder(&json!({ "mcpServers": { "web": web }, "categories": { "c": { "description": "d", "server": "web" } } }));
+    let own = client(&folder, &[], Hello::default()).await;
+    assert_eq!(own.names("tools/list").await, ["get-category-tools", "call-category-tool"]);
+    let run = PROGRAMS.run(folder.path(), &["stdio", "--surface", "modules"]).await;
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("not one of: categories, direct"), "{}", run.stderr);
+}
+
+#[tokio::test]
+async fn lines_that_are_no_messages_are_answered_and_harm_nothing() {
+    let folder = folder(&json!({ "limits": { "body_bytes": "2KiB" } }));
+    let client = client(&folder, &[], Hello::default()).await;
+    for line in ["not JSON", "{}", "", "   ", &format!("\"{}\"", "x".repeat(5000)), "[]"] {
+        client.send_line(line);
+    }
+    assert_eq!(client.request("ping", json!({})).await, Ok(json!({})));
+    let codes: Vec<i64> = client.notifications("(answer)").iter().filter_map(|answer| answer["error"]["code"].as_i64()).collect();
+    assert_eq!(codes[..3], [-32700, -32600, -32600], "{codes:?}");
+}
+
+#[tokio::test]
+async fn running_calls_finish_when_the_input_ends() {
+    let folder = folder(&json!({ "mcpServers": { "a": stdio(&[]) } }));
+    let client = client(&folder, &["--surface", "direct"], Hello::default()).await;
+    client.text("echo", json!({ "text": "up" })).await;
+    let call = client.begin_call("sleep", json!({ "ms": 500 }));
+    tokio::time::sleep(hikite_testkit::gateway::A_MOMENT).await;
+    let status = client.close().await;
+    assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], "slept 500 ms");
+    assert!(status.success());
+    assert!(nothing_left(&folder).await, "{:?}", marked(folder.path()));
+}
+
+#[tokio::test]
+async fn a_client_that_kills_it_leaves_nothing_behind() {
+    let folder = folder(&json!({ "mcpServers": { "a": stdio(&[]), "b": stdio(&[]) } }));
+    let client = client(&folder, &["--surface", "direct"], Hello::default()).await;
+    client.call("a__spawn_grandchild", json!({})).await;
+    client.text("b__echo", json!({ "text": "up" })).await;
+    assert!(marked(folder.path()).len() >= 7, "{:?}", marked(folder.path()));
+    kill(client.pid());
+    assert!(nothing_left(&folder).await, "{:?}", marked(folder.path()));
+}
+
+#[tokio::test]
+async fn a_request_before_initialize_is_refused() {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    let folder = folder(&json!({}));
+    let mut command = tokio::process::Command::from(PROGRAMS.hikite(folder.path()));
+    command.arg("stdio").stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+    let mut child = command.kill_on_drop(true).spawn().expect("hikite");
+    let mut input = child.stdin.take().expect("piped");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    input.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n").await.expect("sent");
+    let mut next = async || serde_json::from_str::<Value>(&lines.next_line().await.expect("open").expect("a line")).expect("JSON");
+    let refused = next().await;
+    assert_eq!((&refused["id"], &refused["error"]["message"]), (&json!(1), &json!("begin with `initialize`")));
+    assert_eq!(next().await["result"], json!({}));
+}
+
+#[tokio::test]
+async fn an_upstream_that_is_down_is_told_over_lines_too() {
+    let down = json!({ "description": "d", "command": "/no/such/program" });
+    let config = json!({ "mcpServers": { "a": down }, "categories": { "c": { "description": "d", "server": "a", "tools": { "includeNames": ["t"] } } } });
+    let folder = folder(&config);
+    let client = client(&folder, &[], Hello::default()).await;
+    let error = error_of(&client.call_in("c", "t", json!({})).await);
+    assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");
+    let text = error.to_string();
+    assert!(text.contains("/no/such/program"), "it says which program is missing: {text}");
+}
