@@ -20,7 +20,7 @@ mod tool;
 mod transport;
 
 pub use catalog::ListFileError;
-pub use era::Revision;
+pub use era::{Era, Revision};
 pub use handle::{Fixture, Transport, run_http, run_sse, run_stdio};
 pub use options::{Answer, Options};
 pub use server::Received;

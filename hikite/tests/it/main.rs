@@ -5,11 +5,17 @@ mod ask;
 mod auth;
 mod calls;
 mod categories;
+mod cli;
+mod config;
 mod direct;
+mod faults;
+mod foreign;
 mod http;
 mod lists;
 mod process;
 mod relay;
+mod reload;
+mod stdio;
 
 use std::sync::LazyLock;
 
