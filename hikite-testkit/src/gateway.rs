@@ -4,6 +4,7 @@
 
 mod client;
 mod command;
+mod hello;
 mod http;
 mod link;
 mod process;
@@ -21,8 +22,9 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub use client::{A_MOMENT, Client, Hello, Pending, Question};
+pub use client::{A_MOMENT, Client, Pending};
 pub use command::{Programs, Run};
+pub use hello::{Answer, Hello, Question};
 pub use http::{Connection, Reply, Request, Stream};
 pub use process::{Process, is_alive, kill, marked};
 
@@ -197,7 +199,9 @@ impl Drop for TestGateway {
                 return;
             }
             if begin.elapsed() > GONE {
-                left.iter().for_each(|process| kill(process.pid));
+                for process in &left {
+                    kill(process.pid);
+                }
                 assert!(std::thread::panicking(), "still alive after the gateway: {left:#?}");
                 return;
             }

@@ -4,7 +4,7 @@
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, ValueEnum};
-use hikite_testkit::fixture::{Answer, Options, Revision, run_http, run_sse, run_stdio};
+use hikite_testkit::fixture::{Answer, Era, Options, Revision, run_http, run_sse, run_stdio};
 
 /// An MCP server for tests, well-behaved or not.
 #[derive(Debug, Parser)]
@@ -13,6 +13,12 @@ struct Arguments {
     transport: TransportArguments,
     #[command(flatten)]
     quirks: Quirks,
+    /// Speak the revisions with sessions, the one without (2026-07-28), or both.
+    #[arg(long, value_enum, default_value_t = EraArgument::Legacy)]
+    era: EraArgument,
+    /// Offer what only scenarios of 2026-07-28 call, in any era.
+    #[arg(long)]
+    extended: bool,
     /// Serve the lists of this file instead of the built-in catalogue.
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
@@ -64,6 +70,13 @@ struct Quirks {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
+enum EraArgument {
+    Legacy,
+    Modern,
+    Both,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum AnswerArgument {
     Sse,
     Json,
@@ -89,6 +102,12 @@ fn report(error: &std::io::Error) -> ExitCode {
 async fn run(arguments: Arguments) -> std::io::Result<()> {
     let TransportArguments { http, sse, .. } = arguments.transport;
     let options = Options {
+        era: match arguments.era {
+            EraArgument::Legacy => Era::Legacy,
+            EraArgument::Modern => Era::Modern,
+            EraArgument::Both => Era::Both,
+        },
+        extended: arguments.extended,
         replay: arguments.replay,
         page: arguments.page,
         list_delay: Duration::from_millis(arguments.list_delay_ms),

@@ -20,77 +20,9 @@ use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
     LIMIT, Programs, eventually,
+    hello::{Hello, Question},
     link::{HttpLink, Link, StdioLink, spawn},
 };
-
-/// What the client says at `initialize`, and how it answers questions.
-#[derive(Clone)]
-pub struct Hello {
-    pub revision: &'static str,
-    pub capabilities: Value,
-    /// `None` leaves the question open.
-    pub answer: Arc<dyn Fn(&Question) -> Option<Value> + Send + Sync>,
-}
-
-impl Default for Hello {
-    fn default() -> Self {
-        Self { revision: "2025-11-25", capabilities: json!({}), answer: Arc::new(|_| None) }
-    }
-}
-
-impl Hello {
-    /// A client that can be asked everything and answers with the marker it was asked with, under its own name.
-    pub fn obliging(name: &str) -> Self {
-        let name = name.to_owned();
-        Self {
-            capabilities: json!({ "sampling": {}, "elicitation": {}, "roots": { "listChanged": true } }),
-            answer: Arc::new(move |question| Some(obliging_answer(&name, question))),
-            ..Self::default()
-        }
-    }
-
-    /// Can be asked everything and never answers.
-    pub fn silent() -> Self {
-        Self { answer: Arc::new(|_| None), ..Self::obliging("") }
-    }
-}
-
-impl fmt::Debug for Hello {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hello").field("capabilities", &self.capabilities).finish_non_exhaustive()
-    }
-}
-
-fn obliging_answer(name: &str, question: &Question) -> Value {
-    let marker = question.marker();
-    match question.method.as_str() {
-        "elicitation/create" => {
-            json!({ "action": "accept", "content": { "answer": format!("{name}:{marker}") } })
-        }
-        "sampling/createMessage" => json!({
-            "role": "assistant", "model": "none",
-            "content": { "type": "text", "text": format!("{name}:{marker}") },
-        }),
-        _ => json!({ "roots": [{ "uri": format!("file:///{name}"), "name": marker }] }),
-    }
-}
-
-/// What the server asked.
-#[derive(Debug, Clone)]
-pub struct Question {
-    pub id: Value,
-    pub method: String,
-    pub params: Value,
-}
-
-impl Question {
-    /// The text that the fixture's tool `ask` put into the question.
-    pub fn marker(&self) -> String {
-        let paths = ["/message", "/messages/0/content/text", "/_meta/marker"];
-        let found = paths.iter().find_map(|path| self.params.pointer(path)?.as_str());
-        found.unwrap_or_default().to_owned()
-    }
-}
 
 /// A client with a session.
 #[derive(Debug, Clone)]
@@ -285,6 +217,7 @@ impl Client {
     }
 
     /// Sends a request and returns at once.
+    #[expect(clippy::needless_pass_by_value, reason = "reads like the JSON it makes")]
     pub fn begin(&self, method: &str, params: Value) -> Pending {
         let id = self.inner.next.fetch_add(1, Ordering::Relaxed);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
@@ -292,6 +225,7 @@ impl Client {
         Pending { id, task: spawn(async move { inner.exchange(id, message).await }) }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "reads like the JSON it makes")]
     pub fn begin_call(&self, tool: &str, arguments: Value) -> Pending {
         self.begin("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
@@ -342,9 +276,9 @@ impl Client {
     }
 
     /// Sends a line as it is.
-    pub fn send_line(&self, line: &str) {
+    pub fn send_line(&self, text: &str) {
         let Link::Stdio(link) = &self.inner.link else { panic!("no lines over HTTP") };
-        link.send(line);
+        link.send(text);
     }
 
     /// What it was told so far, oldest first.
@@ -448,7 +382,7 @@ impl Inner {
                 self.notifications.lock().push(json!({ "method": method, "params": params }));
             }
             (Some(method), Some(id)) => {
-                self.asked(Question { id, method, params: envelope.params.unwrap_or_default() })
+                self.asked(Question { id, method, params: envelope.params.unwrap_or_default() });
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hikite_testkit::fixture::{Answer, Options, Transport};
-use hikite_testkit::gateway::{A_MOMENT, Client, Hello, TestGateway, eventually};
+use hikite_testkit::gateway::{A_MOMENT, Client, Hello, Question, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::{error_of, fixture, gateway, http_fixture, stdio, with};
@@ -88,7 +88,7 @@ async fn nobody_sees_anothers(server: Value) {
         assert!(result.contains(&format!("client{number}:marker{number}")), "{result}");
     }
     for (number, client) in clients.iter().enumerate() {
-        let markers: Vec<String> = client.questions().iter().map(|question| question.marker()).collect();
+        let markers: Vec<String> = client.questions().iter().map(Question::marker).collect();
         assert_eq!(markers, vec![format!("marker{number}"); 3]);
     }
 }
@@ -125,6 +125,7 @@ async fn a_server_that_asks_back_runs_once_per_session_that_can_answer() {
     let (mute, deaf) = (gateway.client("direct").await, gateway.client("direct").await);
     let mut pids = Vec::new();
     for client in [&ada, &bob, &mute, &deaf] {
+        client.listen().await;
         pids.push(client.call("who", json!({})).await["structuredContent"]["pid"].clone());
     }
     assert!(pids[0] != pids[1] && pids[0] != pids[2] && pids[1] != pids[2], "{pids:?}");

@@ -11,6 +11,7 @@ fn dead() -> Value {
     json!({ "description": "down", "type": "http", "url": "http://127.0.0.1:9/mcp" })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads like the JSON it makes")]
 fn category(server: impl Into<Value>, tools: Value) -> Value {
     json!({ "description": "Some tools.", "server": server.into(), "tools": tools })
 }

@@ -57,7 +57,10 @@ async fn tools_are_found_by_words() {
     assert_eq!(run.code, Some(0));
     assert!(run.stdout.starts_with("up:structured  Returns a sum"), "{}", run.stdout);
     let found = terminal.json(&["tools", "search", "sum", "--limit", "1", "--json"]).await;
-    assert_eq!((&found[0]["key"], &found[0]["relevance"], found.as_array().map(Vec::len)), (&json!("up:structured"), &json!(1.0), Some(1)));
+    assert_eq!(
+        (&found[0]["key"], &found[0]["relevance"], found.as_array().map(Vec::len)),
+        (&json!("up:structured"), &json!(1.0), Some(1))
+    );
     assert_eq!(terminal.run(&["tools", "search", "weather"]).await.stdout, "0 tools\n");
 }
 
@@ -65,7 +68,10 @@ async fn tools_are_found_by_words() {
 async fn a_tool_is_described() {
     let terminal = Terminal::open().await;
     let described = terminal.json(&["tools", "describe", "up:echo", "--json"]).await;
-    assert_eq!((&described["name"], &described["inputSchema"]["required"]), (&json!("echo"), &json!(["text"])));
+    assert_eq!(
+        (&described["name"], &described["inputSchema"]["required"]),
+        (&json!("echo"), &json!(["text"]))
+    );
     let run = terminal.run(&["tools", "describe", "echo"]).await;
     assert!(run.stdout.starts_with("up:echo\n{\n  \"name\": \"echo\","), "{}", run.stdout);
     for (tool, said) in [("ecko", "there is no tool `ecko`"), ("who", "the tool `who` is disabled")] {
@@ -80,10 +86,18 @@ async fn a_tool_is_called_and_its_failure_is_the_exit_code() {
     let terminal = Terminal::open().await;
     let run = terminal.run(&["tools", "call", "echo", r#"{"text":"from a terminal"}"#]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "from a terminal\n"), "{}", run.stderr);
-    let run = terminal.run(&["tools", "call", "up:structured", "--param", "a=1", "--param", "b=2.5", "--json"]).await;
-    assert_eq!(run.stdout, "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"sum\\\":3.5}\"}],\"structuredContent\":{\"sum\":3.5}}\n");
+    let run = terminal
+        .run(&["tools", "call", "up:structured", "--param", "a=1", "--param", "b=2.5", "--json"])
+        .await;
+    assert_eq!(
+        run.stdout,
+        "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"sum\\\":3.5}\"}],\"structuredContent\":{\"sum\":3.5}}\n"
+    );
     let run = terminal.run(&["tools", "call", "test_error_handling"]).await;
-    assert_eq!((run.code, run.stdout.as_str()), (Some(1), "This tool intentionally returns an error for testing\n"));
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (Some(1), "This tool intentionally returns an error for testing\n")
+    );
     for (arguments, said) in [
         (&["tools", "call", "nothing"][..], "there is no tool `nothing`"),
         (&["tools", "call", "who"], "the tool `who` is disabled"),
@@ -102,7 +116,11 @@ async fn a_tool_is_called_and_its_failure_is_the_exit_code() {
 #[tokio::test]
 async fn a_program_started_for_one_command_ends_with_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("hikite.json"), json!({ "mcpServers": { "a": stdio(&[]) } }).to_string()).expect("a file");
+    std::fs::write(
+        folder.path().join("hikite.json"),
+        json!({ "mcpServers": { "a": stdio(&[]) } }).to_string(),
+    )
+    .expect("a file");
     let run = PROGRAMS.run(folder.path(), &["tools", "call", "spawn_grandchild"]).await;
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(hikite_testkit::gateway::marked(folder.path()), []);
@@ -116,7 +134,12 @@ async fn the_doctor_says_what_is_well_and_what_to_do_about_the_rest() {
     let folder = terminal.folder.path().display().to_string();
     insta::assert_snapshot!(run.stdout.replace(&folder, "DIR"));
     let findings = run_json(&terminal.run(&["doctor", "--json"]).await);
-    let levels: Vec<&str> = findings.as_array().expect("findings").iter().filter_map(|finding| finding["level"].as_str()).collect();
+    let levels: Vec<&str> = findings
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter_map(|finding| finding["level"].as_str())
+        .collect();
     assert_eq!(levels, ["ok", "ok", "ok", "ok", "error", "warning"]);
 }
 
@@ -152,7 +175,10 @@ async fn a_reader_that_leaves_early_is_no_panic() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("hikite.json"), "{}").expect("a file");
     let mut command = PROGRAMS.hikite(folder.path());
-    command.args(["config", "schema"]).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    command
+        .args(["config", "schema"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
     let mut child = command.spawn().expect("hikite");
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("an end");
@@ -168,5 +194,8 @@ async fn a_taken_port_is_explained() {
     std::fs::write(folder.path().join("hikite.json"), "{}").expect("a file");
     let run = PROGRAMS.run(folder.path(), &["serve", "--listen", &address]).await;
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains(&format!("error: cannot listen on {address}\nhint: another program may hold the port; name one with `--listen`")), "{}", run.stderr);
+    let said = format!(
+        "error: cannot listen on {address}: Address already in use (os error 98)\nhint: another program may hold the port; name one with `--listen`\n"
+    );
+    assert_eq!(run.stderr, said);
 }

@@ -17,9 +17,15 @@ async fn run(text: &str, arguments: &[&str]) -> Run {
 
 /// Every command that needs the config refuses it in the same words and with the same code.
 async fn refused(text: &str, expected: &str) {
-    for arguments in [&["config", "check"][..], &["serve"], &["stdio"], &["tools", "list"], &["config", "show"]] {
+    for arguments in
+        [&["config", "check"][..], &["serve"], &["stdio"], &["tools", "list"], &["config", "show"]]
+    {
         let run = run(text, arguments).await;
-        assert_eq!((run.code, run.stderr.as_str(), run.stdout.as_str()), (Some(2), expected, ""), "{arguments:?}");
+        assert_eq!(
+            (run.code, run.stderr.as_str(), run.stdout.as_str()),
+            (Some(2), expected, ""),
+            "{arguments:?}"
+        );
     }
 }
 
@@ -36,7 +42,7 @@ async fn a_category_of_an_unknown_server_is_refused() {
     let text = r#"{ "mcpServers": { "serena": { "description": "d", "command": "x" } },
   "categories": { "fs": { "description": "d", "server": "serna" }, "all": { "description": "d", "server": ["serena", "zzz"] } } }"#;
     let expected = "error: DIR/hikite.json:2:57: categories.fs.server: there is no server `serna` in `mcpServers`\nhint: did you mean `serena`?\n\
-                    error: DIR/hikite.json:2:118: categories.all.server[1]: there is no server `zzz` in `mcpServers`\nhint: servers: `serena`\n";
+                    error: DIR/hikite.json:2:118: categories.all.server[1]: there is no server `zzz` in `mcpServers`\nhint: the servers are `serena`\n";
     refused(text, expected).await;
 }
 
@@ -51,7 +57,11 @@ async fn a_name_included_twice_is_refused() {
 #[tokio::test]
 async fn broken_json_is_told_with_its_place() {
     let text = "{ \"mcpServers\": {\n    \"a\": { \"command\": \"x\" }\n    \"b\": {} } }";
-    refused(text, "error: DIR/hikite.json:3:5: expected `,` or `}`, found `\"`\nhint: a comma is missing before this\n").await;
+    refused(
+        text,
+        "error: DIR/hikite.json:3:5: expected `,` or `}`, found `\"`\nhint: a comma is missing before this\n",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -68,7 +78,11 @@ async fn a_good_file_is_called_good_and_its_doubts_are_told() {
     let text = r#"{ "mcpServers": { "a": { "command": "x" } } }"#;
     let run = run(text, &["config", "check"]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "ok: DIR/hikite.json: 1 servers, 0 categories\n"));
-    assert!(run.stderr.starts_with("warning: DIR/hikite.json:1:19: mcpServers.a: has no `description`"), "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("warning: DIR/hikite.json:1:19: mcpServers.a: has no `description`"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[tokio::test]
@@ -121,7 +135,9 @@ async fn start_up_tells_the_counts_the_doubts_and_how_to_connect() {
     let config = json!({ "mcpServers": { "up": server, "down": down },
         "categories": { "c": { "description": "d", "server": "up", "tools": tools }, "d": { "description": "d", "server": "down" } } });
     let gateway = configured(config).await;
-    gateway.says("the catalog is built servers=2 answering=1 categories=2 tools=33 disabled=1 unresolved=2").await;
+    gateway
+        .says("the catalog is built servers=2 answering=1 categories=2 tools=33 disabled=1 unresolved=2")
+        .await;
     gateway.says("the category `c` names `no_such_tool`, which up does not have").await;
     gateway.says("the category `c` names `neither`, which up does not have").await;
     gateway.says("the category `d` waits for the tools of down").await;
@@ -130,9 +146,9 @@ async fn start_up_tells_the_counts_the_doubts_and_how_to_connect() {
     let url = format!("http://{}/mcp", gateway.address());
     for snippet in [
         format!("claude mcp add --transport http hikite {url} --header \"Authorization: Bearer {}\"", gateway.token()),
-        format!("\"url\": \"{url}\", \"headers\": {{ \"Authorization\": \"Bearer {}\" }}", gateway.token()),
-        "[mcp_servers.hikite]".to_owned(),
-        "\"command\": \"hikite\", \"args\": [\"stdio\"]".to_owned(),
+        json!({ "mcpServers": { "hikite": { "url": url, "headers": { "Authorization": format!("Bearer {}", gateway.token()) } } } }).to_string(),
+        format!("[mcp_servers.hikite]\n    url = \"{url}\"\n    http_headers = {{ \"Authorization\" = \"Bearer {}\" }}", gateway.token()),
+        format!("\"args\":[\"stdio\",\"--config\",\"{}\"]", gateway.config_file().display()),
     ] {
         gateway.says(&snippet).await;
     }

@@ -22,7 +22,7 @@ async fn a_name_is_bare_until_another_server_holds_it_too() {
     let names = client.names("tools/list").await;
     let fit = |shown: &str, module: &str, name: &str| {
         let digest = Sha256::digest(format!("{module}:{name}"));
-        let hash: String = digest[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = digest[..4].iter().fold(String::new(), |hash, byte| format!("{hash}{byte:02x}"));
         format!("{}_{hash}", &shown[..55])
     };
     let has = |name: &str| names.iter().any(|shown| shown == name);

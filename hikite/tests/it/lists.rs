@@ -20,9 +20,10 @@ async fn a_changed_list_reaches_the_clients_that_see_it() {
         client.listen().await;
     }
     direct.text("echo", json!({ "text": "connect" })).await;
-    let told = direct.notifications(TOOLS_CHANGED).len();
+    // The client was there before the first list, which is told too.
+    direct.told(TOOLS_CHANGED, 1).await;
     fixture.add_tool("late");
-    direct.told(TOOLS_CHANGED, told + 1).await;
+    direct.told(TOOLS_CHANGED, 2).await;
     assert!(direct.names("tools/list").await.contains(&"late".to_owned()));
     direct.call("late", json!({})).await;
     let shown =
@@ -30,7 +31,7 @@ async fn a_changed_list_reaches_the_clients_that_see_it() {
     assert_eq!(shown["structuredContent"]["tools"]["late"]["name"], "late");
     assert!(categories.notifications(TOOLS_CHANGED).is_empty(), "its own two tools are the same");
     fixture.remove_tool("late");
-    direct.told(TOOLS_CHANGED, told + 2).await;
+    direct.told(TOOLS_CHANGED, 3).await;
     let error =
         direct.request("tools/call", json!({ "name": "late", "arguments": {} })).await.expect_err("gone");
     assert_eq!(error["code"], -32602);
@@ -40,12 +41,23 @@ async fn a_changed_list_reaches_the_clients_that_see_it() {
 async fn a_program_that_changes_its_list_is_heard() {
     let gateway = gateway(json!({ "a": stdio(&[]) })).await;
     let client = gateway.client("direct").await;
-    client.listen().await;
     client.names("tools/list").await;
-    let told = client.notifications(TOOLS_CHANGED).len();
     client.text("add_tool", json!({ "name": "late" })).await;
-    client.told(TOOLS_CHANGED, told + 1).await;
-    assert!(client.names("tools/list").await.contains(&"late".to_owned()));
+    let begin = Instant::now();
+    while !client.names("tools/list").await.contains(&"late".to_owned()) {
+        assert!(
+            begin.elapsed() < Duration::from_secs(5),
+            "the new tool is not listed:\n{}",
+            gateway.stderr()
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(
+        client.text("late", json!({ "text": "x" })).await,
+        r#"{"tool":"late","arguments":{"text":"x"}}"#
+    );
+    client.listen().await;
+    client.told(TOOLS_CHANGED, 1).await;
 }
 
 #[tokio::test]
@@ -113,7 +125,7 @@ async fn updates_of_a_resource_reach_its_subscribers_alone() {
     let updated = "notifications/resources/updated";
     three.text("touch_resource", uri.clone()).await;
     for client in [&one, &two] {
-        assert_eq!(client.told(updated, 1).await, [uri.clone()]);
+        assert_eq!(client.told(updated, 1).await, std::slice::from_ref(&uri));
     }
     assert_eq!(two.request("resources/unsubscribe", uri.clone()).await, Ok(json!({})));
     three.text("touch_resource", uri.clone()).await;

@@ -53,8 +53,8 @@ fn recorded() -> Vec<(PathBuf, Recorded)> {
     let read = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).expect("a recording");
         let mut file: Recorded =
-            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-        file.module = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned();
+            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        path.file_stem().and_then(|stem| stem.to_str()).expect("a name").clone_into(&mut file.module);
         (path, file)
     };
     paths.into_iter().map(read).collect()

@@ -7,9 +7,12 @@ use crate::{configured, http_fixture, stdio, with};
 
 const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
+#[expect(clippy::needless_pass_by_value, reason = "reads like the JSON it makes")]
 fn config(servers: Value, categories: &[&str]) -> Value {
-    let categories: serde_json::Map<String, Value> =
-        categories.iter().map(|name| ((*name).to_owned(), json!({ "description": format!("About {name}."), "server": "a" }))).collect();
+    let categories: serde_json::Map<String, Value> = categories
+        .iter()
+        .map(|name| ((*name).to_owned(), json!({ "description": format!("About {name}."), "server": "a" })))
+        .collect();
     json!({ "mcpServers": servers, "categories": categories })
 }
 
@@ -28,11 +31,17 @@ async fn a_new_category_shows_and_is_told() {
     gateway.write_config(&config(json!({ "a": server }), &["one", "two"]));
     client.told(TOOLS_CHANGED, 1).await;
     assert!(menu(&gateway).await.ends_with("\n- one: About one.\n- two: About two."));
-    assert_eq!(client.call_in("two", "echo", json!({ "text": "there" })).await["content"][0]["text"], "there");
+    assert_eq!(
+        client.call_in("two", "echo", json!({ "text": "there" })).await["content"][0]["text"],
+        "there"
+    );
     gateway.says("the changed config is in force").await;
     gateway.write_config(&config(json!({ "a": server }), &["two"]));
     client.told(TOOLS_CHANGED, 2).await;
-    assert_eq!(client.call_in("one", "echo", json!({})).await["structuredContent"]["error"]["name"], "UnknownCategory");
+    assert_eq!(
+        client.call_in("one", "echo", json!({})).await["structuredContent"]["error"]["name"],
+        "UnknownCategory"
+    );
 }
 
 #[tokio::test]
@@ -44,15 +53,24 @@ async fn a_wrong_change_is_told_and_changes_nothing() {
     let before = menu(&gateway).await;
     for (wrong, said) in [
         ("{ broken", "hikite.json:1:3: expected"),
-        (r#"{ "categories": { "one": { "description": "d", "server": "gone" } } }"#, "categories.one.server: there is no server `gone` in `mcpServers`"),
+        (
+            r#"{ "categories": { "one": { "description": "d", "server": "gone" } } }"#,
+            "categories.one.server: there is no server `gone` in `mcpServers`",
+        ),
         (r#"{ "limts": {} }"#, "limts: unknown key\nhint: did you mean `limits`?"),
     ] {
         gateway.write_text(wrong);
         gateway.says(said).await;
-        assert_eq!(client.call_in("one", "echo", json!({ "text": "still" })).await["content"][0]["text"], "still");
+        assert_eq!(
+            client.call_in("one", "echo", json!({ "text": "still" })).await["content"][0]["text"],
+            "still"
+        );
         assert_eq!(menu(&gateway).await, before);
     }
-    assert_eq!(gateway.stderr().matches("the changed config is wrong, the old one stays in force:").count(), 3);
+    assert_eq!(
+        gateway.stderr().matches("the changed config is wrong, the old one stays in force:").count(),
+        3
+    );
     assert!(client.notifications(TOOLS_CHANGED).is_empty());
     gateway.write_config(&config(json!({ "a": server }), &["one", "two"]));
     client.told(TOOLS_CHANGED, 1).await;
@@ -73,13 +91,20 @@ async fn what_did_not_change_goes_on_undisturbed() {
     client.listen().await;
     let who = async |tool: &str| client.call(tool, json!({})).await["structuredContent"]["pid"].clone();
     let (kept, gone) = (who("a__who").await, who("gone__who").await);
-    let running = [client.begin_call("a__sleep", json!({ "ms": 1200 })), client.begin_call("gone__sleep", json!({ "ms": 1200 }))];
+    let running = [
+        client.begin_call("a__sleep", json!({ "ms": 1200 })),
+        client.begin_call("gone__sleep", json!({ "ms": 1200 })),
+    ];
     tokio::time::sleep(A_MOMENT).await;
     let told = client.notifications(TOOLS_CHANGED).len();
     gateway.write_config(&config(servers(None), &["one"]));
     client.told(TOOLS_CHANGED, told + 1).await;
     for call in running {
-        assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], "slept 1200 ms", "what runs may finish");
+        assert_eq!(
+            call.answer().await.expect("a result")["content"][0]["text"],
+            "slept 1200 ms",
+            "what runs may finish"
+        );
     }
     assert_eq!(who("who").await, kept, "a name is bare again once it is the only one");
     let gone = u32::try_from(gone.as_u64().expect("a pid")).expect("a pid");
@@ -88,9 +113,11 @@ async fn what_did_not_change_goes_on_undisturbed() {
 
 #[tokio::test]
 async fn a_changed_server_is_started_anew() {
-    let gateway = configured(config(json!({ "a": with(stdio(&[]), "env", json!({ "PROBE": "1" })) }), &["one"])).await;
+    let gateway =
+        configured(config(json!({ "a": with(stdio(&[]), "env", json!({ "PROBE": "1" })) }), &["one"])).await;
     let client = gateway.client("").await;
-    let probe = async || client.call_in("one", "env", json!({ "name": "PROBE" })).await["content"][0]["text"].clone();
+    let probe =
+        async || client.call_in("one", "env", json!({ "name": "PROBE" })).await["content"][0]["text"].clone();
     assert_eq!(probe().await, "1");
     gateway.write_config(&config(json!({ "a": with(stdio(&[]), "env", json!({ "PROBE": "2" })) }), &["one"]));
     gateway.says("the changed config is in force").await;
@@ -103,7 +130,8 @@ async fn a_new_token_holds_at_once_and_what_needs_a_restart_is_said() {
     let auth = |token: &str| json!({ "auth": { "token": token } });
     let gateway = configured(auth("the-first-token-of-all")).await;
     let ask = async |token: &str| {
-        let request = hikite_testkit::gateway::Request::new("GET", "/nowhere").header("authorization", &format!("Bearer {token}"));
+        let request = hikite_testkit::gateway::Request::new("GET", "/nowhere")
+            .header("authorization", &format!("Bearer {token}"));
         gateway.send(request).await.status
     };
     assert_eq!((ask("the-first-token-of-all").await, ask("the-second-token-of-all").await), (404, 401));

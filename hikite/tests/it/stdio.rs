@@ -1,10 +1,13 @@
 //! `hikite stdio`: the same gateway for clients that start it themselves.
 
+use std::process::Stdio;
 use std::sync::Arc;
 
-use hikite_testkit::gateway::{Client, Hello, eventually, kill, marked};
+use hikite_testkit::gateway::{Client, Hello, LIMIT, eventually, kill, marked};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdout};
 
 use crate::{PROGRAMS, error_of, http_fixture, stdio};
 
@@ -28,9 +31,13 @@ async fn a_whole_conversation_runs_over_lines() {
     let config = json!({ "mcpServers": { "web": web, "program": stdio(&[]) },
         "categories": { "c": { "description": "d", "server": "web" } } });
     let folder = folder(&config);
-    let client = client(&folder, &["--surface", "direct", "--surface", "categories"], Hello::obliging("line")).await;
+    let client =
+        client(&folder, &["--surface", "direct", "--surface", "categories"], Hello::obliging("line")).await;
     assert_eq!(client.names("tools/list").await.len(), 2 + 66);
-    assert_eq!(client.call_in("c", "echo", json!({ "text": "over lines" })).await["content"][0]["text"], "over lines");
+    assert_eq!(
+        client.call_in("c", "echo", json!({ "text": "over lines" })).await["content"][0]["text"],
+        "over lines"
+    );
     assert!(client.text("web__ask", json!({ "kind": "sampling", "marker": "m" })).await.contains("line:m"));
     let params = json!({ "name": "program__test_tool_with_progress", "arguments": {}, "_meta": { "progressToken": "t" } });
     client.request("tools/call", params).await.expect("a result");
@@ -43,7 +50,9 @@ async fn a_whole_conversation_runs_over_lines() {
 #[tokio::test]
 async fn the_surface_is_that_of_the_config_unless_said_otherwise() {
     let (_fixture, web) = http_fixture().await;
-    let folder = folder(&json!({ "mcpServers": { "web": web }, "categories": { "c": { "description": "d", "server": "web" } } }));
+    let folder = folder(
+        &json!({ "mcpServers": { "web": web }, "categories": { "c": { "description": "d", "server": "web" } } }),
+    );
     let own = client(&folder, &[], Hello::default()).await;
     assert_eq!(own.names("tools/list").await, ["get-category-tools", "call-category-tool"]);
     let run = PROGRAMS.run(folder.path(), &["stdio", "--surface", "modules"]).await;
@@ -55,12 +64,16 @@ async fn the_surface_is_that_of_the_config_unless_said_otherwise() {
 async fn lines_that_are_no_messages_are_answered_and_harm_nothing() {
     let folder = folder(&json!({ "limits": { "body_bytes": "2KiB" } }));
     let client = client(&folder, &[], Hello::default()).await;
-    for line in ["not JSON", "{}", "", "   ", &format!("\"{}\"", "x".repeat(5000)), "[]"] {
+    for line in ["not JSON", "{}", "", "   ", &format!("\"{}\"", "x".repeat(5000))] {
         client.send_line(line);
     }
     assert_eq!(client.request("ping", json!({})).await, Ok(json!({})));
-    let codes: Vec<i64> = client.notifications("(answer)").iter().filter_map(|answer| answer["error"]["code"].as_i64()).collect();
-    assert_eq!(codes[..3], [-32700, -32600, -32600], "{codes:?}");
+    let codes: Vec<i64> = client
+        .notifications("(answer)")
+        .iter()
+        .filter_map(|answer| answer["error"]["code"].as_i64())
+        .collect();
+    assert_eq!(codes, [-32700, -32600, -32700, -32600]);
 }
 
 #[tokio::test]
@@ -87,20 +100,73 @@ async fn a_client_that_kills_it_leaves_nothing_behind() {
     assert!(nothing_left(&folder).await, "{:?}", marked(folder.path()));
 }
 
+/// Bare lines in and out, for what a client of ours would not send.
+struct Lines {
+    child: Child,
+    output: tokio::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Lines {
+    fn open(folder: &TempDir) -> Self {
+        let mut command = tokio::process::Command::from(PROGRAMS.hikite(folder.path()));
+        command
+            .arg("stdio")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        let mut child = command.spawn().expect("hikite");
+        let output = BufReader::new(child.stdout.take().expect("piped")).lines();
+        Self { child, output }
+    }
+
+    async fn send(&mut self, message: &Value) {
+        let line = format!("{message}\n");
+        self.child.stdin.as_mut().expect("piped").write_all(line.as_bytes()).await.expect("sent");
+    }
+
+    async fn next(&mut self) -> Value {
+        let line =
+            tokio::time::timeout(LIMIT, self.output.next_line()).await.expect("in time").expect("open");
+        serde_json::from_str(&line.expect("a line")).expect("JSON")
+    }
+}
+
 #[tokio::test]
 async fn a_request_before_initialize_is_refused() {
-    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     let folder = folder(&json!({}));
-    let mut command = tokio::process::Command::from(PROGRAMS.hikite(folder.path()));
-    command.arg("stdio").stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
-    let mut child = command.kill_on_drop(true).spawn().expect("hikite");
-    let mut input = child.stdin.take().expect("piped");
-    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    input.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n").await.expect("sent");
-    let mut next = async || serde_json::from_str::<Value>(&lines.next_line().await.expect("open").expect("a line")).expect("JSON");
-    let refused = next().await;
-    assert_eq!((&refused["id"], &refused["error"]["message"]), (&json!(1), &json!("begin with `initialize`")));
-    assert_eq!(next().await["result"], json!({}));
+    let mut lines = Lines::open(&folder);
+    lines.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
+    let refused = lines.next().await;
+    assert_eq!(
+        (&refused["id"], &refused["error"]["message"]),
+        (&json!(1), &json!("begin with `initialize`"))
+    );
+    lines.send(&json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
+    assert_eq!(lines.next().await["result"], json!({}));
+}
+
+#[tokio::test]
+async fn several_messages_in_one_line_belong_to_one_revision() {
+    let folder = folder(&json!({}));
+    for revision in ["2025-03-26", "2025-11-25"] {
+        let mut lines = Lines::open(&folder);
+        let hello = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+        lines.send(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello })).await;
+        assert_eq!(lines.next().await["result"]["protocolVersion"], revision);
+        let ping = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+        lines.send(&json!([ping(1), ping(2)])).await;
+        let answer = lines.next().await;
+        if revision == "2025-03-26" {
+            assert_eq!(
+                answer.as_array().map(Vec::len),
+                Some(2),
+                "a batch is answered with a batch: {answer}"
+            );
+        } else {
+            assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)), "{answer}");
+        }
+    }
 }
 
 #[tokio::test]
