@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::category::{Category, CategoryRule};
+use crate::category::{Category, CategoryRule, Entry};
 use crate::json::{Object, Raw};
 use crate::key::ToolKey;
 use crate::listing::{Item, Listing};
 use crate::name;
-use crate::selection::{Argument, Selection};
+use crate::selection::{Argument, Override, Selection};
 use crate::source::Source;
 
 /// A module as the config names it, with the source that fills it.
@@ -79,6 +79,7 @@ impl Catalog {
         let categories: Vec<Category> =
             categories.iter().map(|rule| Category::resolve(Arc::clone(rule), &modules)).collect();
         switch_off(&mut modules, &categories);
+        hide_what_categories_hide(&mut modules, &categories);
         name_tools(&mut modules);
         let mut catalog = Self { prompts: prompts(&modules), modules, categories, ..Self::default() };
         catalog.index();
@@ -189,6 +190,27 @@ fn switch_off(modules: &mut [Module], categories: &[Category]) {
     }
     for tool in modules.iter_mut().flat_map(|module| &mut module.tools) {
         tool.enabled &= verdicts.get(&tool.key).copied().unwrap_or(true);
+    }
+}
+
+/// An argument that every category hides which shows the tool is hidden outside them too.
+fn hide_what_categories_hide(modules: &mut [Module], categories: &[Category]) {
+    let mut entries: HashMap<&ToolKey, Vec<&Entry>> = HashMap::new();
+    for entry in categories.iter().flat_map(Category::enabled) {
+        entries.entry(&entry.key).or_default().push(entry);
+    }
+    for tool in modules.iter_mut().flat_map(|module| &mut module.tools) {
+        let Some([first, others @ ..]) = entries.get(&tool.key).map(Vec::as_slice) else { continue };
+        let hides = |entry: &Entry, name: &str| entry.arguments.iter().any(|a| a.hidden && a.name == name);
+        let everywhere = first.arguments.iter().filter(|argument| {
+            let own = tool.arguments.iter().any(|own| own.hidden && own.name == argument.name);
+            argument.hidden && !own && others.iter().all(|entry| hides(entry, &argument.name))
+        });
+        let arguments: Vec<Argument> = everywhere.cloned().collect();
+        if !arguments.is_empty() {
+            tool.arguments = tool.arguments.iter().chain(&arguments).cloned().collect();
+            tool.definition = Override { arguments, ..Override::default() }.apply(&tool.definition);
+        }
     }
 }
 

@@ -109,6 +109,16 @@ impl Category {
         }
     }
 
+    /// Whether a server that has not told its list might decide what the name means.
+    pub fn is_unsure_of(&self, name: &str) -> bool {
+        !self.missing.is_empty() && matches!(self.find(name), Lookup::Unlisted { .. } | Lookup::Unknown)
+    }
+
+    /// Whether at least one of its servers has told its list.
+    pub fn knows_some(&self) -> bool {
+        self.missing.len() < self.rule.servers.len()
+    }
+
     pub fn enabled(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.enabled)
     }

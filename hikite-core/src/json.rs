@@ -2,6 +2,7 @@
 //! read, set and removed one by one while every other member keeps its bytes and its place.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 
 use bytes::Bytes;
@@ -122,12 +123,28 @@ impl From<serde_json::Value> for Raw {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Object(Vec<(Box<str>, Raw)>);
 
+/// Up to so many members a walk is faster than a table.
+const FEW: usize = 16;
+
 impl Object {
     pub fn parse(raw: &Raw) -> Result<Self, serde_json::Error> {
         let members: Members<'_> = raw.decode()?;
         let mut object = Self(Vec::with_capacity(members.0.len()));
+        if members.0.len() <= FEW {
+            for (name, value) in members.0 {
+                object.set(&name, Raw::part(&raw.0, value));
+            }
+            return Ok(object);
+        }
+        let mut places: HashMap<Cow<'_, str>, usize> = HashMap::with_capacity(members.0.len());
         for (name, value) in members.0 {
-            object.set(&name, Raw::part(&raw.0, value));
+            let value = Raw::part(&raw.0, value);
+            if let Some(place) = places.get(&name) {
+                object.0[*place].1 = value;
+            } else {
+                object.0.push((name.as_ref().into(), value));
+                places.insert(name, object.0.len() - 1);
+            }
         }
         Ok(object)
     }
@@ -260,6 +277,17 @@ mod tests {
         let twice = object(r#"{"name":"safe","name":"evil"}"#);
         assert_eq!(twice.text("name").as_deref(), Some("evil"));
         assert_eq!(twice.raw().as_str(), r#"{"name":"evil"}"#);
+    }
+
+    #[test]
+    fn many_members_are_read_like_few() {
+        let text = (0..100).map(|n| format!(r#""k{}":{n}"#, n % 50)).collect::<Vec<_>>().join(",");
+        let many = object(&format!("{{{text}}}"));
+        assert_eq!(
+            (many.len(), many.get("k7").map(|raw| raw.as_str().into_owned())),
+            (50, Some("57".into()))
+        );
+        assert_eq!(many.iter().next().map(|(name, _)| name.to_owned()).as_deref(), Some("k0"));
     }
 
     #[test]

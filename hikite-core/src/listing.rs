@@ -111,6 +111,13 @@ impl Listing {
             && self.capabilities == other.capabilities
     }
 
+    /// Whether the two offer things of the same names.
+    pub fn same_names(&self, other: &Self) -> bool {
+        ListKind::ALL.into_iter().all(|kind| {
+            self.of(kind).iter().map(|item| &item.name).eq(other.of(kind).iter().map(|item| &item.name))
+        })
+    }
+
     pub fn version(&self) -> Option<String> {
         self.info.text("version")
     }

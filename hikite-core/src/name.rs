@@ -16,18 +16,25 @@ pub fn assign<'a>(items: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Ve
         let holder = holders.entry(name).or_insert((module, false));
         holder.1 |= holder.0 != module;
     }
+    let shown: Vec<String> = items
+        .clone()
+        .map(|(module, name)| if holders[name].1 { format!("{module}__{name}") } else { name.to_owned() })
+        .collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for name in &shown {
+        *counts.entry(name).or_default() += 1;
+    }
+    // A server may call its tool what another's is shown as: then both end in their hash.
     items
-        .map(|(module, name)| {
-            let shown = if holders[name].1 { format!("{module}__{name}") } else { name.to_owned() };
-            fit(shown, module, name).into()
+        .zip(&shown)
+        .map(|((module, name), shown)| {
+            let unique = counts[shown.as_str()] == 1 && shown.chars().count() <= LONGEST;
+            if unique { shown.as_str().into() } else { hashed(shown, module, name).into() }
         })
         .collect()
 }
 
-fn fit(shown: String, module: &str, name: &str) -> String {
-    if shown.chars().count() <= LONGEST {
-        return shown;
-    }
+fn hashed(shown: &str, module: &str, name: &str) -> String {
     let digest = Sha256::digest(format!("{module}:{name}"));
     let mut short: String = shown.chars().take(LONGEST - 9).collect();
     short.push('_');
@@ -54,6 +61,14 @@ mod tests {
             &[("git", "status"), ("k8s", "status"), ("fs", "read")],
             &["git__status", "k8s__status", "read"],
         );
+    }
+
+    #[test]
+    fn no_tool_can_stand_in_for_another() {
+        let names = assign([("git", "status"), ("k8s", "status"), ("evil", "git__status")].into_iter());
+        assert_ne!(names[0], names[2]);
+        assert!(names[0].starts_with("git__status_") && names[2].starts_with("git__status_"), "{names:?}");
+        assert_eq!(&*names[1], "k8s__status");
     }
 
     #[test]

@@ -1,7 +1,13 @@
 //! `did you mean …`: the few known names nearest to a wrong one.
 
+/// What is longer is no misspelling of anything.
+const LONGEST: usize = 256;
+
 /// At most three names, nearest first; none if nothing is near.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    if wrong.len() > LONGEST {
+        return Vec::new();
+    }
     let wrong = fold(wrong);
     let limit = (wrong.chars().count() / 3).max(2);
     let mut near: Vec<(usize, &str)> = known

@@ -113,7 +113,8 @@ pub async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, SendError> 
 
 /// Where `reference` points when it stands in an answer from `base`; `None` if that is another origin.
 pub fn resolve_same_origin(base: &Uri, reference: &str) -> Option<Uri> {
-    let target = if reference.contains("://") {
+    let is_absolute = reference.split(['/', '?', '#']).next().is_some_and(|first| first.ends_with(':'));
+    let target = if is_absolute {
         reference.parse::<Uri>().ok()?
     } else {
         let path = if reference.starts_with('/') {
@@ -168,6 +169,7 @@ mod tests {
     #[test]
     fn an_endpoint_stays_on_the_origin_that_named_it() {
         check("/messages?id=1", Some("http://127.0.0.1:9/messages?id=1"));
+        check("/messages?next=http://x/", Some("http://127.0.0.1:9/messages?next=http://x/"));
         check("messages", Some("http://127.0.0.1:9/a/messages"));
         check("http://127.0.0.1:9/x", Some("http://127.0.0.1:9/x"));
         check("http://evil.example/x", None);

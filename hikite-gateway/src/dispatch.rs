@@ -2,8 +2,8 @@
 //! may be used; then it is executed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use hikite_core::caller::Session;
 use hikite_core::catalog::Module;
 use hikite_core::category::{Category, Lookup};
 use hikite_core::error::{Error, Kind};
@@ -17,7 +17,7 @@ use crate::command::{Command, Target};
 use crate::execute::execute;
 use crate::gateway::Gateway;
 use crate::snapshot::Snapshot;
-use crate::surface::{Surfaces, describe};
+use crate::surface::{Surfaces, arguments, describe};
 
 /// A tool that may be called, and how.
 struct Callable {
@@ -44,9 +44,7 @@ impl Gateway {
 
     pub async fn dispatch(&self, command: Command, context: CallContext) -> Result<Raw, Error> {
         match command {
-            Command::Describe { category, names } => {
-                self.describe(&category, names.as_deref(), &context.session).await
-            }
+            Command::Describe { category, names } => self.describe(&category, names.as_deref()).await,
             Command::Call { target, params } => self.call(target, params, context).await,
             Command::Read { params } => self.resource(Method::ReadResource, params, context).await,
             Command::Subscribe { params } => self.resource(Method::Subscribe, params, context).await,
@@ -56,8 +54,11 @@ impl Gateway {
         }
     }
 
-    async fn describe(&self, name: &str, names: Option<&[String]>, _: &Session) -> Result<Raw, Error> {
-        self.wait_for_category(name).await;
+    async fn describe(&self, name: &str, names: Option<&[String]>) -> Result<Raw, Error> {
+        let known = find_category(&self.view(), name)?.knows_some();
+        // With some of its tools at hand a category is not held up for long by the rest.
+        self.wait_for_category(name, if known { self.limits.all_lists } else { self.limits.first_list })
+            .await;
         let view = self.view();
         describe(find_category(&view, name)?, names)
     }
@@ -68,7 +69,7 @@ impl Gateway {
         let module = module_of(&snapshot, &callable.key)?;
         params.set("name", &*callable.key.tool);
         if !callable.arguments.is_empty() {
-            let mut arguments = params.get("arguments").and_then(Raw::object).unwrap_or_default();
+            let mut arguments = arguments(params.get("arguments"))?;
             preset(&callable.arguments, &mut arguments);
             params.set("arguments", arguments);
         }
@@ -81,8 +82,12 @@ impl Gateway {
     async fn find(&self, target: Target) -> Result<(Arc<Snapshot>, Callable), Error> {
         match target {
             Target::InCategory { category, name } => {
-                self.wait_for_category(&category).await;
-                let snapshot = self.snapshot();
+                let mut snapshot = self.snapshot();
+                // Another server of the category that is slow to start holds up only what may be its own.
+                if find_category(&snapshot.view(), &category)?.is_unsure_of(&name) {
+                    self.wait_for_category(&category, self.limits.first_list).await;
+                    snapshot = self.snapshot();
+                }
                 let callable = in_category(find_category(&snapshot.view(), &category)?, &name)?;
                 Ok((snapshot, callable))
             }
@@ -99,13 +104,13 @@ impl Gateway {
         }
     }
 
-    async fn wait_for_category(&self, name: &str) {
+    async fn wait_for_category(&self, name: &str, limit: Duration) {
         let view = self.view();
         if let Ok(category) = view.category(name)
             && !category.missing.is_empty()
         {
             let rule = Arc::clone(&category.rule);
-            self.wait_for_lists(self.limits.first_list, |module| rule.servers.contains(&module.name)).await;
+            self.wait_for_lists(limit, |module| rule.servers.contains(&module.name)).await;
         }
     }
 

@@ -37,8 +37,10 @@ pub(crate) struct Turn<'a> {
 impl Gate {
     pub(crate) fn new(throttle: Throttle) -> Self {
         Self {
-            places: Semaphore::new(throttle.concurrency),
-            room: Semaphore::new(throttle.concurrency + throttle.queue),
+            places: Semaphore::new(throttle.concurrency.min(Semaphore::MAX_PERMITS)),
+            room: Semaphore::new(
+                throttle.concurrency.saturating_add(throttle.queue).min(Semaphore::MAX_PERMITS),
+            ),
             bucket: Mutex::default(),
             started: Instant::now(),
             throttle,
@@ -60,7 +62,9 @@ impl Gate {
                 .hint("try again in a moment")
         };
         let room = self.room.try_acquire().map_err(|_| full())?;
-        let place = self.places.acquire().await.map_err(|_| full())?;
+        // Waiting has a limit of its own; the deadline of the call starts with its turn.
+        let turn = tokio::time::timeout(self.throttle.timeout, self.places.acquire());
+        let place = turn.await.map_err(|_| full())?.map_err(|_| full())?;
         Ok(Turn { _place: place, _room: room })
     }
 }

@@ -135,7 +135,7 @@ pub(crate) fn document(body: &Object) -> Raw {
 }
 
 /// Arguments of a meta tool: an object, or a string that holds one, as some models send it.
-fn arguments(raw: Option<&Raw>) -> Result<Object, Error> {
+pub(crate) fn arguments(raw: Option<&Raw>) -> Result<Object, Error> {
     let Some(raw) = raw.filter(|raw| !raw.is_null()) else { return Ok(Object::default()) };
     let unwrapped = raw.text().and_then(|text| Raw::parse(text).ok());
     unwrapped.as_ref().unwrap_or(raw).object().ok_or_else(|| {

@@ -20,7 +20,7 @@ const BREATH: Duration = Duration::from_millis(50);
 
 /// Serves until `stopping` fires, then until the last request is done or the drain time is over.
 pub async fn serve(listener: TcpListener, app: Arc<App>) {
-    let places = Arc::new(Semaphore::new(app.limits.connections));
+    let places = Arc::new(Semaphore::new(app.limits.connections.min(Semaphore::MAX_PERMITS)));
     let router = router(Arc::clone(&app));
     app.tasks.spawn(Sessions::expire(Arc::clone(&app)));
     while let Some(accepted) = app.stopping.run_until_cancelled(listener.accept()).await {

@@ -18,11 +18,17 @@ use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Sleep, sleep};
 
-/// How many requests of one connection are running, answers being sent included.
+/// How many requests of one connection are running, answers being sent included, and how many ever began.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Activity(Arc<AtomicUsize>);
+pub(crate) struct Activity(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    running: AtomicUsize,
+    begun: AtomicUsize,
+}
 
 impl Activity {
     pub(crate) fn new() -> Self {
@@ -30,12 +36,17 @@ impl Activity {
     }
 
     fn begin(&self) -> Running {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.running.fetch_add(1, Ordering::Relaxed);
+        self.0.begun.fetch_add(1, Ordering::Relaxed);
         Running(self.clone())
     }
 
     fn is_idle(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
+        self.0.running.load(Ordering::Relaxed) == 0
+    }
+
+    fn begun(&self) -> usize {
+        self.0.begun.load(Ordering::Relaxed)
     }
 }
 
@@ -44,7 +55,7 @@ struct Running(Activity);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.0.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -55,8 +66,8 @@ pub(crate) struct Timed {
     activity: Activity,
     header_timeout: Duration,
     write_timeout: Duration,
-    /// Runs from the first byte of a request's headers to the request.
-    head: Option<Pin<Box<Sleep>>>,
+    /// Runs from the first byte of a request's headers to the request; with how many had begun by then.
+    head: Option<(usize, Pin<Box<Sleep>>)>,
     /// Runs while the client does not take what we write.
     stalled: Option<Pin<Box<Sleep>>>,
 }
@@ -91,17 +102,18 @@ impl AsyncRead for Timed {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if !self.activity.is_idle() {
+        let begun = self.activity.begun();
+        // The headers that the clock was for have become a request.
+        if !self.activity.is_idle() || self.head.as_ref().is_some_and(|(then, _)| *then != begun) {
             self.head = None;
-            return read;
         }
         let got = buffer.filled().len() > before;
-        if got && self.head.is_none() {
+        if got && self.head.is_none() && self.activity.is_idle() {
             let limit = self.header_timeout;
-            self.head = Some(Box::pin(sleep(limit)));
+            self.head = Some((begun, Box::pin(sleep(limit))));
         }
-        if let Some(head) = &mut self.head
-            && (head.as_mut().poll(cx).is_ready() || head.deadline() <= Instant::now())
+        if let Some((_, clock)) = &mut self.head
+            && clock.as_mut().poll(cx).is_ready()
         {
             return Poll::Ready(Err(io::Error::new(
                 io::ErrorKind::TimedOut,

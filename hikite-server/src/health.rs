@@ -28,6 +28,11 @@ pub(crate) async fn not_found() -> Response {
     )
 }
 
+/// A HEAD request must not open a stream.
+pub(crate) async fn not_allowed() -> StatusCode {
+    StatusCode::METHOD_NOT_ALLOWED
+}
+
 pub(crate) fn json(status: StatusCode, body: &Raw) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body.bytes().clone()).into_response()
 }

@@ -65,17 +65,19 @@ impl Origins {
             return Err("Host");
         }
         match single(headers, ORIGIN).map_err(|()| "Origin")? {
-            Some(origin) if !self.is_own_origin(origin) => Err("Origin"),
+            Some(origin) if !self.is_own_origin(origin, host) => Err("Origin"),
             _ => Ok(()),
         }
     }
 
-    fn is_own_origin(&self, origin: &str) -> bool {
+    /// An address is no proof for a page: only the very host that was asked, loopback, and what is configured are.
+    fn is_own_origin(&self, origin: &str, asked: &str) -> bool {
         if self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
             return true;
         }
         let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        host.is_some_and(|host| self.is_own_host(host))
+        let unreachable = Self { reachable: false, ..self.clone() };
+        host.is_some_and(|host| host.eq_ignore_ascii_case(asked) || unreachable.is_own_host(host))
     }
 
     fn is_own_host(&self, host: &str) -> bool {
@@ -160,5 +162,8 @@ mod tests {
             assert_eq!(check(&own, &["localhost"], &[origin]), Err("Origin"), "{origin}");
         }
         assert_eq!(check(&own, &["localhost"], &["http://localhost", "http://localhost"]), Err("Origin"));
+        let reachable = Origins { reachable: true, ..own };
+        assert_eq!(check(&reachable, &["192.0.2.1:7300"], &["http://192.0.2.1:7300"]), Ok(()));
+        assert_eq!(check(&reachable, &["192.0.2.1:7300"], &["http://203.0.113.5"]), Err("Origin"));
     }
 }

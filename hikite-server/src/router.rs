@@ -15,8 +15,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let public = Router::new().route("/", get(health::health)).route("/health", get(health::health));
 
     let protected = Router::new()
-        .route("/mcp", post(http::post).get(http::get).delete(http::delete))
-        .route("/sse", get(sse::open))
+        .route("/mcp", post(http::post).get(http::get).head(health::not_allowed).delete(http::delete))
+        .route("/sse", get(sse::open).head(health::not_allowed))
         .route("/messages", post(sse::post))
         .fallback(any(health::not_found))
         .route_layer(from_fn(crate::connection::close_refused))

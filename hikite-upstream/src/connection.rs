@@ -65,6 +65,9 @@ pub(crate) struct Connection {
 /// The name of an error that means: the request was not sent, another connection may take it.
 pub(crate) const NOT_SENT: &str = "NotSent";
 
+/// For the answer to a request that nobody waits for.
+const ASIDE: Duration = Duration::from_secs(10);
+
 /// What a connection reports to its upstream.
 pub(crate) type Notices = Arc<dyn Fn(Notice) + Send + Sync>;
 
@@ -162,7 +165,9 @@ impl Connection {
         if let Some(context) = &context {
             self.note_use(context);
         }
-        let Some((id, answer)) = self.pending.open(context) else { return Err(self.ending()) };
+        let Some((id, answer)) = self.pending.open(context) else {
+            return Err(self.ending().named(NOT_SENT));
+        };
         // `initialize` must not be cancelled, says the protocol.
         let _cancel = CancelOnDrop { connection: self, id, tell: method != "initialize" };
         let params = if for_a_call { Some(with_token(params, id)) } else { params };
@@ -180,6 +185,14 @@ impl Connection {
         };
         self.pending.forget(id);
         outcome?.map_err(Error::from_upstream)
+    }
+
+    /// Sends a request of our own whose answer does not matter; a server that is silent is not waited for.
+    pub(crate) fn request_aside(self: &Arc<Self>, method: &'static str, params: Object) {
+        let connection = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let _ = tokio::time::timeout(ASIDE, connection.request(method, Some(params), None)).await;
+        });
     }
 
     pub(crate) fn notify(&self, method: &str, params: Option<&Raw>) {
@@ -229,19 +242,12 @@ impl Connection {
         idle
     }
 
-    pub(crate) fn is_busy(&self) -> bool {
-        self.pending.len() > 0
-    }
-
     /// Takes over the subscriptions of the connection that stood here before.
     pub(crate) fn succeed(self: &Arc<Self>, before: &Self) {
         let subscriptions = std::mem::take(&mut *before.subscriptions.lock());
         for uri in subscriptions.keys() {
             let params = Object::default().with("uri", uri.as_str());
-            let connection = Arc::clone(self);
-            self.tasks.spawn(async move {
-                let _ = connection.request("resources/subscribe", Some(params), None).await;
-            });
+            self.request_aside("resources/subscribe", params);
         }
         *self.subscriptions.lock() = subscriptions;
     }
@@ -259,10 +265,9 @@ impl Connection {
         if !first {
             return Ok(Raw::empty_object());
         }
+        let unsure = ForgetOnDrop { connection: self, uri: &uri, session, armed: true };
         let answer = self.request("resources/subscribe", Some(params), Some(context)).await;
-        if answer.is_err() {
-            self.forget_subscription(&uri, session);
-        }
+        unsure.settle(answer.is_ok());
         answer
     }
 
@@ -277,15 +282,13 @@ impl Connection {
     }
 
     /// The session is over.
-    pub(crate) fn release(&self, session: SessionId) {
+    pub(crate) fn release(self: &Arc<Self>, session: SessionId) {
         self.users.lock().remove(&session);
         let uris: Vec<String> = self.subscriptions.lock().keys().cloned().collect();
         for uri in uris {
             if self.forget_subscription(&uri, session) {
-                let id = Id::number(u64::MAX);
-                let params = Object::default().with("uri", uri.as_str()).raw();
-                // Nobody waits for the answer to this one.
-                self.send(encode::request(&id, "resources/unsubscribe", Some(&params)));
+                let params = Object::default().with("uri", uri.as_str());
+                self.request_aside("resources/unsubscribe", params);
             }
         }
     }
@@ -319,6 +322,28 @@ impl Connection {
     }
 }
 
+/// A subscription that the server has not confirmed.
+struct ForgetOnDrop<'a> {
+    connection: &'a Connection,
+    uri: &'a str,
+    session: SessionId,
+    armed: bool,
+}
+
+impl ForgetOnDrop<'_> {
+    fn settle(mut self, confirmed: bool) {
+        self.armed = !confirmed;
+    }
+}
+
+impl Drop for ForgetOnDrop<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.connection.forget_subscription(self.uri, self.session);
+        }
+    }
+}
+
 /// Tells the server when the waiting future is dropped before the answer came.
 struct CancelOnDrop<'a> {
     connection: &'a Connection,
@@ -328,7 +353,7 @@ struct CancelOnDrop<'a> {
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        if self.connection.pending.forget(self.id) && self.tell && self.connection.is_open() {
+        if self.connection.pending.abandon(self.id) && self.tell && self.connection.is_open() {
             let params = Object::default()
                 .with("requestId", Raw::of(&self.id))
                 .with("reason", "the caller no longer waits")

@@ -13,6 +13,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use parking_lot::RwLock;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::connection::Connection;
@@ -28,7 +29,10 @@ const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event
 /// How often a broken stream is taken up again before the call counts as lost.
 const RESUMES: u32 = 5;
 const RESUME_PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// For a message that nobody waits for.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// For the goodbye of a session that is over.
 const GOODBYE: Duration = Duration::from_secs(2);
 /// The status our own error wears when the server no longer knows the session.
@@ -49,6 +53,7 @@ struct Inner {
     /// What every request carries: the definition's headers, then session and revision once they are known.
     headers: RwLock<HeaderMap>,
     connection: Weak<Connection>,
+    closed: CancellationToken,
     tasks: TaskTracker,
     answer_bytes: usize,
 }
@@ -67,6 +72,7 @@ pub(crate) fn connect(
             url,
             headers: RwLock::new(headers),
             connection: Arc::downgrade(connection),
+            closed: connection.closed.clone(),
             tasks: connection.tasks.clone(),
             answer_bytes,
         }),
@@ -97,13 +103,18 @@ impl HttpSender {
     pub(crate) fn send(&self, message: Bytes) {
         let inner = Arc::clone(&self.inner);
         self.inner.tasks.spawn(async move {
-            match inner.post(message).await {
-                Ok(answer) => {
-                    // Read to the end, so that the connection can be used again.
-                    let _ = read(answer.into_body(), inner.answer_bytes).await;
+            let sending = async {
+                match inner.post(message).await {
+                    Ok(answer) => {
+                        // Read to the end, so that the connection can be used again.
+                        let _ = read(answer.into_body(), inner.answer_bytes).await;
+                    }
+                    Err(error) => {
+                        tracing::debug!(module = &*inner.name, %error, "a message was not delivered")
+                    }
                 }
-                Err(error) => tracing::debug!(module = &*inner.name, %error, "a message was not delivered"),
-            }
+            };
+            inner.closed.run_until_cancelled(tokio::time::timeout(PATIENCE, sending)).await;
         });
     }
 
@@ -169,8 +180,13 @@ impl Inner {
             Reading { body, parser: Parser::new(self.answer_bytes), last_event: None, pause: RESUME_PAUSE };
         let mut resumes = 0;
         loop {
+            let before = reading.last_event.clone();
             if let Some(answer) = self.read_stream(&mut reading, Some(id)).await? {
                 return Ok(answer);
+            }
+            if reading.last_event != before {
+                // It got further; the call's own deadline ends what never ends.
+                resumes = 0;
             }
             let Some(last) = reading.last_event.clone().filter(|_| resumes < RESUMES) else {
                 return Err(self.broken("its stream ended before the answer"));
@@ -197,7 +213,7 @@ impl Inner {
             {
                 reading.last_event = event.id.or(reading.last_event.take());
                 if let Some(pause) = event.retry_ms {
-                    reading.pause = Duration::from_millis(pause).min(LONGEST_PAUSE);
+                    reading.pause = Duration::from_millis(pause).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
                 }
                 if event.data.is_empty() {
                     continue;
@@ -215,10 +231,7 @@ impl Inner {
 
     /// The GET stream, kept open as long as the connection, where the server has one.
     async fn listen(self: Arc<Self>) {
-        let Some(closed) = self.connection.upgrade().map(|connection| connection.closed.clone()) else {
-            return;
-        };
-        closed.run_until_cancelled(self.keep_listening()).await;
+        self.closed.run_until_cancelled(self.keep_listening()).await;
     }
 
     async fn keep_listening(&self) {
@@ -254,10 +267,7 @@ impl Inner {
 
     /// Ends the session at the server when the connection is closed.
     async fn say_goodbye(self: Arc<Self>) {
-        let Some(closed) = self.connection.upgrade().map(|connection| connection.closed.clone()) else {
-            return;
-        };
-        closed.cancelled().await;
+        self.closed.cancelled().await;
         if self.headers.read().contains_key(SESSION) {
             let goodbye = self.client.send(self.bare(Method::DELETE, Full::default()));
             let _ = tokio::time::timeout(GOODBYE, goodbye).await;

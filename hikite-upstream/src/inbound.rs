@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use hikite_core::caller::SessionId;
 use hikite_core::json::Raw;
-use hikite_core::source::{CallContext, Event, Question, QuestionKind};
+use hikite_core::source::{Event, Question, QuestionKind};
 use hikite_wire::encode;
 use hikite_wire::message::{Id, Message, split};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Connection, Notice, Purpose};
+use crate::pending::Call;
 
 /// JSON-RPC's "method not found": what a client that lacks a capability answers.
 const NOT_SUPPORTED: i32 = -32601;
@@ -76,14 +77,14 @@ impl Connection {
     fn progress(&self, params: &Raw) {
         let Some(mut params) = params.object() else { return };
         let token = params.remove("progressToken").and_then(Id::read).and_then(|token| token.as_number());
-        if let Some(context) = token.and_then(|token| self.pending.context(token)) {
-            context.back.progress(params);
+        if let Some(call) = token.and_then(|token| self.pending.call(token)) {
+            call.context.back.progress(params);
         }
     }
 
     fn log(&self, params: Raw, origin: Option<u64>) {
-        if let Some(context) = self.call_of(origin) {
-            context.back.log(params);
+        if let Some(call) = self.call_of(origin) {
+            call.context.back.log(params);
         } else if let Some(session) = self.addressee(origin) {
             (self.notices)(Notice::Event(Event::Log { session, params }));
         } else {
@@ -112,24 +113,25 @@ impl Connection {
         if matches!(self.purpose, Purpose::Lists) {
             return self.answer_while_listing(&id, kind);
         }
-        let Some(context) = self.call_of(origin) else {
+        let Some(call) = self.call_of(origin) else {
             return self.refuse(&id, "the question cannot be tied to one client, so it is put to none");
         };
-        if !kind.can_ask(&context.session) {
+        if !kind.can_ask(&call.context.session) {
             return self.refuse(&id, &format!("the client does not support `{method}`"));
         }
-        self.ask(id, Question { kind, params }, &context);
+        self.ask(id, Question { kind, params }, call);
     }
 
-    fn ask(self: &Arc<Self>, id: Id, question: Question, context: &CallContext) {
+    fn ask(self: &Arc<Self>, id: Id, question: Question, call: Call) {
         let withdrawn = CancellationToken::new();
         self.questions.lock().insert(id.clone(), withdrawn.clone());
-        let asked = context.back.ask(question);
+        let asked = call.context.back.ask(question);
         let connection = Arc::clone(self);
         self.tasks.spawn(async move {
             let answer = tokio::select! {
                 answer = asked => Some(answer),
                 () = withdrawn.cancelled() => None,
+                () = call.over.cancelled() => None,
                 () = connection.closed.cancelled() => None,
             };
             connection.questions.lock().remove(&id);
@@ -154,21 +156,25 @@ impl Connection {
         self.send(encode::error(Some(id), &encode::error_object(NOT_SUPPORTED, reason)));
     }
 
-    /// The call that a message belongs to: the one on whose stream it came, else the owner's latest, else that
-    /// of the only session with calls running.
-    fn call_of(&self, origin: Option<u64>) -> Option<CallContext> {
+    /// The call that a message belongs to: the one on whose stream it came, else that of the only session with
+    /// calls running, else the owner's latest.
+    fn call_of(&self, origin: Option<u64>) -> Option<Call> {
         if let Some(origin) = origin {
-            return self.pending.context(origin);
+            return self.pending.call(origin);
         }
-        self.pending.sole_caller().or_else(|| self.latest.lock().clone())
+        self.pending.sole_caller().or_else(|| {
+            let context = self.latest.lock().clone()?;
+            Some(Call { context, over: CancellationToken::new() })
+        })
     }
 
     /// The session that a message belongs to, also when none of its calls is running.
     fn addressee(&self, origin: Option<u64>) -> Option<SessionId> {
-        if let Some(context) = self.call_of(origin) {
-            return Some(context.session.id);
+        if let Some(call) = self.call_of(origin) {
+            return Some(call.context.session.id);
         }
         let users = self.users.lock();
-        (users.len() == 1).then(|| users.iter().next().copied()).flatten()
+        let only = (users.len() == 1).then(|| users.iter().next().copied()).flatten();
+        only.filter(|user| !self.pending.works_for_others(*user))
     }
 }

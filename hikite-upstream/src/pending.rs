@@ -8,6 +8,7 @@ use hikite_core::json::Raw;
 use hikite_core::source::CallContext;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The upstream's answer: its result, or its error object.
 pub(crate) type Answer = Result<Raw, Raw>;
@@ -18,12 +19,40 @@ pub(crate) struct Pending {
     waiting: Mutex<HashMap<u64, Waiting>>,
     /// Set together with the check that nothing waits; read under the same lock.
     closed: AtomicBool,
+    /// Requests whose caller no longer waits, while the server may still be at them.
+    abandoned: Mutex<Abandoned>,
 }
+
+#[derive(Debug, Default)]
+struct Abandoned {
+    by_id: HashMap<u64, SessionId>,
+    /// More were abandoned than are kept: from then on nothing can be told apart.
+    lost_count: bool,
+}
+
+/// Abandoned requests that are kept.
+const ABANDONED: usize = 1024;
 
 #[derive(Debug)]
 struct Waiting {
     answer: oneshot::Sender<Answer>,
     context: Option<CallContext>,
+    /// Fires when the request is answered or given up; its questions end with it.
+    over: CancellationToken,
+    _fires: DropGuard,
+}
+
+/// A call that is running, as far as what the server sends meanwhile concerns it.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) context: CallContext,
+    pub(crate) over: CancellationToken,
+}
+
+impl Waiting {
+    fn call(&self) -> Option<Call> {
+        Some(Call { context: self.context.clone()?, over: self.over.clone() })
+    }
 }
 
 impl Pending {
@@ -35,32 +64,39 @@ impl Pending {
         if self.closed.load(Ordering::Relaxed) {
             return None;
         }
-        waiting.insert(id, Waiting { answer: sender, context });
+        let over = CancellationToken::new();
+        waiting.insert(id, Waiting { answer: sender, context, _fires: over.clone().drop_guard(), over });
         Some((id, answer))
     }
 
     pub(crate) fn settle(&self, id: u64, answer: Answer) -> bool {
         let waiting = self.waiting.lock().remove(&id);
+        if waiting.is_none() {
+            self.abandoned.lock().by_id.remove(&id);
+        }
         waiting.is_some_and(|waiting| waiting.answer.send(answer).is_ok())
     }
 
-    pub(crate) fn context(&self, id: u64) -> Option<CallContext> {
-        self.waiting.lock().get(&id)?.context.clone()
+    pub(crate) fn call(&self, id: u64) -> Option<Call> {
+        self.waiting.lock().get(&id)?.call()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.waiting.lock().len()
-    }
-
-    /// The newest call of the only session that has calls running; `None` when there is none or several.
-    pub(crate) fn sole_caller(&self) -> Option<CallContext> {
+    /// The newest call of the only session that has calls running; `None` when there is none or several, or
+    /// when the server may still be at work for somebody who no longer waits.
+    pub(crate) fn sole_caller(&self) -> Option<Call> {
         let waiting = self.waiting.lock();
-        let calls = waiting.iter().filter_map(|(id, w)| Some((*id, w.context.as_ref()?)));
-        let sessions: HashSet<SessionId> = calls.clone().map(|(_, context)| context.session.id).collect();
-        if sessions.len() != 1 {
+        let calls = waiting.iter().filter_map(|(id, w)| Some((*id, w, w.context.as_ref()?.session.id)));
+        let sessions: HashSet<SessionId> = calls.clone().map(|(_, _, session)| session).collect();
+        if sessions.len() != 1 || sessions.iter().any(|session| self.works_for_others(*session)) {
             return None;
         }
-        calls.max_by_key(|(id, _)| *id).map(|(_, context)| context.clone())
+        calls.max_by_key(|(id, ..)| *id).and_then(|(_, waiting, _)| waiting.call())
+    }
+
+    /// Whether a call that another session gave up may still be running.
+    pub(crate) fn works_for_others(&self, session: SessionId) -> bool {
+        let abandoned = self.abandoned.lock();
+        abandoned.lost_count || abandoned.by_id.values().any(|other| *other != session)
     }
 
     /// The only request that waits, if there is just one.
@@ -78,9 +114,20 @@ impl Pending {
         waiting.is_empty()
     }
 
-    /// Whether the request was still unanswered.
+    /// Takes out a request that is over; whether it was still there.
     pub(crate) fn forget(&self, id: u64) -> bool {
         self.waiting.lock().remove(&id).is_some()
+    }
+
+    /// Takes out a request that nobody waits for any more; whether it was still unanswered.
+    pub(crate) fn abandon(&self, id: u64) -> bool {
+        let Some(waiting) = self.waiting.lock().remove(&id) else { return false };
+        if let Some(context) = waiting.context {
+            let mut abandoned = self.abandoned.lock();
+            abandoned.lost_count |= abandoned.by_id.len() >= ABANDONED;
+            abandoned.by_id.insert(id, context.session.id);
+        }
+        true
     }
 
     /// Drops every waiting request; each sees its answer's sender gone.

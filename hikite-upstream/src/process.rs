@@ -148,7 +148,12 @@ async fn end(child: &mut Child, guard: Option<Pid>) -> io::Result<ExitStatus> {
 
 fn command(launch: &Launch<'_>, spawner: &Spawner) -> Command {
     let mut command = Command::new(spawner.guard());
-    command.arg("__guard").arg(std::process::id().to_string()).arg(launch.command).args(launch.args);
+    command
+        .arg("__guard")
+        .arg(std::process::id().to_string())
+        .arg("--")
+        .arg(launch.command)
+        .args(launch.args);
     if !launch.inherit_env {
         command
             .env_clear()

@@ -25,31 +25,38 @@ impl Inner {
     pub(crate) async fn keep_lists(self: Arc<Self>) {
         let closed = self.closed.clone();
         closed.run_until_cancelled(self.keep_lists_until_closed()).await;
+        // Nobody is to wait for lists that will not come.
+        self.tried.send_replace(true);
     }
 
     async fn keep_lists_until_closed(self: &Arc<Self>) {
         let mut backoff = Backoff::default();
         let mut stale = self.listing.load().as_ref().is_none_or(|listing| self.is_old(listing));
+        // How long a server that cries wolf is left alone.
+        let mut rest = SETTLE;
         loop {
             if stale {
-                self.refresh(&mut backoff).await;
+                let changed = self.refresh(&mut backoff).await;
                 self.tried.send_replace(true);
+                rest =
+                    if changed { SETTLE } else { (rest * 2).clamp(SETTLE, self.environment.limits.list_ttl) };
             }
-            let retry = backoff.pause(Instant::now()).map(|(rest, _)| rest);
+            let retry = backoff.pause(Instant::now()).map(|(pause, _)| pause);
             // With lists at hand a server that fails is left alone until somebody calls it.
             let retry = retry.filter(|_| self.listing.load().is_none());
             stale = tokio::select! {
                 () = self.stale.notified() => {
-                    tokio::time::sleep(SETTLE).await;
+                    tokio::time::sleep(rest).await;
                     true
                 }
                 () = tokio::time::sleep(retry.unwrap_or_default()), if retry.is_some() => true,
-                () = tokio::time::sleep(self.environment.limits.list_ttl) => self.shared.live().is_some(),
+                () = tokio::time::sleep(self.environment.limits.list_ttl) => self.is_running(),
             };
         }
     }
 
-    async fn refresh(self: &Arc<Self>, backoff: &mut Backoff) {
+    /// Whether the lists are new.
+    async fn refresh(self: &Arc<Self>, backoff: &mut Backoff) -> bool {
         let name = &*self.definition.name;
         let started = Instant::now();
         tracing::info!(module = name, "connecting");
@@ -59,12 +66,13 @@ impl Inner {
                 *self.state.lock() = State::Idle;
                 let (tools, ms) = (listing.tools.len(), started.elapsed().as_millis());
                 tracing::info!(module = name, tools, ms, "lists are known");
-                self.keep(listing);
+                self.keep(listing)
             }
             Err(error) => {
                 tracing::warn!(module = name, "{error}");
                 *self.state.lock() = State::Failing { reason: error.message.to_string() };
                 backoff.failed(Instant::now(), error.message.into());
+                false
             }
         }
     }
@@ -77,13 +85,13 @@ impl Inner {
             return self.fetch_all().await;
         };
         let connection = self.connection(&self.shared).await?;
-        let shared = read_lists(&connection).await?;
+        let shared = self.read_lists(&connection).await?;
         if shared.same_offer(&known) {
             return Ok(shared);
         }
         // Either the server changed, or it offers less to a client that cannot be asked.
         let all = self.fetch_all().await?;
-        if all.same_offer(&shared) {
+        if all.same_names(&shared) {
             return Ok(all);
         }
         self.asks_back.store(true, Ordering::Relaxed);
@@ -93,12 +101,16 @@ impl Inner {
     /// Reads the lists over a connection of their own that declares everything.
     async fn fetch_all(self: &Arc<Self>) -> Result<Listing, Error> {
         let connection = self.open(Purpose::Lists).await?;
-        let limit = self.environment.limits.start_timeout;
-        let lists = tokio::time::timeout(limit, read_lists(&connection)).await;
+        let lists = self.read_lists(&connection).await;
         connection.close(Error::new(Kind::UpstreamUnavailable, "the lists have been read"));
-        let mut listing = lists.map_err(|_| self.too_slow())??;
+        let mut listing = lists?;
         listing.asks_back = self.asks_back.load(Ordering::Relaxed);
         Ok(listing)
+    }
+
+    async fn read_lists(&self, connection: &Connection) -> Result<Listing, Error> {
+        let limit = self.environment.limits.start_timeout;
+        tokio::time::timeout(limit, read_lists(connection)).await.unwrap_or_else(|_| Err(self.too_slow()))
     }
 
     pub(crate) fn is_old(&self, listing: &Listing) -> bool {
@@ -148,19 +160,25 @@ impl Inner {
         let name = Arc::clone(&self.definition.name);
         let connection =
             Connection::new(name, purpose, notices, self.tasks.clone(), self.closed.child_token());
+        // Whoever stops waiting for the start ends it.
+        let unfinished = connection.closed.clone().drop_guard();
         let opening = async {
             self.attach(&connection, transport).await?;
             connection.initialize().await
         };
         let opened = tokio::select! {
+            biased;
+            // The transport may give up before there is anything to wait for, and we may be closing.
+            () = connection.closed.cancelled() => Err(connection.ending()),
             opened = tokio::time::timeout(self.environment.limits.start_timeout, opening) => {
                 opened.unwrap_or_else(|_| Err(self.too_slow()))
             }
-            // The transport may give up before there is anything to wait for.
-            () = connection.closed.cancelled() => Err(connection.ending()),
         };
         match opened {
-            Ok(()) => Ok(connection),
+            Ok(()) => {
+                unfinished.disarm();
+                Ok(connection)
+            }
             Err(error) => {
                 connection.close(error.clone());
                 Err(error)

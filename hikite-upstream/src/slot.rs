@@ -9,6 +9,7 @@ use arc_swap::ArcSwapOption;
 use hikite_core::error::{Error, Kind};
 use parking_lot::Mutex;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
 use crate::connection::{Connection, Purpose};
@@ -21,6 +22,8 @@ pub(crate) struct Slot {
     backoff: Mutex<Backoff>,
     /// How many connections in a row broke soon after they were opened.
     short_lives: AtomicU32,
+    /// Nobody needs it any more: nothing is opened here again.
+    ended: CancellationToken,
 }
 
 /// A connection that breaks within this time has lived a short life.
@@ -36,6 +39,7 @@ impl Slot {
             opening: tokio::sync::Mutex::default(),
             backoff: Mutex::default(),
             short_lives: AtomicU32::new(0),
+            ended: CancellationToken::new(),
         }
     }
 
@@ -58,13 +62,19 @@ impl Slot {
             return Err(Error::new(Kind::UpstreamUnavailable, reason.to_owned())
                 .hint(format!("`{name}` is tried again in {seconds} s")));
         }
-        match open().await {
+        let Some(opened) = self.ended.run_until_cancelled(open()).await else {
+            return Err(Error::new(Kind::Cancelled, format!("nobody needs `{name}` any more")));
+        };
+        match opened {
             Ok(connection) => {
                 if self.short_lives.load(Ordering::Relaxed) <= SHORT_LIVES {
                     self.backoff.lock().succeeded();
                 }
                 if let Some(before) = self.live.swap(Some(Arc::clone(&connection))) {
                     connection.succeed(&before);
+                }
+                if self.ended.is_cancelled() {
+                    connection.close(Error::new(Kind::Cancelled, format!("nobody needs `{name}` any more")));
                 }
                 Ok(connection)
             }
@@ -90,8 +100,16 @@ impl Slot {
         self.live().is_some_and(|connection| connection.close_if_idle(before))
     }
 
-    /// Ends the connection that stands here.
-    pub(crate) fn discard(&self, reason: Error) {
+    /// Closes the connection if it is the one that stands here.
+    pub(crate) fn discard_if(&self, connection: &Arc<Connection>, reason: Error) {
+        if self.live.load().as_ref().is_some_and(|live| Arc::ptr_eq(live, connection)) {
+            connection.close(reason);
+        }
+    }
+
+    /// Ends the connection that stands here, and any that is being opened.
+    pub(crate) fn end(&self, reason: Error) {
+        self.ended.cancel();
         if let Some(connection) = self.live.load_full() {
             connection.close(reason);
         }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
 
+use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -28,10 +29,17 @@ impl Spawner {
         std::thread::Builder::new().name("hikite-spawner".into()).spawn(move || {
             let _context = runtime.enter();
             for (mut command, answer) in queue {
-                let _ = answer.send(command.spawn());
+                if let Err(Ok(child)) = answer.send(command.spawn()) {
+                    // Nobody waits for it any more, and its server may be running already.
+                    end_group(&child);
+                }
             }
         })?;
-        Ok(Self { jobs, guard: Arc::new(guard), places: Arc::new(Semaphore::new(processes)) })
+        Ok(Self {
+            jobs,
+            guard: Arc::new(guard),
+            places: Arc::new(Semaphore::new(processes.min(Semaphore::MAX_PERMITS))),
+        })
     }
 
     pub(crate) fn guard(&self) -> &PathBuf {
@@ -52,5 +60,11 @@ impl Spawner {
         let gone = || io::Error::other("the spawner has stopped");
         self.jobs.send((command, answer)).map_err(|_| gone())?;
         spawned.await.map_err(|_| gone())?
+    }
+}
+
+fn end_group(child: &Child) {
+    if let Some(group) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
 }

@@ -2,6 +2,7 @@
 //! everything out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
@@ -10,6 +11,7 @@ use hikite_wire::sse::Parser;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, Request, Uri};
 use http_body_util::{BodyExt, Full};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::connection::Connection;
@@ -26,9 +28,13 @@ struct Inner {
     client: Client,
     endpoint: Uri,
     headers: HeaderMap,
+    closed: CancellationToken,
     tasks: TaskTracker,
     answer_bytes: usize,
 }
+
+/// For a message that nobody waits for.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn connect(
     connection: &Arc<Connection>,
@@ -57,8 +63,8 @@ pub(crate) async fn connect(
     };
     let endpoint = resolve_same_origin(&url, &String::from_utf8_lossy(&named))
         .ok_or_else(|| failed("the endpoint it names is on another host".into()))?;
-    let tasks = connection.tasks.clone();
-    let inner = Inner { name: Arc::clone(&name), client, endpoint, headers, tasks, answer_bytes };
+    let (closed, tasks) = (connection.closed.clone(), connection.tasks.clone());
+    let inner = Inner { name: Arc::clone(&name), client, endpoint, headers, closed, tasks, answer_bytes };
     connection.attach(Outbound::Sse(SseSender { inner: Arc::new(inner) }));
     connection.tasks.spawn(read_on(Arc::clone(connection), stream));
     Ok(())
@@ -97,7 +103,8 @@ impl SseSender {
     pub(crate) fn send(&self, message: Bytes) {
         let sender = self.clone();
         self.inner.tasks.spawn(async move {
-            if let Err(error) = sender.post(message).await {
+            let posting = tokio::time::timeout(PATIENCE, sender.post(message));
+            if let Some(Ok(Err(error))) = sender.inner.closed.run_until_cancelled(posting).await {
                 tracing::debug!(module = &*sender.inner.name, %error, "a message was not delivered");
             }
         });

@@ -10,6 +10,7 @@ use hikite_wire::line::{Line, Lines, push};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use crate::connection::Connection;
 use crate::outbound::Outbound;
@@ -45,10 +46,10 @@ pub(crate) async fn connect(
     connection.attach(Outbound::Stdio(queue));
     let tasks = connection.tasks.clone();
     let ring = Arc::clone(stderr);
-    tasks.spawn(async move { ring.drain(&name, pipes.stderr).await });
+    let drain = tasks.spawn(async move { ring.drain(&name, pipes.stderr).await });
     tasks.spawn(write(Arc::clone(connection), pipes.stdin, messages));
     let reader = tasks.spawn(read(Arc::clone(connection), pipes.stdout, line_bytes));
-    tasks.spawn(watch(Arc::clone(connection), process, reader, Arc::clone(stderr)));
+    tasks.spawn(watch(Arc::clone(connection), process, reader, drain, Arc::clone(stderr)));
     Ok(())
 }
 
@@ -56,7 +57,8 @@ pub(crate) async fn connect(
 async fn watch(
     connection: Arc<Connection>,
     process: Process,
-    reader: tokio::task::JoinHandle<()>,
+    reader: JoinHandle<()>,
+    mut drain: JoinHandle<()>,
     stderr: Arc<StderrRing>,
 ) {
     let mut reader = reader;
@@ -73,6 +75,10 @@ async fn watch(
     process.stop.cancel();
     reader.abort();
     process.ended.cancelled().await;
+    // A survivor may hold stderr open; it is not waited for.
+    if tokio::time::timeout(LAST_WORDS, &mut drain).await.is_err() {
+        drain.abort();
+    }
 }
 
 fn reason(connection: &Connection, process: &Process, last_words: Option<String>) -> Error {

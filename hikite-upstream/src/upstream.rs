@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -65,6 +65,10 @@ pub(crate) struct Inner {
     pub(crate) tasks: TaskTracker,
     pub(crate) closed: CancellationToken,
     pub(crate) levels: Levels,
+    /// Calls under way, those that wait for a start included.
+    calls: AtomicUsize,
+    /// Held while the listing is replaced.
+    keeping: Mutex<()>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -89,6 +93,8 @@ impl Upstream {
             tasks: TaskTracker::new(),
             closed: CancellationToken::new(),
             levels: Levels::default(),
+            calls: AtomicUsize::new(0),
+            keeping: Mutex::default(),
             definition,
             environment,
             listener,
@@ -110,9 +116,7 @@ impl Source for Upstream {
     }
 
     fn state(&self) -> State {
-        let running = self.inner.shared.live().is_some()
-            || self.inner.owned.lock().values().any(|slot| slot.live().is_some());
-        if running { State::Running } else { self.inner.state.lock().clone() }
+        if self.inner.is_running() { State::Running } else { self.inner.state.lock().clone() }
     }
 
     fn first_listing(&self) -> BoxFuture<'_, ()> {
@@ -135,9 +139,10 @@ impl Source for Upstream {
 
     fn release(&self, session: SessionId) {
         self.inner.levels.forget(session);
-        if let Some(slot) = self.inner.owned.lock().remove(&session) {
+        let owned = self.inner.owned.lock().remove(&session);
+        if let Some(slot) = owned {
             let name = &self.inner.definition.name;
-            slot.discard(Error::new(Kind::Cancelled, format!("the session that `{name}` served is over")));
+            slot.end(Error::new(Kind::Cancelled, format!("the session that `{name}` served is over")));
         }
         if let Some(connection) = self.inner.shared.live() {
             connection.release(session);
@@ -155,12 +160,14 @@ impl Inner {
             self.set_level(&invocation.params, &context.session);
             return Ok(Raw::empty_object());
         }
+        let _counted = Counted::new(&self.calls);
         let slot = self.slot_for(&context.session);
         let connection = self.connection(&slot).await?;
         match self.send(&connection, invocation.clone(), context.clone()).await {
             // Refused before anything ran: another connection may take it.
             Err(error) if matches!(error.name, Some(SESSION_LOST | NOT_SENT)) => {
-                slot.discard(error);
+                // Only the request that was itself refused is sent again, so the others get no such name.
+                slot.discard_if(&connection, Error { name: None, ..error });
                 let connection = self.connection(&slot).await?;
                 self.send(&connection, invocation, context).await
             }
@@ -211,6 +218,10 @@ impl Inner {
         Arc::clone(slot)
     }
 
+    pub(crate) fn is_running(&self) -> bool {
+        self.shared.live().is_some() || self.owned.lock().values().any(|slot| slot.live().is_some())
+    }
+
     /// The slot's connection, opened in a task of its own, so that a caller who gives up does not spoil the
     /// start for those who still wait.
     pub(crate) async fn connection(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<Arc<Connection>, Error> {
@@ -241,11 +252,7 @@ impl Inner {
             Purpose::Lists => None,
         };
         let Some(level) = level.filter(|_| connection.can("logging")) else { return };
-        let connection = Arc::clone(connection);
-        self.tasks.spawn(async move {
-            let params = Object::default().with("level", level.name());
-            let _ = connection.request("logging/setLevel", Some(params), None).await;
-        });
+        connection.request_aside("logging/setLevel", Object::default().with("level", level.name()));
     }
 
     pub(crate) fn notice(&self, notice: Notice) {
@@ -266,14 +273,23 @@ impl Inner {
         }
     }
 
-    /// Makes a listing the current one, here and in the cache.
-    pub(crate) fn keep(&self, listing: Listing) {
-        let changed = self.listing.load().as_ref().is_none_or(|before| !before.same_offer(&listing));
-        self.environment.cache.store(&self.definition.hash, &listing);
+    /// Makes a listing the current one, here and in the cache; whether it offers something new.
+    pub(crate) fn keep(&self, mut listing: Listing) -> bool {
+        let keeping = self.keeping.lock();
+        listing.asks_back |= self.asks_back.load(Ordering::Relaxed);
+        let before = self.listing.load_full();
+        let changed = before.as_ref().is_none_or(|before| !before.same_offer(&listing));
+        if changed
+            || before.is_some_and(|before| self.is_old(&before) || before.asks_back != listing.asks_back)
+        {
+            self.environment.cache.store(&self.definition.hash, &listing);
+        }
         self.listing.store(Some(Arc::new(listing)));
+        drop(keeping);
         if changed {
             (self.listener)(Event::ListChanged);
         }
+        changed
     }
 
     async fn stop_idle_processes(self: Arc<Self>) {
@@ -297,7 +313,7 @@ impl Inner {
     async fn close(&self, drain: Duration) {
         let slots: Vec<_> =
             self.owned.lock().drain().map(|(_, slot)| slot).chain([Arc::clone(&self.shared)]).collect();
-        let busy = || slots.iter().any(|slot| slot.live().is_some_and(|connection| connection.is_busy()));
+        let busy = || self.calls.load(Ordering::Relaxed) > 0;
         let deadline = Instant::now() + drain;
         while busy() && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -305,10 +321,26 @@ impl Inner {
         self.closed.cancel();
         for slot in &slots {
             let name = &self.definition.name;
-            slot.discard(Error::new(Kind::UpstreamUnavailable, format!("`{name}` is being shut down")));
+            slot.end(Error::new(Kind::UpstreamUnavailable, format!("`{name}` is being shut down")));
         }
         self.tasks.close();
         self.tasks.wait().await;
+    }
+}
+
+/// One more call, as long as it lives.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(calls: &'a AtomicUsize) -> Self {
+        calls.fetch_add(1, Ordering::Relaxed);
+        Self(calls)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -17,12 +17,13 @@ impl Hello {
     pub fn read(params: Option<&Raw>) -> Option<Self> {
         let params = params?.object()?;
         let capabilities = params.get("capabilities").and_then(Raw::object).unwrap_or_default();
+        let ability = |name: &str| capabilities.get(name).filter(|value| value.is_object()).cloned();
         Some(Self {
             revision: Revision::negotiate(&params.text("protocolVersion")?),
             abilities: Abilities {
-                sampling: capabilities.get("sampling").cloned(),
-                elicitation: capabilities.get("elicitation").cloned(),
-                roots: capabilities.get("roots").cloned(),
+                sampling: ability("sampling"),
+                elicitation: ability("elicitation"),
+                roots: ability("roots"),
             },
             client: params.get("clientInfo").and_then(Raw::object).unwrap_or_default(),
         })

@@ -33,13 +33,13 @@ pub(crate) async fn follow(
         }
         // An editor may be half way through; once the file rests it is read.
         tokio::time::sleep(LOOK / 3).await;
-        if stamp(&file) != now {
+        if stamp(&file) != now || stopping.is_cancelled() {
             continue;
         }
         seen = now;
-        match read(&file, &overrides) {
+        match read(&file, &overrides, &config) {
             Ok(next) => {
-                if apply(&config, &next, &house, &app) {
+                if apply(&next, &house, &app) {
                     report::when_known(&house, &stopping);
                     config = next;
                 }
@@ -51,8 +51,18 @@ pub(crate) async fn follow(
     }
 }
 
-fn read(file: &Path, overrides: &Overrides) -> anyhow::Result<Config> {
-    let config = overrides.apply(Config::load(Some(file), &|name| std::env::var(name).ok())?);
+/// The changed config, with what cannot change while we run kept as it is. What is judged is what will be in force.
+fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<Config> {
+    let mut config = overrides.apply(Config::load(Some(file), &|name| std::env::var(name).ok())?);
+    let wanted = (config.server.listen, &config.limits, &config.data);
+    if overrides.listen.is_none() && wanted.0 != before.server.listen
+        || (wanted.1, wanted.2) != (&before.limits, &before.data)
+    {
+        tracing::warn!("`server.listen`, `limits` and `data` take effect after a restart");
+    }
+    config.server.listen = before.server.listen;
+    config.limits = before.limits.clone();
+    config.data.clone_from(&before.data);
     if !overrides.stdio {
         exposure::check(&config)?;
     }
@@ -60,13 +70,9 @@ fn read(file: &Path, overrides: &Overrides) -> anyhow::Result<Config> {
 }
 
 /// Whether the changed config is in force.
-fn apply(before: &Config, next: &Config, house: &House, app: &App) -> bool {
+fn apply(next: &Config, house: &House, app: &App) -> bool {
     for warning in &next.warnings {
         tracing::warn!("{warning}");
-    }
-    if next.server.listen != before.server.listen || next.limits != before.limits || next.data != before.data
-    {
-        tracing::warn!("`server.listen`, `limits` and `data` take effect after a restart");
     }
     match settings(next).and_then(|settings| house.apply(next).map(|()| settings)) {
         Ok(settings) => {

@@ -1,7 +1,7 @@
 //! The client's side of one running request: progress, log messages and questions go back on the request's own
 //! stream where it has one, else on the session's.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use hikite_core::json::{Object, Raw};
@@ -13,7 +13,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::mcp::session::Session;
 
 pub(crate) struct Call {
-    pub(crate) session: Arc<Session>,
+    /// Weak, because sources keep a call's way back longer than the session may live.
+    pub(crate) session: Weak<Session>,
     /// The client's own progress token, if it wants progress.
     pub(crate) token: Option<Raw>,
     pub(crate) stream: Option<mpsc::Sender<Bytes>>,
@@ -22,49 +23,69 @@ pub(crate) struct Call {
 /// JSON-RPC's "internal error".
 const FAILED: i32 = -32603;
 
-impl Call {
-    fn send(&self, message: Bytes) {
-        match &self.stream {
-            Some(stream) => {
-                if let Err(mpsc::error::TrySendError::Closed(message)) = stream.try_send(message) {
-                    self.session.outbox.send(message);
-                }
-            }
-            None => self.session.outbox.send(message),
-        }
+/// Sends on the request's own stream, else on the session's; whether it was taken.
+fn send(session: &Session, stream: Option<&mpsc::Sender<Bytes>>, message: Bytes) -> bool {
+    match stream.map(|stream| stream.try_send(message.clone())) {
+        Some(Ok(())) => true,
+        Some(Err(mpsc::error::TrySendError::Full(_))) => false,
+        Some(Err(mpsc::error::TrySendError::Closed(message))) => session.outbox.send(message),
+        None => session.outbox.send(message),
     }
 }
 
 impl Backchannel for Call {
     fn progress(&self, params: Object) {
-        if let Some(token) = &self.token {
+        if let (Some(token), Some(session)) = (&self.token, self.session.upgrade()) {
             let params = params.with("progressToken", token.clone()).raw();
-            self.send(encode::notification("notifications/progress", Some(&params)));
+            let message = encode::notification("notifications/progress", Some(&params));
+            send(&session, self.stream.as_ref(), message);
         }
     }
 
     fn log(&self, params: Raw) {
-        if self.session.wants(&params) {
-            self.send(encode::notification("notifications/message", Some(&params)));
+        if let Some(session) = self.session.upgrade().filter(|session| session.wants(&params)) {
+            let message = encode::notification("notifications/message", Some(&params));
+            send(&session, self.stream.as_ref(), message);
         }
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
-        let id = self.session.next_question();
+        match self
+            .session
+            .upgrade()
+            .ok_or("the session is over")
+            .and_then(|session| self.put(&session, question))
+        {
+            Ok(answer) => answer,
+            Err(reason) => Box::pin(async move { Err(encode::error_object(FAILED, reason)) }),
+        }
+    }
+}
+
+impl Call {
+    fn put(
+        &self,
+        session: &Arc<Session>,
+        question: Question,
+    ) -> Result<BoxFuture<'static, Result<Raw, Raw>>, &'static str> {
+        let id = session.next_question();
         let (sender, answer) = oneshot::channel();
         {
-            let mut questions = self.session.questions.lock();
-            if questions.len() >= self.session.app.limits.questions {
-                let error = encode::error_object(FAILED, "too many questions wait for the client");
-                return Box::pin(async move { Err(error) });
+            let mut questions = session.questions.lock();
+            if questions.len() >= session.app.limits.questions {
+                return Err("too many questions wait for the client");
             }
             questions.insert(id, sender);
         }
+        let open = Open { session: Weak::clone(&self.session), stream: self.stream.clone(), id };
         let params = Some(question.params).filter(Raw::is_object);
-        self.send(encode::request(&Id::number(id), question.kind.method(), params.as_ref()));
-        let open = Open { session: Arc::clone(&self.session), stream: self.stream.clone(), id };
-        Box::pin(async move {
-            let limit = open.session.app.limits.question_timeout;
+        let message = encode::request(&Id::number(id), question.kind.method(), params.as_ref());
+        if !send(session, self.stream.as_ref(), message) {
+            return Err("the client does not read what it is sent");
+        }
+        let limit = session.app.limits.question_timeout;
+        Ok(Box::pin(async move {
+            let _open = open;
             match tokio::time::timeout(limit, answer).await {
                 Ok(Ok(answer)) => answer,
                 Ok(Err(_)) => {
@@ -72,27 +93,27 @@ impl Backchannel for Call {
                 }
                 Err(_) => Err(encode::error_object(FAILED, "the client did not answer in time")),
             }
-        })
+        }))
     }
 }
 
 /// A question the client has not answered; dropped unanswered, it is withdrawn.
 struct Open {
-    session: Arc<Session>,
+    session: Weak<Session>,
     stream: Option<mpsc::Sender<Bytes>>,
     id: u64,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        if self.session.questions.lock().remove(&self.id).is_none() {
-            return;
-        }
-        let params = Object::default().with("requestId", Raw::of(&self.id)).raw();
-        let message = encode::notification("notifications/cancelled", Some(&params));
-        match &self.stream {
-            Some(stream) => drop(stream.try_send(message)),
-            None => self.session.outbox.send(message),
+        let Some(session) = self.session.upgrade() else { return };
+        if session.questions.lock().remove(&self.id).is_some() {
+            let params = Object::default().with("requestId", Raw::of(&self.id)).raw();
+            send(
+                &session,
+                self.stream.as_ref(),
+                encode::notification("notifications/cancelled", Some(&params)),
+            );
         }
     }
 }

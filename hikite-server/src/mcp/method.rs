@@ -73,7 +73,7 @@ impl Session {
     fn context(self: &Arc<Self>, params: &Object, stream: Option<mpsc::Sender<Bytes>>) -> CallContext {
         let token =
             params.get("_meta").and_then(Raw::object).and_then(|meta| meta.get("progressToken").cloned());
-        let back = Arc::new(Call { session: Arc::clone(self), token, stream });
+        let back = Arc::new(Call { session: Arc::downgrade(self), token, stream });
         CallContext { session: Arc::clone(&self.core), back }
     }
 

@@ -24,14 +24,15 @@ impl Outbox {
         Self { state: Mutex::default(), capacity }
     }
 
-    pub(crate) fn send(&self, message: Bytes) {
+    /// Whether the message was taken: sent, or kept for a stream that may open.
+    pub(crate) fn send(&self, message: Bytes) -> bool {
         let mut state = self.state.lock();
         let unsent = match &state.stream {
             Some(stream) => match stream.try_send(message) {
-                Ok(()) => return,
+                Ok(()) => return true,
                 Err(mpsc::error::TrySendError::Full(_)) => {
                     tracing::debug!("a message to a client that does not read was dropped");
-                    return;
+                    return false;
                 }
                 Err(mpsc::error::TrySendError::Closed(message)) => message,
             },
@@ -42,6 +43,7 @@ impl Outbox {
             state.waiting.pop_front();
         }
         state.waiting.push_back(unsent);
+        true
     }
 
     /// Opens a stream; the one before it, if any, ends.

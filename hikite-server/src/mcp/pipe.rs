@@ -63,6 +63,10 @@ impl Pipe {
                 if &*method == "initialize" {
                     let answer = self.initialize(&id, Hello::read(params.as_ref()));
                     let _ = self.out.send(answer).await;
+                    // What the session has to tell comes after its beginning.
+                    if let Some(session) = self.session.get() {
+                        session.outbox.attach(self.out.clone());
+                    }
                     return;
                 }
                 let Some(session) = self.session.get().cloned() else {
@@ -71,10 +75,11 @@ impl Pipe {
                 };
                 let pipe = Arc::clone(self);
                 self.tasks.spawn(async move {
-                    let running = session.handle(id, method, params, None);
-                    if let Some(answer) = pipe.gone.run_until_cancelled(running).await {
-                        let _ = pipe.out.send(answer).await;
-                    }
+                    let answered = async {
+                        let answer = session.handle(id, method, params, None).await;
+                        pipe.out.send(answer).await
+                    };
+                    pipe.gone.run_until_cancelled(answered).await;
                 });
             }
             Ok(Message::Notification { method, params }) => {
@@ -102,7 +107,6 @@ impl Pipe {
         };
         let session =
             self.session.get_or_init(|| Session::open(&self.app, self.caller.clone(), self.surfaces, hello));
-        session.outbox.attach(self.out.clone());
         encode::result(id, &session.welcome())
     }
 }

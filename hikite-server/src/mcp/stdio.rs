@@ -27,10 +27,13 @@ pub async fn serve_stdio(
     while let Some(Ok(1..)) = app.stopping.run_until_cancelled(input.read_buf(lines.buffer())).await {
         while let Some(line) = lines.next_line() {
             match line {
-                Line::Text(bytes) => pipe.receive(&bytes).await,
+                Line::Text(bytes) => {
+                    app.stopping.run_until_cancelled(pipe.receive(&bytes)).await;
+                }
                 Line::TooLong => {
                     let reason = format!("the message is larger than {} bytes", app.limits.body_bytes);
-                    let _ = out.send(encode::error(None, &encode::error_object(-32600, &reason))).await;
+                    let refusal = encode::error(None, &encode::error_object(-32600, &reason));
+                    app.stopping.run_until_cancelled(out.send(refusal)).await;
                 }
             }
         }

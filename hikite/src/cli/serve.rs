@@ -10,7 +10,7 @@ use hikite_server::Settings;
 use tokio::net::TcpListener;
 
 use super::{Common, note, program};
-use crate::config::{Auth, listen_hint, parse_listen, url_fault};
+use crate::config::{Auth, Config, ServerSection, listen_hint, parse_listen, url_fault};
 use crate::running::{Overrides, Running, settings};
 use crate::{exposure, report};
 
@@ -46,6 +46,7 @@ hint: another program may hold the port; name one with `--listen`"
             )
         })?;
         let address = listener.local_addr()?;
+        let config = Config { server: ServerSection { listen: address, ..config.server.clone() }, ..config };
         let snippets = report::Snippets {
             address,
             token: shown_token(&config.auth, &settings),

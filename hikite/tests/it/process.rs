@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::gateway::{Client, Process, TestGateway, eventually, is_alive, kill, within};
+use hikite_testkit::gateway::{A_MOMENT, Client, Process, TestGateway, eventually, is_alive, kill, within};
 use serde_json::{Value, json};
 
 use crate::{configured, error_of, gateway, stdio, with};
@@ -218,6 +218,8 @@ async fn a_server_that_dies_after_its_answer_is_started_again() {
     for _ in 0..3 {
         assert_eq!(client.text("count", json!({})).await, "1");
         assert!(gateway.has_no_descendants().await);
+        // A call in the moment between the end and its being noticed fails with the server.
+        tokio::time::sleep(A_MOMENT).await;
     }
     assert!(eventually(|| gateway.zombies().is_empty()).await);
 }

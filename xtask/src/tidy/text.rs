@@ -8,7 +8,8 @@ use super::{Finding, Tree};
 const EXAMPLE_USERS: &[&str] = &["alice", "bob", "me", "user", "you"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let files = tree.files.iter();
+    // What was recorded from others says what it says.
+    let files = tree.files.iter().filter(|file| !file.path.contains("/fixtures/"));
     files.flat_map(|file| homes(file).into_iter().chain(registries(file))).collect()
 }
 
