@@ -111,11 +111,24 @@ impl Listing {
             && self.capabilities == other.capabilities
     }
 
-    /// Whether the two offer things of the same names.
-    pub fn same_names(&self, other: &Self) -> bool {
-        ListKind::ALL.into_iter().all(|kind| {
-            self.of(kind).iter().map(|item| &item.name).eq(other.of(kind).iter().map(|item| &item.name))
-        })
+    /// Whether this offers something that `other` does not have the name of.
+    pub fn has_more_than(&self, other: &Self) -> bool {
+        ListKind::ALL.into_iter().any(|kind| self.of(kind).iter().any(|item| !other.names(kind, item)))
+    }
+
+    /// This, and what only `other` has.
+    #[must_use]
+    pub fn with_more_of(mut self, other: &Self) -> Self {
+        for kind in ListKind::ALL {
+            let more: Vec<Item> =
+                other.of(kind).iter().filter(|item| !self.names(kind, item)).cloned().collect();
+            self.of_mut(kind).extend(more);
+        }
+        self
+    }
+
+    fn names(&self, kind: ListKind, item: &Item) -> bool {
+        self.of(kind).iter().any(|own| own.name == item.name)
     }
 
     pub fn version(&self) -> Option<String> {

@@ -57,6 +57,8 @@ pub enum State {
     /// The last start failed; it is tried again after a pause, and by the next call once the pause is over.
     Failing {
         reason: String,
+        /// It runs and answers; only its lists cannot be read.
+        answers: bool,
     },
 }
 

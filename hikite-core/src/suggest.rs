@@ -9,7 +9,7 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
         return Vec::new();
     }
     let wrong = fold(wrong);
-    let limit = (wrong.chars().count() / 3).max(2);
+    let limit = (wrong.chars().count() / 3).max(1);
     let mut near: Vec<(usize, &str)> = known
         .into_iter()
         .filter_map(|name| {

@@ -10,7 +10,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::selection::{Argument, preset};
-use hikite_core::source::{CallContext, Invocation, Method};
+use hikite_core::source::{CallContext, Invocation, Method, State};
 use hikite_core::view::{self, View};
 
 use crate::command::{Command, Target};
@@ -57,10 +57,11 @@ impl Gateway {
     async fn describe(&self, name: &str, names: Option<&[String]>) -> Result<Raw, Error> {
         let known = find_category(&self.view(), name)?.knows_some();
         // With some of its tools at hand a category is not held up for long by the rest.
-        self.wait_for_category(name, if known { self.limits.all_lists } else { self.limits.first_list })
-            .await;
+        let limit = if known { self.patience() } else { self.limits.first_list };
+        self.wait_for_category(name, limit, |_| false).await;
         let view = self.view();
-        describe(find_category(&view, name)?, names)
+        let category = find_category(&view, name)?;
+        describe(category, names).map_err(|error| tell_why(&view, category, error))
     }
 
     async fn call(&self, target: Target, mut params: Object, context: CallContext) -> Result<Raw, Error> {
@@ -85,7 +86,9 @@ impl Gateway {
                 let mut snapshot = self.snapshot();
                 // Another server of the category that is slow to start holds up only what may be its own.
                 if find_category(&snapshot.view(), &category)?.is_unsure_of(&name) {
-                    self.wait_for_category(&category, self.limits.first_list).await;
+                    let sure =
+                        |view: &View| view.category(&category).is_ok_and(|found| !found.is_unsure_of(&name));
+                    self.wait_for_category(&category, self.limits.first_list, sure).await;
                     snapshot = self.snapshot();
                 }
                 let callable = in_category(find_category(&snapshot.view(), &category)?, &name)?;
@@ -95,7 +98,7 @@ impl Gateway {
                 let mut snapshot = self.snapshot();
                 let mut found = by_name(&snapshot.view(), &name);
                 if found.as_ref().is_err_and(|error| error.kind == Kind::ToolNotFound) {
-                    self.wait_for_lists(self.limits.first_list, |_| true).await;
+                    self.wait_until(self.limits.first_list, |_| true, |view| view.tool(&name).is_ok()).await;
                     snapshot = self.snapshot();
                     found = by_name(&snapshot.view(), &name);
                 }
@@ -104,13 +107,13 @@ impl Gateway {
         }
     }
 
-    async fn wait_for_category(&self, name: &str, limit: Duration) {
+    async fn wait_for_category(&self, name: &str, limit: Duration, enough: impl Fn(&View) -> bool) {
         let view = self.view();
         if let Ok(category) = view.category(name)
             && !category.missing.is_empty()
         {
-            let rule = Arc::clone(&category.rule);
-            self.wait_for_lists(limit, |module| rule.servers.contains(&module.name)).await;
+            let servers = &category.rule.servers;
+            self.wait_until(limit, |module| servers.contains(&module.name), enough).await;
         }
     }
 
@@ -118,7 +121,7 @@ impl Gateway {
         let uri = required(&params, "uri")?;
         let mut snapshot = self.snapshot();
         if snapshot.view().resource(&uri).is_err() {
-            self.wait_for_lists(self.limits.first_list, |_| true).await;
+            self.wait_until(self.limits.first_list, |_| true, |view| view.resource(&uri).is_ok()).await;
             snapshot = self.snapshot();
         }
         let view = snapshot.view();
@@ -131,7 +134,7 @@ impl Gateway {
         let name = required(&params, "name")?;
         let mut snapshot = self.snapshot();
         if snapshot.view().prompt(&name).is_err() {
-            self.wait_for_lists(self.limits.first_list, |_| true).await;
+            self.wait_until(self.limits.first_list, |_| true, |view| view.prompt(&name).is_ok()).await;
             snapshot = self.snapshot();
         }
         let view = snapshot.view();
@@ -156,6 +159,20 @@ impl Gateway {
         };
         let invocation = Invocation { method: Method::Complete, params };
         execute(snapshot.gate(module), module, "completion/complete".into(), invocation, context).await
+    }
+}
+
+/// A server that runs but whose list cannot be read is another failure than one that cannot be reached.
+fn tell_why(view: &View, category: &Category, error: Error) -> Error {
+    let states =
+        category.missing.iter().filter_map(|missing| view.module(&missing.server)?.source.state().into());
+    let unreadable = states.into_iter().find_map(|state| match state {
+        State::Failing { reason, answers: true } => Some(reason),
+        _ => None,
+    });
+    match unreadable {
+        Some(reason) => Error { message: reason.into(), ..error }.named("SchemaFetchError"),
+        None => error,
     }
 }
 

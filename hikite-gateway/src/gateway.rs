@@ -6,7 +6,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use futures_util::future::join_all;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use hikite_core::caller::SessionId;
 use hikite_core::catalog::{Catalog, Module, ModuleRule};
 use hikite_core::category::CategoryRule;
@@ -15,6 +16,7 @@ use hikite_core::listing::ListKind;
 use hikite_core::source::{CallContext, Event, Invocation, Listener, Method};
 use hikite_core::view::View;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::gate::{Gate, Throttle};
 use crate::session::Sessions;
@@ -33,6 +35,8 @@ pub struct Gateway {
     pub(crate) sessions: Sessions,
     snapshot: ArcSwap<Snapshot>,
     rules: Mutex<Rules>,
+    /// When the rules were last replaced.
+    applied: Mutex<Instant>,
 }
 
 impl std::fmt::Debug for Gateway {
@@ -48,6 +52,7 @@ impl Gateway {
             sessions: Sessions::default(),
             snapshot: ArcSwap::from_pointee(Snapshot::new(Catalog::default(), HashMap::new())),
             rules: Mutex::default(),
+            applied: Mutex::new(Instant::now()),
         })
     }
 
@@ -63,6 +68,7 @@ impl Gateway {
 
     /// Replaces all rules at once; requests under way keep the snapshot they started with.
     pub fn apply(&self, rules: Rules) {
+        *self.applied.lock() = Instant::now();
         let mut current = self.rules.lock();
         *current = rules;
         self.rebuild(&current);
@@ -78,19 +84,41 @@ impl Gateway {
 
     /// Waits for modules that have never told their lists, as long as `limit` at most.
     pub async fn wait_for_lists(&self, limit: Duration, which: impl Fn(&Module) -> bool) {
+        self.wait_until(limit, which, |_| false).await;
+    }
+
+    /// The same, but only until `enough` is there: who waits for one thing is not held up by the rest.
+    pub(crate) async fn wait_until(
+        &self,
+        limit: Duration,
+        which: impl Fn(&Module) -> bool,
+        enough: impl Fn(&View) -> bool,
+    ) {
         let snapshot = self.snapshot();
-        let missing: Vec<&Module> = snapshot
-            .catalog
-            .modules
-            .iter()
-            .filter(|module| module.listing.is_none() && which(module))
-            .collect();
-        if missing.is_empty() {
-            return;
-        }
-        let waiting = join_all(missing.iter().map(|module| module.source.first_listing()));
-        let _ = tokio::time::timeout(limit, waiting).await;
-        if missing.iter().any(|module| module.source.listing().is_some()) {
+        let missing =
+            snapshot.catalog.modules.iter().filter(|module| module.listing.is_none() && which(module));
+        let mut waiting: FuturesUnordered<_> = missing.map(|module| module.source.first_listing()).collect();
+        let waited = async {
+            while waiting.next().await.is_some() {
+                self.catch_up();
+                if enough(&self.view()) {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(limit, waited).await;
+    }
+
+    /// What is left of the time that an unfiltered list may wait for servers that have just been named.
+    pub(crate) fn patience(&self) -> Duration {
+        let applied = *self.applied.lock();
+        (applied + self.limits.all_lists).saturating_duration_since(Instant::now())
+    }
+
+    /// Takes in lists that are known but not yet in the catalog.
+    fn catch_up(&self) {
+        let behind = |module: &Module| module.listing.is_none() && module.source.listing().is_some();
+        if self.snapshot().catalog.modules.iter().any(behind) {
             self.rebuild(&self.rules.lock());
         }
     }

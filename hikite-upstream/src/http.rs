@@ -110,7 +110,7 @@ impl HttpSender {
                         let _ = read(answer.into_body(), inner.answer_bytes).await;
                     }
                     Err(error) => {
-                        tracing::debug!(module = &*inner.name, %error, "a message was not delivered")
+                        tracing::debug!(module = &*inner.name, %error, "a message was not delivered");
                     }
                 }
             };

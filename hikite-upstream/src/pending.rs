@@ -90,7 +90,10 @@ impl Pending {
         if sessions.len() != 1 || sessions.iter().any(|session| self.works_for_others(*session)) {
             return None;
         }
-        calls.max_by_key(|(id, ..)| *id).and_then(|(_, waiting, _)| waiting.call())
+        let several = calls.clone().nth(1).is_some();
+        let newest = calls.max_by_key(|(id, ..)| *id).and_then(|(_, waiting, _)| waiting.call())?;
+        // Of several calls it may be another that asks; the end of the newest is then no end of the question.
+        Some(if several { Call { over: CancellationToken::new(), ..newest } } else { newest })
     }
 
     /// Whether a call that another session gave up may still be running.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::listing::Listing;
-use hikite_core::source::State;
+use hikite_core::source::{CallContext, State};
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
@@ -18,6 +18,8 @@ use crate::process::Launch;
 use crate::upstream::Inner;
 use crate::{http, sse, stdio};
 
+/// The name of a failure to read the lists of a server that runs.
+const UNREADABLE: &str = "SchemaFetchError";
 /// Servers that change several lists say so several times in a row.
 const SETTLE: Duration = Duration::from_millis(50);
 
@@ -70,7 +72,8 @@ impl Inner {
             }
             Err(error) => {
                 tracing::warn!(module = name, "{error}");
-                *self.state.lock() = State::Failing { reason: error.message.to_string() };
+                let answers = error.name == Some(UNREADABLE);
+                *self.state.lock() = State::Failing { reason: error.message.to_string(), answers };
                 backoff.failed(Instant::now(), error.message.into());
                 false
             }
@@ -84,26 +87,40 @@ impl Inner {
         let Some(known) = known.filter(|_| self.definition.share != Share::Never) else {
             return self.fetch_all().await;
         };
-        let connection = self.connection(&self.shared).await?;
+        let connection = self.connection(&self.shared, None).await?;
         let shared = self.read_lists(&connection).await?;
         if shared.same_offer(&known) {
             return Ok(shared);
         }
         // Either the server changed, or it offers less to a client that cannot be asked.
         let all = self.fetch_all().await?;
-        if all.same_names(&shared) {
-            return Ok(all);
+        if !all.has_more_than(&shared) {
+            return Ok(shared);
         }
         self.asks_back.store(true, Ordering::Relaxed);
-        Ok(Listing { asks_back: true, ..all })
+        Ok(Listing { asks_back: true, ..shared.with_more_of(&all) })
+    }
+
+    /// Once, when the shared process first runs: does it offer all that was seen when everything was declared?
+    async fn compare(&self, connection: &Connection) {
+        let shared = matches!(connection.purpose, Purpose::Shared) && self.definition.transport.is_stdio();
+        let Some(known) = self.listing.load_full().filter(|_| shared) else { return };
+        if self.compared.swap(true, Ordering::Relaxed) || self.asks_back.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Ok(offer) = self.read_lists(connection).await
+            && known.has_more_than(&offer)
+        {
+            self.note_asks_back();
+        }
     }
 
     /// Reads the lists over a connection of their own that declares everything.
     async fn fetch_all(self: &Arc<Self>) -> Result<Listing, Error> {
-        let connection = self.open(Purpose::Lists).await?;
+        let connection = self.open(Purpose::Lists, None).await?;
         let lists = self.read_lists(&connection).await;
         connection.close(Error::new(Kind::UpstreamUnavailable, "the lists have been read"));
-        let mut listing = lists?;
+        let mut listing = lists.map_err(|error| error.named(UNREADABLE))?;
         listing.asks_back = self.asks_back.load(Ordering::Relaxed);
         Ok(listing)
     }
@@ -117,15 +134,21 @@ impl Inner {
         now().saturating_sub(listing.fetched_at) > self.environment.limits.list_ttl.as_secs()
     }
 
-    /// Opens and initialises a connection.
-    pub(crate) async fn open(self: &Arc<Self>, purpose: Purpose) -> Result<Arc<Connection>, Error> {
+    /// Opens and initialises a connection. `opener` is the call it is opened for: an owner can be asked through
+    /// it before its first call is on its way.
+    pub(crate) async fn open(
+        self: &Arc<Self>,
+        purpose: Purpose,
+        opener: Option<CallContext>,
+    ) -> Result<Arc<Connection>, Error> {
         *self.state.lock() = State::Starting;
-        let opened = self.open_as_defined(purpose).await;
+        let opened = self.open_as_defined(purpose, opener).await;
         *self.state.lock() = match &opened {
             Ok(_) => State::Idle,
-            Err(error) => State::Failing { reason: error.message.to_string() },
+            Err(error) => State::Failing { reason: error.message.to_string(), answers: false },
         };
         let connection = opened?;
+        self.compare(&connection).await;
         self.tell_level(&connection);
         let old = self.listing.load().as_ref().is_some_and(|listing| self.is_old(listing));
         if old && !matches!(connection.purpose, Purpose::Lists) {
@@ -134,13 +157,17 @@ impl Inner {
         Ok(connection)
     }
 
-    async fn open_as_defined(self: &Arc<Self>, purpose: Purpose) -> Result<Arc<Connection>, Error> {
-        let opened = self.open_over(&self.definition.transport, purpose.clone()).await;
+    async fn open_as_defined(
+        self: &Arc<Self>,
+        purpose: Purpose,
+        opener: Option<CallContext>,
+    ) -> Result<Arc<Connection>, Error> {
+        let opened = self.open_over(&self.definition.transport, purpose.clone(), opener.clone()).await;
         match (&self.definition.transport, opened) {
             // A server of 2024-11-05 refuses the POST; its stream is then at the same address.
             (Transport::Http { url, headers }, Err(error)) if error.name == Some(http::REFUSED) => {
                 let legacy = Transport::Sse { url: url.clone(), headers: headers.clone() };
-                self.open_over(&legacy, purpose).await.map_err(|_| error)
+                self.open_over(&legacy, purpose, opener).await.map_err(|_| error)
             }
             (_, opened) => opened,
         }
@@ -150,6 +177,7 @@ impl Inner {
         self: &Arc<Self>,
         transport: &Transport,
         purpose: Purpose,
+        opener: Option<CallContext>,
     ) -> Result<Arc<Connection>, Error> {
         let inner = Arc::downgrade(self);
         let notices = Arc::new(move |notice| {
@@ -160,6 +188,9 @@ impl Inner {
         let name = Arc::clone(&self.definition.name);
         let connection =
             Connection::new(name, purpose, notices, self.tasks.clone(), self.closed.child_token());
+        if matches!(connection.purpose, Purpose::Owned(_)) {
+            *connection.latest.lock() = opener;
+        }
         // Whoever stops waiting for the start ends it.
         let unfinished = connection.closed.clone().drop_guard();
         let opening = async {

@@ -67,6 +67,8 @@ pub(crate) struct Inner {
     pub(crate) levels: Levels,
     /// Calls under way, those that wait for a start included.
     calls: AtomicUsize,
+    /// Whether the offer on the shared connection has been held against the full one.
+    pub(crate) compared: AtomicBool,
     /// Held while the listing is replaced.
     keeping: Mutex<()>,
 }
@@ -94,6 +96,7 @@ impl Upstream {
             closed: CancellationToken::new(),
             levels: Levels::default(),
             calls: AtomicUsize::new(0),
+            compared: AtomicBool::new(false),
             keeping: Mutex::default(),
             definition,
             environment,
@@ -161,14 +164,20 @@ impl Inner {
             return Ok(Raw::empty_object());
         }
         let _counted = Counted::new(&self.calls);
-        let slot = self.slot_for(&context.session);
-        let connection = self.connection(&slot).await?;
+        let mut slot = self.slot_for(&context.session);
+        let mut connection = self.connection(&slot, Some(&context)).await?;
+        // The first start may have shown that the server offers more to a client it may ask.
+        let better = self.slot_for(&context.session);
+        if !Arc::ptr_eq(&slot, &better) {
+            connection = self.connection(&better, Some(&context)).await?;
+            slot = better;
+        }
         match self.send(&connection, invocation.clone(), context.clone()).await {
             // Refused before anything ran: another connection may take it.
             Err(error) if matches!(error.name, Some(SESSION_LOST | NOT_SENT)) => {
                 // Only the request that was itself refused is sent again, so the others get no such name.
                 slot.discard_if(&connection, Error { name: None, ..error });
-                let connection = self.connection(&slot).await?;
+                let connection = self.connection(&slot, Some(&context)).await?;
                 self.send(&connection, invocation, context).await
             }
             answer => answer,
@@ -224,13 +233,17 @@ impl Inner {
 
     /// The slot's connection, opened in a task of its own, so that a caller who gives up does not spoil the
     /// start for those who still wait.
-    pub(crate) async fn connection(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<Arc<Connection>, Error> {
+    pub(crate) async fn connection(
+        self: &Arc<Self>,
+        slot: &Arc<Slot>,
+        opener: Option<&CallContext>,
+    ) -> Result<Arc<Connection>, Error> {
         if let Some(connection) = slot.live() {
             return Ok(connection);
         }
-        let (inner, slot) = (Arc::clone(self), Arc::clone(slot));
+        let (inner, slot, opener) = (Arc::clone(self), Arc::clone(slot), opener.cloned());
         let opening = self.tasks.spawn(async move {
-            slot.get(&inner.definition.name, || inner.open(slot.purpose.clone())).await
+            slot.get(&inner.definition.name, || inner.open(slot.purpose.clone(), opener)).await
         });
         opening.await.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the start was interrupted")))
     }
@@ -264,7 +277,7 @@ impl Inner {
     }
 
     /// From now on sessions that can be asked get connections of their own, and restarts remember it.
-    fn note_asks_back(&self) {
+    pub(crate) fn note_asks_back(&self) {
         if self.asks_back.swap(true, Ordering::Relaxed) {
             return;
         }

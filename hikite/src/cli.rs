@@ -66,16 +66,17 @@ enum Command {
     Health(health::Health),
     /// Print a completion script for a shell
     Completions(completions::Completions),
-    #[command(name = "__guard", hide = true)]
-    Guard(guard::Guard),
 }
 
 /// What is wrong with the config or the flags ends with this code.
 const WRONG_SETUP: u8 = 2;
 
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
-    match execute(cli) {
+    let outcome = match guard::Guard::asked_for(std::env::args_os()) {
+        Some(guard) => guard.run(),
+        None => execute(Cli::parse()),
+    };
+    match outcome {
         Ok(code) => code,
         Err(error) => {
             complain(&error);
@@ -92,9 +93,6 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Some(Command::Serve(after)) => Command::Serve(after.or(serve)),
         Some(other) => other,
     };
-    if let Command::Guard(guard) = command {
-        return guard.run();
-    }
     let serves = matches!(command, Command::Serve(_) | Command::Stdio(_));
     log::start(common.log.as_deref().unwrap_or(if serves { "info" } else { "error" }), common.log_format)?;
     match command {
@@ -105,7 +103,6 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
         Command::Health(health) => block_on(health.run(&common)),
         Command::Completions(completions) => Ok(completions.run(&mut Cli::command())),
-        Command::Guard(_) => unreachable!("handled above"),
     }
 }
 
@@ -143,7 +140,13 @@ pub(crate) fn program() -> Result<PathBuf> {
 }
 
 fn complain(error: &anyhow::Error) {
-    let text = format!("{error:#}");
+    let text = match error.downcast_ref::<hikite_core::error::Error>() {
+        Some(error) => match &error.hint {
+            Some(hint) => format!("{}\nhint: {hint}", error.message),
+            None => error.message.to_string(),
+        },
+        None => format!("{error:#}"),
+    };
     note(&if text.starts_with("error:") { text } else { format!("error: {text}") });
 }
 

@@ -40,7 +40,7 @@ async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {
     let _ = tokio::time::timeout(limit, module.source.first_listing()).await;
     let outcome = match (module.source.listing(), module.source.state()) {
         (Some(listing), _) => format!("{} tools", listing.tools.len()),
-        (None, State::Failing { reason }) => format!("failed: {reason}"),
+        (None, State::Failing { reason, .. }) => format!("failed: {reason}"),
         (None, _) => "still starting".to_owned(),
     };
     match bar {

@@ -8,7 +8,6 @@ use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::future::join_all;
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
 use hikite_core::source::BoxFuture;
@@ -173,29 +172,7 @@ async fn batch(app: &Arc<App>, caller: &Caller, headers: &HeaderMap, messages: V
         let reason = "several messages in one body are not part of the negotiated revision";
         return bad_message(&BadMessage::Shape { reason, id: None });
     }
-    let answers = join_all(messages.into_iter().map(|bytes| {
-        let session = Arc::clone(&session);
-        async move {
-            match Message::decode(&bytes) {
-                Ok(Message::Request { id, method, params }) => {
-                    Some(session.handle(id, method, params, None).await)
-                }
-                Ok(Message::Notification { method, params }) => {
-                    session.notified(&method, params.as_ref());
-                    None
-                }
-                Ok(Message::Response { id, body }) => {
-                    session.answered(&id, body);
-                    None
-                }
-                Err(bad) => {
-                    Some(encode::error(bad.id(), &encode::error_object(bad.code(), &bad.to_string())))
-                }
-            }
-        }
-    }))
-    .await;
-    let answers: Vec<Bytes> = answers.into_iter().flatten().collect();
+    let answers = session.handle_batch(messages).await;
     if answers.is_empty() {
         StatusCode::ACCEPTED.into_response()
     } else {

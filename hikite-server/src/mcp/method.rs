@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
@@ -10,7 +11,7 @@ use hikite_core::listing::ListKind;
 use hikite_core::source::CallContext;
 use hikite_gateway::{Command, Page};
 use hikite_wire::encode;
-use hikite_wire::message::Id;
+use hikite_wire::message::{Id, Message};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +40,30 @@ impl Session {
             Ok(result) => encode::result(&id, &result),
             Err(error) => encode::error(Some(&id), &error.rpc()),
         }
+    }
+
+    /// Runs the messages of a batch side by side; the answers of those that have one.
+    pub(crate) async fn handle_batch(self: Arc<Self>, messages: Vec<Bytes>) -> Vec<Bytes> {
+        let answers = join_all(messages.into_iter().map(|bytes| {
+            let session = Arc::clone(&self);
+            async move {
+                match Message::decode(&bytes) {
+                    Ok(Message::Request { id, method, params }) => {
+                        return Some(session.handle(id, method, params, None).await);
+                    }
+                    Ok(Message::Notification { method, params }) => {
+                        session.notified(&method, params.as_ref())
+                    }
+                    Ok(Message::Response { id, body }) => session.answered(&id, body),
+                    Err(bad) => {
+                        let error = encode::error_object(bad.code(), &bad.to_string());
+                        return Some(encode::error(bad.id(), &error));
+                    }
+                }
+                None
+            }
+        }));
+        answers.await.into_iter().flatten().collect()
     }
 
     async fn run(

@@ -48,13 +48,30 @@ impl Pipe {
 
     /// Takes one message; requests run on their own, so that a slow one holds up no other.
     pub(crate) async fn receive(self: &Arc<Self>, bytes: &Bytes) {
-        if let Some(messages) = split(bytes) {
-            for message in messages {
-                self.receive_one(&message).await;
-            }
-        } else {
-            self.receive_one(bytes).await;
+        match split(bytes) {
+            Some(messages) => self.receive_batch(messages).await,
+            None => self.receive_one(bytes).await,
         }
+    }
+
+    /// Several messages at once, answered at once, for the one revision that has them.
+    async fn receive_batch(self: &Arc<Self>, messages: Vec<Bytes>) {
+        let session = self.session.get().filter(|session| session.revision.has_batches());
+        let Some(session) = session.filter(|_| !messages.is_empty()) else {
+            let reason = "several messages in one line are not part of the negotiated revision";
+            let _ = self.out.send(encode::error(None, &encode::error_object(-32600, reason))).await;
+            return;
+        };
+        let (pipe, session) = (Arc::clone(self), Arc::clone(session));
+        self.tasks.spawn(async move {
+            let answered = async {
+                let answers = session.handle_batch(messages).await;
+                if !answers.is_empty() {
+                    let _ = pipe.out.send(encode::batch(&answers)).await;
+                }
+            };
+            pipe.gone.run_until_cancelled(answered).await;
+        });
     }
 
     async fn receive_one(self: &Arc<Self>, bytes: &Bytes) {

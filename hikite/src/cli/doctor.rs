@@ -126,7 +126,7 @@ async fn upstream_findings(config: &Config) -> Result<Vec<Finding>> {
             }
             (None, state) => {
                 let reason = match state {
-                    State::Failing { reason } => reason,
+                    State::Failing { reason, .. } => reason,
                     other => other.word().to_owned(),
                 };
                 let stderr = house.stderr_of(&module.name);
