@@ -134,15 +134,15 @@ impl Inner {
         now().saturating_sub(listing.fetched_at) > self.environment.limits.list_ttl.as_secs()
     }
 
-    /// Opens and initialises a connection. `opener` is the call it is opened for: an owner can be asked through
+    /// Opens and initialises a connection. `asker` is the call it is opened for: an owner can be asked through
     /// it before its first call is on its way.
     pub(crate) async fn open(
         self: &Arc<Self>,
         purpose: Purpose,
-        opener: Option<CallContext>,
+        asker: Option<CallContext>,
     ) -> Result<Arc<Connection>, Error> {
         *self.state.lock() = State::Starting;
-        let opened = self.open_as_defined(purpose, opener).await;
+        let opened = self.open_as_defined(purpose, asker).await;
         *self.state.lock() = match &opened {
             Ok(_) => State::Idle,
             Err(error) => State::Failing { reason: error.message.to_string(), answers: false },
@@ -160,14 +160,14 @@ impl Inner {
     async fn open_as_defined(
         self: &Arc<Self>,
         purpose: Purpose,
-        opener: Option<CallContext>,
+        asker: Option<CallContext>,
     ) -> Result<Arc<Connection>, Error> {
-        let opened = self.open_over(&self.definition.transport, purpose.clone(), opener.clone()).await;
+        let opened = self.open_over(&self.definition.transport, purpose.clone(), asker.clone()).await;
         match (&self.definition.transport, opened) {
             // A server of 2024-11-05 refuses the POST; its stream is then at the same address.
             (Transport::Http { url, headers }, Err(error)) if error.name == Some(http::REFUSED) => {
                 let legacy = Transport::Sse { url: url.clone(), headers: headers.clone() };
-                self.open_over(&legacy, purpose, opener).await.map_err(|_| error)
+                self.open_over(&legacy, purpose, asker).await.map_err(|_| error)
             }
             (_, opened) => opened,
         }
@@ -177,7 +177,7 @@ impl Inner {
         self: &Arc<Self>,
         transport: &Transport,
         purpose: Purpose,
-        opener: Option<CallContext>,
+        asker: Option<CallContext>,
     ) -> Result<Arc<Connection>, Error> {
         let inner = Arc::downgrade(self);
         let notices = Arc::new(move |notice| {
@@ -189,7 +189,7 @@ impl Inner {
         let connection =
             Connection::new(name, purpose, notices, self.tasks.clone(), self.closed.child_token());
         if matches!(connection.purpose, Purpose::Owned(_)) {
-            *connection.latest.lock() = opener;
+            *connection.latest.lock() = asker;
         }
         // Whoever stops waiting for the start ends it.
         let unfinished = connection.closed.clone().drop_guard();

@@ -236,14 +236,14 @@ impl Inner {
     pub(crate) async fn connection(
         self: &Arc<Self>,
         slot: &Arc<Slot>,
-        opener: Option<&CallContext>,
+        asker: Option<&CallContext>,
     ) -> Result<Arc<Connection>, Error> {
         if let Some(connection) = slot.live() {
             return Ok(connection);
         }
-        let (inner, slot, opener) = (Arc::clone(self), Arc::clone(slot), opener.cloned());
+        let (inner, slot, asker) = (Arc::clone(self), Arc::clone(slot), asker.cloned());
         let opening = self.tasks.spawn(async move {
-            slot.get(&inner.definition.name, || inner.open(slot.purpose.clone(), opener)).await
+            slot.get(&inner.definition.name, || inner.open(slot.purpose.clone(), asker)).await
         });
         opening.await.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the start was interrupted")))
     }

@@ -52,7 +52,7 @@ impl Session {
                         return Some(session.handle(id, method, params, None).await);
                     }
                     Ok(Message::Notification { method, params }) => {
-                        session.notified(&method, params.as_ref())
+                        session.notified(&method, params.as_ref());
                     }
                     Ok(Message::Response { id, body }) => session.answered(&id, body),
                     Err(bad) => {

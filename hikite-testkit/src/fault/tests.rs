@@ -1,3 +1,5 @@
+//! The fault proxy does to a connection what it is told to.
+
 use std::time::Duration;
 
 use tokio::{

@@ -50,7 +50,7 @@ fn check(result: &Value, code: &str, name: &str, message: &str, hint: Option<&st
 #[tokio::test]
 async fn every_error_has_its_name_its_message_and_a_hint() {
     let (_fixture, server) = http_fixture().await;
-    let tools = json!({ "includeNames": ["echo", "test_error_handling", "structured", "rich", "renamed_away"],
+    let tools = json!({ "includeNames": ["echo", "rich"],
                         "overrides": { "rich": { "enabled": false } } });
     let config = json!({ "mcpServers": { "up": server, "down": dead() },
         "categories": { "text": category("up", tools),
@@ -99,6 +99,17 @@ async fn every_error_has_its_name_its_message_and_a_hint() {
     );
     let unknown = client.call_in("text", "ecko", json!({})).await;
     check(&unknown, "TOOL_NOT_FOUND", "UnknownTool", "there is no tool `ecko`", Some("did you mean `echo`?"));
+}
+
+#[tokio::test]
+async fn what_a_category_does_not_have_and_what_its_server_refuses_are_told_apart() {
+    let (_fixture, server) = http_fixture().await;
+    let tools = json!({ "includeNames": ["echo", "test_error_handling", "structured", "renamed_away"] });
+    let config = json!({ "mcpServers": { "up": server, "down": dead() },
+        "categories": { "text": category("up", tools),
+                        "gone": category("down", json!({ "includeNames": ["anything"] })) } });
+    let gateway = configured(config).await;
+    let client = gateway.client("").await;
     let hint = Some("`get-category-tools` with `text` names its tools");
     let unknown = client.call_in("text", "renamed_away", json!({})).await;
     check(&unknown, "TOOL_NOT_FOUND", "UnknownTool", "there is no tool `renamed_away`", hint);
