@@ -11,9 +11,9 @@ mod process;
 
 use std::{
     io::{BufRead, BufReader},
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
-    process::{Child, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -51,10 +51,24 @@ impl TestGateway {
         Self::start_in(programs, folder, config).await
     }
 
+    /// The same without flags: where it listens and keeps its data is the file's to say. The data folder that
+    /// it starts with must be `data`, and it must be reachable at 127.0.0.1.
+    pub async fn start_by_file(programs: &Programs, config: Value) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        let mut command = programs.hikite_by_file(folder.path());
+        command.arg("serve");
+        Self::run_in(programs, folder, config, command).await
+    }
+
     async fn start_in(programs: &Programs, folder: Arc<TempDir>, config: Value) -> Self {
-        write(&folder, &config.to_string());
         let mut command = programs.hikite(folder.path());
         command.args(["serve", "--listen", "127.0.0.1:0"]);
+        Self::run_in(programs, folder, config, command).await
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "it is written and done with")]
+    async fn run_in(programs: &Programs, folder: Arc<TempDir>, config: Value, mut command: Command) -> Self {
+        write(&folder, &config.to_string());
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -62,7 +76,10 @@ impl TestGateway {
             .spawn()
             .expect("hikite");
         let stderr = gather(&mut child);
-        let address = listening(&mut child, &stderr).await;
+        let mut address = listening(&mut child, &stderr).await;
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
         let token =
             std::fs::read_to_string(folder.path().join("data/token")).unwrap_or_default().trim().to_owned();
         Self { programs: programs.clone(), folder, child, address, token, stderr }

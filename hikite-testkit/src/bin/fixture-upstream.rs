@@ -57,6 +57,7 @@ struct TransportArguments {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a quirk of its own")]
 struct Quirks {
     /// Send `roots/list` after initialize if the client declared roots.
     #[arg(long)]
@@ -67,6 +68,12 @@ struct Quirks {
     /// stdio: read everything, answer nothing.
     #[arg(long)]
     never_start: bool,
+    /// HTTP: never answer a POST that holds no request.
+    #[arg(long)]
+    never_acknowledge: bool,
+    /// Tell every client that the tools changed whenever they are listed.
+    #[arg(long)]
+    cry_wolf: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -122,6 +129,8 @@ async fn run(arguments: Arguments) -> std::io::Result<()> {
         require_header: arguments.require_header,
         die_after: arguments.die_after,
         never_start: arguments.quirks.never_start,
+        never_acknowledge: arguments.quirks.never_acknowledge,
+        cry_wolf: arguments.quirks.cry_wolf,
     };
     match (http, sse) {
         (Some(address), _) => run_http(options, address, announce).await,

@@ -37,11 +37,18 @@ impl Programs {
 
     /// The program with nothing of the test's own settings, on the config and data of the folder.
     pub fn hikite(&self, folder: &Path) -> Command {
+        let mut command = self.hikite_by_file(folder);
+        command.arg("--data").arg(folder.join("data"));
+        command
+    }
+
+    /// The same, with only the config told.
+    pub(crate) fn hikite_by_file(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.hikite);
         command.env_clear().current_dir(folder).env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", folder).env("TMPDIR", folder);
         debug_assert!(mark(folder).starts_with("TMPDIR="), "the mark is the variable set here");
-        command.arg("--config").arg(folder.join("hikite.json")).arg("--data").arg(folder.join("data"));
+        command.arg("--config").arg(folder.join("hikite.json"));
         command
     }
 
