@@ -55,7 +55,9 @@ impl Lines {
 
     fn no_end_yet(&mut self) -> Option<Line> {
         self.searched = self.buffer.len();
-        if self.buffer.len() <= self.longest {
+        // A carriage return at the end may be half of the line end.
+        let length = self.buffer.len() - usize::from(self.buffer.last() == Some(&b'\r'));
+        if length <= self.longest {
             return None;
         }
         self.buffer.clear();
@@ -105,6 +107,7 @@ mod tests {
     fn a_line_over_the_limit_is_reported_once_and_the_next_is_read() {
         assert_eq!(feed(&[b"12345", b"67890", b"1\nok\n"], 4), [Line::TooLong, text("ok")]);
         assert_eq!(feed(&[b"123456\nok\n"], 4), [Line::TooLong, text("ok")]);
+        assert_eq!(feed(&[b"1234\r", b"\n"], 4), [text("1234")]);
     }
 
     proptest! {
