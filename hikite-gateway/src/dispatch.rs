@@ -55,10 +55,13 @@ impl Gateway {
     }
 
     async fn describe(&self, name: &str, names: Option<&[String]>) -> Result<Raw, Error> {
-        let known = find_category(&self.view(), name)?.knows_some();
+        find_category(&self.view(), name)?;
+        let some = |view: &View| view.category(name).is_ok_and(Category::knows_some);
+        if !some(&self.view()) {
+            self.wait_for_category(name, self.limits.first_list, some).await;
+        }
         // With some of its tools at hand a category is not held up for long by the rest.
-        let limit = if known { self.patience() } else { self.limits.first_list };
-        self.wait_for_category(name, limit, |_| false).await;
+        self.wait_for_category(name, self.patience(), |_| false).await;
         let view = self.view();
         let category = find_category(&view, name)?;
         describe(category, names).map_err(|error| tell_why(&view, category, error))

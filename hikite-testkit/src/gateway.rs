@@ -66,7 +66,6 @@ impl TestGateway {
         Self::run_in(programs, folder, config, command).await
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "it is written and done with")]
     async fn run_in(programs: &Programs, folder: Arc<TempDir>, config: Value, mut command: Command) -> Self {
         write(&folder, &config.to_string());
         let mut child = command

@@ -140,7 +140,7 @@ pub(crate) async fn delete(
         Ok(session) => {
             let id = headers.get(SESSION).and_then(|id| id.to_str().ok()).unwrap_or_default();
             app.sessions.remove(id, &caller);
-            session.outbox.close();
+            session.end();
             StatusCode::NO_CONTENT.into_response()
         }
         Err(response) => response,

@@ -126,6 +126,14 @@ impl Session {
         }
     }
 
+    /// The client is done: what still runs for it is cancelled.
+    pub(crate) fn end(&self) {
+        self.outbox.close();
+        for (_, running) in self.running.lock().drain() {
+            running.cancel();
+        }
+    }
+
     pub(crate) fn answered(&self, id: &Id, body: Result<Raw, Raw>) {
         let question = id.as_number().and_then(|id| self.questions.lock().remove(&id));
         if let Some(question) = question {

@@ -236,3 +236,21 @@ async fn through_a_category_the_question_reaches_the_caller_too() {
     let refused = error_of(&gateway.client("").await.call_in("c", "nothing", json!({})).await);
     assert_eq!(refused["name"], "UnknownTool");
 }
+
+#[tokio::test]
+async fn the_question_of_an_abandoned_call_is_put_to_nobody_else() {
+    let gateway = gateway(json!({ "a": with(stdio(&[]), "share", "always") })).await;
+    let (ada, bob) = (obliging(&gateway, "ada").await, obliging(&gateway, "bob").await);
+    ada.listen().await;
+    bob.listen().await;
+    let later = |marker: &str| json!({ "kind": "elicitation", "marker": marker, "delay_ms": 600 });
+    assert!(ada.text("ask", later("waited for")).await.contains("ada:waited for"));
+    let before: u64 = ada.text("count", json!({})).await.parse().expect("a number");
+    let call = ada.begin_call("ask", later("ada's alone"));
+    arrived(&ada, before + 1).await;
+    ada.cancel(call.id).await;
+    let busy = bob.begin_call("sleep", json!({ "ms": 1500 }));
+    assert_eq!(busy.answer().await.expect("a result")["content"][0]["text"], "slept 1500 ms");
+    assert_eq!(bob.questions().iter().map(Question::marker).collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(ada.questions().len(), 1, "who gave up is not asked either");
+}

@@ -1,5 +1,7 @@
 //! The `categories` surface, as seed 002 describes it.
 
+use std::time::{Duration, Instant};
+
 use hikite_testkit::fixture::{Options, Transport};
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};
@@ -482,4 +484,70 @@ async fn a_real_tool_is_not_callable_by_name_through_the_categories_surface_unle
         (&unknown["code"], &unknown["message"]),
         (&json!(-32602), &json!("there is no tool `nonsense`"))
     );
+}
+
+#[tokio::test]
+async fn a_call_to_a_live_server_is_not_held_up_by_a_dead_one_of_its_category() {
+    let (_fixture, live) = http_fixture().await;
+    let config = json!({ "mcpServers": { "live": live, "never": stdio(&["--never-start"]) },
+        "categories": { "c": category(json!(["live", "never"]), json!({})) } });
+    let gateway = configured(config).await;
+    let client = gateway.client("").await;
+    for round in ["first", "second"] {
+        let begin = Instant::now();
+        let said = client.call_in("c", "echo", json!({ "text": round })).await;
+        assert_eq!(said["content"][0]["text"], round, "{said}");
+        assert!(begin.elapsed() < Duration::from_secs(2), "{round}: {:?}", begin.elapsed());
+    }
+    let begin = Instant::now();
+    let shown = document(&describe(&gateway, json!({ "category": "c", "toolNames": ["echo"] })).await);
+    assert_eq!(names(&shown), ["echo"]);
+    assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
+async fn what_a_category_hides_is_hidden_under_every_name_of_the_tool() {
+    let (fixture, server) = http_fixture().await;
+    let hidden = json!({ "echo": { "arguments": { "text": { "default": "from-config", "hidden": true } } } });
+    let tools = json!({ "includeNames": ["echo"], "overrides": hidden });
+    let gateway =
+        configured(json!({ "mcpServers": { "fx": server }, "categories": { "c": category("fx", tools) } }))
+            .await;
+    for surface in ["categories", "direct,categories"] {
+        let client = gateway.client(surface).await;
+        assert_eq!(
+            client.call_in("c", "echo", json!({ "text": "mine" })).await["content"][0]["text"],
+            "from-config"
+        );
+        for name in ["echo", "fx:echo", "fx__echo"] {
+            assert_eq!(client.text(name, json!({ "text": "mine" })).await, "from-config", "{surface} {name}");
+        }
+    }
+    assert_eq!(fixture.calls(), 8);
+}
+
+#[tokio::test]
+async fn a_server_whose_list_makes_no_sense_is_told_apart_from_one_that_is_down() {
+    const SERVER: &str = r#"
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    if message.get("method") == "initialize":
+        result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "odd", "version": "1"}}
+    else:
+        result = {"tools": "seven of them"}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+    let odd = json!({ "description": "d", "command": "python3", "args": ["-c", SERVER] });
+    let config = json!({ "mcpServers": { "odd": odd, "down": dead() },
+        "categories": { "odd": category("odd", json!({})), "down": category("down", json!({})) } });
+    let gateway = configured(config).await;
+    let error = error_of(&describe(&gateway, json!({ "category": "odd" })).await);
+    assert_eq!(error["name"], "SchemaFetchError", "{error}");
+    assert!(error["message"].as_str().expect("text").contains("`odd`"), "{error}");
+    let error = error_of(&describe(&gateway, json!({ "category": "down" })).await);
+    assert_eq!(error["name"], "UpstreamUnavailable", "{error}");
 }

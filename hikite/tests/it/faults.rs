@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use hikite_testkit::fault::{Fault, FaultProxy};
-use hikite_testkit::fixture::Fixture;
-use hikite_testkit::gateway::{Client, TestGateway};
+use hikite_testkit::fixture::{Fixture, Options, Transport};
+use hikite_testkit::gateway::{Client, TestGateway, eventually};
 use serde_json::json;
 
 use crate::{error_of, gateway, http_fixture, with};
@@ -127,4 +127,20 @@ async fn a_server_that_crashes_over_http_fails_its_calls_and_not_the_gateway() {
     );
     assert_eq!(hanging.answer().await.expect("a result")["isError"], true);
     scene.good_is_well().await;
+}
+
+#[tokio::test]
+async fn a_server_that_never_acknowledges_does_not_hold_up_the_end() {
+    let options = Options { never_acknowledge: true, ..Options::default() };
+    let (fixture, server) = crate::fixture(Transport::Http, options).await;
+    let mut gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("direct").await;
+    assert_eq!(client.text("echo", json!({ "text": "up" })).await, "up");
+    let call = client.begin_call("hang", json!({}));
+    assert!(eventually(|| fixture.calls() == 2).await);
+    client.cancel(call.id).await;
+    assert!(eventually(|| fixture.cancelled().len() == 1).await);
+    let begin = Instant::now();
+    assert!(gateway.stop().await.success(), "{}", gateway.stderr());
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }

@@ -482,3 +482,46 @@ async fn leaving_the_old_transport_cancels_what_runs() {
     drop(events);
     assert!(eventually(|| fixture.cancelled().len() == 1).await);
 }
+
+#[tokio::test]
+async fn a_connection_may_rest_between_requests_for_longer_than_headers_may_take() {
+    let limits = json!({ "header_timeout": "300ms", "idle_timeout": "5s" });
+    let gateway = configured(json!({ "limits": limits })).await;
+    let mut socket = TcpStream::connect(gateway.address()).await.expect("a connection");
+    for round in 0..3 {
+        socket.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").await.expect("sent");
+        let mut part = [0; 4096];
+        let count = tokio::time::timeout(Duration::from_secs(5), socket.read(&mut part))
+            .await
+            .expect("in time")
+            .expect("an open connection");
+        assert!(part[..count].starts_with(b"HTTP/1.1 200"), "round {round}: {count} bytes");
+        tokio::time::sleep(Duration::from_millis(700)).await;
+    }
+}
+
+#[tokio::test]
+async fn ending_sessions_ends_the_connections_that_were_theirs() {
+    let (fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    gateway.client("direct").await.call("echo", json!({ "text": "x" })).await;
+    let before = fixture.sessions();
+    let mut clients = Vec::new();
+    for number in 0..10 {
+        let hello = Hello { capabilities: json!({ "elicitation": {} }), ..Hello::obliging("x") };
+        let client = gateway.client_with("direct", hello).await;
+        client.listen().await;
+        client.call("echo", json!({ "text": "x" })).await;
+        // Every other one leaves in the middle of a call.
+        let running = (number % 2 == 1).then(|| client.begin_call("hang", json!({})));
+        clients.push((client, running));
+    }
+    assert!(eventually(|| fixture.calls() == 16).await);
+    assert_eq!(fixture.sessions(), before + 10);
+    for (client, running) in clients {
+        drop(running);
+        assert_eq!(client.delete().await, 204);
+    }
+    let released = eventually(|| fixture.sessions() <= before).await;
+    assert!(released, "{} sessions are still open, {before} were before", fixture.sessions());
+}

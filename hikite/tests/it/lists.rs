@@ -253,3 +253,37 @@ async fn a_slow_list_is_waited_for_so_long_and_told_when_it_comes() {
         assert!(begin.elapsed() < Duration::from_secs(8), "the slow list never comes");
     }
 }
+
+#[tokio::test]
+async fn a_lost_session_repeats_only_the_call_that_was_refused() {
+    let (fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let (ada, bob) = (gateway.client("direct").await, gateway.client("direct").await);
+    let running = ada.begin_call("sleep", json!({ "ms": 1500 }));
+    assert!(eventually(|| fixture.calls() == 1).await);
+    fixture.forget_sessions();
+    assert_eq!(bob.text("echo", json!({ "text": "again" })).await, "again");
+    // It may fail, for nobody knows how far the server got; it must not run twice.
+    let outcome = running.answer().await;
+    tokio::time::sleep(A_MOMENT).await;
+    let slept = |received: &&hikite_testkit::fixture::Received| {
+        received.method == "tools/call"
+            && received.params.as_ref().is_some_and(|params| params.contains("sleep"))
+    };
+    assert_eq!(fixture.received().iter().filter(slept).count(), 1, "{outcome:?}");
+    assert_eq!(fixture.calls(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_cries_wolf_is_not_read_again_and_again() {
+    let (fixture, server) = fixture(Transport::Http, Options { cry_wolf: true, ..Options::default() }).await;
+    let gateway = gateway(json!({ "a": server })).await;
+    assert_eq!(gateway.client("direct").await.text("echo", json!({ "text": "x" })).await, "x");
+    let reads = || fixture.received().iter().filter(|received| received.method == "tools/list").count();
+    let before = reads();
+    fixture.add_tool("late");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let read = reads() - before;
+    assert!((1..=20).contains(&read), "read {read} times in 3 s");
+    assert!(gateway.client("direct").await.names("tools/list").await.contains(&"late".to_owned()));
+}

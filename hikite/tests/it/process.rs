@@ -258,3 +258,48 @@ async fn a_server_sees_only_the_environment_it_is_given() {
     assert_eq!(client.text("env", json!({ "name": "PROBE" })).await, "seen");
     assert_eq!(client.text("env", json!({ "name": "HIKITE_LOG" })).await, "HIKITE_LOG is not set");
 }
+
+#[tokio::test]
+async fn the_flags_of_a_server_are_its_own() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let (program, seen) = (folder.path().join("server"), folder.path().join("seen"));
+    let script = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\nexec {} --stdio\n",
+        seen.display(),
+        crate::PROGRAMS.fixture()
+    );
+    std::fs::write(&program, script).expect("a file");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    let flags = ["--config", "x", "-h", "--log", "debug", "--", "--data=y", "--version", "--", ""];
+    let server = json!({ "description": "d", "command": program, "args": flags });
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("direct").await;
+    assert_eq!(client.text("echo", json!({ "text": "up" })).await, "up");
+    let seen = std::fs::read_to_string(&seen).expect("it ran");
+    assert_eq!(seen.strip_suffix('\n').expect("a line").split('\n').collect::<Vec<_>>(), flags);
+}
+
+#[tokio::test]
+async fn a_session_that_ends_while_its_process_starts_leaves_none() {
+    let script = format!("sleep 1; exec {} --stdio", crate::PROGRAMS.fixture());
+    let server = json!({ "description": "d", "command": "sh", "args": ["-c", script], "share": "never" });
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("direct").await;
+    let begin = Instant::now();
+    while client.names("tools/list").await.is_empty() {
+        assert!(begin.elapsed() < Duration::from_secs(8), "{}", gateway.stderr());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(gateway.has_no_descendants().await, "the list has been read");
+    let call = client.begin_call("echo", json!({ "text": "x" }));
+    assert!(eventually(|| !gateway.descendants().is_empty()).await);
+    assert_eq!(client.delete().await, 204);
+    // Nobody waits for the answer either.
+    drop(call);
+    // By now it would have started.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(gateway.descendants().is_empty(), "{:?}", gateway.descendants());
+    assert!(gateway.zombies().is_empty());
+}

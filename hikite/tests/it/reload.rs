@@ -152,3 +152,54 @@ async fn a_reload_cannot_open_the_door_to_the_network() {
     let foreign = hikite_testkit::gateway::Request::new("GET", "/mcp").header("host", "10.0.0.1");
     assert_eq!(gateway.send(foreign).await.status, 403);
 }
+
+fn initialize() -> hikite_testkit::gateway::Request {
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let message = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello });
+    hikite_testkit::gateway::Request::new("POST", "/mcp").json(message.to_string())
+}
+
+#[tokio::test]
+async fn another_data_folder_in_the_file_leaves_the_token_as_it_is() {
+    let config = |data: &str| json!({ "server": { "listen": "127.0.0.1:0" }, "data": data });
+    let gateway = TestGateway::start_by_file(&crate::PROGRAMS, config("data")).await;
+    assert!(!gateway.token().is_empty());
+    gateway.write_config(&config("elsewhere"));
+    gateway.says("`server.listen`, `limits` and `data` take effect after a restart").await;
+    gateway.says("the changed config is in force").await;
+    let bearer = format!("Bearer {}", gateway.token());
+    assert_eq!(gateway.send(initialize().header("authorization", &bearer)).await.status, 200);
+    assert_eq!(gateway.send(initialize()).await.status, 401);
+    assert!(!gateway.folder().path().join("elsewhere").exists());
+}
+
+#[tokio::test]
+async fn a_reload_cannot_drop_the_token_by_naming_another_address_than_the_bound_one() {
+    let token = "a-token-from-the-config-file";
+    let open =
+        json!({ "listen": "0.0.0.0:0", "public_url": "https://x.example", "allowed_hosts": ["127.0.0.1"] });
+    let config = json!({ "server": open, "auth": { "token": token }, "data": "data" });
+    let gateway = TestGateway::start_by_file(&crate::PROGRAMS, config).await;
+    let bearer = format!("Bearer {token}");
+    let statuses = async || {
+        let with = gateway.send(initialize().header("authorization", &bearer)).await.status;
+        (with, gateway.send(initialize()).await.status)
+    };
+    assert_eq!(statuses().await, (200, 401));
+    gateway.write_config(
+        &json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }),
+    );
+    gateway.says("the changed config is wrong, the old one stays in force:").await;
+    gateway.says("`auth.mode` is \"none\" and 0.0.0.0:").await;
+    assert_eq!(statuses().await, (200, 401));
+    // Nor by way of a file that is right in between.
+    gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0", "public_url": "https://x.example" },
+        "auth": { "token": token }, "data": "data" }));
+    gateway.says("the changed config is in force").await;
+    gateway.write_config(
+        &json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }),
+    );
+    let refused = || gateway.stderr().matches("the changed config is wrong").count() == 2;
+    assert!(eventually(refused).await, "{}", gateway.stderr());
+    assert_eq!(statuses().await, (200, 401));
+}
