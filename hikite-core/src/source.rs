@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::caller::{Session, SessionId};
 use crate::error::Error;
 use crate::json::{Object, Raw};
-use crate::listing::{ListKind, Listing};
+use crate::listing::Listing;
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -95,16 +95,6 @@ impl Method {
             Self::GetPrompt => "prompts/get",
             Self::Complete => "completion/complete",
             Self::SetLevel => "logging/setLevel",
-        }
-    }
-
-    /// The list in which the thing that is asked for stands.
-    pub fn list(self) -> Option<ListKind> {
-        match self {
-            Self::CallTool => Some(ListKind::Tools),
-            Self::ReadResource | Self::Subscribe | Self::Unsubscribe => Some(ListKind::Resources),
-            Self::GetPrompt => Some(ListKind::Prompts),
-            Self::Complete | Self::SetLevel => None,
         }
     }
 }

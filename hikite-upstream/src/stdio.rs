@@ -58,7 +58,7 @@ async fn watch(
     connection: Arc<Connection>,
     process: Process,
     reader: JoinHandle<()>,
-    mut drain: JoinHandle<()>,
+    drain: JoinHandle<()>,
     stderr: Arc<StderrRing>,
 ) {
     let mut reader = reader;
@@ -70,15 +70,28 @@ async fn watch(
         }
         () = connection.closed.cancelled() => {}
     }
+    if connection.is_open() {
+        // Why it ended is often the last thing it said.
+        settle(&drain).await;
+    }
     let reason = reason(&connection, &process, stderr.last());
     connection.broke(reason);
     process.stop.cancel();
     reader.abort();
     process.ended.cancelled().await;
     // A survivor may hold stderr open; it is not waited for.
-    if tokio::time::timeout(LAST_WORDS, &mut drain).await.is_err() {
-        drain.abort();
-    }
+    settle(&drain).await;
+    drain.abort();
+}
+
+/// Waits a moment for a task that is about to end.
+async fn settle(task: &JoinHandle<()>) {
+    let ended = async {
+        while !task.is_finished() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let _ = tokio::time::timeout(LAST_WORDS, ended).await;
 }
 
 fn reason(connection: &Connection, process: &Process, last_words: Option<String>) -> Error {

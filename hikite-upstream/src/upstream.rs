@@ -165,13 +165,12 @@ impl Inner {
         }
         let _counted = Counted::new(&self.calls);
         let mut slot = self.slot_for(&context.session);
-        let mut connection = self.connection(&slot, Some(&context)).await?;
-        // The first start may have shown that the server offers more to a client it may ask.
-        let better = self.slot_for(&context.session);
-        if !Arc::ptr_eq(&slot, &better) {
-            connection = self.connection(&better, Some(&context)).await?;
-            slot = better;
+        if slot.live().is_none() {
+            self.connection(&slot, Some(&context)).await?;
+            // The start may have shown that the server offers more to a client it may ask.
+            slot = self.slot_for(&context.session);
         }
+        let connection = self.connection(&slot, Some(&context)).await?;
         match self.send(&connection, invocation.clone(), context.clone()).await {
             // Refused before anything ran: another connection may take it.
             Err(error) if matches!(error.name, Some(SESSION_LOST | NOT_SENT)) => {

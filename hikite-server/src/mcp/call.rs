@@ -10,11 +10,13 @@ use hikite_wire::encode;
 use hikite_wire::message::Id;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::mcp::session::Session;
+use crate::mcp::session::{Asked, Session};
 
 pub(crate) struct Call {
     /// Weak, because sources keep a call's way back longer than the session may live.
     pub(crate) session: Weak<Session>,
+    /// The client's own id of the request.
+    pub(crate) request: Id,
     /// The client's own progress token, if it wants progress.
     pub(crate) token: Option<Raw>,
     pub(crate) stream: Option<mpsc::Sender<Bytes>>,
@@ -30,6 +32,25 @@ fn send(session: &Session, stream: Option<&mpsc::Sender<Bytes>>, message: Bytes)
         Some(Err(mpsc::error::TrySendError::Full(_))) => false,
         Some(Err(mpsc::error::TrySendError::Closed(message))) => session.outbox.send(message),
         None => session.outbox.send(message),
+    }
+}
+
+/// Tells the client that it need not answer any more.
+fn withdraw(session: &Session, stream: Option<&mpsc::Sender<Bytes>>, question: u64) {
+    let params = Object::default().with("requestId", Raw::of(&question)).raw();
+    send(session, stream, encode::notification("notifications/cancelled", Some(&params)));
+}
+
+impl Session {
+    /// Withdraws the questions of a request that is over, so that the client hears of it before the answer.
+    pub(crate) fn withdraw_questions(&self, request: &Id, stream: Option<&mpsc::Sender<Bytes>>) {
+        let open: Vec<u64> = {
+            let mut questions = self.questions.lock();
+            questions.extract_if(|_, asked| asked.request == *request).map(|(id, _)| id).collect()
+        };
+        for question in open {
+            withdraw(self, stream, question);
+        }
     }
 }
 
@@ -75,7 +96,7 @@ impl Call {
             if questions.len() >= session.app.limits.questions {
                 return Err("too many questions wait for the client");
             }
-            questions.insert(id, sender);
+            questions.insert(id, Asked { request: self.request.clone(), answer: sender });
         }
         let open = Open { session: Weak::clone(&self.session), stream: self.stream.clone(), id };
         let params = Some(question.params).filter(Raw::is_object);
@@ -108,12 +129,7 @@ impl Drop for Open {
     fn drop(&mut self) {
         let Some(session) = self.session.upgrade() else { return };
         if session.questions.lock().remove(&self.id).is_some() {
-            let params = Object::default().with("requestId", Raw::of(&self.id)).raw();
-            send(
-                &session,
-                self.stream.as_ref(),
-                encode::notification("notifications/cancelled", Some(&params)),
-            );
+            withdraw(&session, self.stream.as_ref(), self.id);
         }
     }
 }

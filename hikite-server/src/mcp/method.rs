@@ -33,9 +33,10 @@ impl Session {
         let _running = Forget { session: &self, id: &id };
         let answer = tokio::select! {
             biased;
-            answer = self.run(&method, params, stream) => answer,
+            answer = self.run(&id, &method, params, stream.clone()) => answer,
             () = cancelled.cancelled() => Err(Error::new(Kind::Cancelled, "the client cancelled the request")),
         };
+        self.withdraw_questions(&id, stream.as_ref());
         match answer {
             Ok(result) => encode::result(&id, &result),
             Err(error) => encode::error(Some(&id), &error.rpc()),
@@ -68,6 +69,7 @@ impl Session {
 
     async fn run(
         self: &Arc<Self>,
+        id: &Id,
         method: &str,
         params: Option<Raw>,
         stream: Option<mpsc::Sender<Bytes>>,
@@ -81,7 +83,7 @@ impl Session {
             return Ok(Raw::empty_object());
         }
         let params = params.as_ref().and_then(Raw::object).unwrap_or_default();
-        let context = self.context(&params, stream);
+        let context = self.context(id, &params, stream);
         let command = match method {
             "tools/call" => return gateway.call_tool(self.surfaces, params, context).await,
             "logging/setLevel" => return self.change_level(params, &context).await,
@@ -95,10 +97,15 @@ impl Session {
         gateway.dispatch(command, context).await
     }
 
-    fn context(self: &Arc<Self>, params: &Object, stream: Option<mpsc::Sender<Bytes>>) -> CallContext {
+    fn context(
+        self: &Arc<Self>,
+        id: &Id,
+        params: &Object,
+        stream: Option<mpsc::Sender<Bytes>>,
+    ) -> CallContext {
         let token =
             params.get("_meta").and_then(Raw::object).and_then(|meta| meta.get("progressToken").cloned());
-        let back = Arc::new(Call { session: Arc::downgrade(self), token, stream });
+        let back = Arc::new(Call { session: Arc::downgrade(self), request: id.clone(), token, stream });
         CallContext { session: Arc::clone(&self.core), back }
     }
 

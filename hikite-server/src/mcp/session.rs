@@ -31,11 +31,18 @@ pub(crate) struct Session {
     /// Requests that run, by the client's id, and how to cancel them.
     pub(crate) running: Mutex<HashMap<Id, CancellationToken>>,
     /// Questions put to the client, by our id.
-    pub(crate) questions: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, Raw>>>>,
+    pub(crate) questions: Mutex<HashMap<u64, Asked>>,
     next_question: AtomicU64,
     level: AtomicU8,
     last_used: Mutex<Instant>,
     joined: OnceLock<Joined>,
+}
+
+/// A question that waits for the client, and the request it was asked for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) request: Id,
+    pub(crate) answer: oneshot::Sender<Result<Raw, Raw>>,
 }
 
 impl std::fmt::Debug for Session {
@@ -137,7 +144,7 @@ impl Session {
     pub(crate) fn answered(&self, id: &Id, body: Result<Raw, Raw>) {
         let question = id.as_number().and_then(|id| self.questions.lock().remove(&id));
         if let Some(question) = question {
-            let _ = question.send(body);
+            let _ = question.answer.send(body);
         }
     }
 }
