@@ -42,7 +42,7 @@ fn withdraw(session: &Session, stream: Option<&mpsc::Sender<Bytes>>, question: u
 }
 
 impl Session {
-    /// Withdraws the questions of a request that is over, so that the client hears of it before the answer.
+    /// Withdraws the questions of a request that was cancelled, so that the client hears of it before the answer.
     pub(crate) fn withdraw_questions(&self, request: &Id, stream: Option<&mpsc::Sender<Bytes>>) {
         let open: Vec<u64> = {
             let mut questions = self.questions.lock();

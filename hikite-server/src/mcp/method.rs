@@ -36,7 +36,10 @@ impl Session {
             answer = self.run(&id, &method, params, stream.clone()) => answer,
             () = cancelled.cancelled() => Err(Error::new(Kind::Cancelled, "the client cancelled the request")),
         };
-        self.withdraw_questions(&id, stream.as_ref());
+        // With other requests running, a question that came by this one may be theirs.
+        if cancelled.is_cancelled() && self.running.lock().is_empty() {
+            self.withdraw_questions(&id, stream.as_ref());
+        }
         match answer {
             Ok(result) => encode::result(&id, &result),
             Err(error) => encode::error(Some(&id), &error.rpc()),
