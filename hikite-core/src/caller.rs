@@ -28,15 +28,44 @@ pub struct Session {
     pub abilities: Abilities,
 }
 
-/// What the client can be asked while a call runs: the capability objects it declared.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What the client can be asked while a call runs, and the extensions it knows: the capability objects it declared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Abilities {
     pub sampling: Option<Raw>,
     pub elicitation: Option<Raw>,
     pub roots: Option<Raw>,
+    pub extensions: Option<Raw>,
 }
 
 impl Abilities {
+    /// Reads a `ClientCapabilities` object; members of the wrong type count as absent.
+    pub fn read(capabilities: &Object) -> Self {
+        let ability = |name: &str| capabilities.get(name).filter(|value| value.is_object()).cloned();
+        Self {
+            sampling: ability("sampling"),
+            elicitation: ability("elicitation"),
+            roots: ability("roots"),
+            extensions: ability("extensions"),
+        }
+    }
+
+    /// The same as an object again.
+    pub fn capabilities(&self) -> Object {
+        let all = [
+            ("sampling", &self.sampling),
+            ("elicitation", &self.elicitation),
+            ("roots", &self.roots),
+            ("extensions", &self.extensions),
+        ];
+        let declared = all.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+        declared.fold(Object::default(), |object, (name, value)| object.with(name, value))
+    }
+
+    /// Whether the client knows an extension.
+    pub fn knows(&self, extension: &str) -> bool {
+        self.extensions.as_ref().and_then(Raw::object).is_some_and(|all| all.get(extension).is_some())
+    }
+
     /// Everything a server could use: for looking at what a server offers, not for calling it.
     pub fn all() -> Self {
         let with = |members: &[&str]| {
@@ -49,9 +78,11 @@ impl Abilities {
             sampling: with(&["context", "tools"]),
             elicitation: with(&["form", "url"]),
             roots: Some(roots),
+            extensions: None,
         }
     }
 
+    /// Whether the client can be asked anything.
     pub fn any(&self) -> bool {
         self.sampling.is_some() || self.elicitation.is_some() || self.roots.is_some()
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::category::{Category, CategoryRule, Entry};
 use crate::json::{Object, Raw};
 use crate::key::ToolKey;
-use crate::listing::{Item, Listing};
+use crate::listing::{Item, ListKind, Listing};
 use crate::name;
 use crate::selection::{Argument, Override, Selection};
 use crate::source::Source;
@@ -102,14 +102,35 @@ impl Catalog {
         self.by_key.get(key).map(|(module, tool)| &self.modules[*module].tools[*tool])
     }
 
-    /// The first module that lists the resource, else the first with a template that fits.
+    /// The first module that lists the resource, else the first with a template or a skill that it fits.
     pub fn module_of_uri(&self, uri: &str) -> Option<&Module> {
         if let Some(module) = self.by_uri.get(uri) {
             return Some(&self.modules[*module]);
         }
-        self.modules.iter().find(|module| {
+        let listed = self.modules.iter().find(|module| {
             let templates = module.listing.iter().flat_map(|listing| &listing.templates);
             templates.into_iter().any(|t| *t.name == *uri || crate::uri::matches(&t.name, uri))
+        });
+        listed.or_else(|| self.module_of_skill(uri))
+    }
+
+    /// Files of a skill need not be listed, and neither need skills: those are with the only module that has any.
+    fn module_of_skill(&self, uri: &str) -> Option<&Module> {
+        let holds = |module: &&Module| {
+            let mut skills = module.listing.iter().flat_map(|listing| &listing.skills);
+            skills.any(|skill| {
+                let root = skill.name.strip_suffix("/SKILL.md").unwrap_or(&skill.name);
+                uri.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+        };
+        let promises = |module: &&Module| {
+            let listing = module.listing.as_ref();
+            listing.is_some_and(|listing| ListKind::Skills.is_promised(&listing.capabilities))
+        };
+        self.modules.iter().find(holds).or_else(|| {
+            let mut able = self.modules.iter().filter(promises);
+            let only = able.next().filter(|_| uri.starts_with("skill://"));
+            only.filter(|_| able.next().is_none())
         })
     }
 
@@ -123,7 +144,9 @@ impl Catalog {
                 self.by_direct_name.insert(Arc::clone(&tool.direct_name), (at, index));
                 self.by_key.insert(tool.key.clone(), (at, index));
             }
-            for resource in module.listing.iter().flat_map(|listing| &listing.resources) {
+            let listed =
+                module.listing.iter().flat_map(|listing| listing.resources.iter().chain(&listing.skills));
+            for resource in listed {
                 self.by_uri.entry(Arc::clone(&resource.name)).or_insert(at);
             }
         }

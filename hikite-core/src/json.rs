@@ -10,7 +10,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// One valid JSON value as bytes. Cloning counts a reference.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Raw(Bytes);
 
 impl Raw {
@@ -31,6 +31,11 @@ impl Raw {
         } else {
             Self(Bytes::copy_from_slice(text))
         }
+    }
+
+    /// Bytes that the caller has put together from valid parts.
+    pub fn trusted(bytes: impl Into<Bytes>) -> Self {
+        Self(bytes.into())
     }
 
     /// Serialises one of our own values. Types without a JSON form (none of ours) become `null`.

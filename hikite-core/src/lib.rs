@@ -13,6 +13,7 @@ pub mod listing;
 pub mod name;
 pub mod pattern;
 pub mod rate;
+pub mod seal;
 pub mod search;
 pub mod secret;
 pub mod selection;

@@ -19,6 +19,8 @@ pub struct Limits {
     pub outbox_messages: usize,
     /// Questions of upstreams that may wait for one client.
     pub questions: usize,
+    /// Calls that wait for the next request of a client without a session.
+    pub parked_calls: usize,
     /// Calls of one module that run at once, unless its server says otherwise.
     pub module_concurrency: usize,
     /// Calls of one module that wait for their turn.
@@ -41,6 +43,8 @@ pub struct Limits {
     pub call_timeout: Duration,
     /// For a client to answer a question.
     pub question_timeout: Duration,
+    /// For a client to take up a stream that broke.
+    pub resume: Duration,
     /// For an upstream to start and answer `initialize`.
     pub start_timeout: Duration,
     /// For the first list of a module that a request names.
@@ -66,6 +70,7 @@ impl Default for Limits {
             sessions: 10_000,
             outbox_messages: 256,
             questions: 32,
+            parked_calls: 1000,
             module_concurrency: 256,
             module_queue: 1024,
             stdio_processes: 64,
@@ -77,6 +82,7 @@ impl Default for Limits {
             session_idle: Duration::from_secs(3600),
             call_timeout: Duration::from_secs(60),
             question_timeout: Duration::from_secs(600),
+            resume: Duration::from_secs(30),
             start_timeout: Duration::from_secs(60),
             first_list: Duration::from_secs(10),
             all_lists: Duration::from_secs(2),

@@ -10,10 +10,14 @@ pub enum ListKind {
     Resources,
     Templates,
     Prompts,
+    Skills,
 }
 
+/// The extension that promises skills.
+pub const SKILLS: &str = "io.modelcontextprotocol/skills";
+
 impl ListKind {
-    pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+    pub const ALL: [Self; 5] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts, Self::Skills];
 
     pub fn method(self) -> &'static str {
         match self {
@@ -21,6 +25,7 @@ impl ListKind {
             Self::Resources => "resources/list",
             Self::Templates => "resources/templates/list",
             Self::Prompts => "prompts/list",
+            Self::Skills => "skills/list",
         }
     }
 
@@ -31,6 +36,7 @@ impl ListKind {
             Self::Resources => "resources",
             Self::Templates => "resourceTemplates",
             Self::Prompts => "prompts",
+            Self::Skills => "skills",
         }
     }
 
@@ -38,17 +44,21 @@ impl ListKind {
     pub fn name_member(self) -> &'static str {
         match self {
             Self::Tools | Self::Prompts => "name",
-            Self::Resources => "uri",
+            Self::Resources | Self::Skills => "uri",
             Self::Templates => "uriTemplate",
         }
     }
 
-    /// The server capability that promises this list.
-    pub fn capability(self) -> &'static str {
+    /// Whether a server with these capabilities promises this list.
+    pub fn is_promised(self, capabilities: &Object) -> bool {
         match self {
-            Self::Tools => "tools",
-            Self::Resources | Self::Templates => "resources",
-            Self::Prompts => "prompts",
+            Self::Tools => capabilities.get("tools").is_some(),
+            Self::Resources | Self::Templates => capabilities.get("resources").is_some(),
+            Self::Prompts => capabilities.get("prompts").is_some(),
+            Self::Skills => capabilities
+                .get("extensions")
+                .and_then(Raw::object)
+                .is_some_and(|extensions| extensions.get(SKILLS).is_some()),
         }
     }
 }
@@ -74,12 +84,17 @@ pub struct Listing {
     pub resources: Vec<Item>,
     pub templates: Vec<Item>,
     pub prompts: Vec<Item>,
+    pub skills: Vec<Item>,
     /// The server's own name, title and version.
     pub info: Object,
     pub instructions: Option<String>,
     pub capabilities: Object,
     /// Seconds since 1970 at which the lists were read.
     pub fetched_at: u64,
+    /// The protocol revision the server was last spoken to in.
+    pub revision: Option<String>,
+    /// How long the server says its lists stay fresh.
+    pub ttl_ms: Option<u64>,
     /// Whether the server has been seen to ask its client something back, or to offer more to one it may ask.
     pub asks_back: bool,
 }
@@ -91,6 +106,7 @@ impl Listing {
             ListKind::Resources => &self.resources,
             ListKind::Templates => &self.templates,
             ListKind::Prompts => &self.prompts,
+            ListKind::Skills => &self.skills,
         }
     }
 
@@ -100,6 +116,7 @@ impl Listing {
             ListKind::Resources => &mut self.resources,
             ListKind::Templates => &mut self.templates,
             ListKind::Prompts => &mut self.prompts,
+            ListKind::Skills => &mut self.skills,
         }
     }
 
@@ -141,6 +158,8 @@ impl Listing {
             .with("format", Raw::of(&FORMAT))
             .with("fetchedAt", Raw::of(&self.fetched_at))
             .with("asksBack", Raw::of(&self.asks_back))
+            .with("revision", Raw::of(&self.revision))
+            .with("ttlMs", Raw::of(&self.ttl_ms))
             .with("serverInfo", self.info.raw())
             .with("instructions", Raw::of(&self.instructions))
             .with("capabilities", self.capabilities.raw());
@@ -162,6 +181,8 @@ impl Listing {
             capabilities: members.get("capabilities")?.object()?,
             fetched_at: members.get("fetchedAt")?.decode().ok()?,
             asks_back: members.get("asksBack")?.decode().ok()?,
+            revision: members.get("revision")?.decode().ok()?,
+            ttl_ms: members.get("ttlMs")?.decode().ok()?,
             ..Self::default()
         };
         for kind in ListKind::ALL {
@@ -173,7 +194,7 @@ impl Listing {
 }
 
 /// Raised when what `raw` writes changes; an older cache is then read as absent.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Keeps lists across restarts, keyed by a hash of the definition they came from.
 pub trait ListCache: Send + Sync {
@@ -194,6 +215,8 @@ mod tests {
             instructions: Some("use it".into()),
             fetched_at: 7,
             asks_back: true,
+            revision: Some("2026-07-28".into()),
+            ttl_ms: Some(5),
             ..Listing::default()
         };
         assert_eq!(Listing::from_raw(&listing.raw()), Some(listing));

@@ -83,6 +83,11 @@ pub enum Method {
     GetPrompt,
     Complete,
     SetLevel,
+    GetTask,
+    UpdateTask,
+    CancelTask,
+    GetSkill,
+    ReadDirectory,
 }
 
 impl Method {
@@ -95,6 +100,11 @@ impl Method {
             Self::GetPrompt => "prompts/get",
             Self::Complete => "completion/complete",
             Self::SetLevel => "logging/setLevel",
+            Self::GetTask => "tasks/get",
+            Self::UpdateTask => "tasks/update",
+            Self::CancelTask => "tasks/cancel",
+            Self::GetSkill => "skills/get",
+            Self::ReadDirectory => "resources/directory/read",
         }
     }
 }
@@ -111,6 +121,9 @@ pub struct Invocation {
 pub struct CallContext {
     pub session: Arc<Session>,
     pub back: Arc<dyn Backchannel>,
+    /// The client answers what a server needs with its next request: such results go back as they are. Else the
+    /// questions in them are put to it, and the source makes the next request.
+    pub takes_rounds: bool,
 }
 
 impl fmt::Debug for CallContext {
@@ -125,6 +138,8 @@ pub trait Backchannel: Send + Sync {
     fn progress(&self, params: Object);
     /// `params` of a log notification.
     fn log(&self, params: Raw);
+    /// A question of this kind was refused, because the client did not say that it can answer it.
+    fn lacks(&self, _: QuestionKind) {}
     /// Puts a question to the client: its result, or its JSON-RPC error object.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>>;
 }
@@ -133,6 +148,8 @@ pub trait Backchannel: Send + Sync {
 pub struct Question {
     pub kind: QuestionKind,
     pub params: Raw,
+    /// What the server calls it, where it has a name for it.
+    pub key: Option<Box<str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, Module, Prompt, Tool};
 use crate::category::Category;
 use crate::error::{Error, Kind};
+use crate::json::Object;
 use crate::key::ToolKey;
 use crate::suggest;
 
@@ -67,6 +68,20 @@ impl View {
         self.catalog.module_of_uri(uri).ok_or_else(|| {
             Error::new(Kind::NotFound, format!("there is no resource `{uri}`"))
                 .hint("`resources/list` and `resources/templates/list` name what there is")
+        })
+    }
+
+    /// The extensions of the protocol that some module offers, with the settings of the first that does.
+    pub fn extensions(&self) -> Object {
+        let listings = self.modules().iter().filter_map(|module| module.listing.as_ref());
+        let offered = listings.filter_map(|listing| listing.capabilities.get("extensions")?.object());
+        offered.fold(Object::default(), |mut all, offered| {
+            for (name, settings) in offered.iter() {
+                if all.get(name).is_none() {
+                    all.set(name, settings.clone());
+                }
+            }
+            all
         })
     }
 

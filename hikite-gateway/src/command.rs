@@ -1,6 +1,7 @@
 //! What every surface translates into.
 
 use hikite_core::json::Object;
+use hikite_core::source::Method;
 
 #[derive(Clone, Debug)]
 pub enum Command {
@@ -27,6 +28,17 @@ pub enum Command {
         params: Object,
     },
     Complete {
+        params: Object,
+    },
+    /// Look at, answer or end a call that goes on after it was answered.
+    Task {
+        method: Method,
+        params: Object,
+    },
+    Skill {
+        params: Object,
+    },
+    Directory {
         params: Object,
     },
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{Backchannel, BoxFuture, Question};
+use hikite_core::source::{Backchannel, BoxFuture, Question, QuestionKind};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -69,6 +69,10 @@ impl Backchannel for Extending {
 
     fn log(&self, params: Raw) {
         self.0.back.log(params);
+    }
+
+    fn lacks(&self, kind: QuestionKind) {
+        self.0.back.lacks(kind);
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>> {

@@ -18,6 +18,7 @@ use crate::execute::execute;
 use crate::gateway::Gateway;
 use crate::snapshot::Snapshot;
 use crate::surface::{Surfaces, arguments, describe};
+use crate::task;
 
 /// A tool that may be called, and how.
 struct Callable {
@@ -51,6 +52,9 @@ impl Gateway {
             Command::Unsubscribe { params } => self.resource(Method::Unsubscribe, params, context).await,
             Command::Prompt { params } => self.prompt(params, context).await,
             Command::Complete { params } => self.complete(params, context).await,
+            Command::Task { method, params } => self.task(method, params, context).await,
+            Command::Skill { params } => self.resource(Method::GetSkill, params, context).await,
+            Command::Directory { params } => self.resource(Method::ReadDirectory, params, context).await,
         }
     }
 
@@ -77,8 +81,14 @@ impl Gateway {
             preset(&callable.arguments, &mut arguments);
             params.set("arguments", arguments);
         }
+        let takes_tasks = task::is_taken(&params, &context);
+        let caller = takes_tasks.then(|| context.session.caller.clone());
         let invocation = Invocation { method: Method::CallTool, params };
         let outcome = execute(snapshot.gate(module), module, callable.what, invocation, context).await;
+        let outcome = match caller {
+            Some(caller) => outcome.map(|result| self.give_task_our_id(result, &module.name, &caller)),
+            None => outcome,
+        };
         outcome.map_err(|error| if in_category { error.named("UpstreamCallError") } else { error })
     }
 

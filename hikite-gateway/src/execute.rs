@@ -34,8 +34,8 @@ async fn run(
     context: CallContext,
 ) -> Result<Raw, Error> {
     let _turn = gate.enter(&module.name).await?;
-    let deadline = Deadline::new(context.back, gate.throttle.timeout);
-    let context = CallContext { session: context.session, back: Arc::new(Extending(Arc::clone(&deadline))) };
+    let deadline = Deadline::new(Arc::clone(&context.back), gate.throttle.timeout);
+    let context = CallContext { back: Arc::new(Extending(Arc::clone(&deadline))), ..context };
     // A panic fails this call alone.
     let call = AssertUnwindSafe(module.source.call(invocation, context)).catch_unwind();
     tokio::select! {

@@ -13,6 +13,7 @@ use hikite_core::catalog::{Catalog, Module, ModuleRule};
 use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
+use hikite_core::seal::Seal;
 use hikite_core::source::{CallContext, Event, Invocation, Listener, Method};
 use hikite_core::view::View;
 use parking_lot::Mutex;
@@ -33,6 +34,7 @@ pub struct Rules {
 pub struct Gateway {
     pub(crate) limits: Arc<Limits>,
     pub(crate) sessions: Sessions,
+    pub(crate) seal: Seal,
     snapshot: ArcSwap<Snapshot>,
     rules: Mutex<Rules>,
     /// When the rules were last replaced.
@@ -46,9 +48,11 @@ impl std::fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    pub fn new(limits: Arc<Limits>) -> Arc<Self> {
+    /// `seal` is for what clients bring back: ids of tasks, sessions and waiting calls.
+    pub fn new(limits: Arc<Limits>, seal: Seal) -> Arc<Self> {
         Arc::new(Self {
             limits,
+            seal,
             sessions: Sessions::default(),
             snapshot: ArcSwap::from_pointee(Snapshot::new(Catalog::default(), HashMap::new())),
             rules: Mutex::default(),
@@ -72,6 +76,10 @@ impl Gateway {
         let mut current = self.rules.lock();
         *current = rules;
         self.rebuild(&current);
+    }
+
+    pub fn seal(&self) -> &Seal {
+        &self.seal
     }
 
     pub fn view(&self) -> View {
@@ -158,7 +166,9 @@ impl Gateway {
         self.snapshot.store(Arc::clone(&after));
         self.sessions.tell_changes(|surfaces: Surfaces, kind| {
             let differs = |kind| before.list(surfaces, kind) != after.list(surfaces, kind);
-            differs(kind) || kind == ListKind::Resources && differs(ListKind::Templates)
+            // Templates and skills are news of the resources.
+            let resources = || differs(ListKind::Templates) || differs(ListKind::Skills);
+            differs(kind) || kind == ListKind::Resources && resources()
         });
     }
 }

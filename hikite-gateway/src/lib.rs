@@ -9,13 +9,18 @@ mod execute;
 mod gate;
 mod gateway;
 mod list;
+mod parking;
 mod session;
 mod snapshot;
 mod surface;
+mod task;
+mod ticket;
 
 pub use command::{Command, Target};
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use list::Page;
+pub use parking::{Asked, Parking, Running, Step};
 pub use session::{Delivery, Inbox, Joined};
 pub use surface::{Surface, Surfaces};
+pub use ticket::{Purpose, Ticket};

@@ -49,7 +49,7 @@ pub(crate) fn items(view: &View, surfaces: Surfaces, kind: ListKind) -> Vec<Raw>
     match kind {
         ListKind::Tools => surfaces.tools(view),
         ListKind::Prompts => view.prompts().iter().map(|prompt| prompt.item.raw.clone()).collect(),
-        ListKind::Resources | ListKind::Templates => {
+        ListKind::Resources | ListKind::Templates | ListKind::Skills => {
             // Two modules may offer one address; reads go to the first, so it alone is listed.
             let mut seen: HashSet<Arc<str>> = HashSet::new();
             let listings = view.modules().iter().filter_map(|module| module.listing.as_ref());

@@ -39,7 +39,7 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
         }
     }
     drop(listener);
-    app.sessions.clear();
+    app.let_go();
     app.tasks.close();
     if tokio::time::timeout(app.limits.drain, app.tasks.wait()).await.is_err() {
         tracing::warn!("some requests were still running at the end");

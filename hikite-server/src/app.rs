@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use hikite_core::caller::SessionId;
 use hikite_core::limits::Limits;
-use hikite_gateway::{Gateway, Surfaces};
+use hikite_gateway::{Gateway, Parking, Surfaces};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Auth;
-use crate::mcp::{Channels, Sessions};
+use crate::mcp::{Back, Bounds, Channels, Lanes, Sessions};
 use crate::origin::Origins;
 
 pub struct App {
@@ -21,6 +21,9 @@ pub struct App {
     pub(crate) settings: ArcSwap<Settings>,
     pub(crate) sessions: Sessions,
     pub(crate) channels: Channels,
+    /// Of clients without a session: the calls that wait, and the lanes they run on.
+    pub(crate) parking: Arc<Parking<Arc<Back>>>,
+    pub(crate) lanes: Lanes,
     pub(crate) tasks: TaskTracker,
     /// Fires when we stop: no new work, open streams end.
     pub(crate) stopping: CancellationToken,
@@ -51,9 +54,11 @@ impl App {
         stopping: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
-            gateway,
-            sessions: Sessions::new(limits.sessions),
+            parking: Parking::new(gateway.seal().clone(), limits.parked_calls, limits.question_timeout),
+            lanes: Lanes::default(),
+            sessions: Sessions::new(limits.sessions, gateway.seal().clone()),
             channels: Channels::default(),
+            gateway,
             limits,
             settings: ArcSwap::from_pointee(settings),
             tasks: TaskTracker::new(),
@@ -65,6 +70,18 @@ impl App {
 
     pub fn configure(&self, settings: Settings) {
         self.settings.store(Arc::new(settings));
+    }
+
+    /// Ends everything that is held for clients.
+    pub(crate) fn let_go(&self) {
+        self.sessions.clear();
+        self.parking.clear();
+        self.lanes.clear();
+    }
+
+    /// How much of a stream is kept for a client that may take it up again.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds { messages: self.limits.outbox_messages.max(1), bytes: self.limits.body_bytes }
     }
 
     pub(crate) fn next_session(&self) -> SessionId {

@@ -1,16 +1,24 @@
-//! MCP towards clients: sessions, the methods they may call, and the transports that carry them.
+//! MCP towards clients: sessions, requests without one, the methods they may call, and the transports that carry
+//! them.
 
 mod call;
+mod capability;
 pub(crate) mod http;
+mod journal;
 mod method;
 mod outbox;
 mod pipe;
+mod resume;
 mod session;
 pub(crate) mod sse;
+mod stateless;
 mod stdio;
 mod stream;
 mod table;
+mod task;
 
+pub(crate) use journal::Bounds;
 pub(crate) use sse::Channels;
+pub(crate) use stateless::{Back, Lanes};
 pub use stdio::serve_stdio;
 pub(crate) use table::Sessions;

@@ -17,34 +17,18 @@ impl Hello {
     pub fn read(params: Option<&Raw>) -> Option<Self> {
         let params = params?.object()?;
         let capabilities = params.get("capabilities").and_then(Raw::object).unwrap_or_default();
-        let ability = |name: &str| capabilities.get(name).filter(|value| value.is_object()).cloned();
         Some(Self {
             revision: Revision::negotiate(&params.text("protocolVersion")?),
-            abilities: Abilities {
-                sampling: ability("sampling"),
-                elicitation: ability("elicitation"),
-                roots: ability("roots"),
-            },
+            abilities: Abilities::read(&capabilities),
             client: params.get("clientInfo").and_then(Raw::object).unwrap_or_default(),
         })
     }
 
     /// Our own `initialize` params, as a client.
     pub fn params(&self) -> Object {
-        let mut capabilities = Object::default();
-        let abilities = &self.abilities;
-        for (name, value) in [
-            ("sampling", &abilities.sampling),
-            ("elicitation", &abilities.elicitation),
-            ("roots", &abilities.roots),
-        ] {
-            if let Some(value) = value {
-                capabilities.set(name, value.clone());
-            }
-        }
         Object::default()
             .with("protocolVersion", self.revision.name())
-            .with("capabilities", capabilities)
+            .with("capabilities", self.abilities.capabilities())
             .with("clientInfo", self.client.clone())
     }
 }

@@ -3,7 +3,9 @@
 
 pub mod encode;
 pub mod handshake;
+pub mod header;
 pub mod line;
 pub mod message;
 pub mod revision;
 pub mod sse;
+pub mod stateless;

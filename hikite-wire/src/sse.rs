@@ -126,8 +126,23 @@ pub fn message(json: &[u8]) -> Bytes {
     event("message", json)
 }
 
+/// A message that can be named when a broken stream is taken up again.
+pub fn numbered(id: &str, json: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(json.len() + id.len() + 32);
+    out.extend_from_slice(b"id: ");
+    out.extend_from_slice(id.as_bytes());
+    out.push(b'\n');
+    write_event("message", json, &mut out);
+    out.into()
+}
+
 pub fn event(name: &str, data: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(data.len() + name.len() + 24);
+    write_event(name, data, &mut out);
+    out.into()
+}
+
+fn write_event(name: &str, data: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"event: ");
     out.extend_from_slice(name.as_bytes());
     for line in data.split(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -135,7 +150,6 @@ pub fn event(name: &str, data: &[u8]) -> Bytes {
         out.extend_from_slice(line);
     }
     out.extend_from_slice(b"\n\n");
-    out.into()
 }
 
 /// Keeps an idle stream open through proxies.

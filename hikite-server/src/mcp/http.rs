@@ -23,12 +23,13 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::health::refusal;
+use crate::health::{not_allowed, refusal};
 use crate::mcp::session::Session;
-use crate::mcp::stream;
+use crate::mcp::{stateless, stream};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Choice {
@@ -63,12 +64,35 @@ pub(crate) async fn post(
         Err(error) => return refusal(&error),
     };
     if let Some(messages) = split(&body) {
+        if let Err(response) = check_revision(&headers) {
+            return response;
+        }
         return batch(&app, &caller, &headers, messages).await;
     }
     let message = match Message::decode(&body) {
         Ok(message) => message,
         Err(bad) => return bad_message(&bad),
     };
+    if stateless::claims(&body, &message) || stateless::names_revision(&headers) {
+        return match choice.surfaces(&app) {
+            Ok(surfaces) => stateless::post(app, caller, surfaces, &headers, message).await,
+            Err(error) => refusal(&error),
+        };
+    }
+    with_session(&app, caller, &choice, &headers, message).await
+}
+
+/// A message of the revisions that have sessions.
+async fn with_session(
+    app: &Arc<App>,
+    caller: Caller,
+    choice: &Choice,
+    headers: &HeaderMap,
+    message: Message,
+) -> Response {
+    if let Err(response) = check_revision(headers) {
+        return response;
+    }
     if let Message::Request { id, method, params } = &message
         && &**method == "initialize"
     {
@@ -77,7 +101,7 @@ pub(crate) async fn post(
                 encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
             return json(StatusCode::OK, encode::error(Some(id), &error));
         };
-        return match open(&app, caller, &choice, hello) {
+        return match open(app, caller, choice, hello) {
             Ok((session, name)) => {
                 let mut response = json(StatusCode::OK, encode::result(id, &session.welcome()));
                 if let Ok(name) = HeaderValue::from_str(&name) {
@@ -88,15 +112,16 @@ pub(crate) async fn post(
             Err(error) => refusal(&error),
         };
     }
-    let session = match find(&app, &caller, &headers) {
+    let session = match find(app, &caller, headers) {
         Ok(session) => session,
         Err(response) => return response,
     };
     match message {
         Message::Request { id, method, params } => {
             let (sender, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
-            let answer = session.handle(id, method, params, Some(sender));
-            answer_or_stream(Box::pin(answer), messages).await
+            let answer = Arc::clone(&session).handle(id, method, params, Some(sender));
+            let resumes = Some(session).filter(|session| session.resumes());
+            answer_or_stream(Box::pin(answer), messages, resumes).await
         }
         Message::Notification { method, params } => {
             session.touch();
@@ -117,16 +142,22 @@ pub(crate) async fn get(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Response {
+    if stateless::names_revision(&headers) {
+        return not_allowed().await.into_response();
+    }
     if !accepts(&headers, "text/event-stream") {
         return problem(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream");
     }
-    match find(&app, &caller, &headers) {
-        Ok(session) => {
-            session.touch();
-            let messages = session.outbox.open();
-            stream::of_messages(None, messages, app.stopping.clone(), ())
-        }
-        Err(response) => response,
+    let session = match find(&app, &caller, &headers) {
+        Ok(session) => session,
+        Err(response) => return response,
+    };
+    session.touch();
+    match headers.get(LAST_EVENT) {
+        None => session.own_stream(None),
+        Some(event) => event.to_str().ok().and_then(|event| session.take_up(event)).unwrap_or_else(|| {
+            problem(StatusCode::BAD_REQUEST, "there is no stream with this event, or no longer")
+        }),
     }
 }
 
@@ -136,6 +167,9 @@ pub(crate) async fn delete(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Response {
+    if stateless::names_revision(&headers) {
+        return not_allowed().await.into_response();
+    }
     match find(&app, &caller, &headers) {
         Ok(session) => {
             let id = headers.get(SESSION).and_then(|id| id.to_str().ok()).unwrap_or_default();
@@ -147,18 +181,47 @@ pub(crate) async fn delete(
     }
 }
 
-/// JSON if the answer is the first thing to come, else a stream.
-async fn answer_or_stream(
-    mut answer: BoxFuture<'static, Bytes>,
+/// The answer to a request, and the status it has if it comes alone.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    pub(crate) fn ok(body: Bytes) -> Self {
+        Self { status: StatusCode::OK, body }
+    }
+
+    pub(crate) fn response(self) -> Response {
+        json(self.status, self.body)
+    }
+}
+
+impl From<Bytes> for Answer {
+    fn from(body: Bytes) -> Self {
+        Self::ok(body)
+    }
+}
+
+/// JSON if the answer is the first thing to come, else a stream; one that the session can take up again, where
+/// it has such.
+pub(crate) async fn answer_or_stream<A: Into<Answer> + Send + 'static>(
+    mut answer: BoxFuture<'static, A>,
     mut messages: mpsc::Receiver<Bytes>,
+    resumes: Option<Arc<Session>>,
 ) -> Response {
-    tokio::select! {
+    let (first, answer): (Bytes, BoxFuture<'static, Bytes>) = tokio::select! {
         biased;
-        Some(first) = messages.recv() => stream::of_request(first, messages, answer),
+        Some(first) = messages.recv() => (first, Box::pin(async move { answer.await.into().body })),
         answer = &mut answer => match messages.try_recv() {
-            Ok(first) => stream::of_request(first, messages, Box::pin(async move { answer })),
-            Err(_) => json(StatusCode::OK, answer),
+            Ok(first) => (first, Box::pin(async move { answer.into().body })),
+            Err(_) => return answer.into().response(),
         },
+    };
+    match resumes {
+        Some(session) => session.stream_of(first, messages, answer),
+        None => stream::of_request(first, messages, answer),
     }
 }
 
@@ -216,6 +279,11 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Response> {
             "the client must accept both application/json and text/event-stream",
         ));
     }
+    Ok(())
+}
+
+/// The header of the session revisions, where it is sent.
+fn check_revision(headers: &HeaderMap) -> Result<(), Response> {
     match headers.get(REVISION).map(|revision| revision.to_str().ok().and_then(Revision::parse)) {
         Some(None) => {
             Err(problem(StatusCode::BAD_REQUEST, "the `MCP-Protocol-Version` header names no known revision"))

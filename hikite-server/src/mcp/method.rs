@@ -8,8 +8,8 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
 use hikite_core::listing::ListKind;
-use hikite_core::source::CallContext;
-use hikite_gateway::{Command, Page};
+use hikite_core::source::{CallContext, Method};
+use hikite_gateway::{Command, Gateway, Page, Surfaces};
 use hikite_wire::encode;
 use hikite_wire::message::{Id, Message};
 use tokio::sync::mpsc;
@@ -87,17 +87,15 @@ impl Session {
         }
         let params = params.as_ref().and_then(Raw::object).unwrap_or_default();
         let context = self.context(id, &params, stream);
-        let command = match method {
-            "tools/call" => return gateway.call_tool(self.surfaces, params, context).await,
-            "logging/setLevel" => return self.change_level(params, &context).await,
-            "resources/read" => Command::Read { params },
-            "resources/subscribe" => Command::Subscribe { params },
-            "resources/unsubscribe" => Command::Unsubscribe { params },
-            "prompts/get" => Command::Prompt { params },
-            "completion/complete" => Command::Complete { params },
-            _ => return Err(Error::new(Kind::MethodNotFound, format!("there is no method `{method}`"))),
-        };
-        gateway.dispatch(command, context).await
+        match method {
+            "logging/setLevel" => self.change_level(params, &context).await,
+            "resources/subscribe" => gateway.dispatch(Command::Subscribe { params }, context).await,
+            "resources/unsubscribe" => gateway.dispatch(Command::Unsubscribe { params }, context).await,
+            "tools/call" if params.get("task").is_some() => self.begin_task(params, context).await,
+            "tasks/get" | "tasks/result" | "tasks/cancel" => self.task(method, params, context).await,
+            "tasks/update" => Err(unknown_method(method)),
+            _ => dispatch(gateway, self.surfaces, method, params, context).await,
+        }
     }
 
     fn context(
@@ -109,7 +107,7 @@ impl Session {
         let token =
             params.get("_meta").and_then(Raw::object).and_then(|meta| meta.get("progressToken").cloned());
         let back = Arc::new(Call { session: Arc::downgrade(self), request: id.clone(), token, stream });
-        CallContext { session: Arc::clone(&self.core), back }
+        CallContext { session: Arc::clone(&self.core), back, takes_rounds: false }
     }
 
     async fn change_level(&self, params: Object, context: &CallContext) -> Result<Raw, Error> {
@@ -122,6 +120,33 @@ impl Session {
         self.app.gateway.set_level(params, context).await;
         Ok(Raw::empty_object())
     }
+}
+
+/// The methods that clients with and without a session have in common.
+pub(crate) async fn dispatch(
+    gateway: &Gateway,
+    surfaces: Surfaces,
+    method: &str,
+    params: Object,
+    context: CallContext,
+) -> Result<Raw, Error> {
+    let command = match method {
+        "tools/call" => return gateway.call_tool(surfaces, params, context).await,
+        "resources/read" => Command::Read { params },
+        "resources/directory/read" => Command::Directory { params },
+        "prompts/get" => Command::Prompt { params },
+        "completion/complete" => Command::Complete { params },
+        "skills/get" => Command::Skill { params },
+        "tasks/get" => Command::Task { method: Method::GetTask, params },
+        "tasks/update" => Command::Task { method: Method::UpdateTask, params },
+        "tasks/cancel" => Command::Task { method: Method::CancelTask, params },
+        _ => return Err(unknown_method(method)),
+    };
+    gateway.dispatch(command, context).await
+}
+
+fn unknown_method(method: &str) -> Error {
+    Error::new(Kind::MethodNotFound, format!("there is no method `{method}`"))
 }
 
 /// Takes a request off the list of running ones, however it ends.

@@ -1,93 +1,60 @@
-//! What a session is sent outside its own requests' streams. While the client has no stream open, messages
-//! wait, up to a limit; the oldest give way.
+//! What a session is sent outside its own requests' streams: into the pipe it came by, or into a journal that
+//! the client reads with a stream of its own. While it reads none, messages wait, up to a limit.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
+use crate::mcp::journal::{Bounds, Journal, Reader};
+
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    state: Mutex<State>,
-    capacity: usize,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    stream: Option<mpsc::Sender<Bytes>>,
-    waiting: VecDeque<Bytes>,
+    journal: Arc<Journal>,
+    pipe: Mutex<Option<mpsc::Sender<Bytes>>>,
 }
 
 impl Outbox {
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self { state: Mutex::default(), capacity }
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self { journal: Journal::new(bounds), pipe: Mutex::default() }
     }
 
     /// Whether the message was taken: sent, or kept for a stream that may open.
     pub(crate) fn send(&self, message: Bytes) -> bool {
-        let mut state = self.state.lock();
-        let unsent = match &state.stream {
-            Some(stream) => match stream.try_send(message) {
-                Ok(()) => return true,
-                Err(mpsc::error::TrySendError::Full(_)) => {
+        match &*self.pipe.lock() {
+            Some(pipe) => {
+                let sent = pipe.try_send(message).is_ok();
+                if !sent {
                     tracing::debug!("a message to a client that does not read was dropped");
-                    return false;
                 }
-                Err(mpsc::error::TrySendError::Closed(message)) => message,
-            },
-            None => message,
-        };
-        state.stream = None;
-        if state.waiting.len() >= self.capacity {
-            state.waiting.pop_front();
+                sent
+            }
+            None => self.journal.push(message),
         }
-        state.waiting.push_back(unsent);
-        true
     }
 
-    /// Opens a stream; the one before it, if any, ends.
-    pub(crate) fn open(&self) -> mpsc::Receiver<Bytes> {
-        let (sender, receiver) = mpsc::channel(self.capacity.max(1));
-        self.attach(sender);
-        receiver
+    /// Opens a stream, from a message on or with what was not read yet; the one before it ends.
+    pub(crate) fn open(&self, from: Option<u64>) -> Reader {
+        self.journal.read(from)
     }
 
-    /// Sends through `stream` from now on, what has waited first.
-    pub(crate) fn attach(&self, stream: mpsc::Sender<Bytes>) {
-        let mut state = self.state.lock();
-        for message in state.waiting.drain(..) {
-            let _ = stream.try_send(message);
+    /// Sends into `pipe` from now on, what has waited first.
+    pub(crate) fn attach(&self, pipe: mpsc::Sender<Bytes>) {
+        let mut attached = self.pipe.lock();
+        for message in self.journal.take_unread() {
+            let _ = pipe.try_send(message);
         }
-        state.stream = Some(stream);
+        *attached = Some(pipe);
     }
 
-    /// Whether somebody listens.
     pub(crate) fn is_open(&self) -> bool {
-        self.state.lock().stream.as_ref().is_some_and(|stream| !stream.is_closed())
+        self.journal.is_read()
     }
 
-    /// Ends the open stream.
+    /// Ends the open stream, if any.
     pub(crate) fn close(&self) {
-        self.state.lock().stream = None;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_wait_for_a_stream_and_the_oldest_give_way() {
-        let outbox = Outbox::new(2);
-        for text in ["a", "b", "c"] {
-            outbox.send(Bytes::from(text));
-        }
-        let mut stream = outbox.open();
-        assert_eq!(stream.try_recv().expect("b"), "b");
-        assert_eq!(stream.try_recv().expect("c"), "c");
-        drop(stream);
-        outbox.send(Bytes::from("d"));
-        assert_eq!(outbox.open().try_recv().expect("d"), "d");
+        *self.pipe.lock() = None;
+        self.journal.end();
     }
 }

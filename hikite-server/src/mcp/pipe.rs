@@ -1,19 +1,23 @@
 //! A client at the end of one two-way stream of messages: stdio, and the HTTP+SSE transport of 2024-11-05.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hikite_core::caller::Caller;
+use hikite_core::json::Raw;
 use hikite_gateway::Surfaces;
 use hikite_wire::encode;
 use hikite_wire::handshake::Hello;
 use hikite_wire::message::{Id, Message, split};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::mcp::session::Session;
+use crate::mcp::stateless;
 
 #[derive(Debug)]
 pub(crate) struct Pipe {
@@ -22,6 +26,8 @@ pub(crate) struct Pipe {
     surfaces: Surfaces,
     out: mpsc::Sender<Bytes>,
     session: OnceLock<Arc<Session>>,
+    /// Requests that belong to no session, and how to cancel them.
+    alone: Mutex<HashMap<Id, CancellationToken>>,
     /// The requests that are running.
     pub(crate) tasks: TaskTracker,
     /// Fires when the client is gone; what still runs is cancelled.
@@ -41,6 +47,7 @@ impl Pipe {
             surfaces,
             out,
             session: OnceLock::new(),
+            alone: Mutex::default(),
             tasks: TaskTracker::new(),
             gone: CancellationToken::new(),
         })
@@ -75,7 +82,10 @@ impl Pipe {
     }
 
     async fn receive_one(self: &Arc<Self>, bytes: &Bytes) {
-        match Message::decode(bytes) {
+        let message = Message::decode(bytes);
+        let claims = message.as_ref().is_ok_and(|message| stateless::claims(bytes, message));
+        match message {
+            Ok(Message::Request { id, method, params }) if claims => self.run_alone((id, method, params)),
             Ok(Message::Request { id, method, params }) => {
                 if &*method == "initialize" {
                     let answer = self.initialize(&id, Hello::read(params.as_ref()));
@@ -100,6 +110,9 @@ impl Pipe {
                 });
             }
             Ok(Message::Notification { method, params }) => {
+                if &*method == "notifications/cancelled" && self.cancel_alone(params.as_ref()) {
+                    return;
+                }
                 if let Some(session) = self.session.get() {
                     session.notified(&method, params.as_ref());
                 }
@@ -116,6 +129,29 @@ impl Pipe {
         }
     }
 
+    /// Runs a request that belongs to no session.
+    fn run_alone(self: &Arc<Self>, request: (Id, Box<str>, Option<Raw>)) {
+        let (pipe, id) = (Arc::clone(self), request.0.clone());
+        let cancelled = self.gone.child_token();
+        self.alone.lock().insert(id.clone(), cancelled.clone());
+        self.tasks.spawn(async move {
+            let answered = async {
+                let (app, caller) = (Arc::clone(&pipe.app), pipe.caller.clone());
+                let answer = stateless::on_pipe(app, caller, pipe.surfaces, request, pipe.out.clone()).await;
+                pipe.alone.lock().remove(&id);
+                pipe.out.send(answer).await
+            };
+            cancelled.run_until_cancelled(answered).await;
+        });
+    }
+
+    /// Whether the notification cancelled such a request.
+    fn cancel_alone(&self, params: Option<&Raw>) -> bool {
+        let id = params.and_then(Raw::object).and_then(|params| Id::read(params.get("requestId")?.clone()));
+        let running = id.and_then(|id| self.alone.lock().remove(&id));
+        running.inspect(CancellationToken::cancel).is_some()
+    }
+
     fn initialize(&self, id: &Id, hello: Option<Hello>) -> Bytes {
         let Some(hello) = hello else {
             let error =
@@ -130,7 +166,7 @@ impl Pipe {
 
 fn before_initialize(id: &Id, method: &str) -> Bytes {
     if method == "ping" {
-        return encode::result(id, &hikite_core::json::Raw::empty_object());
+        return encode::result(id, &Raw::empty_object());
     }
     encode::error(Some(id), &encode::error_object(-32600, "begin with `initialize`"))
 }

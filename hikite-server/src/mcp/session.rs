@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use hikite_core::caller::{Caller, Session as CoreSession};
-use hikite_core::json::{Object, Raw};
+use hikite_core::json::Raw;
 use hikite_core::level::Level;
 use hikite_core::listing::ListKind;
 use hikite_gateway::{Delivery, Inbox, Joined, Surfaces};
@@ -20,7 +20,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::mcp::capability;
 use crate::mcp::outbox::Outbox;
+use crate::mcp::resume::Streams;
 
 pub(crate) struct Session {
     pub(crate) app: Arc<App>,
@@ -32,6 +34,8 @@ pub(crate) struct Session {
     pub(crate) running: Mutex<HashMap<Id, CancellationToken>>,
     /// Questions put to the client, by our id.
     pub(crate) questions: Mutex<HashMap<u64, Asked>>,
+    /// Streams of requests that can be taken up again when they break.
+    pub(crate) streams: Streams,
     next_question: AtomicU64,
     level: AtomicU8,
     last_used: Mutex<Instant>,
@@ -59,9 +63,10 @@ impl Session {
             core: Arc::clone(&core),
             revision: hello.revision,
             surfaces,
-            outbox: Outbox::new(app.limits.outbox_messages),
+            outbox: Outbox::new(app.bounds()),
             running: Mutex::default(),
             questions: Mutex::default(),
+            streams: Streams::default(),
             next_question: AtomicU64::new(1),
             level: AtomicU8::new(0),
             last_used: Mutex::new(Instant::now()),
@@ -76,20 +81,12 @@ impl Session {
 
     /// The result of `initialize`.
     pub(crate) fn welcome(&self) -> Raw {
-        let changing = || Object::default().with("listChanged", Raw::of(&true));
-        let mut capabilities = Object::default()
-            .with("tools", changing())
-            .with("resources", changing().with("subscribe", Raw::of(&true)))
-            .with("prompts", changing())
-            .with("logging", Raw::empty_object());
-        if self.revision > Revision::V2024_11_05 {
-            capabilities.set("completions", Raw::empty_object());
-        }
+        let view = self.app.gateway.view();
         Welcome {
             protocol_version: self.revision.name().into(),
-            capabilities,
+            capabilities: capability::of_session(&view, self.revision),
             info: own_info(),
-            instructions: self.surfaces.instructions(&self.app.gateway.view()),
+            instructions: self.surfaces.instructions(&view),
         }
         .result()
     }
@@ -161,7 +158,9 @@ impl Inbox for Session {
             Delivery::ListChanged(kind) => {
                 let method = match kind {
                     ListKind::Tools => "notifications/tools/list_changed",
-                    ListKind::Resources | ListKind::Templates => "notifications/resources/list_changed",
+                    ListKind::Resources | ListKind::Templates | ListKind::Skills => {
+                        "notifications/resources/list_changed"
+                    }
                     ListKind::Prompts => "notifications/prompts/list_changed",
                 };
                 encode::notification(method, None)

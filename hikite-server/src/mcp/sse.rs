@@ -46,7 +46,7 @@ pub(crate) async fn open(
     app.channels.0.write().insert(id.clone(), pipe);
     let endpoint = sse::event("endpoint", format!("/messages?sessionId={id}").as_bytes());
     let open = Open { app: Arc::clone(&app), id };
-    stream::of_messages(Some(endpoint), messages, app.stopping.clone(), open)
+    stream::of_messages(Some(endpoint), messages, None, app.stopping.clone(), open)
 }
 
 pub(crate) async fn post(

@@ -42,6 +42,7 @@ pub async fn serve_stdio(
     let _ = tokio::time::timeout(app.limits.drain, pipe.tasks.wait()).await;
     pipe.gone.cancel();
     pipe.tasks.wait().await;
+    app.let_go();
     drop((pipe, out));
     // The session's own handle to the output is gone with the pipe, so the writer ends.
     let _ = tokio::time::timeout(app.limits.drain, writer).await;

@@ -12,6 +12,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::mcp::journal::Reader;
+
 /// How long a stream may be silent before it says that it lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -59,24 +61,48 @@ impl Running {
     }
 }
 
-/// A stream that lasts until its sender is gone or we stop. `held` lives as long as the body.
+/// A stream that lasts until its sender is gone or we stop; it may then say farewell. `held` lives as long as the
+/// body.
 pub(crate) fn of_messages<H: Send + 'static>(
     first: Option<Bytes>,
     messages: mpsc::Receiver<Bytes>,
+    farewell: Option<Bytes>,
     stopping: CancellationToken,
     held: H,
 ) -> Response {
-    let state = (first, messages, stopping, held);
-    response(Body::from_stream(unfold(state, |(first, mut messages, stopping, held)| async move {
-        let event = match first {
-            Some(first) => first,
-            None => tokio::select! {
-                message = messages.recv() => sse::message(&message?),
-                () = stopping.cancelled() => return None,
-                () = tokio::time::sleep(KEEP_ALIVE) => Bytes::from_static(sse::KEEP_ALIVE),
-            },
+    let state = (first, messages, farewell, stopping, held);
+    response(Body::from_stream(unfold(
+        state,
+        |(first, mut messages, mut farewell, stopping, held)| async move {
+            let event = match first {
+                Some(first) => first,
+                None => tokio::select! {
+                    biased;
+                    message = messages.recv() => sse::message(&message?),
+                    () = stopping.cancelled() => sse::message(&farewell.take()?),
+                    () = tokio::time::sleep(KEEP_ALIVE) => Bytes::from_static(sse::KEEP_ALIVE),
+                },
+            };
+            Some((Ok::<_, std::convert::Infallible>(event), (None, messages, farewell, stopping, held)))
+        },
+    )))
+}
+
+/// A stream that is read from a journal, each message with its id: the stream's number and that of the next
+/// message, which is where to go on.
+pub(crate) fn of_journal(number: u64, reader: Reader, stopping: CancellationToken) -> Response {
+    let state = (reader, stopping);
+    response(Body::from_stream(unfold(state, move |(mut reader, stopping)| async move {
+        let event = tokio::select! {
+            biased;
+            message = reader.next() => {
+                let (place, message) = message?;
+                sse::numbered(&format!("{number}-{}", place + 1), &message)
+            }
+            () = stopping.cancelled() => return None,
+            () = tokio::time::sleep(KEEP_ALIVE) => Bytes::from_static(sse::KEEP_ALIVE),
         };
-        Some((Ok::<_, std::convert::Infallible>(event), (None, messages, stopping, held)))
+        Some((Ok::<_, std::convert::Infallible>(event), (reader, stopping)))
     })))
 }
 

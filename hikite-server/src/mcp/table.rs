@@ -1,4 +1,4 @@
-//! The sessions of HTTP clients by the id they were given. An id means nothing to any other caller.
+//! The sessions of HTTP clients by the id they were given: sealed, and worth nothing to any other caller.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
+use hikite_core::seal::Seal;
 use parking_lot::RwLock;
 use tokio::time::Instant;
 
@@ -16,21 +17,29 @@ use crate::mcp::session::Session;
 pub(crate) struct Sessions {
     by_id: RwLock<HashMap<String, Arc<Session>>>,
     capacity: usize,
+    seal: Seal,
 }
 
 impl Sessions {
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self { by_id: RwLock::default(), capacity }
+    pub(crate) fn new(capacity: usize, seal: Seal) -> Self {
+        Self { by_id: RwLock::default(), capacity, seal }
     }
 
     pub(crate) fn insert(&self, session: Arc<Session>) -> Result<String, Error> {
-        let id = random_id()?;
+        let id = self.name(&session)?;
         let mut by_id = self.by_id.write();
         if by_id.len() >= self.capacity {
             return Err(Error::new(Kind::Overloaded, "too many sessions are open").hint("try again later"));
         }
         by_id.insert(id.clone(), session);
         Ok(id)
+    }
+
+    /// The id says by itself which revision was agreed, and its seal whose it is. An id that stands in the table
+    /// is one of ours, so nothing has to be opened on the path of a request.
+    fn name(&self, session: &Session) -> Result<String, Error> {
+        let payload = format!("{} {}", session.revision, random_id()?);
+        Ok(self.seal.put(payload.as_bytes(), &[b"session", session.core.caller.subject.as_bytes()]))
     }
 
     pub(crate) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<Session>> {
@@ -46,6 +55,7 @@ impl Sessions {
     pub(crate) fn clear(&self) {
         for (_, session) in self.by_id.write().drain() {
             session.outbox.close();
+            session.streams.clear();
         }
     }
 
@@ -61,6 +71,7 @@ impl Sessions {
                     || !session.running.lock().is_empty()
                     || session.outbox.is_open()
             };
+            app.lanes.expire(before);
             app.sessions.by_id.write().retain(|_, session| in_use(session));
         }
     }
@@ -72,4 +83,47 @@ pub(crate) fn random_id() -> Result<String, Error> {
     getrandom::fill(&mut bytes)
         .map_err(|_| Error::new(Kind::Internal, "the operating system gave no random bytes"))?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use hikite_core::json::Raw;
+    use hikite_core::limits::Limits;
+    use hikite_gateway::{Gateway, Surface, Surfaces};
+    use hikite_wire::handshake::Hello;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::{Auth, Origins, Settings};
+
+    fn app() -> Arc<App> {
+        let limits = Arc::new(Limits::default());
+        let origins = Origins { hosts: Vec::new(), origins: Vec::new(), reachable: false };
+        let settings = Settings { auth: Auth::None, origins, surfaces: Surfaces::of([Surface::Direct]) };
+        let gateway = Gateway::new(Arc::clone(&limits), Seal::new([7; 32]));
+        App::new(gateway, limits, settings, CancellationToken::new())
+    }
+
+    fn hello() -> Hello {
+        let params = Raw::parse(r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#).expect("valid");
+        Hello::read(Some(&params)).expect("a hello")
+    }
+
+    #[tokio::test]
+    async fn an_id_is_sealed_and_means_nothing_to_another_caller() {
+        let (app, owner) = (app(), Caller::owner());
+        let stranger = Caller { subject: "stranger".into() };
+        let session = Session::open(&app, owner.clone(), Surfaces::of([Surface::Direct]), hello());
+        let id = app.sessions.insert(session).expect("room");
+        assert!(app.sessions.get(&id, &owner).is_some());
+        assert!(app.sessions.get(&id, &stranger).is_none());
+        assert!(app.sessions.remove(&id, &stranger).is_none());
+        assert!(app.sessions.get(&format!("{id}x"), &owner).is_none());
+        let bound: [&[u8]; 2] = [b"session", b"owner"];
+        let payload = app.gateway.seal().open(&id, &bound).expect("ours");
+        assert!(String::from_utf8_lossy(&payload).starts_with("2025-11-25 "));
+        assert!(id.bytes().all(|byte| byte.is_ascii_graphic()));
+        assert!(app.sessions.remove(&id, &owner).is_some());
+        assert!(app.sessions.get(&id, &owner).is_none());
+    }
 }

@@ -1,0 +1,312 @@
+//! Calls that wait for their client. A client without a session cannot be asked while its call runs; so the call
+//! is parked, the client gets the questions and a ticket, and its next request, with the answers and the ticket,
+//! takes the call up again, once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::seal::Seal;
+use hikite_core::source::{BoxFuture, Question, QuestionKind};
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::ticket::{Purpose, Ticket, Tickets, refused};
+
+/// A call under way: what becomes of it, and what it asks meanwhile. Dropping it cancels the call.
+pub struct Running<B> {
+    /// The call's way back, which is turned to each request that takes the call up.
+    pub back: B,
+    outcome: BoxFuture<'static, Result<Raw, Error>>,
+    questions: mpsc::Receiver<Asked>,
+    open: Vec<Open>,
+    /// Answers that came with the request, before anything was asked.
+    prepared: HashMap<String, Raw>,
+    asked: usize,
+}
+
+/// A question on its way from the call.
+#[derive(Debug)]
+pub struct Asked {
+    pub question: Question,
+    pub answer: oneshot::Sender<Result<Raw, Raw>>,
+}
+
+struct Open {
+    key: String,
+    asked: Asked,
+}
+
+impl<B> std::fmt::Debug for Running<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("open", &self.open.len()).finish_non_exhaustive()
+    }
+}
+
+/// What a call came to.
+#[derive(Debug)]
+pub enum Step {
+    Done(Result<Raw, Error>),
+    /// It waits under this number: the body of an `input_required` result.
+    Parked(u64, Object),
+}
+
+/// For questions that are asked at the same time.
+const TOGETHER: Duration = Duration::from_millis(20);
+
+impl<B> Running<B> {
+    pub fn new(
+        back: B,
+        outcome: BoxFuture<'static, Result<Raw, Error>>,
+        questions: mpsc::Receiver<Asked>,
+    ) -> Self {
+        Self { back, outcome, questions, open: Vec::new(), prepared: HashMap::new(), asked: 0 }
+    }
+
+    /// Gives the answers of a request to the questions they belong to; the rest is kept for later ones.
+    pub fn answer(&mut self, responses: Option<&Raw>) {
+        let responses = responses.and_then(Raw::object).unwrap_or_default();
+        // An answer is an object; anything else leaves the question open.
+        self.prepared = responses
+            .iter()
+            .filter(|(_, answer)| answer.is_object())
+            .map(|(key, answer)| (key.to_owned(), answer.clone()))
+            .collect();
+        for open in std::mem::take(&mut self.open) {
+            self.put(open);
+        }
+    }
+
+    /// Goes on until the call is done or nothing but the client can help.
+    async fn advance(&mut self) -> Option<Result<Raw, Error>> {
+        loop {
+            // The server may have thought better of a question.
+            self.open.retain(|open| !open.asked.answer.is_closed());
+            let wait_for_more = !self.open.is_empty();
+            tokio::select! {
+                biased;
+                Some(asked) = self.questions.recv() => self.take(asked),
+                outcome = &mut self.outcome => return Some(outcome),
+                () = tokio::time::sleep(TOGETHER), if wait_for_more => {
+                    self.open.retain(|open| !open.asked.answer.is_closed());
+                    if !self.open.is_empty() {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, asked: Asked) {
+        self.asked += 1;
+        let mut key = key(&asked.question, self.asked);
+        if self.open.iter().any(|open| open.key == key) {
+            key = format!("{key}-{}", self.asked);
+        }
+        self.put(Open { key, asked });
+    }
+
+    fn put(&mut self, open: Open) {
+        match self.prepared.remove(&open.key) {
+            Some(answer) => drop(open.asked.answer.send(Ok(answer))),
+            None => self.open.push(open),
+        }
+    }
+
+    fn requests(&self) -> Object {
+        self.open.iter().fold(Object::default(), |all, open| {
+            let question = &open.asked.question;
+            let mut params = question.params.object().unwrap_or_default();
+            for gone in ["_meta", "task", "elicitationId"] {
+                params.remove(gone);
+            }
+            let request = Object::default().with("method", question.kind.method()).with("params", params);
+            all.with(&open.key, request)
+        })
+    }
+}
+
+/// The name of a question: its server's, else that of the one thing it asks for, else its kind and number.
+fn key(question: &Question, number: usize) -> String {
+    if let Some(key) = &question.key {
+        return key.to_string();
+    }
+    let word = match question.kind {
+        QuestionKind::Elicitation => {
+            let schema = question.params.object().and_then(|params| params.get("requestedSchema")?.object());
+            let properties = schema.and_then(|schema| schema.get("properties")?.object()).unwrap_or_default();
+            if let (1, Some((name, _))) = (properties.len(), properties.iter().next()) {
+                return name.to_owned();
+            }
+            "elicitation"
+        }
+        QuestionKind::Sampling => "sampling",
+        QuestionKind::Roots => "roots",
+    };
+    format!("{word}-{number}")
+}
+
+/// The parked calls. `B` is the way back of each.
+pub struct Parking<B> {
+    calls: Mutex<HashMap<u64, Running<B>>>,
+    tickets: Tickets,
+    next: AtomicU64,
+    capacity: usize,
+    patience: Duration,
+}
+
+impl<B> std::fmt::Debug for Parking<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parking").finish_non_exhaustive()
+    }
+}
+
+impl<B: Send + 'static> Parking<B> {
+    /// At most `capacity` calls wait, each `patience` at most.
+    pub fn new(seal: Seal, capacity: usize, patience: Duration) -> Arc<Self> {
+        let tickets = Tickets::new(seal, patience);
+        Arc::new(Self { calls: Mutex::default(), tickets, next: AtomicU64::new(1), capacity, patience })
+    }
+
+    /// Runs the call on; parks it if it asks.
+    pub async fn drive(&self, mut running: Running<B>, purpose: Purpose<'_>) -> Step {
+        if let Some(outcome) = running.advance().await {
+            return Step::Done(outcome);
+        }
+        let requests = running.requests();
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        {
+            let mut calls = self.calls.lock();
+            if calls.len() >= self.capacity {
+                drop(calls);
+                let error = Error::new(Kind::Overloaded, "too many calls wait for their clients");
+                return Step::Done(Err(error.hint("answer open questions, or try again later")));
+            }
+            calls.insert(id, running);
+        }
+        let ticket = self.tickets.issue(&Ticket::Parked(id), purpose);
+        let body = Object::default().with("resultType", "input_required").with("inputRequests", requests);
+        Step::Parked(id, body.with("requestState", ticket.as_str()))
+    }
+
+    /// A ticket for what a server wants to see again.
+    pub fn ticket(&self, state: String, purpose: Purpose<'_>) -> String {
+        self.tickets.issue(&Ticket::Server(state), purpose)
+    }
+
+    /// What the client's ticket stands for.
+    pub fn read(&self, ticket: &str, purpose: Purpose<'_>) -> Result<Ticket, Error> {
+        self.tickets.read(ticket, purpose)
+    }
+
+    /// Takes a parked call out again.
+    pub fn resume(&self, id: u64) -> Result<Running<B>, Error> {
+        self.calls.lock().remove(&id).ok_or_else(refused)
+    }
+
+    /// Cancels every call that waits.
+    pub fn clear(&self) {
+        let waiting = std::mem::take(&mut *self.calls.lock());
+        drop(waiting);
+    }
+
+    /// Waits for the client as long as calls wait; a call nobody came back for is then cancelled.
+    pub async fn expire(self: Arc<Self>, id: u64) {
+        tokio::time::sleep(self.patience).await;
+        let late = self.calls.lock().remove(&id);
+        drop(late);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hikite_core::caller::Caller;
+
+    fn parking(capacity: usize) -> Arc<Parking<()>> {
+        Parking::new(Seal::new([7; 32]), capacity, Duration::from_secs(60))
+    }
+
+    /// A call that asks one thing and answers with what it was told.
+    fn asking() -> Running<()> {
+        let (sender, questions) = mpsc::channel(4);
+        let outcome = async move {
+            let (answer, told) = oneshot::channel();
+            let params = Raw::parse(r#"{"requestedSchema":{"properties":{"name":{}}}}"#).expect("valid");
+            let question = Question { kind: QuestionKind::Elicitation, params, key: None };
+            sender.send(Asked { question, answer }).await.expect("heard");
+            Ok(told.await.expect("answered").expect("a result"))
+        };
+        Running::new((), Box::pin(outcome), questions)
+    }
+
+    struct Scene {
+        owner: Caller,
+        params: Object,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            Self { owner: Caller::owner(), params: Object::default().with("name", "t") }
+        }
+
+        fn purpose(&self) -> Purpose<'_> {
+            Purpose { caller: &self.owner, method: "tools/call", params: &self.params }
+        }
+
+        async fn park(&self, parking: &Arc<Parking<()>>) -> u64 {
+            let Step::Parked(parked, body) = parking.drive(asking(), self.purpose()).await else {
+                panic!("it should wait")
+            };
+            let requests = body.get("inputRequests").expect("requests");
+            assert!(requests.as_str().starts_with(r#"{"name":{"method":"elicitation/create""#));
+            let ticket = body.text("requestState").expect("a ticket");
+            match parking.read(&ticket, self.purpose()) {
+                Ok(Ticket::Parked(id)) if id == parked => id,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_parked_call_is_taken_up_again_once() {
+        let (parking, scene) = (parking(10), Scene::new());
+        let id = scene.park(&parking).await;
+        let mut running = parking.resume(id).expect("taken up");
+        running.answer(Some(&Raw::parse(r#"{"name":{"action":"accept"},"other":{}}"#).expect("valid")));
+        let Step::Done(Ok(told)) = parking.drive(running, scene.purpose()).await else {
+            panic!("it should be done")
+        };
+        assert_eq!(told.as_str(), r#"{"action":"accept"}"#);
+        assert!(parking.resume(id).is_err(), "used up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_no_answer_leaves_the_question_open() {
+        let (parking, scene) = (parking(10), Scene::new());
+        let mut running = parking.resume(scene.park(&parking).await).expect("taken up");
+        running.answer(Some(&Raw::parse(r#"{"name":12345,"wrong":{}}"#).expect("valid")));
+        assert!(matches!(parking.drive(running, scene.purpose()).await, Step::Parked(..)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_may_come_before_the_question() {
+        let (parking, scene) = (parking(10), Scene::new());
+        let mut running = asking();
+        running.answer(Some(&Raw::parse(r#"{"name":{"action":"decline"}}"#).expect("valid")));
+        assert!(matches!(parking.drive(running, scene.purpose()).await, Step::Done(Ok(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_wait_neither_for_ever_nor_in_any_number() {
+        let (parking, scene) = (parking(1), Scene::new());
+        let id = scene.park(&parking).await;
+        assert!(matches!(parking.drive(asking(), scene.purpose()).await, Step::Done(Err(_))));
+        Arc::clone(&parking).expire(id).await;
+        assert!(parking.resume(id).is_err(), "late");
+        scene.park(&parking).await;
+    }
+}

@@ -1,0 +1,95 @@
+//! Calls that go on after they are answered. A task lives in its server; the id that a client is given names the
+//! module and the server's own id, sealed for that caller: nothing is kept here, and nobody else can use it.
+
+use hikite_core::caller::Caller;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::{CallContext, Invocation, Method};
+
+use crate::execute::execute;
+use crate::gateway::Gateway;
+
+/// The extension by which a client without a session says that it takes tasks.
+const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+/// What the seal covers beside the caller.
+const PURPOSE: &[u8] = b"task";
+
+/// Whether the answer to a call may be a task: the client knows them, or asks for one.
+pub(crate) fn is_taken(params: &Object, context: &CallContext) -> bool {
+    params.get("task").is_some() || context.session.abilities.knows(EXTENSION)
+}
+
+impl Gateway {
+    /// The result with our id, if it is a task; any other as it is.
+    pub(crate) fn give_task_our_id(&self, result: Raw, module: &str, caller: &Caller) -> Raw {
+        let Some(mut body) = result.object() else { return result };
+        match body.text("taskId") {
+            Some(own) if body.text("resultType").as_deref() == Some("task") => {
+                body.set("taskId", self.task_id(module, &own, caller).as_str());
+                body.raw()
+            }
+            _ => result,
+        }
+    }
+
+    /// Hands a request about a task to the server that has it.
+    pub(crate) async fn task(
+        &self,
+        method: Method,
+        mut params: Object,
+        context: CallContext,
+    ) -> Result<Raw, Error> {
+        let ours = params.text("taskId").unwrap_or_default();
+        let (module, own) = self.open_task(&ours, &context.session.caller).ok_or_else(unknown)?;
+        let snapshot = self.snapshot();
+        let module = snapshot.catalog.module(&module).ok_or_else(unknown)?;
+        params.set("taskId", own.as_str());
+        let what = format!("{} {own}", method.name());
+        let result =
+            execute(snapshot.gate(module), module, what, Invocation { method, params }, context).await?;
+        Ok(match result.object() {
+            Some(body) if body.get("taskId").is_some() => body.with("taskId", ours.as_str()).raw(),
+            _ => result,
+        })
+    }
+
+    fn task_id(&self, module: &str, own: &str, caller: &Caller) -> String {
+        self.seal.put(format!("{module}\n{own}").as_bytes(), &[PURPOSE, caller.subject.as_bytes()])
+    }
+
+    fn open_task(&self, id: &str, caller: &Caller) -> Option<(String, String)> {
+        let payload = self.seal.open(id, &[PURPOSE, caller.subject.as_bytes()])?;
+        let text = String::from_utf8(payload).ok()?;
+        text.split_once('\n').map(|(module, own)| (module.to_owned(), own.to_owned()))
+    }
+}
+
+/// Another caller's task looks like one that never was.
+fn unknown() -> Error {
+    Error::new(Kind::Validation, "there is no such task").hint("tasks end some time after they are done")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use hikite_core::limits::Limits;
+    use hikite_core::seal::Seal;
+
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_task_names_its_server_for_its_caller_alone() {
+        let gateway = Gateway::new(Arc::new(Limits::default()), Seal::new([7; 32]));
+        let (owner, stranger) = (Caller::owner(), Caller { subject: "stranger".into() });
+        let answer = |text: &str| Raw::parse(text.to_owned()).expect("valid");
+        let created = answer(r#"{"resultType":"task","taskId":"t\n1","status":"working"}"#);
+        let shown = gateway.give_task_our_id(created, "files", &owner).object().expect("an object");
+        let id = shown.text("taskId").expect("an id");
+        assert_eq!(gateway.open_task(&id, &owner), Some(("files".into(), "t\n1".into())));
+        assert_eq!(gateway.open_task(&id, &stranger), None);
+        assert_eq!(gateway.open_task("t1", &owner), None);
+        let plain = answer(r#"{"content":[],"taskId":"mine"}"#);
+        assert_eq!(gateway.give_task_our_id(plain.clone(), "files", &owner), plain);
+    }
+}

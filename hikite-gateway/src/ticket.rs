@@ -1,0 +1,126 @@
+//! What a client without a session brings back with its next request: which waiting call it means, or what its
+//! server wants to see again. Good for one caller, one request and a limited time; anything else is refused in
+//! the same words.
+
+use std::time::Duration;
+
+use hikite_core::caller::Caller;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::Object;
+use hikite_core::seal::Seal;
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+/// What a ticket stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ticket {
+    /// A call of ours that waits.
+    Parked(u64),
+    /// The state of the server that answers this request.
+    Server(String),
+}
+
+#[derive(Debug)]
+pub(crate) struct Tickets {
+    seal: Seal,
+    started: Instant,
+    patience: Duration,
+}
+
+/// The request that a ticket is bound to.
+#[derive(Clone, Copy, Debug)]
+pub struct Purpose<'a> {
+    pub caller: &'a Caller,
+    pub method: &'a str,
+    pub params: &'a Object,
+}
+
+const PARKED: u8 = b'p';
+const SERVER: u8 = b's';
+
+impl Tickets {
+    pub(crate) fn new(seal: Seal, patience: Duration) -> Self {
+        Self { seal, started: Instant::now(), patience }
+    }
+
+    pub(crate) fn issue(&self, ticket: &Ticket, purpose: Purpose<'_>) -> String {
+        let until = self.started.elapsed() + self.patience;
+        let mut payload = until.as_secs().to_be_bytes().to_vec();
+        match ticket {
+            Ticket::Parked(id) => {
+                payload.push(PARKED);
+                payload.extend(id.to_be_bytes());
+            }
+            Ticket::Server(state) => {
+                payload.push(SERVER);
+                payload.extend(state.as_bytes());
+            }
+        }
+        self.seal.put(&payload, &[purpose.caller.subject.as_bytes(), &purpose.digest()])
+    }
+
+    pub(crate) fn read(&self, text: &str, purpose: Purpose<'_>) -> Result<Ticket, Error> {
+        self.open(text, purpose).ok_or_else(refused)
+    }
+
+    fn open(&self, text: &str, purpose: Purpose<'_>) -> Option<Ticket> {
+        let payload = self.seal.open(text, &[purpose.caller.subject.as_bytes(), &purpose.digest()])?;
+        let (until, rest) = payload.split_first_chunk::<8>()?;
+        if self.started.elapsed() > Duration::from_secs(u64::from_be_bytes(*until)) {
+            return None;
+        }
+        match rest.split_first()? {
+            (&PARKED, id) => Some(Ticket::Parked(u64::from_be_bytes(id.try_into().ok()?))),
+            (&SERVER, state) => Some(Ticket::Server(String::from_utf8(state.to_vec()).ok()?)),
+            _ => None,
+        }
+    }
+}
+
+/// Every reason to refuse a ticket looks the same.
+pub(crate) fn refused() -> Error {
+    Error::new(Kind::Validation, "`requestState` is not valid for this request")
+        .hint("make the request again without `requestState` and `inputResponses`")
+}
+
+impl Purpose<'_> {
+    /// What must be the same in the request that brings the ticket back.
+    fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new().chain_update(self.method);
+        let own = |name: &str| ["_meta", "inputResponses", "requestState"].contains(&name);
+        for (name, value) in self.params.iter().filter(|(name, _)| !own(name)) {
+            for part in [name.as_bytes(), value.bytes()] {
+                hash.update((part.len() as u64).to_be_bytes());
+                hash.update(part);
+            }
+        }
+        hash.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_ticket_is_good_for_its_caller_its_request_and_its_time() {
+        let tickets = Tickets::new(Seal::new([7; 32]), Duration::from_secs(60));
+        let (owner, stranger) = (Caller::owner(), Caller { subject: "stranger".into() });
+        let params = Object::default().with("name", "t");
+        let purpose = Purpose { caller: &owner, method: "tools/call", params: &params };
+        for ticket in [Ticket::Parked(7), Ticket::Server("日本".into())] {
+            let text = tickets.issue(&ticket, purpose);
+            let again =
+                params.clone().with("_meta", "x").with("requestState", "y").with("inputResponses", "z");
+            assert_eq!(tickets.read(&text, Purpose { params: &again, ..purpose }).ok(), Some(ticket));
+            let other = Object::default().with("name", "u");
+            assert!(tickets.read(&text, Purpose { params: &other, ..purpose }).is_err());
+            assert!(tickets.read(&text, Purpose { caller: &stranger, ..purpose }).is_err());
+            assert!(tickets.read(&text, Purpose { method: "prompts/get", ..purpose }).is_err());
+            assert!(tickets.read(&format!("{text}x"), purpose).is_err());
+        }
+        let late = tickets.issue(&Ticket::Parked(7), purpose);
+        tokio::time::advance(Duration::from_secs(62)).await;
+        assert!(tickets.read(&late, purpose).is_err());
+    }
+}

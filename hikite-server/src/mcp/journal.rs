@@ -1,0 +1,235 @@
+//! The messages of one event stream, numbered. The latest are kept, so that a client whose stream broke can take
+//! it up where it broke; what nobody has read waits. One reader at a time: a new one takes the place of the last.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+#[derive(Debug)]
+pub(crate) struct Journal {
+    state: Mutex<State>,
+    /// Something in the state changed.
+    changed: Notify,
+    bounds: Bounds,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) messages: usize,
+    pub(crate) bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    kept: VecDeque<Bytes>,
+    bytes: usize,
+    /// The number of the first message kept.
+    first: u64,
+    /// The number of the first message that nobody has read.
+    unread: u64,
+    /// Counts the readers; the newest one reads.
+    readers: u64,
+    is_read: bool,
+    ended: bool,
+}
+
+impl State {
+    fn next(&self) -> u64 {
+        self.first + self.kept.len() as u64
+    }
+
+    fn drop_first(&mut self) {
+        if let Some(message) = self.kept.pop_front() {
+            self.bytes -= message.len();
+            self.first += 1;
+        }
+    }
+}
+
+impl Journal {
+    pub(crate) fn new(bounds: Bounds) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), changed: Notify::new(), bounds })
+    }
+
+    /// Adds a message. The oldest give way, those that were read first; once ended, nothing is added.
+    pub(crate) fn push(&self, message: Bytes) -> bool {
+        let mut state = self.state.lock();
+        if state.ended {
+            return false;
+        }
+        state.bytes += message.len();
+        state.kept.push_back(message);
+        while state.kept.len() > self.bounds.messages
+            || state.bytes > self.bounds.bytes && state.first < state.unread
+        {
+            state.drop_first();
+        }
+        drop(state);
+        self.changed.notify_waiters();
+        true
+    }
+
+    /// No more messages will come.
+    pub(crate) fn end(&self) {
+        self.state.lock().ended = true;
+        self.changed.notify_waiters();
+    }
+
+    /// Whether somebody reads.
+    pub(crate) fn is_read(&self) -> bool {
+        self.state.lock().is_read
+    }
+
+    /// Reads from a message on, or from the first that nobody has read.
+    pub(crate) fn read(self: &Arc<Self>, from: Option<u64>) -> Reader {
+        let mut state = self.state.lock();
+        state.readers += 1;
+        state.is_read = true;
+        let next = from.unwrap_or(state.unread);
+        let reader = Reader { journal: Arc::clone(self), number: state.readers, next };
+        drop(state);
+        self.changed.notify_waiters();
+        reader
+    }
+
+    /// What nobody has read, for another way to the client.
+    pub(crate) fn take_unread(&self) -> Vec<Bytes> {
+        let mut state = self.state.lock();
+        let read = usize::try_from(state.unread.saturating_sub(state.first)).unwrap_or(usize::MAX);
+        state.unread = state.next();
+        state.kept.iter().skip(read).cloned().collect()
+    }
+
+    /// Resolves when nobody has read for as long as `patience`.
+    pub(crate) async fn abandoned(&self, patience: Duration) {
+        loop {
+            self.until(|state| !state.is_read).await;
+            if tokio::time::timeout(patience, self.until(|state| state.is_read)).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn until(&self, holds: impl Fn(&State) -> bool) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if holds(&self.state.lock()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// Reads a journal until it ends or another reader takes over.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    journal: Arc<Journal>,
+    number: u64,
+    next: u64,
+}
+
+impl Reader {
+    /// The next message and its number.
+    pub(crate) async fn next(&mut self) -> Option<(u64, Bytes)> {
+        let (number, next) = (self.number, self.next);
+        self.journal.until(|state| state.readers != number || state.ended || state.next() > next).await;
+        let mut state = self.journal.state.lock();
+        if state.readers != number {
+            return None;
+        }
+        let at = self.next.max(state.first);
+        let message = usize::try_from(at - state.first).ok().and_then(|place| state.kept.get(place).cloned());
+        if message.is_some() {
+            self.next = at + 1;
+            state.unread = state.unread.max(at + 1);
+        }
+        message.map(|message| (at, message))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut state = self.journal.state.lock();
+        if state.readers == self.number {
+            state.is_read = false;
+            drop(state);
+            self.journal.changed.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn journal(messages: usize) -> Arc<Journal> {
+        Journal::new(Bounds { messages, bytes: 1000 })
+    }
+
+    async fn read(reader: &mut Reader, count: usize) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        for _ in 0..count {
+            numbers.extend(reader.next().await.map(|(number, _)| number));
+        }
+        numbers
+    }
+
+    #[tokio::test]
+    async fn a_broken_stream_is_taken_up_where_it_broke() {
+        let journal = journal(10);
+        for _ in 0..4 {
+            journal.push(Bytes::from_static(b"m"));
+        }
+        let mut first = journal.read(None);
+        assert_eq!(read(&mut first, 3).await, [0, 1, 2]);
+        drop(first);
+        let mut second = journal.read(Some(1));
+        assert_eq!(read(&mut second, 3).await, [1, 2, 3]);
+        let mut third = journal.read(None);
+        assert!(second.next().await.is_none(), "another has taken over");
+        journal.push(Bytes::from_static(b"m"));
+        journal.end();
+        assert_eq!(read(&mut third, 2).await, [4]);
+        assert!(!journal.push(Bytes::from_static(b"late")));
+    }
+
+    #[tokio::test]
+    async fn what_was_read_gives_way_first_and_numbers_go_on() {
+        let journal = journal(3);
+        for _ in 0..5 {
+            journal.push(Bytes::from_static(b"m"));
+        }
+        assert_eq!(read(&mut journal.read(Some(0)), 3).await, [2, 3, 4]);
+        journal.push(vec![0; 2000].into());
+        let mut reader = journal.read(None);
+        assert_eq!(read(&mut reader, 1).await, [5], "an unread message stays, however large");
+        assert_eq!(journal.state.lock().kept.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_is_abandoned_only_after_nobody_read_it_for_a_while() {
+        let journal = journal(3);
+        let reader = journal.read(None);
+        let patience = Duration::from_secs(5);
+        let tasks = tokio_util::task::TaskTracker::new();
+        let abandoned = Arc::clone(&journal);
+        let waiting = tasks.spawn(async move { abandoned.abandoned(patience).await });
+        tokio::time::sleep(patience * 2).await;
+        drop(reader);
+        tokio::time::sleep(patience / 2).await;
+        let again = journal.read(None);
+        tokio::time::sleep(patience * 2).await;
+        assert!(!waiting.is_finished());
+        drop(again);
+        tokio::time::sleep(patience * 2).await;
+        assert!(waiting.is_finished());
+    }
+}

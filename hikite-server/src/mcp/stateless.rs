@@ -1,0 +1,115 @@
+//! Clients of revision 2026-07-28: no sessions, every request stands for itself. The checks of that revision in
+//! their order, then the same gateway as for everybody else.
+
+mod back;
+mod call;
+mod check;
+mod lane;
+mod listen;
+mod result;
+
+use std::sync::Arc;
+
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use hikite_core::caller::Caller;
+use hikite_core::json::{Object, Raw};
+use hikite_gateway::Surfaces;
+use hikite_wire::encode;
+use hikite_wire::message::{Id, Message};
+use hikite_wire::stateless::{self, Claim};
+use http::{HeaderMap, StatusCode};
+use tokio::sync::mpsc;
+
+use crate::app::App;
+use crate::mcp::http::{Answer, answer_or_stream};
+pub(crate) use back::Back;
+pub(crate) use check::names_revision;
+pub(crate) use lane::Lanes;
+
+/// One request, checked as far as its form goes.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) id: Id,
+    pub(crate) method: Box<str>,
+    pub(crate) params: Object,
+    pub(crate) claim: Claim,
+    pub(crate) caller: Caller,
+    pub(crate) surfaces: Surfaces,
+}
+
+/// Whether the message says itself that it is of this revision.
+pub(crate) fn claims(body: &[u8], message: &Message) -> bool {
+    let (Message::Request { params, .. } | Message::Notification { params, .. }) = message else {
+        return false;
+    };
+    let params = || params.as_ref().and_then(Raw::object);
+    stateless::may_claim(body) && params().is_some_and(|params| stateless::claims(&params))
+}
+
+/// Answers one POST.
+pub(crate) async fn post(
+    app: Arc<App>,
+    caller: Caller,
+    surfaces: Surfaces,
+    headers: &HeaderMap,
+    message: Message,
+) -> Response {
+    let Message::Request { id, method, params } = message else {
+        // Over HTTP a client cancels by hanging up; nothing else is worth telling.
+        return StatusCode::ACCEPTED.into_response();
+    };
+    let params = params.as_ref().and_then(Raw::object).unwrap_or_default();
+    let checked = check::claim(&params).and_then(|claim| {
+        check::headers(headers, &method, &params, &claim)?;
+        check::revision(&claim)?;
+        check::method(&method)?;
+        check::mirrored(&app, headers, &method, &params)?;
+        Ok(claim)
+    });
+    let claim = match checked {
+        Ok(claim) => claim,
+        Err(refusal) => return refusal.answer(&id).response(),
+    };
+    let request = Request { id, method, params, claim, caller, surfaces };
+    if &*request.method == "subscriptions/listen" {
+        return listen::stream(&app, request).await;
+    }
+    let (sender, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
+    answer_or_stream(Box::pin(handle(app, request, sender)), messages, None).await
+}
+
+/// Answers one request that came on a pipe, where there are no headers to compare.
+pub(crate) async fn on_pipe(
+    app: Arc<App>,
+    caller: Caller,
+    surfaces: Surfaces,
+    (id, method, params): (Id, Box<str>, Option<Raw>),
+    out: mpsc::Sender<Bytes>,
+) -> Bytes {
+    let params = params.as_ref().and_then(Raw::object).unwrap_or_default();
+    let checked = check::claim(&params).and_then(|claim| {
+        check::revision(&claim)?;
+        check::method(&method)?;
+        Ok(claim)
+    });
+    match checked {
+        Ok(claim) => {
+            let request = Request { id, method, params, claim, caller, surfaces };
+            if &*request.method == "subscriptions/listen" {
+                return listen::on_pipe(&app, request, out).await;
+            }
+            handle(app, request, out).await.body
+        }
+        Err(refusal) => refusal.answer(&id).body,
+    }
+}
+
+/// Runs the request to its answer; `out` takes what comes before it.
+async fn handle(app: Arc<App>, request: Request, out: mpsc::Sender<Bytes>) -> Answer {
+    let id = request.id.clone();
+    match call::run(&app, request, out).await {
+        Ok(result) => Answer::ok(encode::result(&id, &result)),
+        Err(refusal) => refusal.answer(&id),
+    }
+}

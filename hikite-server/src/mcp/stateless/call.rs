@@ -1,0 +1,177 @@
+//! One stateless request on its way through the gateway: lists, discovery, and calls that may have to wait for
+//! the client's next request.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::listing::ListKind;
+use hikite_core::source::CallContext;
+use hikite_gateway::{Page, Purpose, Running, Step, Surfaces, Ticket};
+use hikite_wire::stateless::{META_CAPABILITIES, META_CLIENT, META_LEVEL, META_REVISION, TASKS};
+use tokio::sync::mpsc;
+
+use super::Request;
+use super::back::Back;
+use super::check::supported;
+use super::lane::Lanes;
+use super::result::{Refusal, cacheable, complete};
+use crate::app::App;
+use crate::mcp::{capability, method};
+
+/// "URL elicitation required" of 2025-11-25.
+const URL_REQUIRED: i32 = -32042;
+
+pub(crate) async fn run(
+    app: &Arc<App>,
+    mut request: Request,
+    out: mpsc::Sender<Bytes>,
+) -> Result<Raw, Refusal> {
+    let method = &*request.method;
+    if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
+        let page = Page { cursor: request.params.text("cursor") };
+        let list = app.gateway.list(request.surfaces, kind, page).await;
+        return list.map(|list| cacheable(&list, true)).map_err(|error| Refusal::of(&error, None));
+    }
+    if method == "server/discover" {
+        return Ok(discover(app, request.surfaces));
+    }
+    if method.starts_with("tasks/") && !request.claim.abilities.knows(TASKS) {
+        let extensions = Object::default().with(TASKS, Raw::empty_object());
+        return Err(Refusal::lacking(&Object::default().with("extensions", extensions)));
+    }
+    forget_claim(&mut request.params);
+    let is_read = method == "resources/read";
+    let result = call(app, request, out).await?;
+    Ok(if is_read && !waits(&result) { cacheable(&result, false) } else { complete(result) })
+}
+
+fn discover(app: &App, surfaces: Surfaces) -> Raw {
+    let view = app.gateway.view();
+    let mut result = Object::default()
+        .with("supportedVersions", Raw::of(&supported()))
+        .with("capabilities", capability::stateless(&view));
+    if let Some(instructions) = surfaces.instructions(&view) {
+        result.set("instructions", instructions.as_str());
+    }
+    cacheable(&result.raw(), true)
+}
+
+/// What the request says of its sender is for us; an upstream is told what we are.
+fn forget_claim(params: &mut Object) {
+    let Some(mut meta) = params.get("_meta").and_then(Raw::object) else { return };
+    for name in [META_REVISION, META_CAPABILITIES, META_CLIENT, META_LEVEL] {
+        meta.remove(name);
+    }
+    if meta.is_empty() {
+        params.remove("_meta");
+    } else {
+        params.set("_meta", meta);
+    }
+}
+
+async fn call(app: &Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) -> Result<Raw, Refusal> {
+    let uri = request.params.text("uri");
+    let refuse = |error: &Error| Refusal::of(error, uri.as_deref());
+    let state = request.params.remove("requestState").and_then(|state| state.text());
+    let responses = request.params.get("inputResponses").cloned();
+    let asked_for = request.params.clone();
+    let purpose = Purpose { caller: &request.caller, method: &request.method, params: &asked_for };
+    let ticket = state.map(|state| app.parking.read(&state, purpose)).transpose();
+    let mut running = match ticket.map_err(|error| refuse(&error))? {
+        Some(Ticket::Parked(id)) => {
+            let running = app.parking.resume(id).map_err(|error| refuse(&error))?;
+            running.back.turn_to(&request.claim, out);
+            running
+        }
+        Some(Ticket::Server(state)) => {
+            request.params.set("requestState", state.as_str());
+            begin(app, &request, out)
+        }
+        None => begin(app, &request, out),
+    };
+    running.answer(responses.as_ref());
+    let back = Arc::clone(&running.back);
+    match app.parking.drive(running, purpose).await {
+        Step::Parked(id, body) => {
+            let expiry = Arc::clone(&app.parking).expire(id);
+            app.tasks.spawn(app.stopping.clone().run_until_cancelled_owned(expiry));
+            Ok(body.raw())
+        }
+        Step::Done(outcome) => {
+            let failed = outcome.as_ref().map_or(true, is_error);
+            if let Some(kind) = back.lacking().filter(|_| failed) {
+                return Err(Refusal::cannot_ask(kind));
+            }
+            match outcome {
+                Ok(result) => Ok(with_ticket(app, result, purpose)),
+                Err(error) => addresses(&error)
+                    .filter(|_| request.claim.abilities.elicitation.is_some())
+                    .ok_or_else(|| refuse(&error)),
+            }
+        }
+    }
+}
+
+/// Starts the call on a lane of its own.
+fn begin(app: &Arc<App>, request: &Request, out: mpsc::Sender<Bytes>) -> Running<Arc<Back>> {
+    let (back, questions) = Back::new(&request.claim, out);
+    let back = Arc::new(back);
+    let mut lease = Lanes::lease(app, request);
+    let level = request.claim.level.filter(|level| lease.changes_level(Some(*level)));
+    let (app, name, params) = (Arc::clone(app), request.method.clone(), request.params.clone());
+    let (surfaces, way_back) = (request.surfaces, Arc::clone(&back));
+    let outcome = async move {
+        let Some(session) = lease.session().cloned() else {
+            return Err(Error::new(Kind::Internal, "a lane without a session"));
+        };
+        let context = CallContext { session, back: way_back, takes_rounds: true };
+        if let Some(level) = level {
+            app.gateway.set_level(Object::default().with("level", level.name()), &context).await;
+        }
+        let outcome = method::dispatch(&app.gateway, surfaces, &name, params, context).await;
+        drop(lease);
+        outcome
+    };
+    Running::new(back, Box::pin(outcome), questions)
+}
+
+/// A server that answers with `input_required` itself: its state comes back to us in a ticket.
+fn with_ticket(app: &App, result: Raw, purpose: Purpose<'_>) -> Raw {
+    if !waits(&result) {
+        return result;
+    }
+    let Some(body) = result.object() else { return result };
+    match body.text("requestState") {
+        Some(state) => body.with("requestState", app.parking.ticket(state, purpose).as_str()).raw(),
+        None => result,
+    }
+}
+
+fn waits(result: &Raw) -> bool {
+    // The quick look spares every other result the closer one.
+    memchr::memmem::find(result.bytes(), b"\"input_required\"").is_some()
+        && result.object().is_some_and(|body| body.text("resultType").as_deref() == Some("input_required"))
+}
+
+fn is_error(result: &Raw) -> bool {
+    result.object().is_some_and(|result| result.get("isError").is_some_and(|flag| flag.as_str() == "true"))
+}
+
+/// Addresses that a server of 2025-11-25 wants opened before the call is made again.
+fn addresses(error: &Error) -> Option<Raw> {
+    let error = error.relayed.as_ref()?.object()?;
+    if error.get("code")?.decode::<i32>().ok()? != URL_REQUIRED {
+        return None;
+    }
+    let elicitations = error.get("data")?.object()?.get("elicitations")?.items()?;
+    let mut requests = Object::default();
+    for (number, elicitation) in elicitations.iter().enumerate() {
+        let mut params = elicitation.object()?;
+        params.remove("elicitationId");
+        let request = Object::default().with("method", "elicitation/create").with("params", params);
+        requests.set(&format!("url-{}", number + 1), request);
+    }
+    Some(Object::default().with("resultType", "input_required").with("inputRequests", requests).raw())
+}

@@ -1,0 +1,121 @@
+//! What a request of 2026-07-28 must satisfy before it is looked at: `_meta`, headers, revision, method.
+
+use hikite_core::error::Kind;
+use hikite_core::json::{Object, Raw};
+use hikite_core::listing::ListKind;
+use hikite_wire::header::{self, Mirror};
+use hikite_wire::revision::Revision;
+use hikite_wire::stateless::{Claim, HEADER_MISMATCH, REVISION, UNSUPPORTED_REVISION};
+use http::header::HeaderName;
+use http::{HeaderMap, StatusCode};
+use memchr::memmem;
+
+use super::result::Refusal;
+use crate::app::App;
+
+const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
+const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
+const METHODS: [&str; 11] = [
+    "server/discover",
+    "tools/call",
+    "resources/read",
+    "resources/directory/read",
+    "prompts/get",
+    "completion/complete",
+    "subscriptions/listen",
+    "skills/get",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
+];
+
+/// Whether the version header names this revision.
+pub(crate) fn names_revision(headers: &HeaderMap) -> bool {
+    headers.get(VERSION_HEADER).is_some_and(|value| value.as_bytes() == REVISION.as_bytes())
+}
+
+pub(crate) fn claim(params: &Object) -> Result<Claim, Refusal> {
+    Claim::read(params)
+        .map_err(|reason| Refusal::new(StatusCode::BAD_REQUEST, Kind::Validation.face().rpc, &reason))
+}
+
+pub(crate) fn headers(
+    headers: &HeaderMap,
+    method: &str,
+    params: &Object,
+    claim: &Claim,
+) -> Result<(), Refusal> {
+    require(headers, &VERSION_HEADER, &claim.revision)?;
+    require(headers, &METHOD_HEADER, method)?;
+    match header::named_member(method).and_then(|member| params.text(member)) {
+        Some(name) => require(headers, &NAME_HEADER, &name),
+        None => Ok(()),
+    }
+}
+
+/// The header must be there once and say the same as the body.
+fn require(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), Refusal> {
+    let mut values = headers.get_all(name).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return Err(mismatch(&format!("the {name} header must be sent once, with the value '{body}'")));
+    };
+    let value = value.to_str().ok().map(str::trim);
+    let value = if *name == NAME_HEADER { value.and_then(header::decode) } else { value.map(Into::into) };
+    match value {
+        Some(value) if value == body => Ok(()),
+        _ => Err(mismatch(&format!("the {name} header does not match the body value '{body}'"))),
+    }
+}
+
+fn mismatch(what: &str) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, HEADER_MISMATCH, &format!("Header mismatch: {what}"))
+}
+
+pub(crate) fn revision(claim: &Claim) -> Result<(), Refusal> {
+    if claim.revision == REVISION {
+        return Ok(());
+    }
+    let data =
+        Object::default().with("supported", Raw::of(&supported())).with("requested", claim.revision.as_str());
+    let message = format!("the protocol revision {} is not supported", claim.revision);
+    Err(Refusal::new(StatusCode::BAD_REQUEST, UNSUPPORTED_REVISION, &message).with_data(data))
+}
+
+/// All revisions, newest first.
+pub(crate) fn supported() -> Vec<&'static str> {
+    let older = Revision::ALL.into_iter().rev().map(Revision::name);
+    std::iter::once(REVISION).chain(older).collect()
+}
+
+pub(crate) fn method(method: &str) -> Result<(), Refusal> {
+    if METHODS.contains(&method) || ListKind::ALL.iter().any(|kind| kind.method() == method) {
+        return Ok(());
+    }
+    let message = format!("there is no method `{method}` in {REVISION}");
+    Err(Refusal::new(StatusCode::NOT_FOUND, Kind::MethodNotFound.face().rpc, &message))
+}
+
+/// Arguments that the tool wants repeated in headers must stand there as they stand in the body.
+pub(crate) fn mirrored(app: &App, headers: &HeaderMap, method: &str, params: &Object) -> Result<(), Refusal> {
+    let Some(name) = params.text("name").filter(|_| method == "tools/call") else { return Ok(()) };
+    let view = app.gateway.view();
+    let Ok(tool) = view.tool(&name) else { return Ok(()) };
+    // Most tools want none; they are not taken apart.
+    if memmem::find(tool.definition.bytes(), b"x-mcp-header").is_none() {
+        return Ok(());
+    }
+    let schema = tool.definition.object().and_then(|tool| tool.get("inputSchema").cloned());
+    for mirror in schema.and_then(|schema| header::mirrors(&schema).ok()).unwrap_or_default() {
+        let Some(argument) = mirror.argument(params.get("arguments")) else { continue };
+        let sent = headers.get(format!("mcp-param-{}", mirror.header)).and_then(|value| value.to_str().ok());
+        if !sent.is_some_and(|sent| Mirror::says(&argument, sent)) {
+            let path = mirror.path.join(".");
+            return Err(mismatch(&format!(
+                "Mcp-Param-{} does not match the argument `{path}`",
+                mirror.header
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Who stands behind stateless requests, for the sources, which think in sessions: a lane carries one call at a
+//! time, so that what a server sends belongs to that call and no other. Lanes are used again by later requests
+//! of the same caller with the same abilities, and with them the connections that servers keep for a session.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use hikite_core::caller::{Abilities, Caller, Session};
+use hikite_core::level::Level;
+use hikite_gateway::{Delivery, Inbox, Joined};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::Request;
+use crate::app::App;
+
+#[derive(Debug, Default)]
+pub(crate) struct Lanes(Mutex<HashMap<Likeness, Vec<Lane>>>);
+
+type Likeness = (Caller, Abilities);
+
+#[derive(Debug)]
+struct Lane {
+    session: Arc<Session>,
+    /// The log level that the sources were last told.
+    level: Option<Level>,
+    last_used: Instant,
+    /// Its end tells the sources to let go.
+    _joined: Joined,
+}
+
+/// A lane in use; it is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    app: Arc<App>,
+    lane: Option<Lane>,
+}
+
+/// Nobody listens between the requests of a client without a session.
+struct Nobody;
+
+impl Inbox for Nobody {
+    fn deliver(&self, _: Delivery) {}
+}
+
+impl Lanes {
+    /// The lane used last is taken first: calls that follow one another meet the same connections.
+    pub(crate) fn lease(app: &Arc<App>, request: &Request) -> Lease {
+        let likeness = (request.caller.clone(), request.claim.abilities.clone());
+        let free = app.lanes.0.lock().get_mut(&likeness).and_then(Vec::pop);
+        let lane = free.unwrap_or_else(|| {
+            let (caller, abilities) = likeness;
+            let session = Arc::new(Session { id: app.next_session(), caller, abilities });
+            let nobody: Weak<dyn Inbox> = Weak::<Nobody>::new();
+            let joined = app.gateway.join(Arc::clone(&session), request.surfaces, nobody);
+            Lane { session, level: None, last_used: Instant::now(), _joined: joined }
+        });
+        Lease { app: Arc::clone(app), lane: Some(lane) }
+    }
+
+    /// Lets go of lanes that have not been used since `before`.
+    pub(crate) fn expire(&self, before: Instant) {
+        let mut gone = Vec::new();
+        self.0.lock().retain(|_, lanes| {
+            gone.extend(lanes.extract_if(.., |lane| lane.last_used < before));
+            !lanes.is_empty()
+        });
+        // Outside the lock: their end is told to every source.
+        drop(gone);
+    }
+
+    pub(crate) fn clear(&self) {
+        let gone = std::mem::take(&mut *self.0.lock());
+        drop(gone);
+    }
+}
+
+impl Lease {
+    pub(crate) fn session(&self) -> Option<&Arc<Session>> {
+        self.lane.as_ref().map(|lane| &lane.session)
+    }
+
+    /// Whether the sources have to be told this level.
+    pub(crate) fn changes_level(&mut self, level: Option<Level>) -> bool {
+        let Some(lane) = self.lane.as_mut().filter(|_| level.is_some()) else { return false };
+        let changes = lane.level != level;
+        lane.level = level;
+        changes
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let Some(mut lane) = self.lane.take() else { return };
+        if self.app.stopping.is_cancelled() {
+            return;
+        }
+        lane.last_used = Instant::now();
+        let likeness = (lane.session.caller.clone(), lane.session.abilities.clone());
+        self.app.lanes.0.lock().entry(likeness).or_default().push(lane);
+    }
+}

@@ -1,0 +1,170 @@
+//! `subscriptions/listen`: a stream of the changes a client asked for, until it hangs up or we stop.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use bytes::Bytes;
+use hikite_core::caller::{Abilities, Session};
+use hikite_core::json::{Object, Raw};
+use hikite_core::listing::ListKind;
+use hikite_core::source::{Backchannel, BoxFuture, CallContext, Question};
+use hikite_gateway::{Command, Delivery, Inbox, Joined};
+use hikite_wire::encode;
+use hikite_wire::message::Id;
+use hikite_wire::stateless::{META_SUBSCRIPTION, TASKS};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+use super::Request;
+use super::result::{Refusal, complete};
+use crate::app::App;
+use crate::mcp::stream;
+
+/// The flag that asks for changes of a list.
+const FLAGS: [(ListKind, &str, &str); 3] = [
+    (ListKind::Tools, "toolsListChanged", "notifications/tools/list_changed"),
+    (ListKind::Prompts, "promptsListChanged", "notifications/prompts/list_changed"),
+    (ListKind::Resources, "resourcesListChanged", "notifications/resources/list_changed"),
+];
+
+/// What is listened for, and where it goes.
+struct Listener {
+    id: Id,
+    kinds: Vec<ListKind>,
+    out: mpsc::Sender<Bytes>,
+    /// What happened before the client was told that we listen; gone after.
+    early: Mutex<Option<Vec<Bytes>>>,
+}
+
+/// Lives as long as the stream; its end unsubscribes.
+struct Listening {
+    listener: Arc<Listener>,
+    _joined: Joined,
+}
+
+pub(crate) async fn stream(app: &Arc<App>, request: Request) -> Response {
+    let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
+    let id = request.id.clone();
+    match begin(app, request, out).await {
+        Ok(listening) => {
+            let farewell = listening.listener.farewell();
+            stream::of_messages(None, messages, Some(farewell), app.stopping.clone(), listening)
+        }
+        Err(refusal) => refusal.answer(&id).response(),
+    }
+}
+
+/// On a pipe the request is answered when listening ends, which is when it is cancelled or we stop.
+pub(crate) async fn on_pipe(app: &Arc<App>, request: Request, out: mpsc::Sender<Bytes>) -> Bytes {
+    let id = request.id.clone();
+    match begin(app, request, out).await {
+        Ok(listening) => {
+            app.stopping.cancelled().await;
+            listening.listener.farewell()
+        }
+        Err(refusal) => refusal.answer(&id).body,
+    }
+}
+
+async fn begin(app: &Arc<App>, request: Request, out: mpsc::Sender<Bytes>) -> Result<Listening, Refusal> {
+    let wanted = request.params.get("notifications").and_then(Raw::object).unwrap_or_default();
+    if wanted.get("taskIds").is_some() && !request.claim.abilities.knows(TASKS) {
+        let extensions = Object::default().with(TASKS, Raw::empty_object());
+        return Err(Refusal::lacking(&Object::default().with("extensions", extensions)));
+    }
+    let mut honoured = Object::default();
+    let mut kinds = Vec::new();
+    for (kind, flag, _) in FLAGS {
+        if wanted.get(flag).is_some_and(|value| value.as_str() == "true") {
+            kinds.push(kind);
+            honoured.set(flag, Raw::of(&true));
+        }
+    }
+    let (id, caller) = (app.next_session(), request.caller.clone());
+    let session = Arc::new(Session { id, caller, abilities: Abilities::default() });
+    let early = Mutex::new(Some(Vec::new()));
+    let listener = Arc::new(Listener { id: request.id, kinds, out, early });
+    let inbox = Arc::downgrade(&listener);
+    let joined = app.gateway.join(Arc::clone(&session), request.surfaces, inbox);
+    if let Some(uris) = wanted.get("resourceSubscriptions").and_then(Raw::items) {
+        let subscribed = subscribe(app, &session, &uris).await;
+        honoured.set("resourceSubscriptions", Raw::array(&subscribed));
+    }
+    listener.acknowledge(honoured);
+    Ok(Listening { listener, _joined: joined })
+}
+
+/// Those of the addresses whose changes will be told.
+async fn subscribe(app: &App, session: &Arc<Session>, uris: &[Raw]) -> Vec<Raw> {
+    let mut subscribed = Vec::new();
+    for uri in uris {
+        let context =
+            CallContext { session: Arc::clone(session), back: Arc::new(Silent), takes_rounds: false };
+        let params = Object::default().with("uri", uri.clone());
+        if app.gateway.dispatch(Command::Subscribe { params }, context).await.is_ok() {
+            subscribed.push(uri.clone());
+        }
+    }
+    subscribed
+}
+
+impl Listener {
+    /// Says what is listened for, then what has happened since.
+    fn acknowledge(&self, honoured: Object) {
+        let params = self.tagged(Object::default().with("notifications", honoured));
+        let mut early = self.early.lock();
+        self.send(encode::notification("notifications/subscriptions/acknowledged", Some(&params)));
+        for message in early.take().unwrap_or_default() {
+            self.send(message);
+        }
+    }
+
+    fn farewell(&self) -> Bytes {
+        encode::result(&self.id, &complete(self.tagged(Object::default())))
+    }
+
+    fn tagged(&self, params: Object) -> Raw {
+        let meta = params.get("_meta").and_then(Raw::object).unwrap_or_default();
+        params.with("_meta", meta.with(META_SUBSCRIPTION, self.id.raw().clone())).raw()
+    }
+
+    fn send(&self, message: Bytes) {
+        if self.out.try_send(message).is_err() {
+            tracing::debug!("a change was not told to a client that does not read");
+        }
+    }
+}
+
+impl Inbox for Listener {
+    fn deliver(&self, delivery: Delivery) {
+        let message = match delivery {
+            Delivery::ListChanged(kind) if self.kinds.contains(&kind) => {
+                let method = FLAGS.iter().find(|(known, ..)| *known == kind).map(|(_, _, method)| *method);
+                method.map(|method| encode::notification(method, Some(&self.tagged(Object::default()))))
+            }
+            Delivery::ResourceUpdated(params) => {
+                let params = self.tagged(params.object().unwrap_or_default());
+                Some(encode::notification("notifications/resources/updated", Some(&params)))
+            }
+            Delivery::ListChanged(_) | Delivery::Log(_) | Delivery::ElicitationComplete(_) => None,
+        };
+        let Some(message) = message else { return };
+        match &mut *self.early.lock() {
+            Some(early) => early.push(message),
+            None => self.send(message),
+        }
+    }
+}
+
+/// Subscribing tells nothing and asks nothing.
+struct Silent;
+
+impl Backchannel for Silent {
+    fn progress(&self, _: Object) {}
+
+    fn log(&self, _: Raw) {}
+
+    fn ask(&self, _: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
+        Box::pin(async { Err(encode::error_object(-32601, "nobody can be asked here")) })
+    }
+}

@@ -1,0 +1,153 @@
+//! Results and errors in the words of 2026-07-28.
+
+use std::sync::LazyLock;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::QuestionKind;
+use hikite_wire::encode::{self, error_object};
+use hikite_wire::handshake::own_info;
+use hikite_wire::message::Id;
+use hikite_wire::stateless::{META_SERVER, MISSING_CAPABILITY};
+use http::StatusCode;
+use memchr::memmem;
+
+use crate::mcp::http::Answer;
+
+/// How long a list may be taken for fresh: changes are told on a `subscriptions/listen` stream.
+const LIST_TTL_MS: u32 = 60_000;
+
+/// Why a request is not answered with a result.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    error: Raw,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, code: i32, message: &str) -> Self {
+        Self { status, error: error_object(code, message) }
+    }
+
+    pub(crate) fn with_data(mut self, data: Object) -> Self {
+        let error = self.error.object().unwrap_or_default();
+        self.error = error.with("data", data).raw();
+        self
+    }
+
+    /// The client would have to offer something that it did not.
+    pub(crate) fn lacking(required: &Object) -> Self {
+        let names = required.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+        let message = format!("the client must declare the capability {names} for this");
+        Self::new(StatusCode::BAD_REQUEST, MISSING_CAPABILITY, &message)
+            .with_data(Object::default().with("requiredCapabilities", required.clone()))
+    }
+
+    pub(crate) fn cannot_ask(kind: QuestionKind) -> Self {
+        let name = match kind {
+            QuestionKind::Sampling => "sampling",
+            QuestionKind::Elicitation => "elicitation",
+            QuestionKind::Roots => "roots",
+        };
+        Self::lacking(&Object::default().with(name, Raw::empty_object()))
+    }
+
+    /// An error of the gateway or an upstream. A missing resource has another number than in the older revisions.
+    pub(crate) fn of(error: &Error, uri: Option<&str>) -> Self {
+        let object = error.rpc();
+        let members = object.object().unwrap_or_default();
+        let code = members.get("code").and_then(|code| code.decode().ok()).unwrap_or_default();
+        match (code, uri) {
+            (code, Some(uri)) if code == Kind::NotFound.face().rpc => {
+                Self::new(StatusCode::OK, Kind::Validation.face().rpc, &error.message)
+                    .with_data(Object::default().with("uri", uri))
+            }
+            (MISSING_CAPABILITY, _) => Self { status: StatusCode::BAD_REQUEST, error: object },
+            _ => Self { status: StatusCode::OK, error: object },
+        }
+    }
+
+    pub(crate) fn answer(&self, id: &Id) -> Answer {
+        Answer { status: self.status, body: encode::error(Some(id), &self.error) }
+    }
+}
+
+/// Adds what every result of this revision carries; what an upstream has said already stays.
+pub(crate) fn complete(result: Raw) -> Raw {
+    static HEAD: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let meta = Object::default().with(META_SERVER, own_info());
+        let mut head = Vec::new();
+        Object::default().with("resultType", "complete").with("_meta", meta).write(&mut head);
+        head.pop();
+        head
+    });
+    let bytes = result.bytes();
+    let has = |name: &str| memmem::find(bytes, name.as_bytes()).is_some();
+    if has("\"resultType\"") || has("\"_meta\"") || !bytes.starts_with(b"{\"") {
+        return amended(result);
+    }
+    // Neither member can be there, so both go in front, and the rest stays as it came.
+    let mut out = Vec::with_capacity(HEAD.len() + bytes.len());
+    out.extend_from_slice(&HEAD);
+    out.push(b',');
+    out.extend_from_slice(&bytes[1..]);
+    Raw::trusted(out)
+}
+
+fn amended(result: Raw) -> Raw {
+    let mut body = result.object().unwrap_or_default();
+    let meta = body.get("_meta").and_then(Raw::object).unwrap_or_default();
+    let typed = body.get("resultType").is_some();
+    if typed && meta.get(META_SERVER).is_some() {
+        return result;
+    }
+    if !typed {
+        body.set("resultType", "complete");
+    }
+    if meta.get(META_SERVER).is_none() {
+        body.set("_meta", meta.with(META_SERVER, own_info()));
+    }
+    body.raw()
+}
+
+/// A list depends on the caller, and may be kept for a while; a resource only as long as its server says.
+pub(crate) fn cacheable(result: &Raw, is_list: bool) -> Raw {
+    let mut body = result.object().unwrap_or_default();
+    if body.get("ttlMs").is_none() {
+        body.set("ttlMs", Raw::of(&if is_list { LIST_TTL_MS } else { 0 }));
+    }
+    if body.get("cacheScope").is_none() {
+        body.set("cacheScope", "private");
+    }
+    complete(body.raw())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Raw {
+        Raw::parse(text.to_owned()).expect("valid")
+    }
+
+    #[test]
+    fn a_result_keeps_its_bytes_and_gains_what_it_lacks() {
+        let plain = complete(parse(r#"{"content":[ 1.50 ]}"#));
+        assert!(plain.as_str().ends_with(r#","content":[ 1.50 ]}"#));
+        let members = plain.object().expect("an object");
+        assert_eq!(members.text("resultType").as_deref(), Some("complete"));
+        assert!(
+            members.get("_meta").and_then(Raw::object).is_some_and(|meta| meta.get(META_SERVER).is_some())
+        );
+        let empty = complete(parse("{}")).object().expect("an object");
+        assert_eq!(empty.len(), 2);
+    }
+
+    #[test]
+    fn what_the_upstream_said_stays() {
+        let said = format!(r#"{{"resultType":"task","_meta":{{"{META_SERVER}":{{"name":"u"}},"x":1}}}}"#);
+        assert_eq!(complete(parse(&said)).as_str(), said);
+        let meta = complete(parse(r#"{"_meta":{"x":1}}"#)).object().expect("an object");
+        assert!(meta.get("_meta").is_some_and(|meta| meta.as_str().starts_with(r#"{"x":1,"#)));
+    }
+}

@@ -1,0 +1,154 @@
+//! Tasks of 2025-11-25 for clients with a session. Inside hikite a task has the form of the later extension; the
+//! older one differs in the names of its members, and in that the result is waited for.
+
+use std::time::Duration;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::{CallContext, Method, Question, QuestionKind};
+use hikite_gateway::Command;
+
+use crate::mcp::session::Session;
+
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+const SHORTEST_POLL: Duration = Duration::from_millis(50);
+const LONGEST_POLL: Duration = Duration::from_secs(5);
+const USUAL_POLL: Duration = Duration::from_millis(500);
+
+impl Session {
+    /// A call whose client wants a task: the task, or the result where its server has none to give.
+    pub(crate) async fn begin_task(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
+        let result = self.app.gateway.call_tool(self.surfaces, params, context).await?;
+        match result.object() {
+            Some(body) if body.text("resultType").as_deref() == Some("task") => {
+                Ok(Object::default().with("task", of_session(body)).raw())
+            }
+            _ => Ok(result),
+        }
+    }
+
+    pub(crate) async fn task(
+        &self,
+        method: &str,
+        params: Object,
+        context: CallContext,
+    ) -> Result<Raw, Error> {
+        let id = params.text("taskId").unwrap_or_default();
+        match method {
+            "tasks/result" => self.task_result(&id, &context).await,
+            "tasks/cancel" => {
+                if is_over(&self.task_of(Method::GetTask, about(&id), &context).await?) {
+                    return Err(Error::new(Kind::Validation, "the task is over and cannot be cancelled"));
+                }
+                self.task_of(Method::CancelTask, about(&id), &context).await?;
+                self.task_of(Method::GetTask, about(&id), &context).await.map(|task| of_session(task).raw())
+            }
+            _ => self.task_of(Method::GetTask, about(&id), &context).await.map(|task| of_session(task).raw()),
+        }
+    }
+
+    /// Waits until the task is over; what its server needs meanwhile is asked of the client.
+    async fn task_result(&self, id: &str, context: &CallContext) -> Result<Raw, Error> {
+        loop {
+            let task = self.task_of(Method::GetTask, about(id), context).await?;
+            match task.text("status").as_deref() {
+                Some("completed") => {
+                    let result = task.get("result").and_then(Raw::object).unwrap_or_default();
+                    return Ok(related(result, id).raw());
+                }
+                Some("failed") => {
+                    let error = task.get("error").cloned().unwrap_or_else(Raw::empty_object);
+                    return Err(Error::from_upstream(error));
+                }
+                Some("cancelled") => return Err(Error::new(Kind::Validation, "the task was cancelled")),
+                Some("input_required") => self.answer_task(id, &task, context).await?,
+                _ => {}
+            }
+            tokio::time::sleep(poll_interval(&task)).await;
+        }
+    }
+
+    /// Puts the questions of a task to the client, all at once, and hands its answers on.
+    async fn answer_task(&self, id: &str, task: &Object, context: &CallContext) -> Result<(), Error> {
+        let requests = task.get("inputRequests").and_then(Raw::object).unwrap_or_default();
+        let asked = requests.iter().filter_map(|(key, request)| {
+            let question = read_question(key, request, id)?;
+            let asked = context.back.ask(question);
+            Some(async move { (key, asked.await) })
+        });
+        let mut responses = Object::default();
+        for (key, answer) in futures_util::future::join_all(asked).await {
+            responses.set(key, answer.map_err(Error::from_upstream)?);
+        }
+        if responses.is_empty() {
+            return Ok(());
+        }
+        let params = about(id).with("inputResponses", responses);
+        self.task_of(Method::UpdateTask, params, context).await.map(drop)
+    }
+
+    async fn task_of(&self, method: Method, params: Object, context: &CallContext) -> Result<Object, Error> {
+        let command = Command::Task { method, params };
+        let task = self.app.gateway.dispatch(command, context.clone()).await?;
+        Ok(task.object().unwrap_or_default())
+    }
+}
+
+fn about(id: &str) -> Object {
+    Object::default().with("taskId", id)
+}
+
+fn related(body: Object, id: &str) -> Object {
+    let meta = body.get("_meta").and_then(Raw::object).unwrap_or_default();
+    body.with("_meta", meta.with(RELATED, about(id)))
+}
+
+fn read_question(key: &str, request: &Raw, id: &str) -> Option<Question> {
+    let request = request.object()?;
+    let kind = QuestionKind::of_method(&request.text("method")?)?;
+    let params = request.get("params").and_then(Raw::object).unwrap_or_default();
+    Some(Question { kind, params: related(params, id).raw(), key: Some(key.into()) })
+}
+
+fn is_over(task: &Object) -> bool {
+    matches!(task.text("status").as_deref(), Some("completed" | "failed" | "cancelled"))
+}
+
+fn poll_interval(task: &Object) -> Duration {
+    let wanted = task.get("pollIntervalMs").and_then(|ms| ms.decode().ok()).map(Duration::from_millis);
+    wanted.unwrap_or(USUAL_POLL).clamp(SHORTEST_POLL, LONGEST_POLL)
+}
+
+/// A task in the form of 2025-11-25.
+fn of_session(mut task: Object) -> Object {
+    for gone in ["resultType", "result", "error", "inputRequests"] {
+        task.remove(gone);
+    }
+    let renamed = [("ttlMs", "ttl"), ("pollIntervalMs", "pollInterval")];
+    for (name, older) in renamed {
+        if let Some(value) = task.remove(name) {
+            task.set(older, value);
+        }
+    }
+    if task.get("ttl").is_none() {
+        task.set("ttl", Raw::null());
+    }
+    task
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_changes_its_names_and_keeps_the_rest() {
+        let task = Raw::parse(
+            r#"{"resultType":"complete","taskId":"a","status":"completed","createdAt":"c","ttlMs":5,"pollIntervalMs":7,"result":{}}"#,
+        );
+        let task = task.expect("valid").object().expect("an object");
+        assert_eq!(
+            of_session(task).raw().as_str(),
+            r#"{"taskId":"a","status":"completed","createdAt":"c","ttl":5,"pollInterval":7}"#
+        );
+    }
+}

@@ -1,0 +1,173 @@
+//! Revision 2026-07-28, which has no sessions: every request says for itself who sends it and what it may be
+//! asked. Names, numbers and bodies of that revision; nothing here decides.
+
+use hikite_core::caller::Abilities;
+use hikite_core::json::{Object, Raw};
+use hikite_core::level::Level;
+use memchr::memmem;
+
+use crate::handshake::{Welcome, own_info};
+
+pub const REVISION: &str = "2026-07-28";
+
+pub const META_REVISION: &str = "io.modelcontextprotocol/protocolVersion";
+pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+pub const META_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
+pub const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The extension for calls that go on after they are answered.
+pub const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+pub const HEADER_MISMATCH: i32 = -32020;
+pub const MISSING_CAPABILITY: i32 = -32021;
+pub const UNSUPPORTED_REVISION: i32 = -32022;
+
+/// What a request of this revision says of its sender.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    pub revision: String,
+    pub abilities: Abilities,
+    /// Log messages from this level on; none without it.
+    pub level: Option<Level>,
+    pub progress_token: Option<Raw>,
+}
+
+/// Whether a message may be one of this revision: a quick look that spares the others a closer one.
+pub fn may_claim(body: &[u8]) -> bool {
+    memmem::find(body, META_REVISION.as_bytes()).is_some()
+}
+
+/// Whether a request names its revision itself, as only this one does, whatever else is wrong with it.
+pub fn claims(params: &Object) -> bool {
+    params.get("_meta").and_then(Raw::object).is_some_and(|meta| meta.get(META_REVISION).is_some())
+}
+
+impl Claim {
+    /// The reason why the `_meta` is not one of this revision.
+    pub fn read(params: &Object) -> Result<Self, String> {
+        let meta = params.get("_meta").and_then(Raw::object).ok_or("`params._meta` is missing")?;
+        let missing = |name: &str| format!("`params._meta[\"{name}\"]` is missing or of the wrong type");
+        let revision = meta.text(META_REVISION).ok_or_else(|| missing(META_REVISION))?;
+        let capabilities =
+            meta.get(META_CAPABILITIES).and_then(Raw::object).ok_or_else(|| missing(META_CAPABILITIES))?;
+        let level = match meta.get(META_LEVEL).map(|level| level.text().unwrap_or_default()) {
+            Some(name) => Some(Level::parse(&name).ok_or_else(|| format!("`{name}` is not a log level"))?),
+            None => None,
+        };
+        Ok(Self {
+            revision,
+            abilities: Abilities::read(&capabilities),
+            level,
+            progress_token: meta.get("progressToken").cloned(),
+        })
+    }
+}
+
+/// Puts our own claim into a request's `_meta`, in place of whatever another client's says.
+pub fn claim(meta: Object, abilities: &Abilities, level: Option<Level>) -> Object {
+    let mut meta = meta
+        .with(META_REVISION, REVISION)
+        .with(META_CLIENT, own_info())
+        .with(META_CAPABILITIES, capabilities(abilities));
+    match level {
+        Some(level) => meta.set(META_LEVEL, level.name()),
+        None => drop(meta.remove(META_LEVEL)),
+    }
+    meta
+}
+
+/// The abilities as this revision has them: nobody is told any more that roots changed.
+fn capabilities(abilities: &Abilities) -> Object {
+    let mut capabilities = abilities.capabilities();
+    if let Some(roots) = abilities.roots.as_ref().and_then(Raw::object) {
+        let mut roots = roots;
+        roots.remove("listChanged");
+        capabilities.set("roots", roots);
+    }
+    capabilities
+}
+
+/// The answer to `server/discover`, read as what a server says of itself; with the revisions it speaks.
+pub fn read_discovery(result: &Raw) -> Option<(Vec<String>, Welcome)> {
+    let body = result.object()?;
+    let revisions = body.get("supportedVersions")?.decode().ok()?;
+    let meta = body.get("_meta").and_then(Raw::object).unwrap_or_default();
+    // Early servers of this revision had it beside the capabilities.
+    let info = meta.get(META_SERVER).or_else(|| body.get("serverInfo"));
+    let welcome = Welcome {
+        protocol_version: REVISION.into(),
+        capabilities: body.get("capabilities").and_then(Raw::object).unwrap_or_default(),
+        info: info.and_then(Raw::object).unwrap_or_default(),
+        instructions: body.text("instructions"),
+    };
+    Some((revisions, welcome))
+}
+
+/// What a result is, where this revision says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultType {
+    Complete,
+    InputRequired,
+    Task,
+    Unknown,
+}
+
+impl ResultType {
+    /// A result that does not say what it is, is complete.
+    pub fn of(result: &Object) -> Self {
+        match result.get("resultType").map(|kind| kind.text().unwrap_or_default()).as_deref() {
+            None | Some("complete") => Self::Complete,
+            Some("input_required") => Self::InputRequired,
+            Some("task") => Self::Task,
+            Some(_) => Self::Unknown,
+        }
+    }
+}
+
+/// The revisions that an error about revisions names.
+pub fn supported_revisions(error: &Object) -> Option<Vec<String>> {
+    let code: i32 = error.get("code")?.decode().ok()?;
+    if code != UNSUPPORTED_REVISION {
+        return None;
+    }
+    error.get("data")?.object()?.get("supported")?.decode().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(meta: &str) -> Object {
+        Raw::parse(format!(r#"{{"_meta":{meta}}}"#)).expect("valid").object().expect("an object")
+    }
+
+    #[test]
+    fn our_own_claim_reads_back() {
+        let abilities = Abilities { extensions: Some(Raw::empty_object()), ..Abilities::all() };
+        let meta = claim(Object::default().with("x", "y"), &abilities, Level::parse("warning"));
+        let claim = Claim::read(&Object::default().with("_meta", meta)).expect("a claim");
+        assert_eq!(claim.revision, REVISION);
+        assert_eq!(claim.level, Level::parse("warning"));
+        assert_eq!(claim.abilities.roots.map(|roots| roots.as_str().into_owned()).as_deref(), Some("{}"));
+        assert_eq!(claim.abilities.sampling, abilities.sampling);
+    }
+
+    #[test]
+    fn a_claim_needs_revision_and_capabilities() {
+        assert!(Claim::read(&Object::default()).is_err());
+        assert!(Claim::read(&params("{}")).is_err());
+        assert!(Claim::read(&params(&format!(r#"{{"{META_REVISION}":"{REVISION}"}}"#))).is_err());
+        let level = format!(r#"{{"{META_REVISION}":"x","{META_CAPABILITIES}":{{}},"{META_LEVEL}":"loud"}}"#);
+        assert!(Claim::read(&params(&level)).is_err());
+        assert!(claims(&params(&format!(r#"{{"{META_REVISION}":7}}"#))));
+        assert!(!claims(&params("{}")));
+    }
+
+    #[test]
+    fn a_result_without_a_type_is_complete() {
+        assert_eq!(ResultType::of(&Object::default()), ResultType::Complete);
+        assert_eq!(ResultType::of(&Object::default().with("resultType", "new")), ResultType::Unknown);
+    }
+}
