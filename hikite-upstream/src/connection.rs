@@ -13,16 +13,21 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
 use hikite_wire::encode;
-use hikite_wire::handshake::{Hello, Welcome, own_info};
+use hikite_wire::handshake::Welcome;
 use hikite_wire::message::Id;
-use hikite_wire::revision::Revision;
+use http::HeaderMap;
 use parking_lot::Mutex;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::era;
+use crate::level::Levels;
+use crate::listen::Listening;
 use crate::outbound::Outbound;
 use crate::pending::{Answer, Pending};
+use crate::tasks::desk::Desks;
 
 /// What the connection was opened for; decides who can be asked through it.
 #[derive(Clone, Debug)]
@@ -52,8 +57,14 @@ pub(crate) struct Connection {
     pub(crate) latest: Mutex<Option<CallContext>>,
     /// Questions of the server that wait for an answer, by its id.
     pub(crate) questions: Mutex<HashMap<Id, CancellationToken>>,
+    /// What a stateless server is asked to tell of its own accord.
+    pub(crate) listening: Listening,
+    /// Tasks of a server with sessions, with the questions they wait for.
+    pub(crate) desks: Desks,
+    /// The log levels of the sessions: a stateless request names the one of its own.
+    pub(crate) levels: Arc<Levels>,
     outbound: OnceLock<Outbound>,
-    welcome: OnceLock<Welcome>,
+    greeted: OnceLock<Greeted>,
     /// Why it ended, where that is known.
     ending: Mutex<Option<Error>>,
     last_used: Mutex<Instant>,
@@ -62,11 +73,26 @@ pub(crate) struct Connection {
     lived: Mutex<Option<Duration>>,
 }
 
+/// What is known once the server has been greeted.
+#[derive(Debug)]
+pub(crate) struct Greeted {
+    pub(crate) welcome: Welcome,
+    pub(crate) stateless: bool,
+    pub(crate) runs_tasks: bool,
+}
+
+/// The place for the answer to one request.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    pub(crate) id: u64,
+    answer: oneshot::Receiver<Answer>,
+}
+
 /// The name of an error that means: the request was not sent, another connection may take it.
 pub(crate) const NOT_SENT: &str = "NotSent";
 
 /// For the answer to a request that nobody waits for.
-const ASIDE: Duration = Duration::from_secs(10);
+pub(crate) const ASIDE: Duration = Duration::from_secs(10);
 
 /// What a connection reports to its upstream.
 pub(crate) type Notices = Arc<dyn Fn(Notice) + Send + Sync>;
@@ -95,6 +121,7 @@ impl Connection {
         notices: Notices,
         tasks: TaskTracker,
         closed: CancellationToken,
+        levels: Arc<Levels>,
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
@@ -108,8 +135,11 @@ impl Connection {
             users: Mutex::default(),
             latest: Mutex::default(),
             questions: Mutex::default(),
+            listening: Listening::default(),
+            desks: Desks::default(),
+            levels,
             outbound: OnceLock::new(),
-            welcome: OnceLock::new(),
+            greeted: OnceLock::new(),
             ending: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
             opened: Instant::now(),
@@ -122,35 +152,31 @@ impl Connection {
         let _ = self.outbound.set(outbound);
     }
 
-    /// The `initialize` exchange.
-    pub(crate) async fn initialize(&self) -> Result<(), Error> {
-        let abilities = match &self.purpose {
-            Purpose::Lists => hikite_core::caller::Abilities::all(),
-            Purpose::Shared => hikite_core::caller::Abilities::default(),
-            Purpose::Owned(session) => session.abilities.clone(),
-        };
-        let hello = Hello { revision: Revision::LATEST, abilities, client: own_info() };
-        let result = self.request("initialize", Some(hello.params()), None).await?;
-        let welcome = Welcome::read(&result).ok_or_else(|| {
-            Error::new(
-                Kind::UpstreamUnavailable,
-                format!("`{}` answered `initialize` with something else", self.name),
-            )
-        })?;
-        if let Some(Outbound::Http(sender)) = self.outbound.get() {
-            sender.negotiated(&welcome.protocol_version);
-        }
-        let _ = self.welcome.set(welcome);
-        self.notify("notifications/initialized", None);
-        Ok(())
+    /// The server has been greeted; the dialect is settled from now on.
+    pub(crate) fn greeted(&self, greeted: Greeted) {
+        let _ = self.greeted.set(greeted);
+    }
+
+    pub(crate) fn outbound(&self) -> Option<&Outbound> {
+        self.outbound.get()
     }
 
     pub(crate) fn welcome(&self) -> Option<&Welcome> {
-        self.welcome.get()
+        self.greeted.get().map(|greeted| &greeted.welcome)
     }
 
     pub(crate) fn can(&self, capability: &str) -> bool {
-        self.welcome.get().is_some_and(|welcome| welcome.capabilities.get(capability).is_some())
+        self.welcome().is_some_and(|welcome| welcome.capabilities.get(capability).is_some())
+    }
+
+    /// Whether every request stands for itself, as in 2026-07-28. Before the greeting none does.
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.greeted.get().is_some_and(|greeted| greeted.stateless)
+    }
+
+    /// Whether the server runs tool calls as tasks, in the form of its dialect.
+    pub(crate) fn runs_tasks(&self) -> bool {
+        self.greeted.get().is_some_and(|greeted| greeted.runs_tasks)
     }
 
     /// Sends one request and waits for its answer. Dropping the future tells the server that it is cancelled.
@@ -160,20 +186,52 @@ impl Connection {
         params: Option<Object>,
         context: Option<CallContext>,
     ) -> Result<Raw, Error> {
-        let Some(outbound) = self.outbound.get() else { return Err(self.ending()) };
+        if self.is_stateless() {
+            // Boxed, so that it takes no room in a call to a server with sessions.
+            let claiming = self.claiming(context.as_ref());
+            let params = params.unwrap_or_default();
+            return Box::pin(self.request_stateless(method, params, context, claiming)).await;
+        }
         let for_a_call = context.is_some();
+        let ticket = self.ticket(context)?;
+        let params = if for_a_call { Some(with_token(params, ticket.id)) } else { params };
+        self.exchange(ticket, method, params, None).await
+    }
+
+    /// Makes room for the answer to one request.
+    pub(crate) fn ticket(&self, context: Option<CallContext>) -> Result<Ticket, Error> {
+        if self.outbound.get().is_none() {
+            return Err(self.ending());
+        }
         if let Some(context) = &context {
             self.note_use(context);
         }
-        let Some((id, answer)) = self.pending.open(context) else {
-            return Err(self.ending().named(NOT_SENT));
-        };
-        // `initialize` must not be cancelled, says the protocol.
-        let _cancel = CancelOnDrop { connection: self, id, tell: method != "initialize" };
-        let params = if for_a_call { Some(with_token(params, id)) } else { params };
+        let (id, answer) = self.pending.open(context, true).ok_or_else(|| self.ending().named(NOT_SENT))?;
+        Ok(Ticket { id, answer })
+    }
+
+    /// The same for a request that does not keep an idle server from being stopped.
+    pub(crate) fn background_ticket(&self) -> Result<Ticket, Error> {
+        let (id, answer) = self.pending.open(None, false).ok_or_else(|| self.ending().named(NOT_SENT))?;
+        Ok(Ticket { id, answer })
+    }
+
+    /// Sends the request of a ticket. `routing` are the headers of a stateless request over HTTP.
+    pub(crate) async fn exchange(
+        &self,
+        ticket: Ticket,
+        method: &str,
+        params: Option<Object>,
+        routing: Option<HeaderMap>,
+    ) -> Result<Raw, Error> {
+        let Ticket { id, answer } = ticket;
+        // A greeting must not be cancelled, and over HTTP a stateless request is by closing its exchange.
+        let tell = !matches!(method, "initialize" | "server/discover") && routing.is_none();
+        let _cancel = CancelOnDrop { connection: self, id, tell };
+        let Some(outbound) = self.outbound.get() else { return Err(self.ending()) };
         let message = encode::request(&Id::number(id), method, params.map(|params| params.raw()).as_ref());
         let exchange = async {
-            match outbound.request(id, message).await? {
+            match outbound.request(id, message, routing).await? {
                 Some(answer) => Ok(answer),
                 None => answer.await.map_err(|_| self.ending()),
             }
@@ -184,7 +242,7 @@ impl Connection {
             () = self.closed.cancelled() => Err(self.ending()),
         };
         self.pending.forget(id);
-        outcome?.map_err(Error::from_upstream)
+        outcome?.map_err(|error| era::recognise(Error::from_upstream(error), self.is_stateless()))
     }
 
     /// Sends a request of our own whose answer does not matter; a server that is silent is not waited for.
@@ -242,104 +300,21 @@ impl Connection {
         idle
     }
 
-    /// Takes over the subscriptions of the connection that stood here before.
-    pub(crate) fn succeed(self: &Arc<Self>, before: &Self) {
-        let subscriptions = std::mem::take(&mut *before.subscriptions.lock());
-        for uri in subscriptions.keys() {
-            let params = Object::default().with("uri", uri.as_str());
-            self.request_aside("resources/subscribe", params);
-        }
-        *self.subscriptions.lock() = subscriptions;
-    }
-
-    /// Subscribes the session; the server is asked only for the first one.
-    pub(crate) async fn subscribe(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
-        let uri = params.text("uri").unwrap_or_default();
-        let session = context.session.id;
-        let first = {
-            let mut subscriptions = self.subscriptions.lock();
-            let sessions = subscriptions.entry(uri.clone()).or_default();
-            sessions.insert(session);
-            sessions.len() == 1
-        };
-        if !first {
-            return Ok(Raw::empty_object());
-        }
-        let unsure = ForgetOnDrop { connection: self, uri: &uri, session, armed: true };
-        let answer = self.request("resources/subscribe", Some(params), Some(context)).await;
-        unsure.settle(answer.is_ok());
-        answer
-    }
-
-    /// Unsubscribes the session; the server is told only by the last one.
-    pub(crate) async fn unsubscribe(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
-        let uri = params.text("uri").unwrap_or_default();
-        if self.forget_subscription(&uri, context.session.id) {
-            self.request("resources/unsubscribe", Some(params), Some(context)).await
-        } else {
-            Ok(Raw::empty_object())
-        }
-    }
-
-    /// The session is over.
-    pub(crate) fn release(self: &Arc<Self>, session: SessionId) {
-        self.users.lock().remove(&session);
-        let uris: Vec<String> = self.subscriptions.lock().keys().cloned().collect();
-        for uri in uris {
-            if self.forget_subscription(&uri, session) {
-                let params = Object::default().with("uri", uri.as_str());
-                self.request_aside("resources/unsubscribe", params);
-            }
-        }
-    }
-
     pub(crate) fn ending(&self) -> Error {
         self.ending.lock().clone().unwrap_or_else(|| {
             Error::new(Kind::UpstreamUnavailable, format!("the connection to `{}` is closed", self.name))
         })
     }
 
-    /// Whether the last subscriber is gone.
-    fn forget_subscription(&self, uri: &str, session: SessionId) -> bool {
-        let mut subscriptions = self.subscriptions.lock();
-        let Some(sessions) = subscriptions.get_mut(uri) else { return false };
-        let was_there = sessions.remove(&session);
-        if sessions.is_empty() {
-            subscriptions.remove(uri);
-            return was_there;
-        }
-        false
-    }
-
     fn note_use(&self, context: &CallContext) {
         *self.last_used.lock() = Instant::now();
         match self.purpose {
+            // Of a stateless server nothing comes that belongs to no request.
+            _ if self.is_stateless() => {}
             Purpose::Owned(_) => *self.latest.lock() = Some(context.clone()),
             Purpose::Shared | Purpose::Lists => {
                 self.users.lock().insert(context.session.id);
             }
-        }
-    }
-}
-
-/// A subscription that the server has not confirmed.
-struct ForgetOnDrop<'a> {
-    connection: &'a Connection,
-    uri: &'a str,
-    session: SessionId,
-    armed: bool,
-}
-
-impl ForgetOnDrop<'_> {
-    fn settle(mut self, confirmed: bool) {
-        self.armed = !confirmed;
-    }
-}
-
-impl Drop for ForgetOnDrop<'_> {
-    fn drop(&mut self) {
-        if self.armed {
-            self.connection.forget_subscription(self.uri, self.session);
         }
     }
 }

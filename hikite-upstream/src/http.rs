@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
+use hikite_core::json::Raw;
 use hikite_egress::{Body, Client, SendError, read};
 use hikite_wire::message::Message;
 use hikite_wire::sse::Parser;
+use hikite_wire::stateless::supported_revisions;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
@@ -17,11 +19,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::connection::Connection;
+use crate::era::{self, ERA_LOST};
 use crate::outbound::Outbound;
 use crate::pending::Answer;
 
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -39,6 +42,10 @@ const GOODBYE: Duration = Duration::from_secs(2);
 pub(crate) const SESSION_LOST: &str = "SessionLost";
 /// And when it does not speak this transport at all.
 pub(crate) const REFUSED: &str = "Refused";
+/// And when it does not want this request, for whatever reason.
+pub(crate) const DECLINED: &str = "Declined";
+/// And when it took the request and answered with something else.
+pub(crate) const NO_ANSWER: &str = "NoAnswer";
 
 #[derive(Clone, Debug)]
 pub(crate) struct HttpSender {
@@ -81,22 +88,29 @@ pub(crate) fn connect(
 }
 
 impl HttpSender {
-    /// Posts one request and follows its answer, over several streams if need be.
-    pub(crate) async fn request(&self, id: u64, message: Bytes) -> Result<Answer, Error> {
-        let answer = self.inner.post(message).await?;
+    /// Posts one request and follows its answer, over several streams if need be. One with `routing` headers is
+    /// stateless: it knows of no session, and its stream is never taken up again.
+    pub(crate) async fn request(
+        &self,
+        id: u64,
+        message: Bytes,
+        routing: Option<HeaderMap>,
+    ) -> Result<Answer, Error> {
+        let inner = &self.inner;
+        let stateless = routing.is_some();
+        let answer = inner.post(message, routing).await?;
         let status = answer.status();
-        if let Some(session) = answer.headers().get(SESSION) {
-            self.inner.headers.write().insert(SESSION, session.clone());
+        if let Some(session) = answer.headers().get(SESSION).filter(|_| !stateless) {
+            inner.headers.write().insert(SESSION, session.clone());
         }
         if !status.is_success() {
-            return self.inner.refused(status, answer).await;
+            return inner.refused(status, answer, stateless).await;
         }
         if is_stream(&answer) {
-            return self.inner.follow(id, answer.into_body()).await;
+            return inner.follow(id, answer.into_body(), !stateless).await;
         }
-        let body =
-            read(answer.into_body(), self.inner.answer_bytes).await.map_err(|e| self.inner.failed(e))?;
-        self.inner.answer(&body)
+        let body = read(answer.into_body(), inner.answer_bytes).await.map_err(|error| inner.failed(error))?;
+        inner.answer(&body)
     }
 
     /// Posts a notification or an answer; nobody waits for it.
@@ -104,7 +118,7 @@ impl HttpSender {
         let inner = Arc::clone(&self.inner);
         self.inner.tasks.spawn(async move {
             let sending = async {
-                match inner.post(message).await {
+                match inner.post(message, None).await {
                     Ok(answer) => {
                         // Read to the end, so that the connection can be used again.
                         let _ = read(answer.into_body(), inner.answer_bytes).await;
@@ -130,10 +144,15 @@ impl HttpSender {
 }
 
 impl Inner {
-    async fn post(&self, message: Bytes) -> Result<Response<Body>, Error> {
+    async fn post(&self, message: Bytes, routing: Option<HeaderMap>) -> Result<Response<Body>, Error> {
         let mut request = self.bare(Method::POST, Full::new(message));
-        request.headers_mut().insert(CONTENT_TYPE, JSON);
-        request.headers_mut().insert(ACCEPT, BOTH);
+        let headers = request.headers_mut();
+        if let Some(routing) = routing {
+            headers.remove(SESSION);
+            headers.extend(routing);
+        }
+        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(ACCEPT, BOTH);
         self.client.send(request).await.map_err(|error| self.failed(error))
     }
 
@@ -148,13 +167,18 @@ impl Inner {
     fn answer(&self, body: &Bytes) -> Result<Answer, Error> {
         match Message::decode(body) {
             Ok(Message::Response { body, .. }) => Ok(body),
-            _ => Err(self.broken("its answer is not a JSON-RPC answer")),
+            _ => Err(self.broken("its answer is not a JSON-RPC answer").named(NO_ANSWER)),
         }
     }
 
     /// A status other than success: a JSON-RPC error if the body holds one, else an error of our own.
-    async fn refused(&self, status: StatusCode, answer: Response<Body>) -> Result<Answer, Error> {
-        let had_session = self.headers.read().contains_key(SESSION);
+    async fn refused(
+        &self,
+        status: StatusCode,
+        answer: Response<Body>,
+        stateless: bool,
+    ) -> Result<Answer, Error> {
+        let had_session = !stateless && self.headers.read().contains_key(SESSION);
         let body = read(answer.into_body(), self.answer_bytes).await.unwrap_or_default();
         if status == StatusCode::NOT_FOUND && had_session {
             return Err(self.broken("it no longer knows our session").named(SESSION_LOST));
@@ -162,20 +186,28 @@ impl Inner {
         if let Ok(Message::Response { body: Err(error), .. }) = Message::decode(&body) {
             return Ok(Err(error));
         }
+        if let Some(error) = nameless_error(&body).filter(|_| stateless) {
+            return Ok(Err(error));
+        }
         let error = self.broken(&format!("it answered {status}"));
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 error.hint(format!("check the credentials in `mcpServers.{}.headers`", self.name))
             }
+            StatusCode::BAD_REQUEST if stateless && era::complains(&String::from_utf8_lossy(&body)) => {
+                error.named(ERA_LOST)
+            }
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
                 error.named(REFUSED).hint(format!("check `mcpServers.{}.url`", self.name))
             }
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => error,
+            _ if status.is_client_error() => error.named(DECLINED),
             _ => error,
         })
     }
 
     /// Reads the stream of one request until its answer, taking it up again where the server allows that.
-    async fn follow(&self, id: u64, body: Body) -> Result<Answer, Error> {
+    async fn follow(&self, id: u64, body: Body, resumable: bool) -> Result<Answer, Error> {
         let mut reading =
             Reading { body, parser: Parser::new(self.answer_bytes), last_event: None, pause: RESUME_PAUSE };
         let mut resumes = 0;
@@ -188,8 +220,8 @@ impl Inner {
                 // It got further; the call's own deadline ends what never ends.
                 resumes = 0;
             }
-            let Some(last) = reading.last_event.clone().filter(|_| resumes < RESUMES) else {
-                return Err(self.broken("its stream ended before the answer"));
+            let Some(last) = reading.last_event.clone().filter(|_| resumable && resumes < RESUMES) else {
+                return Err(self.broken("its stream ended before the answer").named(NO_ANSWER));
             };
             resumes += 1;
             tokio::time::sleep(reading.pause).await;
@@ -306,6 +338,12 @@ fn answer_to(id: Option<u64>, data: &Bytes) -> Option<Answer> {
         Ok(Message::Response { id: answered, body }) if answered.as_number() == Some(id?) => Some(body),
         _ => None,
     }
+}
+
+/// An error about revisions may come without the id of its request.
+fn nameless_error(body: &Bytes) -> Option<Raw> {
+    let error = Raw::parse(body.clone()).ok()?.object()?.get("error")?.clone();
+    supported_revisions(&error.object()?).map(|_| error)
 }
 
 fn is_stream(answer: &Response<Body>) -> bool {

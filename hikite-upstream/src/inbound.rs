@@ -6,17 +6,22 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use hikite_core::caller::SessionId;
-use hikite_core::json::Raw;
+use hikite_core::json::{Object, Raw};
 use hikite_core::source::{Event, Question, QuestionKind};
 use hikite_wire::encode;
 use hikite_wire::message::{Id, Message, split};
+use hikite_wire::stateless::META_SUBSCRIPTION;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Connection, Notice, Purpose};
+use crate::outbound::Outbound;
 use crate::pending::Call;
+use crate::tasks::desk::Addressee;
 
 /// JSON-RPC's "method not found": what a client that lacks a capability answers.
 const NOT_SUPPORTED: i32 = -32601;
+/// The `_meta` member in which a server may name its question.
+pub(crate) const KEY: &str = "hikite/key";
 
 impl Connection {
     /// Takes one message off the wire. `origin` is our request on whose own stream it came, where there is one.
@@ -59,6 +64,7 @@ impl Connection {
                 Purpose::Shared | Purpose::Owned(_) => (self.notices)(Notice::ListChanged),
             },
             "notifications/resources/updated" => self.resource_updated(params),
+            "notifications/subscriptions/acknowledged" => self.listening.acknowledged(&params, origin),
             "notifications/elicitation/complete" => {
                 if let Some(session) = self.addressee(origin) {
                     (self.notices)(Notice::Event(Event::ElicitationComplete { session, params }));
@@ -66,11 +72,22 @@ impl Connection {
             }
             "notifications/cancelled" => {
                 let id = params.object().and_then(|params| Id::read(params.get("requestId")?.clone()));
-                if let Some(question) = id.and_then(|id| self.questions.lock().remove(&id)) {
-                    question.cancel();
+                if let Some(id) = id {
+                    self.withdrawn(&id);
                 }
             }
             _ => tracing::debug!(module = &*self.name, method, "an unknown notification was passed over"),
+        }
+    }
+
+    /// The server no longer wants an answer; or, without sessions, ends a request of ours that only listens.
+    fn withdrawn(&self, id: &Id) {
+        if let Some(question) = self.questions.lock().remove(id) {
+            question.cancel();
+        } else if !self.is_stateless() {
+            self.desks.withdraw(id);
+        } else if let Some(id) = id.as_number().filter(|id| self.pending.is_background(*id)) {
+            self.pending.settle(id, Ok(Raw::empty_object()));
         }
     }
 
@@ -93,16 +110,19 @@ impl Connection {
     }
 
     fn resource_updated(&self, params: Raw) {
-        let Some(uri) = params.object().and_then(|params| params.text("uri")) else { return };
-        let subscriptions = self.subscriptions.lock();
-        let sessions: Vec<SessionId> = subscriptions.get(&uri).into_iter().flatten().copied().collect();
-        drop(subscriptions);
+        let Some(members) = params.object() else { return };
+        let Some(uri) = members.text("uri") else { return };
+        let sessions = self.subscribers(&uri);
         if !sessions.is_empty() {
+            let params = if self.is_stateless() { without_subscription(members) } else { params };
             (self.notices)(Notice::Event(Event::ResourceUpdated { sessions, params }));
         }
     }
 
     fn question(self: &Arc<Self>, id: Id, method: &str, params: Raw, origin: Option<u64>) {
+        if self.is_stateless() {
+            return self.refuse_stateless(&id, method);
+        }
         if method == "ping" {
             return self.send(encode::result(&id, &Raw::empty_object()));
         }
@@ -113,13 +133,26 @@ impl Connection {
         if matches!(self.purpose, Purpose::Lists) {
             return self.answer_while_listing(&id, kind);
         }
-        let Some(call) = self.call_of(origin) else {
+        let addressee = self.desks.addressee(&params, origin);
+        let key = key_of(&params);
+        if let Some(Addressee::Desk(task)) = &addressee {
+            if !self.desks.park(task, id.clone(), Question { kind, params, key }) {
+                self.refuse(&id, "too many questions wait in this task");
+            }
+            return;
+        }
+        let call = match addressee {
+            Some(Addressee::Call(call)) => Some(call),
+            _ => self.call_of(origin),
+        };
+        let Some(call) = call else {
             return self.refuse(&id, "the question cannot be tied to one client, so it is put to none");
         };
         if !kind.can_ask(&call.context.session) {
+            call.context.back.lacks(kind);
             return self.refuse(&id, &format!("the client does not support `{method}`"));
         }
-        self.ask(id, Question { kind, params }, call);
+        self.ask(id, Question { kind, params, key }, call);
     }
 
     fn ask(self: &Arc<Self>, id: Id, question: Question, call: Call) {
@@ -145,14 +178,22 @@ impl Connection {
 
     fn answer_while_listing(&self, id: &Id, kind: QuestionKind) {
         if kind == QuestionKind::Roots {
-            let none = hikite_core::json::Object::default().with("roots", Raw::array([])).raw();
+            let none = Object::default().with("roots", Raw::array([])).raw();
             self.send(encode::result(id, &none));
         } else {
             self.refuse(id, "nobody is there to be asked yet");
         }
     }
 
-    fn refuse(&self, id: &Id, reason: &str) {
+    /// Servers without sessions ask nothing in messages of their own; over HTTP there is not even a way to answer.
+    fn refuse_stateless(&self, id: &Id, method: &str) {
+        tracing::debug!(module = &*self.name, method, "a question of a server that may ask none");
+        if !self.outbound().is_some_and(Outbound::is_http) {
+            self.refuse(id, &format!("`{method}` is not supported"));
+        }
+    }
+
+    pub(crate) fn refuse(&self, id: &Id, reason: &str) {
         self.send(encode::error(Some(id), &encode::error_object(NOT_SUPPORTED, reason)));
     }
 
@@ -177,4 +218,19 @@ impl Connection {
         let only = (users.len() == 1).then(|| users.iter().next().copied()).flatten();
         only.filter(|user| !self.pending.works_for_others(*user))
     }
+}
+
+/// What the server calls its question, where it has a name for it.
+fn key_of(params: &Raw) -> Option<Box<str>> {
+    let meta = params.object()?.get("_meta")?.object()?;
+    meta.text(KEY).map(Into::into)
+}
+
+/// Which request of ours a message came on is nobody else's business.
+fn without_subscription(mut params: Object) -> Raw {
+    if let Some(mut meta) = params.get("_meta").and_then(Raw::object) {
+        meta.remove(META_SUBSCRIPTION);
+        params.set("_meta", meta);
+    }
+    params.raw()
 }

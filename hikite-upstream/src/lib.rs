@@ -2,24 +2,35 @@
 //! stopped when idle, started again with a growing pause; their lists kept across restarts. Who may call what
 //! is decided elsewhere.
 
+mod annotation;
 mod backoff;
 mod cache;
+mod call;
+mod claim;
 mod connection;
 mod definition;
+mod era;
+mod greeting;
 mod guard;
 mod http;
 mod inbound;
 mod level;
+mod listen;
 mod lister;
+mod open;
 mod outbound;
 mod pending;
 mod process;
 mod refresh;
+mod rounds;
 mod slot;
 mod spawner;
 mod sse;
+mod stateless;
 mod stderr;
 mod stdio;
+mod subscribe;
+mod tasks;
 mod upstream;
 
 pub use cache::FileListCache;

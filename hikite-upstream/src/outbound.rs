@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use hikite_core::error::Error;
+use http::HeaderMap;
 use tokio::sync::mpsc;
 
 use crate::http::HttpSender;
@@ -17,16 +18,26 @@ pub(crate) enum Outbound {
 
 impl Outbound {
     /// Sends a request. Over HTTP the answer comes with it; elsewhere on the connection's one stream.
-    pub(crate) async fn request(&self, id: u64, message: Bytes) -> Result<Option<Answer>, Error> {
+    /// `routing` are the headers of a stateless request.
+    pub(crate) async fn request(
+        &self,
+        id: u64,
+        message: Bytes,
+        routing: Option<HeaderMap>,
+    ) -> Result<Option<Answer>, Error> {
         match self {
             Self::Stdio(queue) => {
                 // A closed queue means a closed connection, which the caller notices by itself.
                 let _ = queue.send(message).await;
                 Ok(None)
             }
-            Self::Http(sender) => sender.request(id, message).await.map(Some),
+            Self::Http(sender) => sender.request(id, message, routing).await.map(Some),
             Self::Sse(sender) => sender.post(message).await.map(|()| None),
         }
+    }
+
+    pub(crate) fn is_http(&self) -> bool {
+        matches!(self, Self::Http(_))
     }
 
     /// Sends a notification or an answer without waiting for it to arrive.

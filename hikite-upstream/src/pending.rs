@@ -37,6 +37,7 @@ const ABANDONED: usize = 1024;
 struct Waiting {
     answer: oneshot::Sender<Answer>,
     context: Option<CallContext>,
+    counts: bool,
     /// Fires when the request is answered or given up; its questions end with it.
     over: CancellationToken,
     _fires: DropGuard,
@@ -57,7 +58,12 @@ impl Waiting {
 
 impl Pending {
     /// Makes room for one more request: its id, and where its answer will be. `None` once closed.
-    pub(crate) fn open(&self, context: Option<CallContext>) -> Option<(u64, oneshot::Receiver<Answer>)> {
+    /// One that does not count may wait while the connection is idle.
+    pub(crate) fn open(
+        &self,
+        context: Option<CallContext>,
+        counts: bool,
+    ) -> Option<(u64, oneshot::Receiver<Answer>)> {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, answer) = oneshot::channel();
         let mut waiting = self.waiting.lock();
@@ -65,7 +71,8 @@ impl Pending {
             return None;
         }
         let over = CancellationToken::new();
-        waiting.insert(id, Waiting { answer: sender, context, _fires: over.clone().drop_guard(), over });
+        let fires = over.clone().drop_guard();
+        waiting.insert(id, Waiting { answer: sender, context, counts, over, _fires: fires });
         Some((id, answer))
     }
 
@@ -102,19 +109,26 @@ impl Pending {
         abandoned.lost_count || abandoned.by_id.values().any(|other| *other != session)
     }
 
-    /// The only request that waits, if there is just one.
+    /// The only request that waits, if there is just one that counts.
     pub(crate) fn sole_request(&self) -> Option<u64> {
         let waiting = self.waiting.lock();
-        (waiting.len() == 1).then(|| waiting.keys().next().copied()).flatten()
+        let mut counting = waiting.iter().filter(|(_, waiting)| waiting.counts).map(|(id, _)| *id);
+        counting.next().filter(|_| counting.next().is_none())
     }
 
-    /// Takes no more requests, if none waits.
+    /// Whether this is a request of ours that does not count.
+    pub(crate) fn is_background(&self, id: u64) -> bool {
+        self.waiting.lock().get(&id).is_some_and(|waiting| !waiting.counts)
+    }
+
+    /// Takes no more requests, if none waits that counts.
     pub(crate) fn close_if_empty(&self) -> bool {
         let waiting = self.waiting.lock();
-        if waiting.is_empty() {
+        let empty = !waiting.values().any(|waiting| waiting.counts);
+        if empty {
             self.closed.store(true, Ordering::Relaxed);
         }
-        waiting.is_empty()
+        empty
     }
 
     /// Takes out a request that is over; whether it was still there.

@@ -115,6 +115,11 @@ impl Process {
         }
     }
 
+    /// Whether there was no program to start at all: the guard says so as shells do.
+    pub(crate) fn never_ran(&self) -> bool {
+        self.status.lock().and_then(|status| status.code()).is_some_and(|code| matches!(code, 126 | 127))
+    }
+
     async fn watch(self, mut child: Child) {
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let status = tokio::select! {

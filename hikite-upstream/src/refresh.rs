@@ -1,5 +1,5 @@
 //! How an upstream's lists are kept: fetched when there are none, when they are old, and when the server says
-//! that they changed; and how a connection to it is opened.
+//! that they changed.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,21 +7,22 @@ use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::listing::Listing;
-use hikite_core::source::{CallContext, State};
+use hikite_core::source::State;
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::connection::{Connection, Purpose};
-use crate::definition::{Share, Transport};
+use crate::definition::Share;
 use crate::lister::{now, read_lists};
-use crate::process::Launch;
 use crate::upstream::Inner;
-use crate::{http, sse, stdio};
 
 /// The name of a failure to read the lists of a server that runs.
 const UNREADABLE: &str = "SchemaFetchError";
 /// Servers that change several lists say so several times in a row.
 const SETTLE: Duration = Duration::from_millis(50);
+/// What a server says of how long its lists stay fresh is taken within these bounds.
+const SHORTEST_LIFE: Duration = Duration::from_secs(5);
+const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Inner {
     pub(crate) async fn keep_lists(self: Arc<Self>) {
@@ -46,13 +47,14 @@ impl Inner {
             let retry = backoff.pause(Instant::now()).map(|(pause, _)| pause);
             // With lists at hand a server that fails is left alone until somebody calls it.
             let retry = retry.filter(|_| self.listing.load().is_none());
+            let lifetime = self.lifetime(self.listing.load().as_deref());
             stale = tokio::select! {
                 () = self.stale.notified() => {
                     tokio::time::sleep(rest).await;
                     true
                 }
                 () = tokio::time::sleep(retry.unwrap_or_default()), if retry.is_some() => true,
-                () = tokio::time::sleep(self.environment.limits.list_ttl) => self.is_running(),
+                () = tokio::time::sleep(lifetime) => self.is_running(),
             };
         }
     }
@@ -80,16 +82,45 @@ impl Inner {
         }
     }
 
+    /// Fetches the lists at once, because a call needs fresh ones.
+    pub(crate) async fn renew_lists(self: &Arc<Self>) -> Result<(), Error> {
+        let seen = self.listing.load_full();
+        let _turn = self.renewing.lock().await;
+        let same = match (&seen, &self.listing.load_full()) {
+            (Some(seen), Some(now)) => Arc::ptr_eq(seen, now),
+            (seen, _) => seen.is_none(),
+        };
+        // Another call that waited for the same has just fetched them.
+        if same {
+            let listing = self.fetch().await?;
+            self.keep(listing);
+        }
+        Ok(())
+    }
+
     /// Reads the lists: over the shared connection for a server that is known not to ask back, else over one
-    /// of its own that declares everything, because what a server offers may depend on it.
+    /// of its own that declares everything, because what a server offers may depend on it. A stateless server
+    /// is told with each request, so that any connection does.
     async fn fetch(self: &Arc<Self>) -> Result<Listing, Error> {
+        let together = self.definition.share != Share::Never;
+        if together && self.era.is_stateless() {
+            let connection = self.connection(&self.shared, None).await?;
+            if connection.is_stateless() {
+                let lists = self.read_lists(&connection).await;
+                if !lists.as_ref().is_err_and(|error| self.doubt(&self.shared, &connection, error)) {
+                    return lists.map_err(|error| error.named(UNREADABLE));
+                }
+            }
+            return self.fetch_all().await;
+        }
         let known = self.listing.load_full().filter(|_| !self.asks_back.load(Ordering::Relaxed));
-        let Some(known) = known.filter(|_| self.definition.share != Share::Never) else {
+        let Some(known) = known.filter(|_| together) else {
             return self.fetch_all().await;
         };
         let connection = self.connection(&self.shared, None).await?;
         let shared = self.read_lists(&connection).await?;
-        if shared.same_offer(&known) {
+        // A server that turned out to be stateless has told all.
+        if shared.same_offer(&known) || connection.is_stateless() {
             return Ok(shared);
         }
         // Either the server changed, or it offers less to a client that cannot be asked.
@@ -102,8 +133,10 @@ impl Inner {
     }
 
     /// Once, when the shared process first runs: does it offer all that was seen when everything was declared?
-    async fn compare(&self, connection: &Connection) {
-        let shared = matches!(connection.purpose, Purpose::Shared) && self.definition.transport.is_stdio();
+    pub(crate) async fn compare(&self, connection: &Connection) {
+        let shared = matches!(connection.purpose, Purpose::Shared)
+            && self.definition.transport.is_stdio()
+            && !connection.is_stateless();
         let Some(known) = self.listing.load_full().filter(|_| shared) else { return };
         if self.compared.swap(true, Ordering::Relaxed) || self.asks_back.load(Ordering::Relaxed) {
             return;
@@ -131,121 +164,33 @@ impl Inner {
     }
 
     pub(crate) fn is_old(&self, listing: &Listing) -> bool {
-        now().saturating_sub(listing.fetched_at) > self.environment.limits.list_ttl.as_secs()
+        now().saturating_sub(listing.fetched_at) > self.lifetime(Some(listing)).as_secs()
     }
 
-    /// Opens and initialises a connection. `asker` is the call it is opened for: an owner can be asked through
-    /// it before its first call is on its way.
-    pub(crate) async fn open(
-        self: &Arc<Self>,
-        purpose: Purpose,
-        asker: Option<CallContext>,
-    ) -> Result<Arc<Connection>, Error> {
-        *self.state.lock() = State::Starting;
-        let opened = self.open_as_defined(purpose, asker).await;
-        *self.state.lock() = match &opened {
-            Ok(_) => State::Idle,
-            Err(error) => State::Failing { reason: error.message.to_string(), answers: false },
-        };
-        let connection = opened?;
-        self.compare(&connection).await;
-        self.tell_level(&connection);
-        let old = self.listing.load().as_ref().is_some_and(|listing| self.is_old(listing));
-        if old && !matches!(connection.purpose, Purpose::Lists) {
-            self.stale.notify_one();
-        }
-        Ok(connection)
+    /// How long a listing stays fresh: as long as its server says, within reason.
+    fn lifetime(&self, listing: Option<&Listing>) -> Duration {
+        lifetime(listing.and_then(|listing| listing.ttl_ms), self.environment.limits.list_ttl)
     }
+}
 
-    async fn open_as_defined(
-        self: &Arc<Self>,
-        purpose: Purpose,
-        asker: Option<CallContext>,
-    ) -> Result<Arc<Connection>, Error> {
-        let opened = self.open_over(&self.definition.transport, purpose.clone(), asker.clone()).await;
-        match (&self.definition.transport, opened) {
-            // A server of 2024-11-05 refuses the POST; its stream is then at the same address.
-            (Transport::Http { url, headers }, Err(error)) if error.name == Some(http::REFUSED) => {
-                let legacy = Transport::Sse { url: url.clone(), headers: headers.clone() };
-                self.open_over(&legacy, purpose, asker).await.map_err(|_| error)
-            }
-            (_, opened) => opened,
-        }
+fn lifetime(ttl_ms: Option<u64>, otherwise: Duration) -> Duration {
+    match ttl_ms.filter(|ms| *ms > 0) {
+        Some(ms) => Duration::from_millis(ms).clamp(SHORTEST_LIFE, LONGEST_LIFE),
+        None => otherwise,
     }
+}
 
-    async fn open_over(
-        self: &Arc<Self>,
-        transport: &Transport,
-        purpose: Purpose,
-        asker: Option<CallContext>,
-    ) -> Result<Arc<Connection>, Error> {
-        let inner = Arc::downgrade(self);
-        let notices = Arc::new(move |notice| {
-            if let Some(inner) = inner.upgrade() {
-                inner.notice(notice);
-            }
-        });
-        let name = Arc::clone(&self.definition.name);
-        let connection =
-            Connection::new(name, purpose, notices, self.tasks.clone(), self.closed.child_token());
-        if matches!(connection.purpose, Purpose::Owned(_)) {
-            *connection.latest.lock() = asker;
-        }
-        // Whoever stops waiting for the start ends it.
-        let unfinished = connection.closed.clone().drop_guard();
-        let opening = async {
-            self.attach(&connection, transport).await?;
-            connection.initialize().await
-        };
-        let opened = tokio::select! {
-            biased;
-            // The transport may give up before there is anything to wait for, and we may be closing.
-            () = connection.closed.cancelled() => Err(connection.ending()),
-            opened = tokio::time::timeout(self.environment.limits.start_timeout, opening) => {
-                opened.unwrap_or_else(|_| Err(self.too_slow()))
-            }
-        };
-        match opened {
-            Ok(()) => {
-                unfinished.disarm();
-                Ok(connection)
-            }
-            Err(error) => {
-                connection.close(error.clone());
-                Err(error)
-            }
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    async fn attach(&self, connection: &Arc<Connection>, transport: &Transport) -> Result<(), Error> {
-        let environment = &self.environment;
-        let client = || environment.client.clone();
-        let bytes = environment.limits.answer_bytes;
-        match transport {
-            Transport::Stdio { command, args, env, cwd, inherit_env } => {
-                let launch = Launch { command, args, env, cwd: cwd.as_deref(), inherit_env: *inherit_env };
-                let line_bytes = environment.limits.line_bytes;
-                stdio::connect(connection, launch, &environment.spawner, &self.stderr, line_bytes).await
-            }
-            Transport::Http { url, headers } => {
-                http::connect(connection, client(), url.clone(), headers.clone(), bytes);
-                Ok(())
-            }
-            Transport::Sse { url, headers } => {
-                sse::connect(connection, client(), url.clone(), headers.clone(), bytes).await
-            }
-        }
-    }
-
-    fn too_slow(&self) -> Error {
-        let seconds = self.environment.limits.start_timeout.as_secs();
-        let error = Error::new(
-            Kind::UpstreamUnavailable,
-            format!("`{}` did not start within {seconds} s", self.definition.name),
-        );
-        match self.stderr.last() {
-            Some(line) => error.hint(format!("its last words on stderr: {line}")),
-            None => error.hint("raise `limits.start_timeout` if it needs longer"),
-        }
+    #[test]
+    fn a_server_says_how_long_its_lists_live_within_reason() {
+        let otherwise = Duration::from_secs(600);
+        assert_eq!(lifetime(None, otherwise), otherwise);
+        assert_eq!(lifetime(Some(0), otherwise), otherwise);
+        assert_eq!(lifetime(Some(1), otherwise), SHORTEST_LIFE);
+        assert_eq!(lifetime(Some(60_000), otherwise), Duration::from_secs(60));
+        assert_eq!(lifetime(Some(u64::MAX), otherwise), LONGEST_LIFE);
     }
 }

@@ -19,6 +19,8 @@ use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
 
 const QUEUE: usize = 1024;
+/// The name of the error when a process ended before it was greeted.
+pub(crate) const DIED: &str = "Died";
 /// For the last lines of a process that has ended.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
@@ -95,13 +97,15 @@ async fn settle(task: &JoinHandle<()>) {
 }
 
 fn reason(connection: &Connection, process: &Process, last_words: Option<String>) -> Error {
-    let what = if connection.welcome().is_some() { "is gone" } else { "did not start" };
+    let greeted = connection.welcome().is_some();
+    let what = if greeted { "is gone" } else { "did not start" };
     let reason = format!("`{}` {what}: {}", connection.name, process.ending());
-    match last_words {
+    let error = match last_words {
         Some(line) => Error::new(Kind::UpstreamUnavailable, format!("{reason}; on stderr: {line}")),
         None => Error::new(Kind::UpstreamUnavailable, reason),
-    }
-    .hint(format!("`hikite doctor` looks at it; its definition is `mcpServers.{}`", connection.name))
+    };
+    let error = if greeted || process.never_ran() { error } else { error.named(DIED) };
+    error.hint(format!("`hikite doctor` looks at it; its definition is `mcpServers.{}`", connection.name))
 }
 
 async fn write(connection: Arc<Connection>, mut stdin: ChildStdin, mut messages: mpsc::Receiver<Bytes>) {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use hikite_core::caller::{Session, SessionId};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
 use hikite_core::limits::Limits;
 use hikite_core::listing::{ListCache, Listing};
-use hikite_core::source::{BoxFuture, CallContext, Event, Invocation, Listener, Method, Source, State};
+use hikite_core::source::{BoxFuture, CallContext, Event, Invocation, Listener, Source, State};
 use hikite_egress::Client;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -21,13 +21,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::connection::{Connection, NOT_SENT, Notice, Purpose};
+use crate::annotation::Annotations;
+use crate::connection::{Connection, Notice, Purpose};
 use crate::definition::{Definition, Share};
-use crate::http::SESSION_LOST;
+use crate::era::Memory;
 use crate::level::Levels;
 use crate::slot::Slot;
 use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
+use crate::tasks::place::Places;
 
 /// What all upstreams share.
 #[derive(Clone)]
@@ -64,9 +66,17 @@ pub(crate) struct Inner {
     pub(crate) stderr: Arc<StderrRing>,
     pub(crate) tasks: TaskTracker,
     pub(crate) closed: CancellationToken,
-    pub(crate) levels: Levels,
+    pub(crate) levels: Arc<Levels>,
+    /// The kind of revision it was last spoken to in.
+    pub(crate) era: Memory,
+    /// How its tools want to be called.
+    pub(crate) annotations: ArcSwap<Annotations>,
+    /// Held while lists are fetched because a call needs fresh ones.
+    pub(crate) renewing: tokio::sync::Mutex<()>,
+    /// Where its tasks run.
+    pub(crate) places: Places,
     /// Calls under way, those that wait for a start included.
-    calls: AtomicUsize,
+    pub(crate) calls: AtomicUsize,
     /// Whether the offer on the shared connection has been held against the full one.
     pub(crate) compared: AtomicBool,
     /// Held while the listing is replaced.
@@ -84,6 +94,10 @@ impl Upstream {
     pub fn start(definition: Definition, environment: Environment, listener: Listener) -> Self {
         let cached = environment.cache.load(&definition.hash).map(Arc::new);
         let inner = Arc::new(Inner {
+            era: Memory::of(cached.as_deref()),
+            annotations: ArcSwap::from_pointee(Annotations::of(cached.as_deref())),
+            renewing: tokio::sync::Mutex::default(),
+            places: Places::default(),
             asks_back: AtomicBool::new(cached.as_ref().is_some_and(|listing| listing.asks_back)),
             tried: watch::Sender::new(cached.is_some()),
             listing: ArcSwapOption::new(cached),
@@ -94,7 +108,7 @@ impl Upstream {
             stderr: Arc::new(StderrRing::new(environment.limits.stderr_lines)),
             tasks: TaskTracker::new(),
             closed: CancellationToken::new(),
-            levels: Levels::default(),
+            levels: Arc::default(),
             calls: AtomicUsize::new(0),
             compared: AtomicBool::new(false),
             keeping: Mutex::default(),
@@ -135,7 +149,7 @@ impl Source for Upstream {
 
     fn roots_changed(&self, session: SessionId) {
         let owned = self.inner.owned.lock().get(&session).and_then(|slot| slot.live());
-        if let Some(connection) = owned {
+        if let Some(connection) = owned.filter(|connection| !connection.is_stateless()) {
             connection.notify("notifications/roots/list_changed", None);
         }
     }
@@ -158,55 +172,13 @@ impl Source for Upstream {
 }
 
 impl Inner {
-    async fn call(self: &Arc<Self>, invocation: Invocation, context: CallContext) -> Result<Raw, Error> {
-        if invocation.method == Method::SetLevel {
-            self.set_level(&invocation.params, &context.session);
-            return Ok(Raw::empty_object());
-        }
-        let _counted = Counted::new(&self.calls);
-        let mut slot = self.slot_for(&context.session);
-        if slot.live().is_none() {
-            self.connection(&slot, Some(&context)).await?;
-            // The start may have shown that the server offers more to a client it may ask.
-            slot = self.slot_for(&context.session);
-        }
-        let connection = self.connection(&slot, Some(&context)).await?;
-        match self.send(&connection, invocation.clone(), context.clone()).await {
-            // Refused before anything ran: another connection may take it.
-            Err(error) if matches!(error.name, Some(SESSION_LOST | NOT_SENT)) => {
-                // Only the request that was itself refused is sent again, so the others get no such name.
-                slot.discard_if(&connection, Error { name: None, ..error });
-                let connection = self.connection(&slot, Some(&context)).await?;
-                self.send(&connection, invocation, context).await
-            }
-            answer => answer,
-        }
-    }
-
-    async fn send(
-        &self,
-        connection: &Connection,
-        invocation: Invocation,
-        context: CallContext,
-    ) -> Result<Raw, Error> {
-        let Invocation { method, params } = invocation;
-        let unasked = matches!(connection.purpose, Purpose::Shared) && context.session.abilities.any();
-        let answer = match method {
-            Method::Subscribe => connection.subscribe(params, context).await,
-            Method::Unsubscribe => connection.unsubscribe(params, context).await,
-            _ => connection.request(method.name(), Some(params), Some(context)).await,
-        };
-        if unasked && answer.as_ref().is_ok_and(misses_ability) {
-            self.note_asks_back();
-        }
-        answer
-    }
-
     /// The slot that the session's calls go through.
-    fn slot_for(self: &Arc<Self>, session: &Arc<Session>) -> Arc<Slot> {
+    pub(crate) fn slot_for(self: &Arc<Self>, session: &Arc<Session>) -> Arc<Slot> {
         let own = match self.definition.share {
             Share::Always => false,
             Share::Never => true,
+            // Nothing is asked through a connection without sessions, so that one serves all.
+            Share::Auto if self.era.is_stateless() => false,
             Share::Auto => {
                 let cheap = !self.definition.transport.is_stdio();
                 let useful = cheap || self.asks_back.load(Ordering::Relaxed);
@@ -224,6 +196,13 @@ impl Inner {
             .entry(session.id)
             .or_insert_with(|| Arc::new(Slot::new(Purpose::Owned(Arc::clone(session)))));
         Arc::clone(slot)
+    }
+
+    /// A slot that was made for a session before it was clear that it needs none.
+    pub(crate) fn drop_owned(&self, session: SessionId) {
+        if let Some(slot) = self.owned.lock().remove(&session) {
+            slot.end(Error::new(Kind::Cancelled, "all sessions share one connection"));
+        }
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -247,7 +226,7 @@ impl Inner {
         opening.await.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the start was interrupted")))
     }
 
-    fn set_level(&self, params: &Object, session: &Session) {
+    pub(crate) fn set_level(&self, params: &Object, session: &Session) {
         let Some(level) = params.text("level").and_then(|name| Level::parse(&name)) else { return };
         self.levels.set(session.id, level);
         let owned = self.owned.lock().get(&session.id).and_then(|slot| slot.live());
@@ -263,7 +242,8 @@ impl Inner {
             Purpose::Shared => self.levels.most_talkative(),
             Purpose::Lists => None,
         };
-        let Some(level) = level.filter(|_| connection.can("logging")) else { return };
+        let tells = connection.can("logging") && !connection.is_stateless();
+        let Some(level) = level.filter(|_| tells) else { return };
         connection.request_aside("logging/setLevel", Object::default().with("level", level.name()));
     }
 
@@ -289,12 +269,22 @@ impl Inner {
     pub(crate) fn keep(&self, mut listing: Listing) -> bool {
         let keeping = self.keeping.lock();
         listing.asks_back |= self.asks_back.load(Ordering::Relaxed);
+        if !self.era.is_known() {
+            listing.revision = None;
+        }
         let before = self.listing.load_full();
         let changed = before.as_ref().is_none_or(|before| !before.same_offer(&listing));
-        if changed
-            || before.is_some_and(|before| self.is_old(&before) || before.asks_back != listing.asks_back)
-        {
+        let news = |before: &Listing| {
+            self.is_old(before)
+                || before.asks_back != listing.asks_back
+                || before.revision != listing.revision
+                || before.ttl_ms != listing.ttl_ms
+        };
+        if changed || before.is_some_and(|before| news(&before)) {
             self.environment.cache.store(&self.definition.hash, &listing);
+        }
+        if changed {
+            self.annotations.store(Arc::new(Annotations::of(Some(&listing))));
         }
         self.listing.store(Some(Arc::new(listing)));
         drop(keeping);
@@ -338,31 +328,4 @@ impl Inner {
         self.tasks.close();
         self.tasks.wait().await;
     }
-}
-
-/// One more call, as long as it lives.
-struct Counted<'a>(&'a AtomicUsize);
-
-impl<'a> Counted<'a> {
-    fn new(calls: &'a AtomicUsize) -> Self {
-        calls.fetch_add(1, Ordering::Relaxed);
-        Self(calls)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Whether a tool failed because its server may not ask us anything: the words of the public SDKs.
-fn misses_ability(result: &Raw) -> bool {
-    let Some(object) = result.object() else { return false };
-    if object.get("isError").is_none_or(|flag| flag.as_str() != "true") {
-        return false;
-    }
-    let text = result.as_str().to_lowercase();
-    text.contains("does not support")
-        && ["sampling", "elicitation", "roots"].iter().any(|word| text.contains(word))
 }

@@ -1,0 +1,145 @@
+//! How tools want to be called, as far as they say so in their list: arguments repeated as headers, and calls
+//! that run as tasks. Worked out once per listing, off the path of a call.
+
+use std::collections::HashMap;
+
+use hikite_core::json::{Object, Raw};
+use hikite_core::listing::{Item, Listing};
+use hikite_wire::header::{self, Mirror};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+
+/// Only tools that say something are in here.
+#[derive(Debug, Default)]
+pub(crate) struct Annotations {
+    mirrors: HashMap<Box<str>, Vec<(HeaderName, Mirror)>>,
+    tasks: HashMap<Box<str>, TaskSupport>,
+}
+
+/// Whether a tool of 2025-11-25 runs as a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TaskSupport {
+    Optional,
+    Required,
+}
+
+impl Annotations {
+    pub(crate) fn of(listing: Option<&Listing>) -> Self {
+        let mut annotations = Self::default();
+        for item in listing.into_iter().flat_map(|listing| &listing.tools) {
+            let text = item.raw.as_str();
+            if text.contains("x-mcp-header") {
+                let mirrors = mirrors(item).unwrap_or_default();
+                if !mirrors.is_empty() {
+                    annotations.mirrors.insert((*item.name).into(), mirrors);
+                }
+            }
+            if text.contains("taskSupport")
+                && let Some(support) = task_support(item)
+            {
+                annotations.tasks.insert((*item.name).into(), support);
+            }
+        }
+        annotations
+    }
+
+    /// The headers that repeat arguments of a call. What is null or absent has none.
+    pub(crate) fn headers(&self, params: &Object) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if self.mirrors.is_empty() {
+            return headers;
+        }
+        let Some(mirrors) = params.text("name").and_then(|name| self.mirrors.get(&*name)) else {
+            return headers;
+        };
+        for (name, mirror) in mirrors {
+            let value = mirror.argument(params.get("arguments")).and_then(|value| Mirror::value(&value));
+            if let Some(value) = value.and_then(|value| HeaderValue::from_str(&value).ok()) {
+                headers.insert(name.clone(), value);
+            }
+        }
+        headers
+    }
+
+    pub(crate) fn task_support(&self, params: &Object) -> Option<TaskSupport> {
+        if self.tasks.is_empty() {
+            return None;
+        }
+        self.tasks.get(&*params.text("name")?).copied()
+    }
+}
+
+/// Leaves out the tools whose annotations are not valid: over HTTP they cannot be called as they ask.
+pub(crate) fn retain_callable(module: &str, tools: &mut Vec<Item>) {
+    tools.retain(|tool| match mirrors(tool) {
+        Ok(_) => true,
+        Err(reason) => {
+            tracing::warn!(module, tool = &*tool.name, reason, "a tool that cannot be called is left out");
+            false
+        }
+    });
+}
+
+fn mirrors(tool: &Item) -> Result<Vec<(HeaderName, Mirror)>, String> {
+    let schema = tool.raw.object().and_then(|tool| tool.get("inputSchema").cloned());
+    let mirrors = schema.map_or_else(|| Ok(Vec::new()), |schema| header::mirrors(&schema))?;
+    let named = mirrors.into_iter().map(|mirror| {
+        let name = format!("mcp-param-{}", mirror.header.to_ascii_lowercase());
+        HeaderName::try_from(name).map(|name| (name, mirror)).map_err(|error| error.to_string())
+    });
+    named.collect()
+}
+
+fn task_support(tool: &Item) -> Option<TaskSupport> {
+    let execution = tool.raw.object().and_then(|tool| tool.get("execution").and_then(Raw::object))?;
+    match execution.text("taskSupport").as_deref() {
+        Some("required") => Some(TaskSupport::Required),
+        Some("optional") => Some(TaskSupport::Optional),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hikite_core::listing::ListKind;
+
+    use super::*;
+
+    fn tool(name: &str, rest: &str) -> Item {
+        let text = format!(r#"{{"name":"{name}",{rest}}}"#);
+        Item::read(ListKind::Tools, Raw::parse(text).expect("valid")).expect("named")
+    }
+
+    #[test]
+    fn arguments_are_repeated_unless_null_or_absent() {
+        let schema = r#""inputSchema":{"properties":{
+            "region":{"type":"string","x-mcp-header":"Region"},"count":{"type":"integer","x-mcp-header":"Count"}}}"#;
+        let listing = Listing { tools: vec![tool("t", schema)], ..Listing::default() };
+        let annotations = Annotations::of(Some(&listing));
+        let headers = |arguments: &str| {
+            let arguments = Raw::parse(arguments.to_owned()).expect("valid");
+            annotations.headers(&Object::default().with("name", "t").with("arguments", arguments))
+        };
+        assert_eq!(headers(r#"{"region":"","count":3}"#)["mcp-param-region"], "");
+        assert_eq!(headers(r#"{"region":null,"count":3}"#).len(), 1);
+        assert!(headers("{}").is_empty());
+    }
+
+    #[test]
+    fn a_tool_with_wrong_annotations_is_left_out_and_the_others_stay() {
+        let wrong = r#""inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}"#;
+        let mut tools = vec![tool("wrong", wrong), tool("right", r#""inputSchema":{}"#)];
+        retain_callable("m", &mut tools);
+        assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["right"]);
+    }
+
+    #[test]
+    fn tools_say_whether_they_run_as_tasks() {
+        let tools = vec![
+            tool("a", r#""execution":{"taskSupport":"required"}"#),
+            tool("b", r#""execution":{"taskSupport":"forbidden"}"#),
+        ];
+        let annotations = Annotations::of(Some(&Listing { tools, ..Listing::default() }));
+        let support = |name: &str| annotations.task_support(&Object::default().with("name", name));
+        assert_eq!((support("a"), support("b")), (Some(TaskSupport::Required), None));
+    }
+}

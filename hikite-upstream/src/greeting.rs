@@ -1,0 +1,140 @@
+//! The first words on a new connection: `initialize` to a server with sessions, `server/discover` to one
+//! without. Where nobody knows which it is, it is found out here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::caller::Abilities;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_wire::handshake::{Hello, Welcome, own_info};
+use hikite_wire::revision::Revision;
+use hikite_wire::stateless::TASKS;
+
+use crate::connection::{Connection, Greeted, Purpose};
+use crate::era::{self, Opening, Verdict};
+use crate::outbound::Outbound;
+
+/// A stdio server that has not answered `server/discover` by then may never do so.
+const STDIO_PATIENCE: Duration = Duration::from_secs(2);
+/// An HTTP server that is silent for so long may be waiting for `initialize`.
+const HTTP_PATIENCE: Duration = Duration::from_secs(10);
+
+impl Connection {
+    pub(crate) async fn greet(self: &Arc<Self>, opening: Opening) -> Result<(), Error> {
+        match opening {
+            Opening::SessionsOnly => {
+                let welcome = self.initialize().await?;
+                self.has_sessions(welcome);
+            }
+            Opening::Sessions => match self.initialize().await {
+                Ok(welcome) => self.has_sessions(welcome),
+                Err(error) if era::refuses_sessions(&error) => match self.discover().await {
+                    Verdict::Stateless(welcome) => self.has_none(welcome),
+                    _ => return Err(error),
+                },
+                Err(error) => return Err(error),
+            },
+            Opening::Probe => self.probe().await?,
+        }
+        Ok(())
+    }
+
+    async fn probe(self: &Arc<Self>) -> Result<(), Error> {
+        let stdio = matches!(self.outbound(), Some(Outbound::Stdio(_)));
+        let patience = if stdio { STDIO_PATIENCE } else { HTTP_PATIENCE };
+        let mut discovering = Box::pin(self.discover());
+        let Ok(verdict) = tokio::time::timeout(patience, &mut discovering).await else {
+            return self.race(discovering).await;
+        };
+        match verdict {
+            Verdict::Stateless(welcome) => self.has_none(welcome),
+            Verdict::Sessions => {
+                let welcome = self.initialize().await?;
+                self.has_sessions(welcome);
+            }
+            Verdict::Again(error) | Verdict::Nothing(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// The server is silent: it may be starting, or it may never answer what it does not know. Whichever of
+    /// the two greetings succeeds first is the right one.
+    async fn race(
+        self: &Arc<Self>,
+        mut discovering: std::pin::Pin<Box<impl Future<Output = Verdict>>>,
+    ) -> Result<(), Error> {
+        let mut initializing = Box::pin(self.initialize());
+        tokio::select! {
+            verdict = &mut discovering => match verdict {
+                Verdict::Stateless(welcome) => self.has_none(welcome),
+                _ => self.has_sessions(initializing.await?),
+            },
+            welcome = &mut initializing => match welcome {
+                Ok(welcome) => self.has_sessions(welcome),
+                Err(error) => match discovering.await {
+                    Verdict::Stateless(welcome) => self.has_none(welcome),
+                    _ => return Err(error),
+                },
+            },
+        }
+        Ok(())
+    }
+
+    /// Asks the server what it is; once more if it wants to hear our revision again.
+    async fn discover(&self) -> Verdict {
+        let ask = async || {
+            let claiming = self.greeting_claim();
+            era::judge(self.request_stateless("server/discover", Object::default(), None, claiming).await)
+        };
+        match ask().await {
+            Verdict::Again(_) => ask().await,
+            verdict => verdict,
+        }
+    }
+
+    async fn initialize(&self) -> Result<Welcome, Error> {
+        let hello = Hello { revision: Revision::LATEST, abilities: self.own_abilities(), client: own_info() };
+        let result = self.request("initialize", Some(hello.params()), None).await?;
+        Welcome::read(&result).ok_or_else(|| {
+            Error::new(
+                Kind::UpstreamUnavailable,
+                format!("`{}` answered `initialize` with something else", self.name),
+            )
+        })
+    }
+
+    /// What the connection as a whole declares.
+    pub(crate) fn own_abilities(&self) -> Abilities {
+        match &self.purpose {
+            Purpose::Lists => Abilities::all(),
+            Purpose::Shared => Abilities::default(),
+            Purpose::Owned(session) => session.abilities.clone(),
+        }
+    }
+
+    fn has_sessions(self: &Arc<Self>, welcome: Welcome) {
+        if let Some(Outbound::Http(sender)) = self.outbound() {
+            sender.negotiated(&welcome.protocol_version);
+        }
+        let runs_tasks = member(&welcome.capabilities, &["tasks", "requests", "tools", "call"]).is_some();
+        self.greeted(Greeted { welcome, stateless: false, runs_tasks });
+        self.notify("notifications/initialized", None);
+    }
+
+    fn has_none(self: &Arc<Self>, welcome: Welcome) {
+        let runs_tasks = member(&welcome.capabilities, &["extensions", TASKS]).is_some();
+        self.greeted(Greeted { welcome, stateless: true, runs_tasks });
+        self.start_listening();
+    }
+}
+
+/// A member of a member.
+fn member(object: &Object, path: &[&str]) -> Option<Raw> {
+    let (first, rest) = path.split_first()?;
+    let mut value = object.get(first)?.clone();
+    for step in rest {
+        value = value.object()?.get(step)?.clone();
+    }
+    Some(value)
+}

@@ -1,0 +1,198 @@
+//! Results of the stateless revision that are no end yet: the server needs something first. A client that
+//! takes rounds gets them as they are; to any other the questions are put here, and the next request is ours.
+
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::{CallContext, Question, QuestionKind};
+use hikite_wire::stateless::{META_CAPABILITIES, META_CLIENT, META_LEVEL, META_REVISION};
+
+/// A server that always needs one thing more is cut off here.
+pub(crate) const ROUNDS: usize = 16;
+/// Before a server that only asks for patience is asked again.
+const LOAD_PAUSE: Duration = Duration::from_millis(200);
+
+const RESPONSES: &str = "inputResponses";
+const STATE: &str = "requestState";
+
+/// Takes out what belongs to the rounds of another request.
+pub(crate) fn strip(params: &mut Object) {
+    params.remove(RESPONSES);
+    params.remove(STATE);
+}
+
+/// Takes out all that a server with sessions would misread: answers to rounds, and the client's claim.
+pub(crate) fn strip_for_sessions(params: &mut Object) {
+    strip(params);
+    strip_claim(params);
+}
+
+/// Takes out what a stateless client says of itself.
+pub(crate) fn strip_claim(params: &mut Object) {
+    let Some(mut meta) = params.get("_meta").and_then(Raw::object) else { return };
+    for name in [META_REVISION, META_CAPABILITIES, META_CLIENT, META_LEVEL] {
+        meta.remove(name);
+    }
+    params.set("_meta", meta);
+}
+
+/// The params of the next request: those of the first, and what the result asked for.
+pub(crate) async fn next(
+    module: &str,
+    first: &Object,
+    result: &Object,
+    context: &CallContext,
+) -> Result<Object, Error> {
+    let mut params = first.clone();
+    strip(&mut params);
+    let requests = result.get("inputRequests").and_then(Raw::object);
+    let state = result.get(STATE);
+    match requests.filter(|requests| !requests.is_empty()) {
+        Some(requests) => params.set(RESPONSES, ask_all(module, &requests, context).await?),
+        None if state.is_some() => tokio::time::sleep(LOAD_PAUSE).await,
+        None => return Err(failed(format!("`{module}` needs something and does not say what"))),
+    }
+    if let Some(state) = state {
+        params.set(STATE, state.clone());
+    }
+    Ok(params)
+}
+
+/// Puts every question to the client at once: its answers by the same names.
+pub(crate) async fn ask_all(module: &str, requests: &Object, context: &CallContext) -> Result<Object, Error> {
+    let questions: Result<Vec<_>, Error> =
+        requests.iter().map(|(key, request)| question(module, key, request, context)).collect();
+    // All are looked at before the first is asked, so that nobody answers in vain.
+    let asked = questions?.into_iter().map(|(key, question)| async move {
+        match context.back.ask(question).await {
+            Ok(answer) => Ok((key, answer)),
+            Err(error) => Err(refused(&error)),
+        }
+    });
+    let answers = try_join_all(asked).await?;
+    Ok(answers.into_iter().fold(Object::default(), |all, (key, answer)| all.with(key, answer)))
+}
+
+fn question<'a>(
+    module: &str,
+    key: &'a str,
+    request: &Raw,
+    context: &CallContext,
+) -> Result<(&'a str, Question), Error> {
+    let request = request.object().unwrap_or_default();
+    let method = request.text("method").unwrap_or_default();
+    let kind = QuestionKind::of_method(&method)
+        .ok_or_else(|| failed(format!("`{module}` asks `{method}`, which is no question to a client")))?;
+    if !kind.can_ask(&context.session) {
+        context.back.lacks(kind);
+        return Err(failed(format!("`{module}` needs `{method}`, which the client does not support")));
+    }
+    let params = request.get("params").cloned().unwrap_or_else(Raw::empty_object);
+    let params = if context.takes_rounds { params } else { with_elicitation_id(kind, params) };
+    Ok((key, Question { kind, params, key: Some(key.into()) }))
+}
+
+/// Session revisions want an id with every URL that is to be opened.
+fn with_elicitation_id(kind: QuestionKind, params: Raw) -> Raw {
+    let Some(members) = params.object().filter(|_| kind == QuestionKind::Elicitation) else { return params };
+    let by_url = members.text("mode").as_deref() == Some("url");
+    if !by_url || members.get("elicitationId").is_some() {
+        return params;
+    }
+    let random = getrandom::u64().unwrap_or_default();
+    members.with("elicitationId", format!("hikite-{random:016x}").as_str()).raw()
+}
+
+fn refused(error: &Raw) -> Error {
+    let message = error.object().and_then(|error| error.text("message"));
+    failed(message.unwrap_or_else(|| "the client refused to answer".into()))
+}
+
+pub(crate) fn failed(message: impl Into<Box<str>>) -> Error {
+    Error::new(Kind::ToolExecution, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+    use hikite_core::source::{Backchannel, BoxFuture};
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    /// A client that answers every question with its own params.
+    #[derive(Debug, Default)]
+    struct Echo {
+        lacking: Mutex<Vec<QuestionKind>>,
+    }
+
+    impl Backchannel for Echo {
+        fn progress(&self, _: Object) {}
+        fn log(&self, _: Raw) {}
+        fn lacks(&self, kind: QuestionKind) {
+            self.lacking.lock().push(kind);
+        }
+        fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
+            Box::pin(async move { Ok(question.params) })
+        }
+    }
+
+    fn context(abilities: Abilities) -> (CallContext, Arc<Echo>) {
+        let session = Session { id: SessionId(1), caller: Caller::owner(), abilities };
+        let back = Arc::new(Echo::default());
+        (CallContext { session: Arc::new(session), back: back.clone(), takes_rounds: false }, back)
+    }
+
+    fn object(text: &str) -> Object {
+        Raw::parse(text.to_owned()).expect("valid").object().expect("an object")
+    }
+
+    #[tokio::test]
+    async fn answers_and_state_go_with_the_next_request_and_only_then() {
+        let (context, _) = context(Abilities::all());
+        let first = object(r#"{"name":"t","arguments":{"a":1},"requestState":"stale"}"#);
+        let asks = object(
+            r#"{"inputRequests":{"who":{"method":"elicitation/create","params":{"message":"?"}}},"requestState":"s"}"#,
+        );
+        let params = next("m", &first, &asks, &context).await.expect("answered");
+        let expected =
+            r#"{"name":"t","arguments":{"a":1},"inputResponses":{"who":{"message":"?"}},"requestState":"s"}"#;
+        assert_eq!(params.raw().as_str(), expected);
+        let asks = object(r#"{"inputRequests":{"r":{"method":"roots/list"}}}"#);
+        let params = next("m", &first, &asks, &context).await.expect("answered");
+        assert!(params.get(STATE).is_none());
+        let params = next("m", &first, &object(r#"{"requestState":"x"}"#), &context).await.expect("a state");
+        assert!(params.get(RESPONSES).is_none() && params.get(STATE).is_some());
+        assert!(next("m", &first, &Object::default(), &context).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_the_client_cannot_answer_fails_the_call_and_is_told() {
+        let (context, back) = context(Abilities { sampling: None, ..Abilities::all() });
+        let asks = object(r#"{"a":{"method":"roots/list"},"b":{"method":"sampling/createMessage"}}"#);
+        assert!(ask_all("m", &asks, &context).await.is_err());
+        assert_eq!(*back.lacking.lock(), [QuestionKind::Sampling]);
+        assert!(ask_all("m", &object(r#"{"a":{"method":"tools/call"}}"#), &context).await.is_err());
+    }
+
+    #[test]
+    fn a_url_gets_the_id_that_session_clients_want() {
+        let url = Raw::parse(r#"{"mode":"url","url":"https://x"}"#).expect("valid");
+        let with = with_elicitation_id(QuestionKind::Elicitation, url).object().expect("an object");
+        assert!(with.text("elicitationId").is_some_and(|id| id.len() > 10));
+        let form = Raw::parse(r#"{"message":"?"}"#).expect("valid");
+        assert_eq!(with_elicitation_id(QuestionKind::Elicitation, form.clone()), form);
+    }
+
+    #[test]
+    fn a_claim_is_not_passed_on_to_a_server_with_sessions() {
+        let mut params = Object::default()
+            .with("_meta", Object::default().with(META_REVISION, "2026-07-28").with("traceparent", "00-1"));
+        strip_for_sessions(&mut params);
+        assert_eq!(params.raw().as_str(), r#"{"_meta":{"traceparent":"00-1"}}"#);
+    }
+}

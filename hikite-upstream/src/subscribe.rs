@@ -1,0 +1,146 @@
+//! Who wants to hear of which resource. The server is asked once for each, in the words of its dialect: a
+//! request with sessions, a wider listen request without.
+
+use std::sync::Arc;
+
+use hikite_core::caller::SessionId;
+use hikite_core::error::Error;
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::CallContext;
+
+use crate::connection::Connection;
+
+impl Connection {
+    /// Takes over the subscriptions of the connection that stood here before.
+    pub(crate) fn succeed(self: &Arc<Self>, before: &Self) {
+        let subscriptions = std::mem::take(&mut *before.subscriptions.lock());
+        let uris: Vec<String> = subscriptions.keys().cloned().collect();
+        *self.subscriptions.lock() = subscriptions;
+        if self.is_stateless() {
+            self.listening.wish();
+            return;
+        }
+        for uri in uris {
+            self.request_aside("resources/subscribe", Object::default().with("uri", uri.as_str()));
+        }
+    }
+
+    /// Subscribes the session; the server is asked only for the first one.
+    pub(crate) async fn subscribe(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
+        let uri = params.text("uri").unwrap_or_default();
+        let session = context.session.id;
+        let first = {
+            let mut subscriptions = self.subscriptions.lock();
+            let sessions = subscriptions.entry(uri.clone()).or_default();
+            sessions.insert(session);
+            sessions.len() == 1
+        };
+        if !first {
+            return Ok(Raw::empty_object());
+        }
+        let unsure = ForgetOnDrop { connection: self, uri: &uri, session, armed: true };
+        let answer = if self.is_stateless() {
+            self.listen_to(&uri).await
+        } else {
+            self.request("resources/subscribe", Some(params), Some(context)).await
+        };
+        unsure.settle(answer.is_ok());
+        answer
+    }
+
+    /// Unsubscribes the session; the server is told only by the last one.
+    pub(crate) async fn unsubscribe(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
+        let uri = params.text("uri").unwrap_or_default();
+        if !self.forget_subscription(&uri, context.session.id) {
+            return Ok(Raw::empty_object());
+        }
+        if self.is_stateless() {
+            self.listening.wish();
+            return Ok(Raw::empty_object());
+        }
+        self.request("resources/unsubscribe", Some(params), Some(context)).await
+    }
+
+    /// The session is over.
+    pub(crate) fn release(self: &Arc<Self>, session: SessionId) {
+        self.users.lock().remove(&session);
+        let uris: Vec<String> = self.subscriptions.lock().keys().cloned().collect();
+        for uri in uris {
+            if !self.forget_subscription(&uri, session) {
+                continue;
+            }
+            if self.is_stateless() {
+                self.listening.wish();
+            } else {
+                self.request_aside("resources/unsubscribe", Object::default().with("uri", uri.as_str()));
+            }
+        }
+    }
+
+    /// The sessions that wait for news of a resource, or of one that it is a part of.
+    pub(crate) fn subscribers(&self, uri: &str) -> Vec<SessionId> {
+        let subscriptions = self.subscriptions.lock();
+        let of_it = |wanted: &str| uri.strip_prefix(wanted).is_some_and(|rest| is_part(wanted, rest));
+        let mut sessions: Vec<SessionId> = subscriptions
+            .iter()
+            .filter(|(wanted, _)| of_it(wanted))
+            .flat_map(|(_, sessions)| sessions.iter().copied())
+            .collect();
+        sessions.sort_unstable();
+        sessions.dedup();
+        sessions
+    }
+
+    /// Whether the last subscriber is gone.
+    fn forget_subscription(&self, uri: &str, session: SessionId) -> bool {
+        let mut subscriptions = self.subscriptions.lock();
+        let Some(sessions) = subscriptions.get_mut(uri) else { return false };
+        let was_there = sessions.remove(&session);
+        if sessions.is_empty() {
+            subscriptions.remove(uri);
+            return was_there;
+        }
+        false
+    }
+}
+
+/// Whether what follows a URI names the same resource or one below it.
+fn is_part(uri: &str, rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/') || uri.ends_with('/')
+}
+
+/// A subscription that the server has not confirmed.
+struct ForgetOnDrop<'a> {
+    connection: &'a Connection,
+    uri: &'a str,
+    session: SessionId,
+    armed: bool,
+}
+
+impl ForgetOnDrop<'_> {
+    fn settle(mut self, confirmed: bool) {
+        self.armed = !confirmed;
+    }
+}
+
+impl Drop for ForgetOnDrop<'_> {
+    fn drop(&mut self) {
+        if !self.armed {
+            return;
+        }
+        if self.connection.forget_subscription(self.uri, self.session) && self.connection.is_stateless() {
+            self.connection.listening.wish();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_resource_lies_below_it() {
+        assert!(is_part("file:///a", "") && is_part("file:///a", "/b") && is_part("file:///a/", "b"));
+        assert!(!is_part("file:///a", "b"));
+    }
+}

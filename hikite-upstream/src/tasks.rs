@@ -1,0 +1,141 @@
+//! Tool calls that go on after they are answered. Inside hikite they have the form of the stateless revision's
+//! extension, whatever the server speaks; those of 2025-11-25 are translated here.
+
+pub(crate) mod desk;
+mod form;
+pub(crate) mod place;
+pub(crate) mod wait;
+
+use std::sync::Arc;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::{CallContext, Method};
+use hikite_wire::stateless::{MISSING_CAPABILITY, TASKS};
+
+use crate::annotation::TaskSupport;
+use crate::connection::Connection;
+use crate::era::upstream_code;
+use crate::upstream::Inner;
+
+/// Whether the client takes a task for an answer. Its wish of 2025-11-25 is taken out of the params.
+pub(crate) fn takes(params: &mut Object, context: &CallContext) -> bool {
+    params.remove("task").is_some() || context.session.abilities.knows(TASKS)
+}
+
+/// Whether a call was refused because it runs as a task or not at all.
+pub(crate) fn is_required(error: &Error) -> bool {
+    let names_tasks = || {
+        let data = error.relayed.as_ref()?.object()?.get("data")?.object()?;
+        data.get("requiredCapabilities")?.object()?.get("extensions")?.object()?.get(TASKS).cloned()
+    };
+    upstream_code(error) == Some(MISSING_CAPABILITY) && names_tasks().is_some()
+}
+
+/// A server without tasks knows none by any name.
+pub(crate) fn require(connection: &Connection, params: &Object) -> Result<String, Error> {
+    let id = params.text("taskId").unwrap_or_default();
+    if connection.runs_tasks() && !id.is_empty() {
+        return Ok(id);
+    }
+    Err(Error::new(Kind::Validation, format!("`{}` has no task `{id}`", connection.name)))
+}
+
+impl Inner {
+    /// A tool call to a server with sessions: as a task where the tool demands it, or where both sides can.
+    pub(crate) async fn call_with_task(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        mut params: Object,
+        context: CallContext,
+    ) -> Result<Raw, Error> {
+        let wish = params.get("task").filter(|wish| wish.is_object()).cloned();
+        let takes = takes(&mut params, &context);
+        let support = self.annotations.load().task_support(&params).filter(|_| connection.runs_tasks());
+        let as_task = match support {
+            Some(TaskSupport::Required) => true,
+            Some(TaskSupport::Optional) => takes,
+            None => false,
+        };
+        let name = Method::CallTool.name();
+        if !as_task {
+            return connection.request(name, Some(params), Some(context)).await;
+        }
+        params.set("task", wish.unwrap_or_else(Raw::empty_object));
+        let answer = connection.request(name, Some(params), Some(context.clone())).await?;
+        // A server may still answer at once.
+        let Some(task) = form::created(&answer) else { return Ok(answer) };
+        self.places.put(&task, connection);
+        if takes {
+            connection.desks.open(&task.text("taskId").unwrap_or_default());
+            return Ok(task.raw());
+        }
+        wait::for_result(connection, &task, context).await
+    }
+
+    /// What is asked of a task of a server with sessions.
+    pub(crate) async fn task_with_sessions(
+        &self,
+        connection: &Arc<Connection>,
+        method: Method,
+        params: Object,
+        context: CallContext,
+    ) -> Result<Raw, Error> {
+        let id = require(connection, &params)?;
+        match method {
+            Method::UpdateTask => {
+                let answers = params.get("inputResponses").and_then(Raw::object).unwrap_or_default();
+                connection.answer_task(&id, &answers);
+                Ok(Raw::empty_object())
+            }
+            Method::CancelTask => {
+                connection.desks.close(&id);
+                connection.request("tasks/cancel", Some(form::named(&id)), Some(context)).await?;
+                Ok(Raw::empty_object())
+            }
+            _ => get(connection, &id, context).await,
+        }
+    }
+}
+
+/// The task as it stands, with its result or its questions inside.
+async fn get(connection: &Arc<Connection>, id: &str, context: CallContext) -> Result<Raw, Error> {
+    let answer = connection.request("tasks/get", Some(form::named(id)), Some(context.clone())).await?;
+    let mut task = form::flat(&answer.object().unwrap_or_default());
+    match task.text("status").as_deref() {
+        Some("completed" | "failed") => {
+            let outcome = match connection.desks.outcome(id) {
+                Some(outcome) => outcome,
+                None => connection.request("tasks/result", Some(form::named(id)), Some(context)).await,
+            };
+            form::finish(&mut task, outcome)?;
+            connection.desks.close(id);
+        }
+        Some("cancelled") => connection.desks.close(id),
+        status => {
+            let waits = status == Some("input_required");
+            let questions = connection.questions_of(id, waits, &context).await;
+            if waits || !questions.is_empty() {
+                task.set("status", "input_required");
+                task.set("inputRequests", questions);
+            }
+        }
+    }
+    Ok(task.raw())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_that_names_tasks_asks_for_one() {
+        let refused = |data: &str| {
+            let text = format!(r#"{{"code":-32021,"message":"no","data":{data}}}"#);
+            is_required(&Error::from_upstream(Raw::parse(text).expect("valid")))
+        };
+        assert!(refused(r#"{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#));
+        assert!(!refused(r#"{"requiredCapabilities":{"sampling":{}}}"#));
+        assert!(!refused("null"));
+    }
+}

@@ -1,0 +1,293 @@
+//! The questions of tasks on a server with sessions. It asks them in messages of its own; a client that takes
+//! tasks looks for them in the task and answers by name. Between the two they wait here.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::error::Error;
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::{CallContext, Question, QuestionKind};
+use hikite_wire::encode;
+use hikite_wire::message::Id;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::connection::Connection;
+use crate::pending::Call;
+use crate::tasks::form;
+
+/// Tasks of one connection that are kept; the oldest is forgotten first.
+const DESKS: usize = 64;
+/// Questions that may wait in one task.
+const QUESTIONS: usize = 32;
+/// For a question to arrive once it is fetched.
+const ARRIVAL: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub(crate) struct Desks(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    by_task: HashMap<String, Desk>,
+    order: VecDeque<String>,
+    /// Calls that wait for the result of a task themselves.
+    callers: HashMap<String, Call>,
+}
+
+#[derive(Debug, Default)]
+struct Desk {
+    questions: Vec<Parked>,
+    /// How many questions there have been: a name is never given twice.
+    count: usize,
+    /// Our request for the result, on whose stream the questions come.
+    fetching: Option<(u64, DropGuard)>,
+    outcome: Option<Result<Raw, Error>>,
+    arrived: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct Parked {
+    key: Box<str>,
+    id: Id,
+    question: Question,
+}
+
+/// Whom a task's question is for.
+#[derive(Debug)]
+pub(crate) enum Addressee {
+    Call(Call),
+    /// The next client that looks at the task.
+    Desk(String),
+}
+
+impl Desks {
+    /// Makes room for the questions of a task.
+    pub(crate) fn open(&self, task: &str) {
+        self.0.lock().desk(task);
+    }
+
+    /// The task is over, or nobody wants it: whatever waits for it is gone.
+    pub(crate) fn close(&self, task: &str) {
+        let mut state = self.0.lock();
+        state.by_task.remove(task);
+        state.order.retain(|other| other != task);
+    }
+
+    pub(crate) fn outcome(&self, task: &str) -> Option<Result<Raw, Error>> {
+        self.0.lock().by_task.get(task)?.outcome.clone()
+    }
+
+    /// Questions of this task go to this call while the guard lives.
+    pub(crate) fn wait_for(&self, task: &str, context: &CallContext) -> Waiting<'_> {
+        let over = CancellationToken::new();
+        let call = Call { context: context.clone(), over: over.clone() };
+        self.0.lock().callers.insert(task.to_owned(), call);
+        Waiting { desks: self, task: task.to_owned(), _over: over.drop_guard() }
+    }
+
+    /// Whom a question is for, if it is a task's: by the name of the task, or by the stream it came on.
+    pub(crate) fn addressee(&self, params: &Raw, origin: Option<u64>) -> Option<Addressee> {
+        let named = form::related(params);
+        let state = self.0.lock();
+        if let Some(call) = named.as_ref().and_then(|task| state.callers.get(task)) {
+            return Some(Addressee::Call(call.clone()));
+        }
+        let named = named.filter(|task| state.by_task.contains_key(task));
+        let fetched = || {
+            let fetching = |desk: &Desk| desk.fetching.as_ref().map(|(id, _)| *id);
+            state.by_task.iter().find(|(_, desk)| origin.is_some() && fetching(desk) == origin)
+        };
+        named.or_else(|| fetched().map(|(task, _)| task.clone())).map(Addressee::Desk)
+    }
+
+    /// Keeps a question until somebody looks at its task; whether there was room.
+    pub(crate) fn park(&self, task: &str, id: Id, question: Question) -> bool {
+        let mut state = self.0.lock();
+        let Some(desk) = state.by_task.get_mut(task).filter(|desk| desk.questions.len() < QUESTIONS) else {
+            return false;
+        };
+        desk.count += 1;
+        let key = match &question.key {
+            Some(key) if desk.questions.iter().all(|parked| parked.key != *key) => key.clone(),
+            _ => format!("{}-{}", word(question.kind), desk.count).into(),
+        };
+        desk.questions.push(Parked { key, id, question });
+        desk.arrived.notify_waiters();
+        true
+    }
+
+    /// The server no longer wants an answer.
+    pub(crate) fn withdraw(&self, id: &Id) {
+        for desk in self.0.lock().by_task.values_mut() {
+            desk.questions.retain(|parked| parked.id != *id);
+        }
+    }
+
+    /// Takes out a question that has been answered.
+    fn take(&self, task: &str, key: &str) -> Option<Id> {
+        let mut state = self.0.lock();
+        let questions = &mut state.by_task.get_mut(task)?.questions;
+        let index = questions.iter().position(|parked| &*parked.key == key)?;
+        Some(questions.remove(index).id)
+    }
+
+    /// The open questions as `inputRequests`, and those that the client cannot answer.
+    fn show(&self, task: &str, context: &CallContext) -> (Object, Vec<(Id, QuestionKind)>) {
+        let mut state = self.0.lock();
+        let Some(desk) = state.by_task.get_mut(task) else { return Default::default() };
+        let (able, unable): (Vec<_>, Vec<_>) = std::mem::take(&mut desk.questions)
+            .into_iter()
+            .partition(|parked| parked.question.kind.can_ask(&context.session));
+        let requests = able.iter().fold(Object::default(), |all, parked| {
+            let request = Object::default()
+                .with("method", parked.question.kind.method())
+                .with("params", form::question(&parked.question.params));
+            all.with(&parked.key, request)
+        });
+        desk.questions = able;
+        (requests, unable.into_iter().map(|parked| (parked.id, parked.question.kind)).collect())
+    }
+}
+
+impl State {
+    fn desk(&mut self, task: &str) -> &mut Desk {
+        if !self.by_task.contains_key(task) {
+            if self.order.len() >= DESKS
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.by_task.remove(&oldest);
+            }
+            self.order.push_back(task.to_owned());
+        }
+        self.by_task.entry(task.to_owned()).or_default()
+    }
+}
+
+impl Connection {
+    /// The questions that a task waits for, fetched if it says that there are some.
+    pub(super) async fn questions_of(
+        self: &Arc<Self>,
+        task: &str,
+        waits: bool,
+        context: &CallContext,
+    ) -> Object {
+        if !waits {
+            return self.show_questions(task, context);
+        }
+        let arrived = self.fetch_questions(task);
+        let arrival = arrived.notified();
+        let questions = self.show_questions(task, context);
+        if !questions.is_empty() {
+            return questions;
+        }
+        let _ = tokio::time::timeout(ARRIVAL, arrival).await;
+        self.show_questions(task, context)
+    }
+
+    /// The questions that are there; those that the client cannot answer are refused.
+    fn show_questions(&self, task: &str, context: &CallContext) -> Object {
+        let (questions, unable) = self.desks.show(task, context);
+        for (id, kind) in unable {
+            context.back.lacks(kind);
+            self.refuse(&id, &format!("the client does not support `{}`", kind.method()));
+        }
+        questions
+    }
+
+    /// Answers questions of a task by their names; names that nobody asked under are passed over.
+    pub(super) fn answer_task(&self, task: &str, answers: &Object) {
+        for (key, answer) in answers.iter() {
+            if let Some(id) = self.desks.take(task, key) {
+                self.send(encode::result(&id, answer));
+            }
+        }
+    }
+
+    /// Asks for the result of a task in the background, because its questions come only then; once per task.
+    fn fetch_questions(self: &Arc<Self>, task: &str) -> Arc<Notify> {
+        let mut state = self.desks.0.lock();
+        let desk = state.desk(task);
+        let arrived = Arc::clone(&desk.arrived);
+        if desk.fetching.is_some() || desk.outcome.is_some() {
+            return arrived;
+        }
+        let Ok(ticket) = self.ticket(None) else { return arrived };
+        let over = CancellationToken::new();
+        desk.fetching = Some((ticket.id, over.clone().drop_guard()));
+        drop(state);
+        let (connection, task) = (Arc::clone(self), task.to_owned());
+        self.tasks.spawn(async move {
+            let exchange = connection.exchange(ticket, "tasks/result", Some(form::named(&task)), None);
+            let outcome = over.run_until_cancelled(exchange).await;
+            let mut state = connection.desks.0.lock();
+            if let Some(desk) = state.by_task.get_mut(&task) {
+                desk.fetching = None;
+                // What broke on the way is asked for again.
+                desk.outcome = outcome.filter(|o| o.as_ref().map_or_else(|e| e.relayed.is_some(), |_| true));
+                desk.arrived.notify_waiters();
+            }
+        });
+        arrived
+    }
+}
+
+/// A call that waits for a task.
+#[derive(Debug)]
+pub(crate) struct Waiting<'a> {
+    desks: &'a Desks,
+    task: String,
+    _over: DropGuard,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.desks.0.lock().callers.remove(&self.task);
+    }
+}
+
+fn word(kind: QuestionKind) -> &'static str {
+    match kind {
+        QuestionKind::Sampling => "sampling",
+        QuestionKind::Elicitation => "elicitation",
+        QuestionKind::Roots => "roots",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(key: Option<&str>) -> Question {
+        let params = Raw::parse(r#"{"message":"?"}"#).expect("valid");
+        Question { kind: QuestionKind::Elicitation, params, key: key.map(Into::into) }
+    }
+
+    #[test]
+    fn a_parked_question_is_found_by_its_task_and_answered_once() {
+        let desks = Desks::default();
+        assert!(!desks.park("a", Id::number(1), question(None)));
+        desks.open("a");
+        let params = r#"{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a"}}}"#;
+        let params = Raw::parse(params).expect("valid");
+        assert!(matches!(desks.addressee(&params, None), Some(Addressee::Desk(task)) if task == "a"));
+        assert!(desks.park("a", Id::number(1), question(None)));
+        assert!(desks.park("a", Id::number(2), question(Some("who"))));
+        assert_eq!(desks.take("a", "elicitation-1"), Some(Id::number(1)));
+        assert_eq!(desks.take("a", "elicitation-1"), None);
+        assert_eq!(desks.take("a", "who"), Some(Id::number(2)));
+        desks.close("a");
+        assert!(desks.addressee(&params, None).is_none());
+    }
+
+    #[test]
+    fn the_oldest_task_makes_room() {
+        let desks = Desks::default();
+        for task in 0..=DESKS {
+            desks.open(&task.to_string());
+        }
+        assert!(!desks.park("0", Id::number(1), question(None)));
+        assert!(desks.park("1", Id::number(1), question(None)));
+    }
+}

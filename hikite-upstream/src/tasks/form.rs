@@ -1,0 +1,126 @@
+//! Tasks of 2025-11-25 in the form of the stateless revision's extension.
+
+use hikite_core::error::Error;
+use hikite_core::json::{Object, Raw};
+
+use crate::inbound::KEY;
+
+/// The `_meta` member with which 2025-11-25 ties a message to a task.
+pub(super) const RELATED: &str = "io.modelcontextprotocol/related-task";
+
+/// The params that name a task.
+pub(super) fn named(id: &str) -> Object {
+    Object::default().with("taskId", id)
+}
+
+/// The answer to a call that became a task; `None` if it did not.
+pub(super) fn created(answer: &Raw) -> Option<Object> {
+    let task = answer.object()?.get("task")?.object()?;
+    task.text("taskId").filter(|id| !id.is_empty())?;
+    Some(flat(&task).with("resultType", "task"))
+}
+
+/// The task itself, its times under their new names.
+pub(super) fn flat(task: &Object) -> Object {
+    let mut flat = Object::default();
+    for (name, value) in task.iter() {
+        match name {
+            "ttl" => flat.set("ttlMs", value.clone()),
+            "pollInterval" => flat.set("pollIntervalMs", value.clone()),
+            // It says nothing that the id does not.
+            "_meta" => {}
+            _ => flat.set(name, value.clone()),
+        }
+    }
+    if flat.get("ttlMs").is_none() {
+        flat.set("ttlMs", Raw::null());
+    }
+    flat
+}
+
+/// Puts the end of a task inside it: a result, or the JSON-RPC error that took its place. Whether a tool failed
+/// in its own terms is told by its result.
+pub(super) fn finish(task: &mut Object, outcome: Result<Raw, Error>) -> Result<(), Error> {
+    match outcome {
+        Ok(result) => {
+            task.set("status", "completed");
+            task.set("result", without(result, &[RELATED]));
+        }
+        Err(error) => {
+            let Some(relayed) = error.relayed.clone() else { return Err(error) };
+            task.set("status", "failed");
+            task.set("error", relayed);
+        }
+    }
+    Ok(())
+}
+
+/// The name of the task that a message belongs to.
+pub(super) fn related(params: &Raw) -> Option<String> {
+    params.object()?.get("_meta")?.object()?.get(RELATED)?.object()?.text("taskId")
+}
+
+/// The params of a question as they stand in a task: without what ties them to it.
+pub(super) fn question(params: &Raw) -> Raw {
+    let Some(mut members) = without(params.clone(), &[RELATED, KEY]).object() else { return params.clone() };
+    members.remove("task");
+    members.raw()
+}
+
+/// Takes members out of the `_meta`, and the `_meta` with the last of them.
+fn without(value: Raw, names: &[&str]) -> Raw {
+    let Some(mut members) = value.object() else { return value };
+    let Some(mut meta) = members.get("_meta").and_then(Raw::object) else { return value };
+    if names.iter().filter(|name| meta.remove(name).is_some()).count() == 0 {
+        return value;
+    }
+    if meta.is_empty() {
+        members.remove("_meta");
+    } else {
+        members.set("_meta", meta);
+    }
+    members.raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Raw {
+        Raw::parse(text.to_owned()).expect("valid")
+    }
+
+    #[test]
+    fn a_nested_task_becomes_flat() {
+        let answer = raw(
+            r#"{"task":{"taskId":"a","status":"working","createdAt":"t","lastUpdatedAt":"t","ttl":60000,"pollInterval":500}}"#,
+        );
+        let expected = r#"{"taskId":"a","status":"working","createdAt":"t","lastUpdatedAt":"t","ttlMs":60000,"pollIntervalMs":500,"resultType":"task"}"#;
+        assert_eq!(created(&answer).expect("a task").raw().as_str(), expected);
+        assert_eq!(created(&raw(r#"{"content":[]}"#)), None);
+    }
+
+    #[test]
+    fn the_end_of_a_task_stands_inside_it() {
+        let failed = || raw(r#"{"taskId":"a","status":"failed","ttl":null}"#).object().expect("an object");
+        let mut task = flat(&failed());
+        let result = r#"{"isError":true,"content":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a"}}}"#;
+        finish(&mut task, Ok(raw(result))).expect("told");
+        let expected =
+            r#"{"taskId":"a","status":"completed","ttlMs":null,"result":{"isError":true,"content":[]}}"#;
+        assert_eq!(task.raw().as_str(), expected);
+        let mut task = flat(&failed());
+        finish(&mut task, Err(Error::from_upstream(raw(r#"{"code":1,"message":"no"}"#)))).expect("told");
+        assert_eq!(task.text("status").as_deref(), Some("failed"));
+        assert_eq!(task.get("error"), Some(&raw(r#"{"code":1,"message":"no"}"#)));
+    }
+
+    #[test]
+    fn a_question_names_its_task_and_loses_the_tie() {
+        let params = raw(
+            r#"{"message":"?","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a"},"x":1},"task":{}}"#,
+        );
+        assert_eq!(related(&params).as_deref(), Some("a"));
+        assert_eq!(question(&params).as_str(), r#"{"message":"?","_meta":{"x":1}}"#);
+    }
+}
