@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 REPOSITORY = Path(__file__).resolve().parents[1]
 CACHE = Path(os.environ.get("HIKITE_TEST_CACHE") or REPOSITORY / ".cache" / "tests")
 NODE_MODULES = CACHE / "node" / "node_modules"
+SUITE = NODE_MODULES / "@modelcontextprotocol" / "conformance"
 # "✓ tools-list: 3 passed, 0 failed", with a note behind it at times.
 SCENARIO = re.compile(r"^[✓✗] (?P<name>\S+): (?P<passed>\d+) passed, (?P<failed>\d+) failed", re.MULTILINE)
 
@@ -35,7 +36,7 @@ def main() -> int:
     # Some scenarios pass when nothing answers, so a missing server must not look like a poor one.
     if not answers(options.url):
         return give_up(f"nothing listens at {options.url}")
-    required = required_scenarios(options.revision)
+    required = required_scenarios(options.revision, "Server")
     if not required:
         return give_up(f"the suite knows no requirements of {options.revision}")
     output = run_suite(options)
@@ -73,16 +74,22 @@ def run_suite(options: argparse.Namespace) -> str:
 
 
 def suite(*args: str) -> str:
-    script = NODE_MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
-    done = subprocess.run(
-        [NODE_MODULES / ".bin" / "node", script, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    return done.stdout
+    return run_quietly(*args).stdout
 
 
-def required_scenarios(revision: str) -> list[str]:
+def run_quietly(*args: str) -> subprocess.CompletedProcess:
+    command = [NODE_MODULES / ".bin" / "node", SUITE / "dist" / "index.js", *args]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def suite_version() -> str:
+    return json.loads((SUITE / "package.json").read_text())["version"]
+
+
+def required_scenarios(revision: str, side: str) -> list[str]:
+    """What the suite requires of a `Server` or of a `Client`."""
     listing = suite("list", "--requirements", revision)
-    section = listing.partition("Server scenarios")[2].partition("\n\n")[0]
+    section = listing.partition(f"{side} scenarios")[2].partition("\n\n")[0]
     return re.findall(r"^\s+- (\S+)", section, re.MULTILINE)
 
 

@@ -14,6 +14,7 @@ mod outbox;
 mod rpc;
 mod server;
 mod session;
+mod task;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -24,3 +25,6 @@ pub use era::{Era, Revision};
 pub use handle::{Fixture, Transport, run_http, run_sse, run_stdio};
 pub use options::{Answer, Options};
 pub use server::Received;
+
+/// How a line on stderr begins that tells of a message which broke the published schema.
+pub const VIOLATION: &str = "fixture-upstream: schema: ";

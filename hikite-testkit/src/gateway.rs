@@ -8,6 +8,8 @@ mod hello;
 mod http;
 mod link;
 mod process;
+mod stateless;
+mod witness;
 
 use std::{
     io::{BufRead, BufReader},
@@ -27,6 +29,7 @@ pub use command::{Programs, Run};
 pub use hello::{Answer, Hello, Question};
 pub use http::{Connection, Reply, Request, Stream};
 pub use process::{Process, is_alive, kill, marked};
+pub use stateless::{Envelope, Listening, Outcome, REVISION, Running, Stateless, Through, encode};
 
 /// Every wait in a test ends here.
 pub const LIMIT: Duration = Duration::from_secs(10);
@@ -142,6 +145,11 @@ impl TestGateway {
 
     pub async fn client_with(&self, surface: &str, hello: Hello) -> Client {
         Client::over_http(self.address, &path(surface), Some(&self.token), hello).await
+    }
+
+    /// A client of the revision without sessions.
+    pub fn stateless(&self, surface: &str, envelope: Envelope) -> Stateless {
+        Stateless::over_http(self.address, &path(surface), Some(&self.token), envelope)
     }
 
     /// One HTTP request with the token, as any client would send it.

@@ -26,7 +26,14 @@ impl Process {
 
     fn initialized(flags: &[&str]) -> Self {
         let mut process = Self::start(flags);
-        process.send("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}}));
+        process.send(
+            "initialize",
+            &json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": {"name": "test", "version": "0"},
+            }),
+        );
         process.line();
         process
     }
@@ -155,7 +162,14 @@ fn a_replayed_tool_keeps_its_bytes() {
     );
     std::fs::write(&file, text).expect("a file");
     let mut process = Process::start(&["--stdio", "--replay", file.to_str().expect("UTF-8")]);
-    process.send("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}}));
+    process.send(
+        "initialize",
+        &json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "0"},
+        }),
+    );
     let hello = String::from_utf8(process.line()).expect("UTF-8");
     assert!(hello.contains(r#""serverInfo":{"version":"1","name":"n"}}"#), "{hello}");
     assert!(!hello.contains("prompts") && !hello.contains("instructions"));

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use futures_util::future::join_all;
 use hikite_core::catalog::ModuleRule;
 use hikite_core::limits::Limits;
+use hikite_core::seal::Seal;
 use hikite_core::secret::Secret;
 use hikite_core::source::Source;
 use hikite_egress::Client;
@@ -51,7 +52,7 @@ impl House {
             limits: Arc::clone(&limits),
         };
         let house = Arc::new(Self {
-            gateway: Gateway::new(Arc::clone(&limits)),
+            gateway: Gateway::new(Arc::clone(&limits), Seal::new(token::random_key()?)),
             limits,
             environment,
             upstreams: Mutex::default(),

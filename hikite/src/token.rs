@@ -52,10 +52,14 @@ fn read(path: &Path) -> Result<Secret> {
 }
 
 /// 256 random bits.
-fn random() -> Result<String> {
+pub(crate) fn random_key() -> Result<[u8; 32]> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).context("the operating system gave no random bytes")?;
-    Ok(bytes.iter().fold("hk_local_".to_owned(), |token, byte| format!("{token}{byte:02x}")))
+    Ok(bytes)
+}
+
+fn random() -> Result<String> {
+    Ok(random_key()?.iter().fold("hk_local_".to_owned(), |token, byte| format!("{token}{byte:02x}")))
 }
 
 #[cfg(test)]

@@ -19,6 +19,9 @@ struct Arguments {
     /// Offer what only scenarios of 2026-07-28 call, in any era.
     #[arg(long)]
     extended: bool,
+    /// Serve skills (SEP-2640).
+    #[arg(long)]
+    skills: bool,
     /// Serve the lists of this file instead of the built-in catalogue.
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
@@ -74,6 +77,9 @@ struct Quirks {
     /// Tell every client that the tools changed whenever they are listed.
     #[arg(long)]
     cry_wolf: bool,
+    /// Take messages that break the published schema.
+    #[arg(long)]
+    unvalidated: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -115,6 +121,7 @@ async fn run(arguments: Arguments) -> std::io::Result<()> {
             EraArgument::Both => Era::Both,
         },
         extended: arguments.extended,
+        skills: arguments.skills,
         replay: arguments.replay,
         page: arguments.page,
         list_delay: Duration::from_millis(arguments.list_delay_ms),
@@ -131,6 +138,7 @@ async fn run(arguments: Arguments) -> std::io::Result<()> {
         never_start: arguments.quirks.never_start,
         never_acknowledge: arguments.quirks.never_acknowledge,
         cry_wolf: arguments.quirks.cry_wolf,
+        unvalidated: arguments.quirks.unvalidated,
     };
     match (http, sse) {
         (Some(address), _) => run_http(options, address, announce).await,

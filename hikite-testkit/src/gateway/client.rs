@@ -22,6 +22,7 @@ use super::{
     LIMIT, Programs, eventually,
     hello::{Hello, Question},
     link::{HttpLink, Link, StdioLink, spawn},
+    witness::Witness,
 };
 
 /// A client with a session.
@@ -33,6 +34,7 @@ pub struct Client {
 struct Inner {
     link: Link,
     hello: Hello,
+    witness: Witness,
     next: AtomicU64,
     /// The answer to `initialize`.
     welcome: Mutex<Value>,
@@ -124,6 +126,7 @@ impl Client {
     fn new(link: Link, hello: Hello) -> Self {
         let inner = Inner {
             link,
+            witness: Witness::new(hello.validated, hello.revision),
             hello,
             next: AtomicU64::new(1),
             welcome: Mutex::default(),
@@ -221,8 +224,13 @@ impl Client {
     pub fn begin(&self, method: &str, params: Value) -> Pending {
         let id = self.inner.next.fetch_add(1, Ordering::Relaxed);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
-        let inner = Arc::clone(&self.inner);
-        Pending { id, task: spawn(async move { inner.exchange(id, message).await }) }
+        let (inner, method) = (Arc::clone(&self.inner), method.to_owned());
+        let task = spawn(async move {
+            let answer = Arc::clone(&inner).exchange(id, message).await;
+            inner.witness.answer(&answer, &method);
+            answer
+        });
+        Pending { id, task }
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "reads like the JSON it makes")]
@@ -315,6 +323,12 @@ impl Client {
     }
 }
 
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.inner.witness.assert_clean();
+    }
+}
+
 impl Inner {
     async fn exchange(self: Arc<Self>, id: u64, message: String) -> String {
         match &self.link {
@@ -363,6 +377,7 @@ impl Inner {
     fn take(self: &Arc<Self>, message: &str) {
         let envelope: Envelope<'_> =
             serde_json::from_str(message).unwrap_or_else(|_| panic!("not JSON: {message}"));
+        let value: Value = serde_json::from_str(message).expect("JSON");
         match (envelope.method, envelope.id) {
             (None, id) => {
                 assert!(
@@ -374,14 +389,19 @@ impl Inner {
                 match waiting {
                     Some(waiting) => drop(waiting.send(message.to_owned())),
                     // An answer to something that has no id to be answered by, kept for whoever looks.
-                    None => self.notifications.lock().push(json!({ "method": "(answer)", "params": serde_json::from_str::<Value>(message).expect("JSON") })),
+                    None => {
+                        self.witness.unasked(&value);
+                        self.notifications.lock().push(json!({ "method": "(answer)", "params": value }));
+                    }
                 }
             }
             (Some(method), None) => {
+                self.witness.unasked(&value);
                 let params = envelope.params.unwrap_or_default();
                 self.notifications.lock().push(json!({ "method": method, "params": params }));
             }
             (Some(method), Some(id)) => {
+                self.witness.unasked(&value);
                 self.asked(Question { id, method, params: envelope.params.unwrap_or_default() });
             }
         }

@@ -13,11 +13,13 @@ pub struct Hello {
     pub revision: &'static str,
     pub capabilities: Value,
     pub answer: Answer,
+    /// Whether everything the program says must keep to the published schema.
+    pub validated: bool,
 }
 
 impl Default for Hello {
     fn default() -> Self {
-        Self { revision: "2025-11-25", capabilities: json!({}), answer: Arc::new(|_| None) }
+        Self { revision: "2025-11-25", capabilities: json!({}), answer: Arc::new(|_| None), validated: true }
     }
 }
 
@@ -30,6 +32,13 @@ impl Hello {
             answer: Arc::new(move |question| Some(obliging_answer(&name, question))),
             ..Self::default()
         }
+    }
+
+    /// Takes whatever comes: for tests of servers that break the schema, which is relayed as it is.
+    #[must_use]
+    pub fn unvalidated(mut self) -> Self {
+        self.validated = false;
+        self
     }
 
     /// Can be asked everything and never answers.

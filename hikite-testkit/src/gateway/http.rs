@@ -1,12 +1,14 @@
-//! HTTP as bare as a test needs it: one request on one connection, which ends when its handle is dropped. So
-//! going away in the middle is as easy as staying.
+//! HTTP as bare as a test needs it: a request has its connection to itself, which ends when its handle is dropped.
+//! So going away in the middle is as easy as staying. Where a client keeps connections, one that has been read to
+//! its end serves the next request.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use hyper::{body::Incoming, client::conn::http1::SendRequest};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use tokio::{net::TcpStream, task::JoinHandle};
 
 use super::LIMIT;
@@ -17,6 +19,16 @@ pub struct Request {
     path: String,
     headers: Vec<(String, String)>,
     body: Bytes,
+    kept: Kept,
+}
+
+/// Connections that a client keeps; none are kept without.
+pub(crate) type Kept = Option<Arc<Mutex<Vec<Lane>>>>;
+
+#[derive(Debug)]
+pub(crate) struct Lane {
+    sender: SendRequest<Full<Bytes>>,
+    _driver: Driver,
 }
 
 /// An answer read to its end.
@@ -30,7 +42,7 @@ pub struct Reply {
 impl Request {
     pub fn new(method: &str, path: &str) -> Self {
         let method = method.parse().expect("a method");
-        Self { method, path: path.to_owned(), headers: Vec::new(), body: Bytes::new() }
+        Self { method, path: path.to_owned(), headers: Vec::new(), body: Bytes::new(), kept: None }
     }
 
     /// Adds a header, or takes the place of the one of that name.
@@ -55,6 +67,11 @@ impl Request {
             .header("accept", "application/json, text/event-stream")
     }
 
+    pub(crate) fn keeping(mut self, kept: &Kept) -> Self {
+        self.kept.clone_from(kept);
+        self
+    }
+
     pub async fn send(self, address: SocketAddr) -> Reply {
         let answer = async { self.open(address).await.read().await };
         tokio::time::timeout(LIMIT, answer).await.expect("an answer in time")
@@ -66,9 +83,11 @@ impl Request {
     }
 
     pub async fn try_open(self, address: SocketAddr) -> hyper::Result<Connection> {
-        let socket = TcpStream::connect(address).await.expect("a connection");
-        let (mut sender, driver) = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
-        let driver = Driver(spawn(driver));
+        let kept = self.kept.as_ref().and_then(|kept| kept.lock().pop());
+        let mut lane = match kept.filter(|lane| lane.sender.is_ready()) {
+            Some(lane) => lane,
+            None => Lane::open(address).await?,
+        };
         let mut request = http::Request::builder().method(self.method).uri(&self.path);
         if !self.headers.iter().any(|(name, _)| name == "host") {
             request = request.header("host", address.to_string());
@@ -77,9 +96,17 @@ impl Request {
             request = request.header(name, value);
         }
         let request = request.body(Full::new(self.body)).expect("a request");
-        let response = sender.send_request(request).await?;
+        let response = lane.sender.send_request(request).await?;
         let (head, body) = response.into_parts();
-        Ok(Connection { status: head.status.as_u16(), headers: head.headers, body, _driver: driver })
+        Ok(Connection { status: head.status.as_u16(), headers: head.headers, body, lane, kept: self.kept })
+    }
+}
+
+impl Lane {
+    async fn open(address: SocketAddr) -> hyper::Result<Self> {
+        let socket = TcpStream::connect(address).await.expect("a connection");
+        let (sender, driver) = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
+        Ok(Self { sender, _driver: Driver(spawn(driver)) })
     }
 }
 
@@ -89,13 +116,17 @@ pub struct Connection {
     pub status: u16,
     pub headers: http::HeaderMap,
     body: Incoming,
-    _driver: Driver,
+    lane: Lane,
+    kept: Kept,
 }
 
 impl Connection {
     pub async fn read(self) -> Reply {
-        let Self { status, headers, body, _driver } = self;
+        let Self { status, headers, body, lane, kept } = self;
         let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        if let Some(kept) = kept {
+            kept.lock().push(lane);
+        }
         Reply { status, headers, body }
     }
 
@@ -104,7 +135,7 @@ impl Connection {
     }
 
     pub fn events(self) -> Stream {
-        Stream { connection: self, buffer: Vec::new() }
+        Stream { connection: self, buffer: Vec::new(), last_event: None }
     }
 }
 
@@ -124,6 +155,8 @@ impl Reply {
 pub struct Stream {
     connection: Connection,
     buffer: Vec<u8>,
+    /// The id of the last event that had one.
+    pub last_event: Option<String>,
 }
 
 impl Stream {
@@ -132,7 +165,9 @@ impl Stream {
         loop {
             if let Some(end) = self.buffer.windows(2).position(|pair| pair == b"\n\n") {
                 let event: Vec<u8> = self.buffer.drain(..end + 2).collect();
-                match parse(std::str::from_utf8(&event).expect("UTF-8")) {
+                let event = std::str::from_utf8(&event).expect("UTF-8");
+                self.last_event = field(event, "id:").or(self.last_event.take());
+                match parse(event) {
                     Some(event) => return Some(event),
                     None => continue,
                 }
@@ -146,10 +181,11 @@ impl Stream {
 }
 
 fn parse(event: &str) -> Option<(String, String)> {
-    let field = |name: &str| {
-        event.lines().find_map(|line| line.strip_prefix(name)).map(|text| text.trim_start().to_owned())
-    };
-    Some((field("event:").unwrap_or_else(|| "message".to_owned()), field("data:")?))
+    Some((field(event, "event:").unwrap_or_else(|| "message".to_owned()), field(event, "data:")?))
+}
+
+fn field(event: &str, name: &str) -> Option<String> {
+    event.lines().find_map(|line| line.strip_prefix(name)).map(|text| text.trim_start().to_owned())
 }
 
 #[derive(Debug)]

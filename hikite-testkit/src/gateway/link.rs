@@ -1,6 +1,6 @@
 //! How a client's messages travel: a POST each, or lines to `hikite stdio`.
 
-use std::{net::SocketAddr, path::Path, process::Stdio};
+use std::{net::SocketAddr, path::Path, process::Stdio, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::{
@@ -10,7 +10,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{Programs, Request};
+use super::{Programs, Request, http::Kept};
 
 #[derive(Debug)]
 pub(crate) enum Link {
@@ -25,17 +25,26 @@ pub(crate) struct HttpLink {
     token: Option<String>,
     pub(crate) session: Mutex<Option<String>>,
     pub(crate) revision: Mutex<Option<String>>,
+    kept: Kept,
 }
 
 impl HttpLink {
     pub(crate) fn new(address: SocketAddr, path: &str, token: Option<&str>) -> Self {
         let token = token.map(ToOwned::to_owned);
-        Self { address, path: path.to_owned(), token, session: Mutex::default(), revision: Mutex::default() }
+        Self {
+            address,
+            path: path.to_owned(),
+            token,
+            session: Mutex::default(),
+            revision: Mutex::default(),
+            kept: Some(Arc::default()),
+        }
     }
 
     /// A request with everything a client of this session says in its headers.
     pub(crate) fn request(&self, method: &str) -> Request {
         let mut request = Request::new(method, &self.path).header("accept", "text/event-stream");
+        request = request.keeping(&self.kept);
         if let Some(token) = &self.token {
             request = request.header("authorization", &format!("Bearer {token}"));
         }

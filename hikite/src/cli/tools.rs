@@ -153,7 +153,8 @@ impl Call {
     async fn run(self, house: &House) -> Result<ExitCode> {
         let params = Object::default().with("name", self.tool.as_str()).with("arguments", self.arguments()?);
         let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
-        let context = CallContext { session: Arc::new(session), back: Arc::new(Terminal) };
+        let context =
+            CallContext { session: Arc::new(session), back: Arc::new(Terminal), takes_rounds: false };
         let command = Command::Call { target: Target::Named(self.tool.clone()), params };
         let result = house.gateway.dispatch(command, context).await?;
         let members =

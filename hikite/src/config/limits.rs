@@ -36,6 +36,9 @@ pub(crate) struct LimitsFile {
     /// Questions of upstreams that may wait for one client.
     #[schemars(extend("default" = 32))]
     pub(crate) questions: Option<usize>,
+    /// Calls that wait for the next request of a client without a session.
+    #[schemars(extend("default" = 1000))]
+    pub(crate) parked_calls: Option<usize>,
     /// Calls of one module that run at once, unless its server says otherwise.
     #[schemars(extend("default" = 256))]
     pub(crate) module_concurrency: Option<usize>,
@@ -69,6 +72,9 @@ pub(crate) struct LimitsFile {
     /// For a client to answer a question.
     #[schemars(extend("default" = "10m"))]
     pub(crate) question_timeout: Option<Span>,
+    /// For a client to take up a stream that broke.
+    #[schemars(extend("default" = "30s"))]
+    pub(crate) resume: Option<Span>,
     /// For an upstream to start and answer `initialize`.
     #[schemars(extend("default" = "1m"))]
     pub(crate) start_timeout: Option<Span>,
@@ -100,6 +106,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
         sessions: read.count("sessions", raw.sessions, default.sessions),
         outbox_messages: read.count("outbox_messages", raw.outbox_messages, default.outbox_messages),
         questions: read.count("questions", raw.questions, default.questions),
+        parked_calls: read.count("parked_calls", raw.parked_calls, default.parked_calls),
         module_concurrency: read.count(
             "module_concurrency",
             raw.module_concurrency,
@@ -119,6 +126,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
             raw.question_timeout.as_ref(),
             default.question_timeout,
         ),
+        resume: read.span("resume", raw.resume.as_ref(), default.resume),
         start_timeout: read.timeout("start_timeout", raw.start_timeout.as_ref(), default.start_timeout),
         first_list: read.span("first_list", raw.first_list.as_ref(), default.first_list),
         all_lists: read.span("all_lists", raw.all_lists.as_ref(), default.all_lists),

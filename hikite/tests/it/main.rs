@@ -3,6 +3,7 @@
 
 mod ask;
 mod auth;
+mod bridge;
 mod calls;
 mod categories;
 mod cli;
@@ -12,9 +13,12 @@ mod faults;
 mod foreign;
 mod http;
 mod lists;
+mod mixup;
 mod process;
 mod relay;
 mod reload;
+mod resume;
+mod stateless;
 mod stdio;
 
 use std::sync::LazyLock;

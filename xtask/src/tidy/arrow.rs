@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hikite-wire", &["hikite-core"]),
     ("hikite-core", &[]),
     // For tests and chores alone.
-    ("hikite-testkit", &["hikite", "hikite-core", "hikite-wire"]),
+    ("hikite-testkit", &["hikite", "hikite-core", "hikite-egress", "hikite-upstream", "hikite-wire"]),
     ("hikite-fuzz", &["hikite", "hikite-core", "hikite-wire"]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,227 @@
+//! hikite's own upstream client, driven as the public suite's client scenarios want it. The table says which calls
+//! a scenario needs; all that is protocol is done by `hikite-upstream`.
+//!
+//!     MCP_CONFORMANCE_SCENARIO=tools_call client-driver http://localhost:1234/mcp
+
+use std::{process::ExitCode, sync::Arc, time::Duration};
+
+use hikite_core::{
+    caller::{Abilities, Caller, Session, SessionId},
+    json::{Object, Raw},
+    limits::Limits,
+    source::{
+        Backchannel, BoxFuture, CallContext, Invocation, Method, Question, QuestionKind, Source, State,
+    },
+};
+use hikite_upstream::{Definition, Environment, FileListCache, Share, Spawner, Transport, Upstream};
+use serde_json::{Map, Value, json};
+
+/// Time for another call to run while a question is open.
+const A_MOMENT: Duration = Duration::from_millis(100);
+
+/// What a scenario wants to see.
+enum Plan {
+    /// The lists, which are read anyway.
+    Lists,
+    /// These tools one after another, without arguments.
+    Tools(&'static [&'static str]),
+    /// Two numbers are to be added.
+    Sum,
+    /// Every tool, resource and prompt on offer.
+    Everything,
+    /// What the suite says in `MCP_CONFORMANCE_CONTEXT`.
+    Told,
+    /// One tool while another waits for an answer, then the rest.
+    Interleaved,
+    /// The schema of one tool as the argument of another.
+    Schema,
+}
+
+const PLANS: [(&str, Plan); 11] = [
+    ("initialize", Plan::Lists),
+    ("tools_call", Plan::Sum),
+    ("elicitation-sep1034-client-defaults", Plan::Tools(&["test_client_elicitation_defaults"])),
+    ("sse-retry", Plan::Tools(&["test_reconnection"])),
+    ("request-metadata", Plan::Lists),
+    ("sep-2322-client-request-state", Plan::Interleaved),
+    ("http-standard-headers", Plan::Everything),
+    ("http-custom-headers", Plan::Told),
+    ("http-invalid-tool-headers", Plan::Everything),
+    ("json-schema-ref-no-deref", Plan::Lists),
+    ("json-schema-2020-12-preservation", Plan::Schema),
+];
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
+    let Some((_, plan)) = PLANS.iter().find(|(name, _)| *name == scenario) else {
+        return complain(&format!("no plan for the scenario `{scenario}`"));
+    };
+    let Some(url) = std::env::args().next_back() else {
+        return complain("the last argument is the URL of the server");
+    };
+    match run(plan, &url).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => complain(&reason),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a program says why it failed")]
+fn complain(reason: &str) -> ExitCode {
+    eprintln!("client-driver: {reason}");
+    ExitCode::FAILURE
+}
+
+async fn run(plan: &Plan, url: &str) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let limits = Arc::new(Limits::default());
+    let definition = Definition {
+        name: "suite".into(),
+        transport: Transport::Http {
+            url: url.parse().map_err(|_| format!("`{url}` is no URL"))?,
+            headers: http::HeaderMap::new(),
+        },
+        share: Share::Auto,
+        hash: "suite".to_owned(),
+    };
+    let environment = Environment {
+        // No process is started: the server is the suite's.
+        spawner: Spawner::start("none".into(), 1).map_err(|error| error.to_string())?,
+        client: hikite_egress::Client::new(),
+        cache: Arc::new(FileListCache::new(folder.path().to_owned())),
+        limits: Arc::clone(&limits),
+    };
+    let upstream = Upstream::start(definition, environment, Arc::new(|_| {}));
+    let driver = Driver::new(upstream);
+    let outcome = driver.follow(plan).await;
+    driver.upstream.close(limits.drain).await;
+    outcome
+}
+
+struct Driver {
+    upstream: Upstream,
+    context: CallContext,
+}
+
+impl Driver {
+    fn new(upstream: Upstream) -> Self {
+        let declared = Raw::of(&json!({"sampling": {}, "elicitation": {}, "roots": {}}));
+        let session = Session {
+            id: SessionId(1),
+            caller: Caller::owner(),
+            abilities: Abilities::read(&declared.object().unwrap_or_default()),
+        };
+        let context = CallContext { session: Arc::new(session), back: Arc::new(Person), takes_rounds: false };
+        Self { upstream, context }
+    }
+
+    async fn follow(&self, plan: &Plan) -> Result<(), String> {
+        self.upstream.first_listing().await;
+        if let State::Failing { reason, .. } = self.upstream.state() {
+            return Err(reason);
+        }
+        match plan {
+            Plan::Lists => Ok(()),
+            Plan::Tools(names) => self.all(names).await,
+            Plan::Sum => self.tool("add_numbers", json!({"a": 5, "b": 3})).await,
+            Plan::Everything => self.everything().await,
+            Plan::Told => self.told().await,
+            Plan::Interleaved => {
+                let (first, between) = tokio::join!(
+                    self.tool("test_mrtr_echo_state", json!({})),
+                    self.tool("test_mrtr_unrelated", json!({})),
+                );
+                first.and(between)?;
+                self.all(&["test_mrtr_no_state", "test_mrtr_no_result_type"]).await
+            }
+            Plan::Schema => {
+                let schema = self.definition("json_schema_2020_12_tool")["inputSchema"].clone();
+                self.tool("json_schema_echo", json!({"schema": schema})).await
+            }
+        }
+    }
+
+    async fn all(&self, names: &[&str]) -> Result<(), String> {
+        for name in names {
+            self.tool(name, json!({})).await?;
+        }
+        Ok(())
+    }
+
+    /// Every tool with a value for each argument it must have, every resource, every prompt.
+    async fn everything(&self) -> Result<(), String> {
+        let Some(listing) = self.upstream.listing() else {
+            return Err("there are no lists".to_owned());
+        };
+        for tool in &listing.tools {
+            let required = self.definition(&tool.name)["inputSchema"]["required"].clone();
+            let names = required.as_array().into_iter().flatten().filter_map(Value::as_str);
+            let arguments: Map<String, Value> = names.map(|name| (name.to_owned(), json!("x"))).collect();
+            self.tool(&tool.name, arguments.into()).await?;
+        }
+        for resource in &listing.resources {
+            self.send(Method::ReadResource, &json!({"uri": &*resource.name})).await?;
+        }
+        for prompt in &listing.prompts {
+            self.send(Method::GetPrompt, &json!({"name": &*prompt.name})).await?;
+        }
+        Ok(())
+    }
+
+    async fn told(&self) -> Result<(), String> {
+        let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+        let context: Value = serde_json::from_str(&context).map_err(|error| error.to_string())?;
+        for call in context["toolCalls"].as_array().into_iter().flatten() {
+            self.tool(call["name"].as_str().unwrap_or_default(), call["arguments"].clone()).await?;
+        }
+        Ok(())
+    }
+
+    fn definition(&self, tool: &str) -> Value {
+        let listing = self.upstream.listing();
+        let found = listing.as_ref().and_then(|it| it.tools.iter().find(|item| &*item.name == tool));
+        found.map(|item| item.raw.value()).unwrap_or_default()
+    }
+
+    async fn tool(&self, name: &str, arguments: Value) -> Result<(), String> {
+        self.send(Method::CallTool, &json!({"name": name, "arguments": arguments})).await
+    }
+
+    async fn send(&self, method: Method, params: &Value) -> Result<(), String> {
+        let invocation = Invocation { method, params: Raw::of(params).object().unwrap_or_default() };
+        let called = self.upstream.call(invocation, self.context.clone()).await;
+        called.map(drop).map_err(|error| format!("{} {params}: {}", method.name(), error.message))
+    }
+}
+
+/// Whoever answers: agrees to everything, and leaves forms as they are filled in already.
+struct Person;
+
+impl Backchannel for Person {
+    fn progress(&self, _: Object) {}
+
+    fn log(&self, _: Raw) {}
+
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
+        Box::pin(async move {
+            tokio::time::sleep(A_MOMENT).await;
+            Ok(Raw::of(&answer(question.kind, &question.params.value())))
+        })
+    }
+}
+
+fn answer(kind: QuestionKind, params: &Value) -> Value {
+    match kind {
+        QuestionKind::Elicitation => {
+            let fields = params["requestedSchema"]["properties"].as_object().into_iter().flatten();
+            let filled: Map<String, Value> = fields
+                .filter_map(|(name, field)| Some((name.clone(), field.get("default")?.clone())))
+                .collect();
+            json!({"action": "accept", "content": filled})
+        }
+        QuestionKind::Sampling => {
+            json!({"role": "assistant", "model": "none", "content": {"type": "text", "text": "yes"}})
+        }
+        QuestionKind::Roots => json!({"roots": []}),
+    }
+}

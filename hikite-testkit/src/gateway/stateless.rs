@@ -1,0 +1,313 @@
+//! A client of 2026-07-28, over HTTP and over `hikite stdio`: every request stands alone and says all about its
+//! client, rightly or wrongly, as the test wants it. It asks for no session and answers nothing.
+
+mod envelope;
+mod running;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::{
+    Programs, Request,
+    link::{HttpLink, Link, StdioLink, spawn},
+    witness::Witness,
+};
+pub use envelope::{Envelope, REVISION, encode};
+use running::Sink;
+pub use running::{Listening, Outcome, Running};
+
+const SUBSCRIPTION_ID: &str = "/params/_meta/io.modelcontextprotocol~1subscriptionId";
+/// More rounds than any tool of a test asks for.
+const ROUNDS_MAX: usize = 20;
+
+/// Cheap to copy; copies share the connection and count their requests together.
+#[derive(Debug, Clone)]
+pub struct Stateless {
+    inner: Arc<Inner>,
+    envelope: Envelope,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    link: Link,
+    witness: Witness,
+    next: AtomicU64,
+    /// Over stdio: who waits for which answer, and who hears what is told under which mark.
+    waiting: Mutex<HashMap<u64, oneshot::Sender<String>>>,
+    sinks: Mutex<HashMap<String, Arc<Sink>>>,
+    /// What belongs to no request that is known.
+    stray: Sink,
+}
+
+/// A call that went through its questions.
+#[derive(Debug)]
+pub struct Through {
+    pub outcome: Outcome,
+    /// The results that asked, in their order.
+    pub rounds: Vec<Value>,
+}
+
+impl Stateless {
+    pub fn over_http(address: SocketAddr, path: &str, token: Option<&str>, envelope: Envelope) -> Self {
+        Self::new(Link::Http(HttpLink::new(address, path, token)), envelope)
+    }
+
+    /// Starts `hikite stdio` in the folder, which holds the config.
+    pub fn over_stdio(programs: &Programs, folder: &Path, arguments: &[&str], envelope: Envelope) -> Self {
+        let (link, mut lines) = StdioLink::start(programs, folder, arguments);
+        let client = Self::new(Link::Stdio(link), envelope);
+        let inner = Arc::downgrade(&client.inner);
+        spawn(async move {
+            while let Some(line) = lines.recv().await {
+                let Some(inner) = inner.upgrade() else { return };
+                inner.take(&line);
+            }
+            // Whoever still waits sees the end.
+            if let Some(inner) = inner.upgrade() {
+                inner.waiting.lock().clear();
+            }
+        });
+        client
+    }
+
+    fn new(link: Link, envelope: Envelope) -> Self {
+        let inner = Inner {
+            link,
+            witness: Witness::new(envelope.validated, REVISION),
+            next: AtomicU64::new(1),
+            waiting: Mutex::default(),
+            sinks: Mutex::default(),
+            stray: Sink::default(),
+        };
+        Self { inner: Arc::new(inner), envelope }
+    }
+
+    /// The same connection, saying something else of itself.
+    #[must_use]
+    pub fn saying(&self, envelope: Envelope) -> Self {
+        Self { inner: Arc::clone(&self.inner), envelope }
+    }
+
+    pub fn envelope(&self) -> Envelope {
+        self.envelope.clone()
+    }
+
+    /// The process of `hikite stdio`.
+    pub fn pid(&self) -> u32 {
+        let Link::Stdio(link) = &self.inner.link else { panic!("no process over HTTP") };
+        link.pid
+    }
+
+    /// Over stdio: what came and belongs to no request that is known.
+    pub fn stray(&self) -> Vec<Value> {
+        self.inner.stray.0.lock().clone()
+    }
+
+    /// Sends a request and returns at once.
+    pub fn begin(&self, method: &str, params: Value) -> Running {
+        let id = self.inner.next.fetch_add(1, Ordering::Relaxed);
+        let params = self.envelope.dress(params);
+        let sink = Arc::new(Sink::default());
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+        let sending = Sending {
+            inner: Arc::clone(&self.inner),
+            validated: self.envelope.validated,
+            headers: self.envelope.headers(method, &params),
+            token: params["_meta"].get("progressToken").map(Value::to_string),
+            method: method.to_owned(),
+            id,
+            body,
+            sink: Arc::clone(&sink),
+        };
+        let task = spawn(async move { sending.run().await });
+        Running { id, sink, task, inner: Arc::clone(&self.inner) }
+    }
+
+    pub async fn request(&self, method: &str, params: Value) -> Outcome {
+        self.begin(method, params).outcome().await
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "reads like the JSON it makes")]
+    pub fn begin_call(&self, tool: &str, arguments: Value) -> Running {
+        self.begin("tools/call", json!({ "name": tool, "arguments": arguments }))
+    }
+
+    /// Calls a tool once; a question is an outcome like any other.
+    pub async fn call(&self, tool: &str, arguments: Value) -> Outcome {
+        self.begin_call(tool, arguments).outcome().await
+    }
+
+    /// The first text of a tool's result.
+    pub async fn text(&self, tool: &str, arguments: Value) -> String {
+        self.call(tool, arguments).await.first_text()
+    }
+
+    /// Calls a tool and answers what it asks: `answers` gets the name of a question and the question itself. What
+    /// it does not answer is left out.
+    pub async fn call_through(
+        &self,
+        tool: &str,
+        arguments: Value,
+        answers: impl Fn(&str, &Value) -> Option<Value>,
+    ) -> Through {
+        self.go_through("tools/call", json!({ "name": tool, "arguments": arguments }), answers).await
+    }
+
+    /// The same for any request that may ask.
+    pub async fn go_through(
+        &self,
+        method: &str,
+        params: Value,
+        answers: impl Fn(&str, &Value) -> Option<Value>,
+    ) -> Through {
+        let mut rounds = Vec::new();
+        let mut next = params.clone();
+        loop {
+            let outcome = self.request(method, next).await;
+            let asked = outcome.answer.as_ref().ok().filter(|it| it["resultType"] == "input_required");
+            let Some(asked) = asked.cloned() else {
+                return Through { outcome, rounds };
+            };
+            assert!(rounds.len() < ROUNDS_MAX, "it asks without end: {asked}");
+            next = follow_up(&params, &asked, &answers);
+            rounds.push(asked);
+        }
+    }
+
+    /// Subscribes; returns once it is acknowledged, which must come first.
+    pub async fn listen(&self, wish: Value) -> Listening {
+        let running = self.begin("subscriptions/listen", json!({ "notifications": wish }));
+        running.told("notifications/subscriptions/acknowledged", 1).await;
+        let first = running.sink.0.lock()[0].clone();
+        assert_eq!(first["method"], "notifications/subscriptions/acknowledged", "it comes first");
+        assert_eq!(first.pointer(SUBSCRIPTION_ID), Some(&json!(running.id)), "{first}");
+        Listening { running, acknowledged: first["params"]["notifications"].clone() }
+    }
+
+    /// Over stdio: sends a line as it is.
+    pub fn send_line(&self, text: &str) {
+        let Link::Stdio(link) = &self.inner.link else { panic!("no lines over HTTP") };
+        link.send(text);
+    }
+}
+
+impl Drop for Stateless {
+    fn drop(&mut self) {
+        self.inner.witness.assert_clean();
+    }
+}
+
+/// The request again, with the answers to what was asked and the state that came with it.
+fn follow_up(params: &Value, asked: &Value, answers: impl Fn(&str, &Value) -> Option<Value>) -> Value {
+    let questions = asked["inputRequests"].as_object().cloned().unwrap_or_default();
+    let given: serde_json::Map<String, Value> =
+        questions.iter().filter_map(|(key, question)| Some((key.clone(), answers(key, question)?))).collect();
+    let mut next = params.clone();
+    if !questions.is_empty() {
+        next["inputResponses"] = given.into();
+    }
+    if let Some(state) = asked.get("requestState") {
+        next["requestState"] = state.clone();
+    }
+    next
+}
+
+impl Inner {
+    /// Something that came over stdio.
+    fn take(&self, line: &str) {
+        let message: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}"));
+        if message.get("method").is_none() {
+            let waiting = message["id"].as_u64().and_then(|id| self.waiting.lock().remove(&id));
+            match waiting {
+                Some(waiting) => drop(waiting.send(line.to_owned())),
+                None => self.stray.0.lock().push(message),
+            }
+            return;
+        }
+        self.witness.unasked(&message);
+        let mark = ["/params/progressToken", SUBSCRIPTION_ID].iter().find_map(|path| message.pointer(path));
+        let sink = mark.and_then(|mark| self.sinks.lock().get(&mark.to_string()).cloned());
+        sink.as_deref().unwrap_or(&self.stray).0.lock().push(message);
+    }
+
+    fn cancel(&self, id: u64) {
+        if let Link::Stdio(link) = &self.link {
+            let params = json!({ "requestId": id, "reason": "a test" });
+            let told = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+            link.send(&told.to_string());
+        }
+    }
+}
+
+/// One request and all it needs to be sent.
+struct Sending {
+    inner: Arc<Inner>,
+    validated: bool,
+    headers: Vec<(String, String)>,
+    token: Option<String>,
+    method: String,
+    id: u64,
+    body: String,
+    sink: Arc<Sink>,
+}
+
+impl Sending {
+    async fn run(self) -> Outcome {
+        let (status, text) = match &self.inner.link {
+            Link::Stdio(link) => (None, self.over_stdio(link).await),
+            Link::Http(link) => self.over_http(link).await,
+        };
+        let outcome = Outcome::new(status, text, self.sink.0.lock().clone());
+        if self.validated && !outcome.text.is_empty() && outcome.text.starts_with('{') {
+            self.inner.witness.answer(&outcome.text, &self.method);
+        }
+        outcome
+    }
+
+    async fn over_stdio(&self, link: &StdioLink) -> Option<String> {
+        let (sender, answer) = oneshot::channel();
+        self.inner.waiting.lock().insert(self.id, sender);
+        let marks = self.token.clone().into_iter().chain([self.id.to_string()]);
+        self.inner.sinks.lock().extend(marks.map(|mark| (mark, Arc::clone(&self.sink))));
+        link.send(&self.body);
+        answer.await.ok()
+    }
+
+    async fn over_http(&self, link: &HttpLink) -> (Option<u16>, Option<String>) {
+        let mut request: Request = link.request("POST").json(self.body.clone());
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let connection = request.open(link.address).await;
+        let status = Some(connection.status);
+        assert!(connection.headers.get("mcp-session-id").is_none(), "there are no sessions");
+        if !connection.is_stream() {
+            return (status, Some(connection.read().await.text().to_owned()));
+        }
+        let mut events = connection.events();
+        while let Some((_, data)) = events.next().await {
+            let message: Value = serde_json::from_str(&data).unwrap_or_else(|_| panic!("not JSON: {data}"));
+            if message.get("method").is_none() {
+                return (status, Some(data));
+            }
+            if self.validated {
+                self.inner.witness.unasked(&message);
+            }
+            self.sink.0.lock().push(message);
+        }
+        (status, None)
+    }
+}

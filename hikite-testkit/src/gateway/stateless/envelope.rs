@@ -1,0 +1,193 @@
+//! What a request of 2026-07-28 says of its client, in `_meta` and in headers. Every part of it can be left out or
+//! be wrong.
+
+use base64::Engine;
+use serde_json::{Value, json};
+
+pub const REVISION: &str = "2026-07-28";
+const PREFIX: &str = "io.modelcontextprotocol/";
+
+/// Valid as it is made; a test breaks what it wants broken.
+#[derive(Debug, Clone)]
+pub struct Envelope {
+    revision: String,
+    capabilities: Value,
+    client_info: Value,
+    /// Members of `_meta` that are added, or, with null, taken out.
+    meta: Vec<(String, Value)>,
+    /// Headers that take the place of the right ones, or take them away.
+    headers: Vec<(String, Option<String>)>,
+    pub(super) validated: bool,
+}
+
+impl Default for Envelope {
+    fn default() -> Self {
+        Self {
+            revision: REVISION.to_owned(),
+            capabilities: json!({}),
+            client_info: json!({ "name": "test", "version": "1" }),
+            meta: Vec::new(),
+            headers: Vec::new(),
+            validated: true,
+        }
+    }
+}
+
+impl Envelope {
+    /// A client that can be asked everything.
+    pub fn capable() -> Self {
+        Self::default().capabilities(json!({ "sampling": {}, "elicitation": {}, "roots": {} }))
+    }
+
+    #[must_use]
+    pub fn revision(mut self, revision: &str) -> Self {
+        revision.clone_into(&mut self.revision);
+        self
+    }
+
+    #[must_use]
+    pub fn capabilities(mut self, capabilities: Value) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    #[must_use]
+    pub fn client_info(mut self, info: Value) -> Self {
+        self.client_info = info;
+        self
+    }
+
+    /// Declares the tasks extension beside the rest.
+    #[must_use]
+    pub fn with_tasks(mut self) -> Self {
+        self.capabilities["extensions"]["io.modelcontextprotocol/tasks"] = json!({});
+        self
+    }
+
+    /// Says another member of `_meta`; null leaves it out. A short name of the protocol needs no prefix.
+    #[must_use]
+    pub fn meta(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.meta.push((full_name(name), value.into()));
+        self
+    }
+
+    #[must_use]
+    pub fn progress_token(self, token: impl Into<Value>) -> Self {
+        self.meta("progressToken", token)
+    }
+
+    #[must_use]
+    pub fn log_level(self, level: &str) -> Self {
+        self.meta("logLevel", level)
+    }
+
+    /// Says something else in a header than it should.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_ascii_lowercase(), Some(value.to_owned())));
+        self
+    }
+
+    #[must_use]
+    pub fn without_header(mut self, name: &str) -> Self {
+        self.headers.push((name.to_ascii_lowercase(), None));
+        self
+    }
+
+    /// Takes answers that break the schema.
+    #[must_use]
+    pub fn unvalidated(mut self) -> Self {
+        self.validated = false;
+        self
+    }
+
+    /// The params with their `_meta`.
+    pub(super) fn dress(&self, mut params: Value) -> Value {
+        let mut meta = json!({
+            full_name("protocolVersion"): self.revision,
+            full_name("clientCapabilities"): self.capabilities,
+            full_name("clientInfo"): self.client_info,
+        });
+        let own = params.get("_meta").and_then(Value::as_object).cloned().unwrap_or_default();
+        for (name, value) in self.meta.iter().cloned().chain(own) {
+            meta[name] = value;
+        }
+        if let Some(meta) = meta.as_object_mut() {
+            meta.retain(|_, value| !value.is_null());
+        }
+        params["_meta"] = meta;
+        params
+    }
+
+    /// The headers that go with a request.
+    pub(super) fn headers(&self, method: &str, params: &Value) -> Vec<(String, String)> {
+        let mut headers = vec![
+            ("mcp-protocol-version".to_owned(), self.revision.clone()),
+            ("mcp-method".to_owned(), method.to_owned()),
+        ];
+        let named = match method {
+            "tools/call" | "prompts/get" => params["name"].as_str(),
+            "resources/read" => params["uri"].as_str(),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => params["taskId"].as_str(),
+            _ => None,
+        };
+        headers.extend(named.map(|name| ("mcp-name".to_owned(), encode(name))));
+        for (name, value) in &self.headers {
+            headers.retain(|(known, _)| known != name);
+            headers.extend(value.clone().map(|value| (name.clone(), value)));
+        }
+        headers
+    }
+}
+
+fn full_name(name: &str) -> String {
+    match name {
+        "protocolVersion" | "clientCapabilities" | "clientInfo" | "logLevel" => format!("{PREFIX}{name}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// A value as a header carries it.
+pub fn encode(text: &str) -> String {
+    let plain = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
+        && text.trim() == text
+        && !(text.starts_with("=?base64?") && text.ends_with("?="));
+    if plain {
+        return text.to_owned();
+    }
+    format!("=?base64?{}?=", base64::engine::general_purpose::STANDARD.encode(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_header_cannot_carry_is_encoded() {
+        assert_eq!(encode("a b"), "a b");
+        assert_eq!(encode("é"), "=?base64?w6k=?=");
+        assert_eq!(encode(" padded "), "=?base64?IHBhZGRlZCA=?=");
+        assert_eq!(encode("=?base64?literal?="), "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
+    }
+
+    #[test]
+    fn every_part_can_be_left_out_or_be_wrong() {
+        let envelope = Envelope::default()
+            .meta("clientInfo", Value::Null)
+            .header("Mcp-Name", "other")
+            .without_header("Mcp-Method");
+        let params = envelope.dress(json!({ "name": "t", "_meta": { "traceparent": "x" } }));
+        assert_eq!(
+            params["_meta"],
+            json!({
+                "io.modelcontextprotocol/protocolVersion": REVISION,
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "traceparent": "x",
+            })
+        );
+        let headers = envelope.headers("tools/call", &params);
+        let expected = [("mcp-protocol-version", REVISION), ("mcp-name", "other")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(headers, expected);
+    }
+}

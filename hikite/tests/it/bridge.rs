@@ -1,0 +1,255 @@
+//! Any client works with any upstream: clients with and without a session in front of servers with and without
+//! sessions, over HTTP and as programs.
+
+use std::time::{Duration, Instant};
+
+use hikite_testkit::fixture::{Era, Fixture, Options, Transport};
+use hikite_testkit::gateway::{Client, Envelope, Hello, Stateless, TestGateway, within};
+use serde_json::{Value, json};
+
+use crate::{fixture, gateway, stdio};
+
+/// Within this a cancellation must reach the server.
+const SOON: Duration = Duration::from_millis(100);
+const ASKS: &str = "test_input_required_result_elicitation";
+const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
+
+/// A server of one era with every tool that asks.
+pub(crate) async fn upstream(era: Era) -> (Fixture, Value) {
+    fixture(Transport::Http, Options { era, extended: true, ..Options::default() }).await
+}
+
+/// The same as a program.
+fn program(era: Era) -> Value {
+    stdio(&["--extended", "--era", if era == Era::Modern { "modern" } else { "legacy" }])
+}
+
+/// A gateway in front of each kind of server.
+async fn houses() -> Vec<(String, TestGateway, Option<Fixture>)> {
+    let mut houses = Vec::new();
+    for era in ERAS {
+        let (fixture, server) = upstream(era).await;
+        houses.push((format!("{era:?} over HTTP"), gateway(json!({ "a": server })).await, Some(fixture)));
+        houses.push((format!("{era:?} over stdio"), gateway(json!({ "a": program(era) })).await, None));
+    }
+    houses
+}
+
+/// Answers every form with the marker it was shown.
+fn answer(_: &str, question: &Value) -> Option<Value> {
+    let params = &question["params"];
+    Some(match question["method"].as_str()? {
+        "elicitation/create" if params["mode"] == "url" => json!({ "action": "accept" }),
+        "elicitation/create" => {
+            let asked = params["requestedSchema"]["properties"].as_object()?;
+            let content: serde_json::Map<String, Value> =
+                asked.keys().map(|name| (name.clone(), params["message"].clone())).collect();
+            json!({ "action": "accept", "content": content })
+        }
+        "sampling/createMessage" => json!({ "role": "assistant", "model": "m",
+            "content": { "type": "text", "text": "sampled" } }),
+        _ => json!({ "roots": [{ "uri": "file:///r", "name": "r" }] }),
+    })
+}
+
+/// The same for a client with a session.
+fn person() -> Hello {
+    let capabilities = json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} }, "roots": {} });
+    let answer = |question: &hikite_testkit::gateway::Question| {
+        answer("", &json!({ "method": question.method, "params": question.params }))
+    };
+    Hello { capabilities, answer: std::sync::Arc::new(answer), ..Hello::default() }
+}
+
+fn capable() -> Envelope {
+    let elicitation = json!({ "form": {}, "url": {} });
+    Envelope::capable().capabilities(json!({ "sampling": {}, "elicitation": elicitation, "roots": {} }))
+}
+
+/// Calls that ask, and what must come of them.
+fn asking() -> Vec<(&'static str, Value, &'static str)> {
+    let marker = |key: &str, count: usize| json!({ key: count, "marker": "m" });
+    vec![
+        ("test_input_required_result_elicitation", json!({}), "Hello, What is your name?!"),
+        ("test_input_required_result_sampling", json!({}), "sampled"),
+        ("test_input_required_result_list_roots", json!({}), "file:///r"),
+        ("test_input_required_result_multiple_inputs", json!({}), "sampled"),
+        ("test_input_required_result_multi_round", json!({}), "Step 2"),
+        ("ask_rounds", marker("rounds", 3), "m q3"),
+        ("ask_many", marker("questions", 3), "m q3"),
+        ("ask_url", json!({ "url": "https://example.com/" }), "accept"),
+    ]
+}
+
+#[tokio::test]
+async fn a_client_with_a_session_is_asked_by_any_server() {
+    for (house, gateway, _fixture) in houses().await {
+        let client = gateway.client_with("direct", person()).await;
+        for (tool, arguments, expected) in asking() {
+            let text = client.text(tool, arguments).await;
+            assert!(text.contains(expected), "{house}, {tool}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_without_a_session_is_asked_by_any_server() {
+    for (house, gateway, _fixture) in houses().await {
+        let client = gateway.stateless("direct", capable());
+        for (tool, arguments, expected) in asking() {
+            let through = client.call_through(tool, arguments, answer).await;
+            let text = through.outcome.first_text();
+            assert!(text.contains(expected), "{house}, {tool}: {text}");
+            assert!(!through.rounds.is_empty(), "{house}, {tool} asked nothing");
+        }
+        let prompt = json!({ "name": "test_input_required_result_prompt" });
+        let through = client.go_through("prompts/get", prompt, answer).await;
+        assert!(through.outcome.result()["messages"].is_array(), "{house}");
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_can_answer_is_an_error_of_the_call_alone() {
+    for (house, gateway, _fixture) in houses().await {
+        let client = gateway.client("direct").await;
+        let refused = client.request("tools/call", json!({ "name": ASKS, "arguments": {} })).await;
+        let failed = refused.as_ref().map_or(true, |result| result["isError"] == true);
+        assert!(failed, "{house}: {refused:?}");
+        let alone = gateway.stateless("direct", Envelope::default());
+        let outcome = alone.call("test_missing_capability", json!({})).await;
+        assert_eq!((outcome.status, outcome.code()), (Some(400), -32021), "{house}: {}", outcome.text);
+        assert_eq!(client.text("echo", json!({ "text": "on" })).await, "on");
+    }
+}
+
+#[tokio::test]
+async fn every_client_reads_lists_and_resources_of_every_server() {
+    let mut seen = Vec::new();
+    for (house, gateway, _fixture) in houses().await {
+        let (client, alone) =
+            (gateway.client("direct").await, gateway.stateless("direct", Envelope::default()));
+        for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
+            let mut with_session = client.request(method, json!({})).await.expect("a list");
+            let mut without = alone.request(method, json!({})).await.result();
+            for added in ["resultType", "ttlMs", "cacheScope", "_meta"] {
+                without.as_object_mut().expect("an object").remove(added);
+                with_session.as_object_mut().expect("an object").remove(added);
+            }
+            assert_eq!(with_session, without, "{house}");
+        }
+        let uri = json!({ "uri": "test://static-text" });
+        let read = client.request("resources/read", uri.clone()).await.expect("a resource");
+        assert!(read.get("resultType").is_none(), "{house}: {read}");
+        assert_eq!(read["contents"], alone.request("resources/read", uri).await.result()["contents"]);
+        let missing = json!({ "uri": "test://template" });
+        assert_eq!(
+            client.request("resources/read", missing.clone()).await.expect_err("absent")["code"],
+            -32002
+        );
+        assert_eq!(alone.request("resources/read", missing).await.code(), -32602, "{house}");
+        let complete = json!({ "ref": { "type": "ref/prompt", "name": "test_prompt_with_arguments" },
+            "argument": { "name": "arg1", "value": "p" } });
+        let completed = client.request("completion/complete", complete.clone()).await.expect("completions");
+        assert_eq!(
+            completed["completion"],
+            alone.request("completion/complete", complete).await.result()["completion"]
+        );
+        seen.push(
+            client.request("tools/call", json!({ "name": "rich", "arguments": {} })).await.expect("rich"),
+        );
+    }
+    assert!(seen.windows(2).all(|pair| pair[0]["content"] == pair[1]["content"]));
+}
+
+#[tokio::test]
+async fn subscribers_hear_of_changes_in_every_server() {
+    for (house, gateway, _fixture) in houses().await {
+        let client = gateway.client("direct").await;
+        client.listen().await;
+        let uri = "test://watched-resource";
+        client.request("resources/subscribe", json!({ "uri": uri })).await.expect("subscribed");
+        let alone = gateway.stateless("direct", Envelope::default());
+        let wish = json!({ "toolsListChanged": true, "resourceSubscriptions": [uri] });
+        let heard = alone.listen(wish.clone()).await;
+        assert_eq!(heard.acknowledged, wish, "{house}");
+        alone.text("touch_resource", json!({ "uri": uri })).await;
+        heard.told("notifications/resources/updated", 1).await;
+        client.told("notifications/resources/updated", 1).await;
+        client.request("resources/unsubscribe", json!({ "uri": uri })).await.expect("unsubscribed");
+        alone.text("touch_resource", json!({ "uri": uri })).await;
+        heard.told("notifications/resources/updated", 2).await;
+        alone.text("add_tool", json!({ "name": "brand_new" })).await;
+        heard.told("notifications/tools/list_changed", 1).await;
+        client.told("notifications/tools/list_changed", 1).await;
+        assert_eq!(client.notifications("notifications/resources/updated").len(), 1, "{house}");
+    }
+}
+
+#[tokio::test]
+async fn logs_reach_whoever_asked_for_them_from_every_server() {
+    for (house, gateway, _fixture) in houses().await {
+        let client = gateway.client("direct").await;
+        client.request("logging/setLevel", json!({ "level": "debug" })).await.expect("set");
+        client.text("test_tool_with_logging", json!({})).await;
+        client.told("notifications/message", 3).await;
+        let alone = gateway.stateless("direct", Envelope::default().log_level("debug"));
+        let outcome = alone.call("test_tool_with_logging", json!({})).await;
+        assert!(outcome.told("notifications/message").len() >= 3, "{house}: {:?}", outcome.notifications);
+    }
+}
+
+async fn cancelled(house: &str, fixture: Option<&Fixture>, witness: &Stateless, from: Instant) {
+    match fixture {
+        Some(fixture) => assert!(within(SOON, || fixture.cancelled().len() == 1).await, "{house}"),
+        None => {
+            while witness.text("cancelled", json!({})).await == "[]" {
+                assert!(from.elapsed() < SOON, "{house}");
+            }
+        }
+    }
+}
+
+/// Waits until the server has the call.
+async fn arrived(witness: &Stateless) {
+    let begin = Instant::now();
+    while witness.text("count", json!({})).await.parse::<u64>().expect("a number") < 2 {
+        assert!(begin.elapsed() < Duration::from_secs(5));
+    }
+    // Counted is not yet running.
+    while begin.elapsed() < Duration::from_millis(20) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_cancellation_reaches_every_server_in_time() {
+    for (house, gateway, fixture) in houses().await {
+        let witness = gateway.stateless("direct", Envelope::default());
+        witness.text("echo", json!({ "text": "up" })).await;
+        let client: Client = gateway.client("direct").await;
+        let call = client.begin_call("hang", json!({}));
+        arrived(&witness).await;
+        client.cancel(call.id).await;
+        cancelled(&house, fixture.as_ref(), &witness, Instant::now()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_is_noticed_by_every_server_in_time() {
+    for (house, gateway, fixture) in houses().await {
+        let witness = gateway.stateless("direct", Envelope::default());
+        witness.text("echo", json!({ "text": "up" })).await;
+        let call = gateway.stateless("direct", Envelope::default()).begin_call("hang", json!({}));
+        arrived(&witness).await;
+        drop(call);
+        cancelled(&house, fixture.as_ref(), &witness, Instant::now()).await;
+    }
+    for (house, gateway, fixture) in houses().await {
+        let witness = gateway.stateless("direct", Envelope::default());
+        witness.text("echo", json!({ "text": "up" })).await;
+        let call = gateway.client("direct").await.begin_call("hang", json!({}));
+        arrived(&witness).await;
+        drop(call);
+        cancelled(&house, fixture.as_ref(), &witness, Instant::now()).await;
+    }
+}

@@ -1,0 +1,175 @@
+//! No answer is lost, doubled or given to another: many clients with the same request ids, and arbitrary
+//! conversations held against a model of what must come back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hikite_testkit::fixture::Era;
+use hikite_testkit::gateway::{Client, Envelope, Hello, Pending, TestGateway};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use serde_json::{Value, json};
+
+use crate::bridge::upstream;
+use crate::{configured, stdio, with};
+
+const CLIENTS: usize = 64;
+const CALLS: usize = 10_000;
+
+/// Servers of both eras, over HTTP and as programs; `share` is for the program that asks back.
+async fn mixed(share: &str) -> (Vec<hikite_testkit::fixture::Fixture>, TestGateway) {
+    let (old, old_server) = upstream(Era::Legacy).await;
+    let (new, new_server) = upstream(Era::Modern).await;
+    let servers = json!({ "a": old_server, "b": new_server,
+        "c": with(stdio(&["--extended"]), "share", share), "d": stdio(&["--era", "modern"]) });
+    (vec![old, new], configured(json!({ "mcpServers": servers })).await)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_clients_with_the_same_ids_get_their_own_answers() {
+    let (_fixtures, gateway) = mixed("auto").await;
+    let gateway = Arc::new(gateway);
+    let clients = (0..CLIENTS).map(|number| {
+        let gateway = Arc::clone(&gateway);
+        async move {
+            // Every client counts its requests from one; every second one has no session.
+            let session = if number % 2 == 0 { Some(gateway.client("direct").await) } else { None };
+            let alone = gateway.stateless("direct", Envelope::default());
+            for call in 0..=CALLS / CLIENTS {
+                let module = ["a", "b", "c", "d"][(number + call) % 4];
+                let marker = format!("{number}/{call}");
+                let (tool, arguments) = (format!("{module}__echo_marker"), json!({ "marker": marker }));
+                let told = match &session {
+                    Some(client) => client.text(&tool, arguments).await,
+                    None => alone.text(&tool, arguments).await,
+                };
+                assert_eq!(told, marker);
+            }
+        }
+    });
+    futures_util::future::join_all(clients).await;
+}
+
+/// One step of a conversation.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Calls a tool that returns its marker after so many milliseconds.
+    Echo { module: usize, delay: u64 },
+    /// Calls a tool that asks so many questions and returns the answers.
+    Ask { module: usize, questions: usize },
+    /// Gives up the oldest call.
+    Cancel,
+    /// Asks whether anybody is there.
+    Ping,
+    /// Sends an answer that nobody waits for.
+    Stray,
+    /// Waits for the oldest call.
+    Await,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..4_usize, 0..30_u64).prop_map(|(module, delay)| Step::Echo { module, delay }),
+        2 => (0..4_usize, 1..4_usize).prop_map(|(module, questions)| Step::Ask { module, questions }),
+        1 => Just(Step::Cancel),
+        1 => Just(Step::Ping),
+        1 => Just(Step::Stray),
+        2 => Just(Step::Await),
+    ]
+}
+
+/// What a call must come to.
+struct Expected {
+    marker: String,
+    questions: usize,
+    pending: Pending,
+}
+
+fn tool(module: usize, name: &str) -> String {
+    format!("{}__{name}", ["a", "b", "c", "d"][module])
+}
+
+impl Expected {
+    async fn check(self) -> Result<(), TestCaseError> {
+        let result = self.pending.answer().await.map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        if self.questions == 0 {
+            prop_assert_eq!(text, self.marker);
+            return Ok(());
+        }
+        let answers: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
+        prop_assert_eq!(answers.len(), self.questions, "{}", text);
+        for (number, answer) in (1..).zip(answers) {
+            let own = format!("me:{} q{number}", self.marker);
+            prop_assert_eq!(&answer["content"]["answer"], &json!(own));
+        }
+        Ok(())
+    }
+}
+
+async fn hold(client: &Client, steps: &[Step], seed: u64) -> Result<(), TestCaseError> {
+    let mut open: Vec<Expected> = Vec::new();
+    let mut cancelled: HashMap<u64, Pending> = HashMap::new();
+    for (number, step) in steps.iter().enumerate() {
+        let marker = format!("{seed}.{number}");
+        match step {
+            Step::Echo { module, delay } => {
+                let arguments = json!({ "marker": marker, "delay_ms": delay });
+                let pending = client.begin_call(&tool(*module, "echo_marker"), arguments);
+                open.push(Expected { marker, questions: 0, pending });
+            }
+            Step::Ask { module, questions } => {
+                let arguments = json!({ "questions": questions, "marker": marker });
+                let pending = client.begin_call(&tool(*module, "ask_many"), arguments);
+                open.push(Expected { marker, questions: *questions, pending });
+            }
+            Step::Cancel if !open.is_empty() => {
+                let given_up = open.remove(0).pending;
+                client.cancel(given_up.id).await;
+                cancelled.insert(given_up.id, given_up);
+            }
+            Step::Ping => {
+                let pong = client.request("ping", json!({})).await;
+                prop_assert_eq!(pong, Ok(json!({})));
+            }
+            Step::Stray => {
+                let nobody = hikite_testkit::gateway::Question {
+                    id: json!(999_999),
+                    method: "roots/list".into(),
+                    params: json!({}),
+                };
+                client.answer(&nobody, json!({ "roots": [] })).await;
+            }
+            Step::Await if !open.is_empty() => open.remove(0).check().await?,
+            Step::Cancel | Step::Await => {}
+        }
+    }
+    for expected in open {
+        expected.check().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_conversation_loses_doubles_or_misdirects_an_answer() {
+    let (_fixtures, gateway) = mixed("never").await;
+    let handle = tokio::runtime::Handle::current();
+    let held = tokio::task::spawn_blocking(move || {
+        let mut runner =
+            TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
+        let conversations = (prop::collection::vec(prop::collection::vec(step(), 1..20), 1..4), any::<u64>());
+        runner.run(&conversations, |(conversations, seed)| {
+            handle.block_on(async {
+                let gateway = &gateway;
+                let held = conversations.iter().zip(seed % 1000..).map(|(steps, seed)| async move {
+                    let client = gateway.client_with("direct", Hello::obliging("me")).await;
+                    let held = hold(&client, steps, seed).await;
+                    client.delete().await;
+                    held
+                });
+                futures_util::future::try_join_all(held).await.map(drop)
+            })
+        })
+    });
+    held.await.expect("no panic").expect("every answer in its place");
+}

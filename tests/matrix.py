@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""The bridge between eras, measured: the public suite against hikite in front of a server of one era.
+
+    tests/matrix.py target/release/hikite target/debug/fixture-upstream
+
+Eight runs: the requirements of 2025-11-25 and of 2026-07-28, each against a server that speaks
+sessions alone and one that speaks 2026-07-28 alone, each over HTTP and over stdio. Two at a time.
+Every run has a gateway and a server of its own. Scenarios are counted by tests/conformance.py.
+
+Ends with 0 if every required scenario of every run passes, 1 if one fails, 2 if one could not run.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import conformance
+import conformance_page
+
+CLIENTS = ("2025-11-25", "2026-07-28")
+ERAS = {"legacy": ["--era", "legacy", "--extended"], "modern": ["--era", "modern"]}
+TRANSPORTS = ("http", "stdio")
+AT_ONCE = 2
+# How the fixture begins a line about a message that broke the schema; over stdio hikite logs it.
+VIOLATION = "fixture-upstream: schema: "
+LOG = {"HIKITE_LOG": "info,hikite::stderr=debug"}
+START_SECONDS = 30
+STOP_SECONDS = 20
+
+
+def main() -> int:
+    options = parse_arguments()
+    cells = [
+        (client, era, transport)
+        for transport in TRANSPORTS
+        for era in ERAS
+        for client in CLIENTS
+        if not options.only or options.only == f"{client}/{era}/{transport}"
+    ]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        report = list(pool.map(lambda cell: measure(options, *cell), cells))
+    print(json.dumps(report, indent=2) if options.json else as_text(report))
+    if any("error" in one for one in report):
+        return 2
+    failing = any(one["failing"] for one in report)
+    if options.write:
+        conformance_page.write("server", as_section(report))
+    elif options.check:
+        difference = conformance_page.differences("server", as_section(report))
+        print(difference, file=sys.stderr)
+        failing = failing or bool(difference)
+    return 1 if failing else 0
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Runs the conformance suite across eras and transports.")
+    parser.add_argument("hikite", type=Path)
+    parser.add_argument("fixture", type=Path, help="the program fixture-upstream of hikite-testkit")
+    parser.add_argument("--only", metavar="CELL", help="one run, such as 2026-07-28/legacy/stdio")
+    parser.add_argument("--output", type=Path, help="keep logs and the suite's own results in this folder")
+    parser.add_argument("--timeout-ms", type=int, default=30_000, help="for each scenario (default: 30000)")
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
+    parser.add_argument("--check", action="store_true", help="fail if docs/conformance.md says otherwise")
+    parser.add_argument("--write", action="store_true", help="write docs/conformance.md")
+    return parser.parse_args()
+
+
+def measure(options: argparse.Namespace, client: str, era: str, transport: str) -> dict:
+    cell = {"client": client, "upstream": era, "transport": transport}
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = options.output / f"{client}-{era}-{transport}" if options.output else scratch
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            server = upstream(stack, options, folder, era, transport)
+            with gateway(options, folder, server) as url:
+                counts = suite(options, folder, f"{url}/mcp?surface=direct", client)
+            return cell | with_violations(counts, folder)
+        except RuntimeError as error:
+            return cell | {"error": str(error), "required": 0, "pass": 0, "fail": 1, "failing": [str(error)]} | {
+                "checks_passed": 0,
+                "checks_failed": 1,
+                "not_scored_failing": [],
+            }
+
+
+def upstream(stack: ExitStack, options: argparse.Namespace, folder: Path, era: str, transport: str) -> dict:
+    """The entry of the config for a server of this era; over HTTP it is started."""
+    program = str(options.fixture.resolve())
+    if transport == "stdio":
+        entry = {"command": program, "args": ["--stdio", *ERAS[era]]}
+        # A process of its own for each session: a shared one is not told that clients can be asked.
+        return entry | ({"share": "never"} if era == "legacy" else {})
+    command = [program, "--http", "127.0.0.1:0", *ERAS[era]]
+    return {"url": stack.enter_context(running(command, folder / "fixture.log", r"http://\S+"))}
+
+
+@contextmanager
+def gateway(options: argparse.Namespace, folder: Path, server: dict):
+    config = folder / "hikite.json"
+    config.write_text(json.dumps({"auth": {"mode": "none"}, "mcpServers": {"fixture": server}}))
+    data = tempfile.mkdtemp(dir=folder)
+    command = [str(options.hikite.resolve()), "serve", "--config", str(config), "--data", data, "--listen", "127.0.0.1:0"]
+    with running(command, folder / "hikite.log", r"http://127\.0\.0\.1:\d+", clean=True) as url:
+        yield url
+
+
+@contextmanager
+def running(command: list[str], log: Path, pattern: str, clean: bool = False):
+    """A process, once its log has something like the pattern; `clean` means that it must end well."""
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ | LOG
+        )
+    try:
+        yield wait_for(process, log, pattern)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            code = process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+    if clean and code != 0:
+        raise RuntimeError(f"{Path(command[0]).name} ended with {code} after SIGTERM")
+
+
+def wait_for(process: subprocess.Popen, log: Path, pattern: str) -> str:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        found = re.search(pattern, log.read_text())
+        if found:
+            return found[0]
+        time.sleep(0.05)
+    raise RuntimeError(f"{Path(process.args[0]).name} does not start:\n{log.read_text()[-1000:]}")
+
+
+def suite(options: argparse.Namespace, folder: Path, url: str, client: str) -> dict:
+    script = Path(conformance.__file__)
+    command = [sys.executable, str(script), url, client, "--json", "--timeout-ms", str(options.timeout_ms)]
+    command += ["--output", str(folder / "suite")] if options.output else []
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(done.stderr.strip() or done.stdout[-1000:])
+    return json.loads(done.stdout)
+
+
+def with_violations(counts: dict, folder: Path) -> dict:
+    """What hikite sent to the server and the published schema forbids makes a run fail, whatever the suite saw."""
+    lines = "\n".join(log.read_text(errors="replace") for log in folder.glob("*.log")).splitlines()
+    violations = sorted({line.partition(VIOLATION)[2][:500] for line in lines if VIOLATION in line})
+    failed = counts["checks_failed"] + len(violations)
+    return counts | {"checks_failed": failed, "failing": counts["failing"] + [f"schema: {one}" for one in violations]}
+
+
+def cell_name(one: dict) -> str:
+    return f"{one['client']}/{one['upstream']}/{one['transport']}"
+
+
+def row(one: dict) -> list:
+    passed = f"{one['pass']} of {one['required']}"
+    return [one["client"], one["upstream"], one["transport"], passed, one["checks_passed"], one["checks_failed"]]
+
+
+COLUMNS = ["client speaks", "server is", "over", "required scenarios passed", "checks passed", "checks failed"]
+
+
+def as_text(report: list[dict]) -> str:
+    lines = [conformance_page.table(COLUMNS, [row(one) for one in report])]
+    for one in report:
+        name = cell_name(one)
+        lines += [f"{name} fails: {scenario}" for scenario in one["failing"]]
+        lines += [f"{name} fails, not scored: {scenario}" for scenario in one["not_scored_failing"]]
+    return "\n".join(lines)
+
+
+def as_section(report: list[dict]) -> str:
+    failing = sorted({scenario for one in report for scenario in one["failing"]})
+    return (
+        "## hikite as a server, between eras\n\n"
+        "`tests/matrix.py`: the suite as a client of hikite's `direct` surface, in front of a server that speaks one\n"
+        "era only. *legacy* is 2025-11-25 with sessions, *modern* is 2026-07-28. The bridge has no row of its own: it is\n"
+        "at work wherever client and server differ.\n\n"
+        + conformance_page.table(COLUMNS, [row(one) for one in report])
+        + "".join(f"\n\nFails: `{name}`." for name in failing)
+        + not_scored(report)
+    )
+
+
+def not_scored(report: list[dict]) -> str:
+    names = sorted({scenario for one in report for scenario in one["not_scored_failing"]})
+    if not names:
+        return ""
+    where = lambda name: ", ".join(cell_name(one) for one in report if name in one["not_scored_failing"])
+    rows = [[f"`{name}`", where(name)] for name in names]
+    return "\n\nThe suite runs more than it requires. Of that, these fail:\n\n" + conformance_page.table(
+        ["scenario", "where (client/server/transport)"], rows
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
