@@ -117,6 +117,12 @@ impl Gateway {
         let _ = tokio::time::timeout(limit, waited).await;
     }
 
+    /// Waits for servers that have just been named, as long as an unfiltered list would: what hikite says of itself
+    /// depends on what they offer.
+    pub async fn settle(&self) {
+        self.wait_for_lists(self.patience(), |_| true).await;
+    }
+
     /// What is left of the time that an unfiltered list may wait for servers that have just been named.
     pub(crate) fn patience(&self) -> Duration {
         let applied = *self.applied.lock();

@@ -22,7 +22,7 @@ impl Gateway {
     /// One page of a list, as the result of the MCP method.
     pub async fn list(&self, surfaces: Surfaces, kind: ListKind, page: Page) -> Result<Raw, Error> {
         if kind != ListKind::Tools || surfaces.shows_real_tools() {
-            self.wait_for_lists(self.patience(), |_| true).await;
+            self.settle().await;
         }
         let snapshot = self.snapshot();
         let items = snapshot.list(surfaces, kind);

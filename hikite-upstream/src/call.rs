@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hikite_core::error::Error;
 use hikite_core::json::Raw;
 use hikite_core::source::{CallContext, Invocation, Method};
+use hikite_wire::stateless::MISSING_CAPABILITY;
 
 use crate::connection::{Connection, NOT_SENT, Purpose};
+use crate::definition::Share;
 use crate::era::{self, ERA_LOST};
 use crate::http::{DECLINED, NO_ANSWER, SESSION_LOST};
 use crate::rounds;
@@ -44,11 +46,12 @@ impl Inner {
             self.doubt(&slot, &connection, &error);
         }
         // Refused before anything ran: another connection may take it.
-        if !ran_nothing(&error) {
+        if ran_nothing(&error) {
+            // Only the request that was itself refused is sent again, so the others get no such name.
+            slot.discard_if(&connection, Error { name: None, ..error });
+        } else if !self.may_be_asked(&connection, &context, &error) {
             return Err(plain(error));
         }
-        // Only the request that was itself refused is sent again, so the others get no such name.
-        slot.discard_if(&connection, Error { name: None, ..error });
         let (_, connection) = self.ready(&context).await?;
         Box::pin(self.send(&connection, invocation, context)).await.map_err(plain)
     }
@@ -99,6 +102,18 @@ impl Inner {
             self.note_asks_back();
         }
         answer
+    }
+
+    /// Whether a call was refused because its server may ask nothing on the shared connection, while its client
+    /// could answer: it gets a connection of its own.
+    fn may_be_asked(&self, connection: &Connection, context: &CallContext, error: &Error) -> bool {
+        let unasked = matches!(connection.purpose, Purpose::Shared) && context.session.abilities.any();
+        let refused = unasked && era::upstream_code(error) == Some(MISSING_CAPABILITY);
+        if refused && !connection.is_stateless() {
+            self.note_asks_back();
+            return self.definition.share == Share::Auto;
+        }
+        false
     }
 
     /// A failure may show that the server is no longer what it was: then it is greeted anew. Whether it does.

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hikite_core::caller::{Session, SessionId};
+use hikite_core::caller::{Abilities, Session, SessionId};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
@@ -34,7 +34,7 @@ use crate::tasks::desk::Desks;
 pub(crate) enum Purpose {
     /// Looking at what the server offers. Declares everything, answers no question.
     Lists,
-    /// Calls of every session. Declares nothing.
+    /// Calls of every session. Declares at most what the session can that started it.
     Shared,
     /// Calls of one session, whose abilities it declares.
     Owned(Arc<Session>),
@@ -55,6 +55,8 @@ pub(crate) struct Connection {
     pub(crate) users: Mutex<HashSet<SessionId>>,
     /// The latest call of the owner: the way to it for what the server sends between calls.
     pub(crate) latest: Mutex<Option<CallContext>>,
+    /// What the session can be asked that a shared connection was started for.
+    pub(crate) starter: OnceLock<Abilities>,
     /// Questions of the server that wait for an answer, by its id.
     pub(crate) questions: Mutex<HashMap<Id, CancellationToken>>,
     /// What a stateless server is asked to tell of its own accord.
@@ -134,6 +136,7 @@ impl Connection {
             subscriptions: Mutex::default(),
             users: Mutex::default(),
             latest: Mutex::default(),
+            starter: OnceLock::new(),
             questions: Mutex::default(),
             listening: Listening::default(),
             desks: Desks::default(),

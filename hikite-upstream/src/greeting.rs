@@ -108,7 +108,7 @@ impl Connection {
     pub(crate) fn own_abilities(&self) -> Abilities {
         match &self.purpose {
             Purpose::Lists => Abilities::all(),
-            Purpose::Shared => Abilities::default(),
+            Purpose::Shared => self.starter.get().cloned().unwrap_or_default(),
             Purpose::Owned(session) => session.abilities.clone(),
         }
     }

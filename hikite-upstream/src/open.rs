@@ -1,6 +1,7 @@
 //! How a connection to an upstream is opened: over its transport, in whichever dialect the server speaks.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::listing::Listing;
@@ -8,7 +9,7 @@ use hikite_core::source::{CallContext, State};
 
 use crate::call::plain;
 use crate::connection::{Connection, Purpose};
-use crate::definition::Transport;
+use crate::definition::{Share, Transport};
 use crate::era::Opening;
 use crate::process::Launch;
 use crate::upstream::Inner;
@@ -101,8 +102,10 @@ impl Inner {
         let name = Arc::clone(&self.definition.name);
         let (closed, levels) = (self.closed.child_token(), Arc::clone(&self.levels));
         let connection = Connection::new(name, purpose, notices, self.tasks.clone(), closed, levels);
-        if matches!(connection.purpose, Purpose::Owned(_)) {
-            *connection.latest.lock() = asker;
+        match connection.purpose {
+            Purpose::Owned(_) => *connection.latest.lock() = asker,
+            Purpose::Shared => self.declare_for(&connection, asker.as_ref()),
+            Purpose::Lists => {}
         }
         // Whoever stops waiting for the start ends it.
         let unfinished = connection.closed.clone().drop_guard();
@@ -127,6 +130,16 @@ impl Inner {
                 connection.close(error.clone());
                 Err(error)
             }
+        }
+    }
+
+    /// A process that nobody knows to ask declares what its first caller can, so that its first question is not its
+    /// first failure. A question still goes only to the caller it belongs to; once one was asked, callers that can
+    /// answer have processes of their own.
+    fn declare_for(&self, connection: &Connection, asker: Option<&CallContext>) {
+        let unknown = self.definition.share == Share::Auto && !self.asks_back.load(Ordering::Relaxed);
+        if let Some(asker) = asker.filter(|_| unknown) {
+            let _ = connection.starter.set(asker.session.abilities.clone());
         }
     }
 

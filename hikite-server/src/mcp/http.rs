@@ -101,6 +101,7 @@ async fn with_session(
                 encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
             return json(StatusCode::OK, encode::error(Some(id), &error));
         };
+        app.gateway.settle().await;
         return match open(app, caller, choice, hello) {
             Ok((session, name)) => {
                 let mut response = json(StatusCode::OK, encode::result(id, &session.welcome()));

@@ -44,6 +44,18 @@ async fn a_question_on_a_shared_process_with_two_callers_is_put_to_nobody() {
 }
 
 #[tokio::test]
+async fn a_program_that_asks_only_in_a_call_is_answered_the_first_time() {
+    let gateway = gateway(json!({ "a": stdio(&[]) })).await;
+    let (ada, bob) = (obliging(&gateway, "ada").await, gateway.client("direct").await);
+    let told = ada.text("test_sampling", json!({ "prompt": "p" })).await;
+    assert!(told.contains("ada:"), "{told}");
+    let params = json!({ "name": "test_sampling", "arguments": { "prompt": "p" } });
+    let refused = bob.request("tools/call", params).await;
+    assert!(refused.map_or(true, |result| result["isError"] == true));
+    assert!(bob.questions().is_empty());
+}
+
+#[tokio::test]
 async fn a_question_on_a_shared_process_with_one_caller_reaches_only_that_one() {
     let gateway = gateway(json!({ "a": with(stdio(&[]), "share", "always") })).await;
     let (ada, bob) = (obliging(&gateway, "ada").await, obliging(&gateway, "bob").await);

@@ -12,7 +12,7 @@ use crate::{fixture, gateway, stdio};
 /// Within this a cancellation must reach the server.
 const SOON: Duration = Duration::from_millis(100);
 const ASKS: &str = "test_input_required_result_elicitation";
-const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
+pub(crate) const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 
 /// A server of one era with every tool that asks.
 pub(crate) async fn upstream(era: Era) -> (Fixture, Value) {
@@ -53,7 +53,7 @@ fn answer(_: &str, question: &Value) -> Option<Value> {
 }
 
 /// The same for a client with a session.
-fn person() -> Hello {
+pub(crate) fn person() -> Hello {
     let capabilities = json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} }, "roots": {} });
     let answer = |question: &hikite_testkit::gateway::Question| {
         answer("", &json!({ "method": question.method, "params": question.params }))

@@ -20,6 +20,7 @@ mod reload;
 mod resume;
 mod stateless;
 mod stdio;
+mod tasks;
 
 use std::sync::LazyLock;
 

@@ -35,6 +35,7 @@ pub(crate) async fn run(
         return list.map(|list| cacheable(&list, true)).map_err(|error| Refusal::of(&error, None));
     }
     if method == "server/discover" {
+        app.gateway.settle().await;
         return Ok(discover(app, request.surfaces));
     }
     if method.starts_with("tasks/") && !request.claim.abilities.knows(TASKS) {

@@ -1,0 +1,201 @@
+//! Calls that go on after they are answered, in both forms: the tasks of 2025-11-25 and the extension of
+//! 2026-07-28, for clients and servers of either kind; and skills, which are relayed.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use hikite_testkit::fixture::{Era, Fixture, Options, Transport};
+use hikite_testkit::gateway::{Client, Envelope, Hello, Stateless, TestGateway};
+use serde_json::{Value, json};
+
+use crate::bridge::{ERAS, person, upstream};
+use crate::{fixture, gateway, stdio, with};
+
+async fn houses() -> Vec<(String, TestGateway, Option<Fixture>)> {
+    let mut houses = Vec::new();
+    for era in ERAS {
+        let (fixture, server) = upstream(era).await;
+        houses.push((format!("{era:?} over HTTP"), gateway(json!({ "a": server })).await, Some(fixture)));
+        let flag = if era == Era::Modern { "modern" } else { "legacy" };
+        // A shared process is not told that clients can be asked.
+        let program = with(stdio(&["--extended", "--era", flag]), "share", "never");
+        houses.push((format!("{era:?} over stdio"), gateway(json!({ "a": program })).await, None));
+    }
+    houses
+}
+
+fn patient() -> Envelope {
+    Envelope::capable().with_tasks()
+}
+
+async fn begin(client: &Stateless, tool: &str, arguments: Value) -> Value {
+    let task = client.call(tool, arguments).await.result();
+    assert_eq!(task["resultType"], "task", "{task}");
+    assert!(task.get("task").is_none() && task.get("ttl").is_none(), "{task}");
+    task
+}
+
+/// Looks until the task has this status.
+async fn until(client: &Stateless, id: &Value, status: &str) -> Value {
+    let begin = Instant::now();
+    loop {
+        let task = client.request("tasks/get", json!({ "taskId": id })).await.result();
+        if task["status"] == status {
+            return task;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(8), "{task}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_without_a_session_follows_tasks_of_any_server() {
+    for (house, gateway, _fixture) in houses().await {
+        let client = gateway.stateless("direct", patient());
+        let task = begin(&client, "slow_compute", json!({ "seconds": 0.3, "label": "x" })).await;
+        let done = until(&client, &task["taskId"], "completed").await;
+        assert!(done["result"]["content"][0]["text"].as_str().is_some(), "{house}: {done}");
+        assert_eq!(done["taskId"], task["taskId"], "{house}");
+
+        let task = begin(&client, "failing_job", json!({})).await;
+        let done = until(&client, &task["taskId"], "completed").await;
+        assert_eq!(done["result"]["isError"], true, "{house}: {done}");
+
+        let task = begin(&client, "protocol_error_job", json!({})).await;
+        let done = until(&client, &task["taskId"], "failed").await;
+        assert!(done["error"]["code"].is_i64(), "{house}: {done}");
+
+        let task = begin(&client, "slow_compute", json!({ "seconds": 60, "label": "x" })).await;
+        client.request("tasks/cancel", json!({ "taskId": task["taskId"] })).await.result();
+        until(&client, &task["taskId"], "cancelled").await;
+        client.request("tasks/cancel", json!({ "taskId": task["taskId"] })).await.result();
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_needs_something_says_what() {
+    for (house, gateway, _fixture) in houses().await {
+        let client = gateway.stateless("direct", patient());
+        let task = begin(&client, "multi_input", json!({})).await;
+        // They may come one by one; each is answered once.
+        let mut answered = HashSet::new();
+        while answered.len() < 2 {
+            let waiting = until(&client, &task["taskId"], "input_required").await;
+            for key in waiting["inputRequests"].as_object().expect("questions").keys() {
+                assert!(answered.insert(key.clone()), "{house}: {waiting}");
+                let answer = json!({ "action": "accept", "content": { "confirm": true } });
+                let given = json!({ key: answer, "nobody": {} });
+                let params = json!({ "taskId": task["taskId"], "inputResponses": given });
+                client.request("tasks/update", params).await.result();
+            }
+        }
+        let done = until(&client, &task["taskId"], "completed").await;
+        assert!(done["result"]["content"][0]["text"].as_str().expect("text").contains("accept"), "{house}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_nobody_elses() {
+    let (_fixture, server) = upstream(Era::Modern).await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.stateless("direct", patient());
+    let task = begin(&client, "slow_compute", json!({ "seconds": 1, "label": "x" })).await;
+    let id = task["taskId"].as_str().expect("an id");
+    for unknown in [&id[1..], &format!("{id}x"), "1", ""] {
+        for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+            let params = json!({ "taskId": unknown, "inputResponses": {} });
+            assert_eq!(client.request(method, params).await.code(), -32602, "{method} {unknown}");
+        }
+    }
+    let session = gateway.client("direct").await;
+    assert_eq!(
+        session.request("tasks/get", json!({ "taskId": "1" })).await.expect_err("none")["code"],
+        -32602
+    );
+    assert_eq!(session.request("tasks/list", json!({})).await.expect_err("none")["code"], -32601);
+}
+
+async fn begin_in_session(client: &Client, tool: &str, arguments: Value) -> Value {
+    let params = json!({ "name": tool, "arguments": arguments, "task": { "ttl": 60_000 } });
+    let created = client.request("tools/call", params).await.expect("a task");
+    assert!(created.get("resultType").is_none(), "{created}");
+    created["task"].clone()
+}
+
+#[tokio::test]
+async fn a_client_with_a_session_follows_tasks_of_any_server() {
+    for (house, gateway, _fixture) in houses().await {
+        let client = gateway.client_with("direct", person()).await;
+        let call = &client.welcome()["capabilities"]["tasks"]["requests"]["tools"]["call"];
+        assert_eq!(call, &json!({}), "{house}");
+        let task = begin_in_session(&client, "slow_compute", json!({ "seconds": 0.3, "label": "x" })).await;
+        let about = json!({ "taskId": task["taskId"] });
+        let seen = client.request("tasks/get", about.clone()).await.expect("a task");
+        assert!(seen.get("ttl").is_some() && seen.get("ttlMs").is_none(), "{house}: {seen}");
+        let result = client.request("tasks/result", about.clone()).await.expect("a result");
+        assert!(result["content"].is_array(), "{house}: {result}");
+        assert_eq!(
+            result["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], task["taskId"],
+            "{house}"
+        );
+        let late = client.request("tasks/cancel", about).await.expect_err("it is over");
+        assert_eq!(late["code"], -32602, "{house}");
+
+        let task = begin_in_session(&client, "protocol_error_job", json!({})).await;
+        client.request("tasks/result", json!({ "taskId": task["taskId"] })).await.expect_err("it failed");
+
+        let task = begin_in_session(&client, "slow_compute", json!({ "seconds": 60, "label": "x" })).await;
+        let ended =
+            client.request("tasks/cancel", json!({ "taskId": task["taskId"] })).await.expect("cancelled");
+        assert_eq!(ended["status"], "cancelled", "{house}: {ended}");
+
+        let task = begin_in_session(&client, "confirm_delete", json!({ "filename": "f" })).await;
+        let result =
+            client.request("tasks/result", json!({ "taskId": task["taskId"] })).await.expect("a result");
+        assert!(result["content"][0]["text"].as_str().expect("text").contains("f was"), "{house}: {result}");
+        assert!(!client.questions().is_empty(), "{house}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_knows_no_tasks_gets_the_result_of_one() {
+    for (house, gateway, _fixture) in houses().await {
+        let result = gateway.client("direct").await.call("failing_job", json!({})).await;
+        assert_eq!(result["isError"], true, "{house}: {result}");
+        let alone =
+            gateway.stateless("direct", Envelope::default()).call("failing_job", json!({})).await.result();
+        assert_eq!((&alone["isError"], &alone["resultType"]), (&json!(true), &json!("complete")), "{house}");
+    }
+}
+
+#[tokio::test]
+async fn skills_are_relayed_to_clients_of_either_kind() {
+    for era in ERAS {
+        let options = Options { era, extended: true, skills: true, ..Options::default() };
+        let (_fixture, server) = fixture(Transport::Http, options).await;
+        let gateway = gateway(json!({ "a": server })).await;
+        let alone = gateway.stateless("direct", Envelope::default());
+        let skills = alone.request("skills/list", json!({})).await.result();
+        assert!(skills["ttlMs"].is_u64(), "{skills}");
+        let uri = skills["skills"][0]["uri"].as_str().expect("a skill").to_owned();
+        let client = gateway.client_with("direct", Hello::default()).await;
+        let listed = client.request("skills/list", json!({})).await.expect("skills");
+        assert_eq!(listed["skills"], skills["skills"]);
+        let extension = "io.modelcontextprotocol/skills";
+        assert!(client.welcome()["capabilities"]["extensions"].get(extension).is_some());
+        let found = alone.request("server/discover", json!({})).await.result();
+        assert!(found["capabilities"]["extensions"].get(extension).is_some());
+        let about = json!({ "uri": uri });
+        let one = client.request("skills/get", about.clone()).await.expect("a skill");
+        let same = alone.request("skills/get", about.clone()).await.result();
+        assert_eq!(one["skill"], same["skill"], "{one}");
+        for file in skills["skills"][0]["resources"].as_array().expect("files") {
+            let read = client.request("resources/read", json!({ "uri": file["uri"] })).await.expect("a file");
+            assert!(read["contents"][0]["text"].is_string(), "{read}");
+        }
+        let folder = uri.strip_suffix("/SKILL.md").expect("a folder");
+        let children = alone.request("resources/directory/read", json!({ "uri": folder })).await.result();
+        assert!(children["resources"].is_array(), "{children}");
+        assert_eq!(alone.request("skills/get", json!({ "uri": "skill://no/SKILL.md" })).await.code(), -32602);
+    }
+}
