@@ -80,7 +80,7 @@ pub struct FaultProxy {
 
 #[derive(Debug)]
 struct Shared {
-    target: SocketAddr,
+    target: parking_lot::Mutex<SocketAddr>,
     accepted: AtomicUsize,
     open: AtomicUsize,
     /// Replaced at every cut, so that connections after it live.
@@ -98,7 +98,7 @@ impl FaultProxy {
         let (report, listening) = watch::channel(true);
         let shutdown = CancellationToken::new();
         let shared = Arc::new(Shared {
-            target,
+            target: parking_lot::Mutex::new(target),
             accepted: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
             cut: parking_lot::Mutex::new(shutdown.child_token()),
@@ -119,6 +119,12 @@ impl FaultProxy {
         let mut listening = self.listening.clone();
         // Fails only when the proxy has ended, and then nobody connects.
         let _ = listening.wait_for(|listening| *listening != fault.refuse).await;
+    }
+
+    /// Leads new connections elsewhere, and ends the others.
+    pub fn lead_to(&self, target: SocketAddr) {
+        *self.shared.target.lock() = target;
+        self.cut();
     }
 
     /// Closes every open connection now.
@@ -199,7 +205,10 @@ async fn connection(shared: Arc<Shared>, client: TcpStream, fault: watch::Receiv
 }
 
 async fn forward(shared: &Shared, client: TcpStream, fault: watch::Receiver<Fault>) -> io::Result<()> {
-    let server = TcpStream::connect(shared.target).await?;
+    let server = {
+        let target = *shared.target.lock();
+        TcpStream::connect(target).await?
+    };
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (from_client, to_client) = client.into_split();

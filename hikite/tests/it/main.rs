@@ -9,6 +9,7 @@ mod categories;
 mod cli;
 mod config;
 mod direct;
+mod era;
 mod faults;
 mod foreign;
 mod http;
