@@ -49,10 +49,13 @@ def over_sse(gateway: Gateway, surface: str | None = "direct") -> Client:
     return Client(transport, mode="legacy", read_timeout_seconds=READ_SECONDS)
 
 
-def gateway_stdio(gateway: Gateway, folder: Path, surface: str = "direct", mode: str = "legacy") -> Client:
+def gateway_stdio(gateway: Gateway, folder: Path, surface: str = "direct", mode: str = "legacy", **callbacks) -> Client:
     """The Python SDK on `hikite stdio`, with the same config as `gateway` and a data folder of its own."""
-    args = ["stdio", "--config", gateway.config, "--data", folder, "--surface", surface]
-    return over_stdio(gateway.binary, args, gateway.environment(), mode)
+    return over_stdio(gateway.binary, stdio_args(gateway, folder, surface), gateway.environment(), mode, **callbacks)
+
+
+def stdio_args(gateway: Gateway, folder: Path, surface: str = "direct") -> list[str]:
+    return ["stdio", "--config", str(gateway.config), "--data", str(folder), "--surface", surface]
 
 
 async def tools_of(client: Client) -> dict[str, dict]:

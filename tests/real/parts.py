@@ -4,6 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
+HERE = Path(__file__).resolve().parent
+
 
 class Parts:
     def __init__(self, cache: Path):
@@ -55,6 +57,13 @@ class Parts:
             "--enable-web-dashboard", "false", "--open-web-dashboard", "false", "--enable-gui-log-window", "false",
             HOME=str(home), PATH=os.pathsep.join([str(self.python_1x), "/usr/bin", "/bin"]),
         )  # fmt: skip
+
+    def dual(self, sdk: str, name: str, where: str) -> list[str]:
+        """The command of our own small server on a published SDK: "python" or "typescript"."""
+        if sdk == "python":
+            # What it is told about deprecated features is not for the log.
+            return [str(self.python / "python"), "-W", "ignore", str(HERE / "dual_server.py"), name, where]
+        return ["node", str(HERE / "dual_server.mjs"), str(self.node_modules), name, where]
 
 
 def server(description: str, command: object, *args: object, **env: str) -> dict:

@@ -29,11 +29,14 @@ struct Options {
     rounds: usize,
     only: Option<String>,
     json: Option<PathBuf>,
+    against: Option<PathBuf>,
 }
 
 /// What is measured, and with what.
 struct Bench {
     hikite: PathBuf,
+    /// Another build of hikite, measured in the same rounds.
+    against: Option<PathBuf>,
     seconds: Duration,
     rounds: usize,
 }
@@ -44,7 +47,12 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     if cfg!(debug_assertions) {
         return run_optimised(&release, words);
     }
-    let bench = Bench { hikite: release.join("hikite"), seconds: options.seconds, rounds: options.rounds };
+    let bench = Bench {
+        hikite: release.join("hikite"),
+        against: options.against,
+        seconds: options.seconds,
+        rounds: options.rounds,
+    };
     let runtime = tokio::runtime::Runtime::new()?;
     let tables = runtime.block_on(measure(&bench, options.only.as_deref()))?;
     if let Some(file) = options.json {
@@ -80,7 +88,8 @@ fn show(table: Table) -> Table {
 }
 
 fn parse(words: &[&str]) -> Result<Options> {
-    let mut options = Options { seconds: Duration::from_secs(3), rounds: 3, only: None, json: None };
+    let mut options =
+        Options { seconds: Duration::from_secs(3), rounds: 3, only: None, json: None, against: None };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let value = words.next().with_context(|| format!("`{word}` needs a value"))?;
@@ -88,6 +97,7 @@ fn parse(words: &[&str]) -> Result<Options> {
             "--seconds" => options.seconds = Duration::try_from_secs_f64(value.parse()?)?,
             "--rounds" => options.rounds = value.parse::<usize>()?.max(1),
             "--only" => options.only = Some((*value).to_owned()),
+            "--against" => options.against = Some(std::path::absolute(value)?),
             "--json" => options.json = Some(std::path::absolute(value)?),
             _ => bail!("`{word}` is not an option of bench"),
         }

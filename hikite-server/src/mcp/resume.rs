@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use axum::response::Response;
 use bytes::Bytes;
@@ -24,7 +24,12 @@ const OWN: u64 = 0;
 pub(crate) struct Streams {
     by_number: Mutex<HashMap<u64, Arc<Journal>>>,
     last: AtomicU64,
+    /// Streams that are over and still kept.
+    over: AtomicUsize,
 }
+
+/// Streams that are kept after their end, for a client that lost the last of it.
+const OVER: usize = 32;
 
 impl Streams {
     fn add(&self, journal: &Arc<Journal>) -> u64 {
@@ -106,8 +111,11 @@ impl Session {
         tokio::select! {
             () = running => {
                 // It may have broken just before its end.
-                let over = journal.abandoned(resume);
-                self.app.stopping.run_until_cancelled(over).await;
+                if self.streams.over.fetch_add(1, Ordering::Relaxed) < OVER {
+                    let unread = journal.abandoned(resume);
+                    self.app.stopping.run_until_cancelled(unread).await;
+                }
+                self.streams.over.fetch_sub(1, Ordering::Relaxed);
             }
             () = journal.abandoned(resume) => {}
         }

@@ -1,7 +1,9 @@
 //! `tools/call` straight to an upstream and through hikite, in turns.
 
+use std::path::Path;
+
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::process::{Gateway, Upstream, http_server};
 use super::table::{Cell, Table, median};
@@ -13,30 +15,60 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
     let upstream = Upstream::start()?;
     let folder = tempfile::tempdir()?;
     let servers = json!({ "bench": http_server(upstream.address, 0) });
-    let gateway = Gateway::start(&bench.hikite, folder.path(), &servers)?;
-    let tools = gateway.tools(TOOLS).await?;
-    let tool = tools.iter().find(|tool| tool.ends_with("echo")).cloned().unwrap_or_default();
+    let mut sides = vec![Side::start("hikite", &bench.hikite, &folder.path().join("own"), &servers).await?];
+    if let Some(other) = &bench.against {
+        sides.push(Side::start("against", other, &folder.path().join("other"), &servers).await?);
+    }
     let mut rows = Vec::new();
     for clients in CLIENTS {
         let mut direct = Vec::new();
-        let mut through = Vec::new();
-        let mut cpu = Vec::new();
         for _ in 0..bench.rounds {
             direct.push(load::run(&upstream.target(), "echo", *clients, bench.seconds).await?);
-            let before = gateway.cpu_seconds()?;
-            let load = load::run(&gateway.target, &tool, *clients, bench.seconds).await?;
-            #[expect(clippy::cast_precision_loss, reason = "far fewer calls than a double counts exactly")]
-            cpu.push((gateway.cpu_seconds()? - before) / load.calls as f64 * 10_000.0);
-            through.push(load);
+            for side in &mut sides {
+                side.measure(*clients, bench).await?;
+            }
         }
         rows.push(row(*clients, "direct", &direct, &direct, None));
-        rows.push(row(*clients, "hikite", &through, &direct, Some(median(cpu))));
+        for side in &mut sides {
+            let (loads, cpu) = (std::mem::take(&mut side.loads), std::mem::take(&mut side.cpu));
+            rows.push(row(*clients, side.name, &loads, &direct, Some(median(cpu))));
+        }
     }
-    gateway.stop()?;
+    for side in sides {
+        side.gateway.stop()?;
+    }
     let title =
         format!("tools/call, medians of {} rounds of {} s", bench.rounds, bench.seconds.as_secs_f64());
     let columns = &["clients", "side", "req/s", "of direct", "p50 ms", "p99 ms", "CPU s/10k"];
     Ok(Table { name: "calls", title, columns, rows })
+}
+
+/// One build of hikite, and what it showed with so many clients.
+struct Side {
+    name: &'static str,
+    gateway: Gateway,
+    tool: String,
+    loads: Vec<load::Load>,
+    cpu: Vec<f64>,
+}
+
+impl Side {
+    async fn start(name: &'static str, program: &Path, folder: &Path, servers: &Value) -> Result<Self> {
+        std::fs::create_dir(folder)?;
+        let gateway = Gateway::start(program, folder, servers)?;
+        let tools = gateway.tools(TOOLS).await?;
+        let tool = tools.iter().find(|tool| tool.ends_with("echo")).cloned().unwrap_or_default();
+        Ok(Self { name, gateway, tool, loads: Vec::new(), cpu: Vec::new() })
+    }
+
+    async fn measure(&mut self, clients: usize, bench: &Bench) -> Result<()> {
+        let before = self.gateway.cpu_seconds()?;
+        let load = load::run(&self.gateway.target, &self.tool, clients, bench.seconds).await?;
+        #[expect(clippy::cast_precision_loss, reason = "far fewer calls than a double counts exactly")]
+        self.cpu.push((self.gateway.cpu_seconds()? - before) / load.calls as f64 * 10_000.0);
+        self.loads.push(load);
+        Ok(())
+    }
 }
 
 fn row(

@@ -132,6 +132,9 @@ fn begin(app: &Arc<App>, request: &Request, out: mpsc::Sender<Bytes>) -> Running
             app.gateway.set_level(Object::default().with("level", level.name()), &context).await;
         }
         let outcome = method::dispatch(&app.gateway, surfaces, &name, params, context).await;
+        if outcome.as_ref().is_ok_and(|result| is_of_type(result, "task")) {
+            lease.has_task();
+        }
         drop(lease);
         outcome
     };
@@ -151,9 +154,13 @@ fn with_ticket(app: &App, result: Raw, purpose: Purpose<'_>) -> Raw {
 }
 
 fn waits(result: &Raw) -> bool {
+    is_of_type(result, "input_required")
+}
+
+fn is_of_type(result: &Raw, kind: &str) -> bool {
     // The quick look spares every other result the closer one.
-    memchr::memmem::find(result.bytes(), b"\"input_required\"").is_some()
-        && result.object().is_some_and(|body| body.text("resultType").as_deref() == Some("input_required"))
+    memchr::memmem::find(result.bytes(), b"\"resultType\"").is_some()
+        && result.object().is_some_and(|body| body.text("resultType").as_deref() == Some(kind))
 }
 
 fn is_error(result: &Raw) -> bool {

@@ -25,9 +25,14 @@ struct Lane {
     /// The log level that the sources were last told.
     level: Option<Level>,
     last_used: Instant,
+    /// A server may be at a task of this lane: its connections are needed longer.
+    has_tasks: bool,
     /// Its end tells the sources to let go.
     _joined: Joined,
 }
+
+/// Free lanes that are kept of one kind; after a rush the rest goes, and with it what servers keep for them.
+const FREE: usize = 8;
 
 /// A lane in use; it is free again when this is dropped.
 #[derive(Debug)]
@@ -53,7 +58,7 @@ impl Lanes {
             let session = Arc::new(Session { id: app.next_session(), caller, abilities });
             let nobody: Weak<dyn Inbox> = Weak::<Nobody>::new();
             let joined = app.gateway.join(Arc::clone(&session), request.surfaces, nobody);
-            Lane { session, level: None, last_used: Instant::now(), _joined: joined }
+            Lane { session, level: None, last_used: Instant::now(), has_tasks: false, _joined: joined }
         });
         Lease { app: Arc::clone(app), lane: Some(lane) }
     }
@@ -80,6 +85,13 @@ impl Lease {
         self.lane.as_ref().map(|lane| &lane.session)
     }
 
+    /// The call became a task.
+    pub(crate) fn has_task(&mut self) {
+        if let Some(lane) = &mut self.lane {
+            lane.has_tasks = true;
+        }
+    }
+
     /// Whether the sources have to be told this level.
     pub(crate) fn changes_level(&mut self, level: Option<Level>) -> bool {
         let Some(lane) = self.lane.as_mut().filter(|_| level.is_some()) else { return false };
@@ -97,6 +109,14 @@ impl Drop for Lease {
         }
         lane.last_used = Instant::now();
         let likeness = (lane.session.caller.clone(), lane.session.abilities.clone());
-        self.app.lanes.0.lock().entry(likeness).or_default().push(lane);
+        let over = {
+            let mut lanes = self.app.lanes.0.lock();
+            let free = lanes.entry(likeness).or_default();
+            free.push(lane);
+            let oldest = free.iter().position(|lane| !lane.has_tasks).filter(|_| free.len() > FREE);
+            oldest.map(|oldest| free.remove(oldest))
+        };
+        // Outside the lock: its end is told to every source.
+        drop(over);
     }
 }
