@@ -40,7 +40,7 @@ pub struct Abilities {
 impl Abilities {
     /// Reads a `ClientCapabilities` object; members of the wrong type count as absent.
     pub fn read(capabilities: &Object) -> Self {
-        let ability = |name: &str| capabilities.get(name).filter(|value| value.is_object()).cloned();
+        let ability = |name: &str| capabilities.get(name).filter(|value| value.is_object()).map(Raw::copied);
         Self {
             sampling: ability("sampling"),
             elicitation: ability("elicitation"),

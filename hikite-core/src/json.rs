@@ -43,6 +43,12 @@ impl Raw {
         Self(serde_json::to_vec(value).map_or(Bytes::from_static(b"null"), Bytes::from))
     }
 
+    /// The same in a buffer of its own: what is kept for long must not keep what it came in.
+    #[must_use]
+    pub fn copied(&self) -> Self {
+        Self(Bytes::copy_from_slice(&self.0))
+    }
+
     pub fn null() -> Self {
         Self(Bytes::from_static(b"null"))
     }

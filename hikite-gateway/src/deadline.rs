@@ -1,29 +1,33 @@
-//! The time one call has. Progress starts it anew; while the client is being asked something it stands still.
+//! The time one call has. Progress starts it anew; while the client is being asked something it stands still, and
+//! the call's place is lent to others.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{Backchannel, BoxFuture, Question, QuestionKind};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::gate::Gate;
+
 /// The call's way back to the client, which hears everything that extends the deadline.
 pub(crate) struct Deadline {
     back: Arc<dyn Backchannel>,
-    timeout: Duration,
+    gate: Arc<Gate>,
     clock: Mutex<Clock>,
 }
 
 struct Clock {
     until: Instant,
     questions: usize,
+    /// Whether the place is lent.
+    away: bool,
 }
 
 impl Deadline {
-    pub(crate) fn new(back: Arc<dyn Backchannel>, timeout: Duration) -> Arc<Self> {
-        let clock = Mutex::new(Clock { until: Instant::now() + timeout, questions: 0 });
-        Arc::new(Self { back, timeout, clock })
+    pub(crate) fn new(back: Arc<dyn Backchannel>, gate: Arc<Gate>) -> Arc<Self> {
+        let until = Instant::now() + gate.throttle.timeout;
+        Arc::new(Self { back, gate, clock: Mutex::new(Clock { until, questions: 0, away: false }) })
     }
 
     /// Resolves when the time is over.
@@ -32,7 +36,7 @@ impl Deadline {
             let until = {
                 let mut clock = self.clock.lock();
                 if clock.questions > 0 {
-                    clock.until = Instant::now() + self.timeout;
+                    clock.until = Instant::now() + self.gate.throttle.timeout;
                 }
                 clock.until
             };
@@ -44,7 +48,32 @@ impl Deadline {
     }
 
     fn extend(&self) {
-        self.clock.lock().until = Instant::now() + self.timeout;
+        self.clock.lock().until = Instant::now() + self.gate.throttle.timeout;
+    }
+
+    /// Whether the call's place is lent.
+    pub(crate) fn is_away(&self) -> bool {
+        self.clock.lock().away
+    }
+
+    fn leave(&self) {
+        let mut clock = self.clock.lock();
+        clock.questions += 1;
+        if !std::mem::replace(&mut clock.away, true) {
+            self.gate.lend();
+        }
+    }
+
+    /// The last question brings the call back to its place.
+    async fn come_back(&self) {
+        let last = {
+            let clock = self.clock.lock();
+            clock.away && clock.questions == 1
+        };
+        if last {
+            self.gate.take_back().await;
+            self.clock.lock().away = false;
+        }
     }
 }
 
@@ -76,12 +105,13 @@ impl Backchannel for Extending {
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
-        self.0.clock.lock().questions += 1;
+        self.0.leave();
         let open = Open(Arc::clone(&self.0));
         let asked = self.0.back.ask(question);
         Box::pin(async move {
-            let _open = open;
-            asked.await
+            let answer = asked.await;
+            open.0.come_back().await;
+            answer
         })
     }
 }

@@ -11,11 +11,11 @@ use hikite_core::source::{CallContext, Invocation};
 
 use crate::audit::Audit;
 use crate::deadline::{Deadline, Extending};
-use crate::gate::Gate;
+use crate::gate::{Gate, Turn};
 
 /// Runs one invocation. `what` names it in the audit record.
 pub(crate) async fn execute(
-    gate: &Gate,
+    gate: &Arc<Gate>,
     module: &Module,
     what: String,
     invocation: Invocation,
@@ -27,24 +27,59 @@ pub(crate) async fn execute(
     outcome
 }
 
+/// The same for what is asked of a task that runs already: neither its turn nor its rate is counted again.
+pub(crate) async fn execute_aside(
+    gate: &Arc<Gate>,
+    module: &Module,
+    what: String,
+    invocation: Invocation,
+    context: CallContext,
+) -> Result<Raw, Error> {
+    let audit = Audit::open(Arc::clone(&context.session), Arc::clone(&module.name), what);
+    let call = AssertUnwindSafe(module.source.call(invocation, context)).catch_unwind();
+    let outcome = match tokio::time::timeout(gate.throttle.timeout, call).await {
+        Ok(outcome) => outcome.unwrap_or_else(|_| Err(panicked(module))),
+        Err(_) => Err(timed_out(&module.name, gate)),
+    };
+    audit.close(&outcome);
+    outcome
+}
+
 async fn run(
-    gate: &Gate,
+    gate: &Arc<Gate>,
     module: &Module,
     invocation: Invocation,
     context: CallContext,
 ) -> Result<Raw, Error> {
-    let _turn = gate.enter(&module.name).await?;
-    let deadline = Deadline::new(Arc::clone(&context.back), gate.throttle.timeout);
+    let turn = gate.enter(&module.name).await?;
+    let deadline = Deadline::new(Arc::clone(&context.back), Arc::clone(gate));
+    let _place = Place { turn: Some(turn), deadline: Arc::clone(&deadline) };
     let context = CallContext { back: Arc::new(Extending(Arc::clone(&deadline))), ..context };
     // A panic fails this call alone.
     let call = AssertUnwindSafe(module.source.call(invocation, context)).catch_unwind();
     tokio::select! {
         biased;
-        outcome = call => outcome.unwrap_or_else(|_| {
-            Err(Error::new(Kind::Internal, format!("the call of `{}` failed inside hikite", module.name)))
-        }),
+        outcome = call => outcome.unwrap_or_else(|_| Err(panicked(module))),
         () = deadline.expired() => Err(timed_out(&module.name, gate)),
     }
+}
+
+/// The place of a running call; what was lent meanwhile is not given back a second time.
+struct Place<'a> {
+    turn: Option<Turn<'a>>,
+    deadline: Arc<Deadline>,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if let Some(turn) = self.turn.take().filter(|_| self.deadline.is_away()) {
+            turn.forget();
+        }
+    }
+}
+
+fn panicked(module: &Module) -> Error {
+    Error::new(Kind::Internal, format!("the call of `{}` failed inside hikite", module.name))
 }
 
 fn timed_out(module: &str, gate: &Gate) -> Error {

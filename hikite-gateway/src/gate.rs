@@ -30,8 +30,16 @@ pub(crate) struct Gate {
 /// Held while a call runs.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
-    _place: SemaphorePermit<'a>,
-    _room: SemaphorePermit<'a>,
+    place: SemaphorePermit<'a>,
+    room: SemaphorePermit<'a>,
+}
+
+impl Turn<'_> {
+    /// Ends without giving the place back: it was lent, and not taken back.
+    pub(crate) fn forget(self) {
+        self.place.forget();
+        self.room.forget();
+    }
 }
 
 impl Gate {
@@ -65,7 +73,22 @@ impl Gate {
         // Waiting has a limit of its own; the deadline of the call starts with its turn.
         let turn = tokio::time::timeout(self.throttle.timeout, self.places.acquire());
         let place = turn.await.map_err(|_| full())?.map_err(|_| full())?;
-        Ok(Turn { _place: place, _room: room })
+        Ok(Turn { place, room })
+    }
+
+    /// A call that waits for its client lends its place to others.
+    pub(crate) fn lend(&self) {
+        self.room.add_permits(1);
+        self.places.add_permits(1);
+    }
+
+    /// And waits for one to be free when it goes on.
+    pub(crate) async fn take_back(&self) {
+        for lent in [&self.room, &self.places] {
+            if let Ok(place) = lent.acquire().await {
+                place.forget();
+            }
+        }
     }
 }
 
@@ -87,6 +110,26 @@ mod tests {
         assert_eq!(gate.enter("m").await.expect_err("no room").kind, Kind::Overloaded);
         drop(first);
         assert!(second.await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lent_place_is_used_by_others_and_counted_once() {
+        let gate = Gate::new(throttle(1, 0, None));
+        let asking = gate.enter("m").await.expect("a place");
+        gate.lend();
+        let other = gate.enter("m").await.expect("the lent place");
+        assert!(gate.enter("m").await.is_err());
+        let back = gate.take_back();
+        tokio::pin!(back);
+        assert!(tokio::time::timeout(Duration::from_millis(5), &mut back).await.is_err(), "it is taken");
+        drop(other);
+        back.await;
+        assert!(gate.enter("m").await.is_err());
+        gate.lend();
+        asking.forget();
+        let next = gate.enter("m").await.expect("the one place");
+        assert!(gate.enter("m").await.is_err(), "and no other");
+        drop(next);
     }
 
     #[tokio::test(start_paused = true)]

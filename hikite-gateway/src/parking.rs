@@ -12,7 +12,8 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::seal::Seal;
 use hikite_core::source::{BoxFuture, Question, QuestionKind};
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::ticket::{Purpose, Ticket, Tickets, refused};
 
@@ -50,8 +51,8 @@ impl<B> std::fmt::Debug for Running<B> {
 #[derive(Debug)]
 pub enum Step {
     Done(Result<Raw, Error>),
-    /// It waits under this number: the body of an `input_required` result.
-    Parked(u64, Object),
+    /// It waits: the body of an `input_required` result.
+    Parked(Object),
 }
 
 /// For questions that are asked at the same time.
@@ -151,11 +152,18 @@ fn key(question: &Question, number: usize) -> String {
 
 /// The parked calls. `B` is the way back of each.
 pub struct Parking<B> {
-    calls: Mutex<HashMap<u64, Running<B>>>,
+    calls: Mutex<HashMap<u64, Parked<B>>>,
     tickets: Tickets,
     next: AtomicU64,
+    /// A call has been parked.
+    parked: Notify,
     capacity: usize,
     patience: Duration,
+}
+
+struct Parked<B> {
+    running: Running<B>,
+    until: Instant,
 }
 
 impl<B> std::fmt::Debug for Parking<B> {
@@ -168,7 +176,8 @@ impl<B: Send + 'static> Parking<B> {
     /// At most `capacity` calls wait, each `patience` at most.
     pub fn new(seal: Seal, capacity: usize, patience: Duration) -> Arc<Self> {
         let tickets = Tickets::new(seal, patience);
-        Arc::new(Self { calls: Mutex::default(), tickets, next: AtomicU64::new(1), capacity, patience })
+        let (next, parked) = (AtomicU64::new(1), Notify::new());
+        Arc::new(Self { calls: Mutex::default(), tickets, next, parked, capacity, patience })
     }
 
     /// Runs the call on; parks it if it asks.
@@ -185,11 +194,12 @@ impl<B: Send + 'static> Parking<B> {
                 let error = Error::new(Kind::Overloaded, "too many calls wait for their clients");
                 return Step::Done(Err(error.hint("answer open questions, or try again later")));
             }
-            calls.insert(id, running);
+            calls.insert(id, Parked { running, until: Instant::now() + self.patience });
         }
+        self.parked.notify_one();
         let ticket = self.tickets.issue(&Ticket::Parked(id), purpose);
         let body = Object::default().with("resultType", "input_required").with("inputRequests", requests);
-        Step::Parked(id, body.with("requestState", ticket.as_str()))
+        Step::Parked(body.with("requestState", ticket.as_str()))
     }
 
     /// A ticket for what a server wants to see again.
@@ -204,7 +214,7 @@ impl<B: Send + 'static> Parking<B> {
 
     /// Takes a parked call out again.
     pub fn resume(&self, id: u64) -> Result<Running<B>, Error> {
-        self.calls.lock().remove(&id).ok_or_else(refused)
+        self.calls.lock().remove(&id).map(|parked| parked.running).ok_or_else(refused)
     }
 
     /// Cancels every call that waits.
@@ -213,11 +223,20 @@ impl<B: Send + 'static> Parking<B> {
         drop(waiting);
     }
 
-    /// Waits for the client as long as calls wait; a call nobody came back for is then cancelled.
-    pub async fn expire(self: Arc<Self>, id: u64) {
-        tokio::time::sleep(self.patience).await;
-        let late = self.calls.lock().remove(&id);
-        drop(late);
+    /// Cancels calls that nobody comes back for, each at its time; ends never.
+    pub async fn expire(&self) {
+        loop {
+            let next = self.calls.lock().values().map(|parked| parked.until).min();
+            match next {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => self.parked.notified().await,
+            }
+            let now = Instant::now();
+            let late: Vec<Parked<B>> =
+                self.calls.lock().extract_if(|_, parked| parked.until <= now).map(|(_, late)| late).collect();
+            // Outside the lock: what is dropped is cancelled, at its server too.
+            drop(late);
+        }
     }
 }
 
@@ -258,14 +277,14 @@ mod tests {
         }
 
         async fn park(&self, parking: &Arc<Parking<()>>) -> u64 {
-            let Step::Parked(parked, body) = parking.drive(asking(), self.purpose()).await else {
+            let Step::Parked(body) = parking.drive(asking(), self.purpose()).await else {
                 panic!("it should wait")
             };
             let requests = body.get("inputRequests").expect("requests");
             assert!(requests.as_str().starts_with(r#"{"name":{"method":"elicitation/create""#));
             let ticket = body.text("requestState").expect("a ticket");
             match parking.read(&ticket, self.purpose()) {
-                Ok(Ticket::Parked(id)) if id == parked => id,
+                Ok(Ticket::Parked(id)) => id,
                 other => panic!("{other:?}"),
             }
         }
@@ -289,7 +308,7 @@ mod tests {
         let (parking, scene) = (parking(10), Scene::new());
         let mut running = parking.resume(scene.park(&parking).await).expect("taken up");
         running.answer(Some(&Raw::parse(r#"{"name":12345,"wrong":{}}"#).expect("valid")));
-        assert!(matches!(parking.drive(running, scene.purpose()).await, Step::Parked(..)));
+        assert!(matches!(parking.drive(running, scene.purpose()).await, Step::Parked(_)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -305,7 +324,8 @@ mod tests {
         let (parking, scene) = (parking(1), Scene::new());
         let id = scene.park(&parking).await;
         assert!(matches!(parking.drive(asking(), scene.purpose()).await, Step::Done(Err(_))));
-        Arc::clone(&parking).expire(id).await;
+        let late = tokio::time::timeout(Duration::from_secs(61), parking.expire());
+        assert!(late.await.is_err(), "it goes on");
         assert!(parking.resume(id).is_err(), "late");
         scene.park(&parking).await;
     }

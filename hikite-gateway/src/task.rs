@@ -6,7 +6,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, Invocation, Method};
 
-use crate::execute::execute;
+use crate::execute::execute_aside;
 use crate::gateway::Gateway;
 
 /// The extension by which a client without a session says that it takes tasks.
@@ -46,7 +46,8 @@ impl Gateway {
         params.set("taskId", own.as_str());
         let what = format!("{} {own}", method.name());
         let result =
-            execute(snapshot.gate(module), module, what, Invocation { method, params }, context).await?;
+            execute_aside(snapshot.gate(module), module, what, Invocation { method, params }, context)
+                .await?;
         Ok(match result.object() {
             Some(body) if body.get("taskId").is_some() => body.with("taskId", ours.as_str()).raw(),
             _ => result,

@@ -8,6 +8,7 @@ use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::Object;
 use hikite_core::seal::Seal;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
@@ -84,17 +85,45 @@ pub(crate) fn refused() -> Error {
 }
 
 impl Purpose<'_> {
-    /// What must be the same in the request that brings the ticket back.
+    /// What must be the same in the request that brings the ticket back, however it is written.
     fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new().chain_update(self.method);
         let own = |name: &str| ["_meta", "inputResponses", "requestState"].contains(&name);
-        for (name, value) in self.params.iter().filter(|(name, _)| !own(name)) {
-            for part in [name.as_bytes(), value.bytes()] {
-                hash.update((part.len() as u64).to_be_bytes());
-                hash.update(part);
-            }
+        let mut members: Vec<_> = self.params.iter().filter(|(name, _)| !own(name)).collect();
+        members.sort_by_key(|(name, _)| *name);
+        for (name, value) in members {
+            add(&mut hash, name.as_bytes());
+            add_canonical(&mut hash, &value.value());
         }
         hash.finalize().into()
+    }
+}
+
+/// With its length, so that no two lists of parts read the same.
+fn add(hash: &mut Sha256, part: &[u8]) {
+    hash.update((part.len() as u64).to_be_bytes());
+    hash.update(part);
+}
+
+/// Clients may write the members of an object in another order the next time.
+fn add_canonical(hash: &mut Sha256, value: &Value) {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(name, _)| *name);
+            add(hash, format!("{{{}", members.len()).as_bytes());
+            for (name, value) in members {
+                add(hash, name.as_bytes());
+                add_canonical(hash, value);
+            }
+        }
+        Value::Array(items) => {
+            add(hash, format!("[{}", items.len()).as_bytes());
+            for item in items {
+                add_canonical(hash, item);
+            }
+        }
+        plain => add(hash, plain.to_string().as_bytes()),
     }
 }
 
@@ -106,13 +135,19 @@ mod tests {
     async fn a_ticket_is_good_for_its_caller_its_request_and_its_time() {
         let tickets = Tickets::new(Seal::new([7; 32]), Duration::from_secs(60));
         let (owner, stranger) = (Caller::owner(), Caller { subject: "stranger".into() });
-        let params = Object::default().with("name", "t");
+        let arguments = |text: &str| hikite_core::json::Raw::parse(text.to_owned()).expect("valid");
+        let params = Object::default().with("name", "t").with("arguments", arguments(r#"{"a":2,"b":[1]}"#));
         let purpose = Purpose { caller: &owner, method: "tools/call", params: &params };
         for ticket in [Ticket::Parked(7), Ticket::Server("日本".into())] {
             let text = tickets.issue(&ticket, purpose);
             let again =
                 params.clone().with("_meta", "x").with("requestState", "y").with("inputResponses", "z");
             assert_eq!(tickets.read(&text, Purpose { params: &again, ..purpose }).ok(), Some(ticket));
+            let order =
+                Object::default().with("arguments", arguments(r#"{ "b": [1], "a": 2 }"#)).with("name", "t");
+            assert!(tickets.read(&text, Purpose { params: &order, ..purpose }).is_ok());
+            let changed = params.clone().with("arguments", arguments(r#"{"a":2,"b":[1,1]}"#));
+            assert!(tickets.read(&text, Purpose { params: &changed, ..purpose }).is_err());
             let other = Object::default().with("name", "u");
             assert!(tickets.read(&text, Purpose { params: &other, ..purpose }).is_err());
             assert!(tickets.read(&text, Purpose { caller: &stranger, ..purpose }).is_err());

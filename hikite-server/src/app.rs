@@ -1,7 +1,7 @@
 //! What every handler shares, built once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use hikite_core::caller::SessionId;
@@ -29,6 +29,8 @@ pub struct App {
     pub(crate) stopping: CancellationToken,
     pub(crate) started: Instant,
     next_session: AtomicU64,
+    /// Bytes of streams that are over and still kept.
+    pub(crate) kept_bytes: AtomicUsize,
 }
 
 /// What a reload of the config may change.
@@ -53,7 +55,7 @@ impl App {
         settings: Settings,
         stopping: CancellationToken,
     ) -> Arc<Self> {
-        Arc::new(Self {
+        let app = Arc::new(Self {
             parking: Parking::new(gateway.seal().clone(), limits.parked_calls, limits.question_timeout),
             lanes: Lanes::default(),
             sessions: Sessions::new(limits.sessions, gateway.seal().clone()),
@@ -65,7 +67,12 @@ impl App {
             stopping,
             started: Instant::now(),
             next_session: AtomicU64::new(1),
-        })
+            kept_bytes: AtomicUsize::new(0),
+        });
+        let parking = Arc::clone(&app.parking);
+        let expiry = async move { parking.expire().await };
+        app.tasks.spawn(app.stopping.clone().run_until_cancelled_owned(expiry));
+        app
     }
 
     pub fn configure(&self, settings: Settings) {

@@ -43,8 +43,16 @@ impl State {
         self.first + self.kept.len() as u64
     }
 
-    fn drop_first(&mut self) {
-        if let Some(message) = self.kept.pop_front() {
+    fn add(&mut self, message: Bytes, bounds: Bounds) {
+        self.bytes += message.len();
+        self.kept.push_back(message);
+        self.trim(bounds);
+    }
+
+    /// Lets go of messages that were read, the oldest first.
+    fn trim(&mut self, bounds: Bounds) {
+        while self.first < self.unread && (self.kept.len() > bounds.messages || self.bytes > bounds.bytes) {
+            let Some(message) = self.kept.pop_front() else { return };
             self.bytes -= message.len();
             self.first += 1;
         }
@@ -56,22 +64,31 @@ impl Journal {
         Arc::new(Self { state: Mutex::default(), changed: Notify::new(), bounds })
     }
 
-    /// Adds a message. The oldest give way, those that were read first; once ended, nothing is added.
+    /// Adds a message; what was read gives way. False if there is no room for it: nobody reads.
     pub(crate) fn push(&self, message: Bytes) -> bool {
         let mut state = self.state.lock();
-        if state.ended {
+        let full = state.kept.len() >= self.bounds.messages && state.first >= state.unread;
+        if state.ended || full {
             return false;
         }
-        state.bytes += message.len();
-        state.kept.push_back(message);
-        while state.kept.len() > self.bounds.messages
-            || state.bytes > self.bounds.bytes && state.first < state.unread
-        {
-            state.drop_first();
-        }
+        state.add(message, self.bounds);
         drop(state);
         self.changed.notify_waiters();
         true
+    }
+
+    /// Adds the last message, for which there is always room.
+    pub(crate) fn finish(&self, message: Bytes) {
+        let mut state = self.state.lock();
+        if !state.ended {
+            state.add(message, self.bounds);
+        }
+        drop(state);
+        self.end();
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.state.lock().bytes
     }
 
     /// No more messages will come.
@@ -150,6 +167,7 @@ impl Reader {
         if message.is_some() {
             self.next = at + 1;
             state.unread = state.unread.max(at + 1);
+            state.trim(self.journal.bounds);
         }
         message.map(|message| (at, message))
     }
@@ -202,16 +220,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_read_gives_way_first_and_numbers_go_on() {
+    async fn what_was_read_gives_way_and_what_was_not_stays() {
         let journal = journal(3);
-        for _ in 0..5 {
-            journal.push(Bytes::from_static(b"m"));
-        }
-        assert_eq!(read(&mut journal.read(Some(0)), 3).await, [2, 3, 4]);
+        let taken = (0..5).map(|_| journal.push(Bytes::from_static(b"m"))).filter(|taken| *taken).count();
+        assert_eq!(taken, 3);
+        assert_eq!(read(&mut journal.read(None), 2).await, [0, 1]);
+        assert!(journal.push(Bytes::from_static(b"m")) && journal.push(Bytes::from_static(b"m")));
+        assert_eq!(read(&mut journal.read(Some(0)), 3).await, [2, 3, 4], "numbers go on");
         journal.push(vec![0; 2000].into());
         let mut reader = journal.read(None);
+        assert_eq!(journal.state.lock().kept.len(), 1, "the others were read");
         assert_eq!(read(&mut reader, 1).await, [5], "an unread message stays, however large");
-        assert_eq!(journal.state.lock().kept.len(), 1);
+        assert_eq!(journal.bytes(), 0, "once read, it is too large to be kept");
+        for _ in 0..9 {
+            journal.push(Bytes::from_static(b"m"));
+        }
+        journal.finish(Bytes::from_static(b"answer"));
+        assert_eq!(read(&mut reader, 9).await, [6, 7, 8, 9], "there is room for the answer");
     }
 
     #[tokio::test(start_paused = true)]

@@ -21,15 +21,17 @@ use crate::mcp::stateless;
 
 #[derive(Debug)]
 pub(crate) struct Pipe {
-    app: Arc<App>,
+    pub(crate) app: Arc<App>,
     pub(crate) caller: Caller,
-    surfaces: Surfaces,
-    out: mpsc::Sender<Bytes>,
+    pub(crate) surfaces: Surfaces,
+    pub(crate) out: mpsc::Sender<Bytes>,
     session: OnceLock<Arc<Session>>,
     /// Requests that belong to no session, and how to cancel them.
     alone: Mutex<HashMap<Id, CancellationToken>>,
     /// The requests that are running.
     pub(crate) tasks: TaskTracker,
+    /// Fires when the client says no more: nobody listens for changes any longer.
+    pub(crate) ending: CancellationToken,
     /// Fires when the client is gone; what still runs is cancelled.
     pub(crate) gone: CancellationToken,
 }
@@ -49,6 +51,7 @@ impl Pipe {
             session: OnceLock::new(),
             alone: Mutex::default(),
             tasks: TaskTracker::new(),
+            ending: CancellationToken::new(),
             gone: CancellationToken::new(),
         })
     }
@@ -137,8 +140,7 @@ impl Pipe {
         self.alone.lock().insert(id.clone(), cancelled.clone());
         self.tasks.spawn(async move {
             let answered = async {
-                let (app, caller) = (Arc::clone(&pipe.app), pipe.caller.clone());
-                let answer = stateless::on_pipe(app, caller, pipe.surfaces, request, pipe.out.clone()).await;
+                let answer = stateless::on_pipe(&pipe, request).await;
                 pipe.alone.lock().remove(&id);
                 pipe.out.send(answer).await
             };

@@ -24,12 +24,32 @@ const OWN: u64 = 0;
 pub(crate) struct Streams {
     by_number: Mutex<HashMap<u64, Arc<Journal>>>,
     last: AtomicU64,
-    /// Streams that are over and still kept.
-    over: AtomicUsize,
 }
 
-/// Streams that are kept after their end, for a client that lost the last of it.
-const OVER: usize = 32;
+/// Bytes of all streams that are kept after their end, for clients that lost the last of it.
+const KEPT: usize = 64 * 1024 * 1024;
+/// What a stream costs beside its messages.
+const COST: usize = 1024;
+
+/// Counts a stream among those that are kept.
+struct Kept<'a> {
+    all: &'a AtomicUsize,
+    bytes: usize,
+    before: usize,
+}
+
+impl<'a> Kept<'a> {
+    fn new(all: &'a AtomicUsize, bytes: usize) -> Self {
+        let bytes = bytes + COST;
+        Self { all, bytes, before: all.fetch_add(bytes, Ordering::Relaxed) }
+    }
+}
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
 
 impl Streams {
     fn add(&self, journal: &Arc<Journal>) -> u64 {
@@ -105,17 +125,16 @@ impl Session {
             while let Ok(message) = messages.try_recv() {
                 journal.push(message);
             }
-            journal.push(answer);
-            journal.end();
+            journal.finish(answer);
         };
         tokio::select! {
             () = running => {
-                // It may have broken just before its end.
-                if self.streams.over.fetch_add(1, Ordering::Relaxed) < OVER {
+                // It may have broken just before its end; where little enough is kept, so is this.
+                let kept = Kept::new(&self.app.kept_bytes, journal.bytes());
+                if kept.before < KEPT {
                     let unread = journal.abandoned(resume);
                     self.app.stopping.run_until_cancelled(unread).await;
                 }
-                self.streams.over.fetch_sub(1, Ordering::Relaxed);
             }
             () = journal.abandoned(resume) => {}
         }

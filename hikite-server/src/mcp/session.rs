@@ -136,6 +136,7 @@ impl Session {
         for (_, running) in self.running.lock().drain() {
             running.cancel();
         }
+        self.streams.clear();
     }
 
     pub(crate) fn answered(&self, id: &Id, body: Result<Raw, Raw>) {

@@ -23,6 +23,7 @@ use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::mcp::http::{Answer, answer_or_stream};
+use crate::mcp::pipe::Pipe;
 pub(crate) use back::Back;
 pub(crate) use check::names_revision;
 pub(crate) use lane::Lanes;
@@ -80,13 +81,7 @@ pub(crate) async fn post(
 }
 
 /// Answers one request that came on a pipe, where there are no headers to compare.
-pub(crate) async fn on_pipe(
-    app: Arc<App>,
-    caller: Caller,
-    surfaces: Surfaces,
-    (id, method, params): (Id, Box<str>, Option<Raw>),
-    out: mpsc::Sender<Bytes>,
-) -> Bytes {
+pub(crate) async fn on_pipe(pipe: &Pipe, (id, method, params): (Id, Box<str>, Option<Raw>)) -> Bytes {
     let params = params.as_ref().and_then(Raw::object).unwrap_or_default();
     let checked = check::claim(&params).and_then(|claim| {
         check::revision(&claim)?;
@@ -95,11 +90,12 @@ pub(crate) async fn on_pipe(
     });
     match checked {
         Ok(claim) => {
+            let (caller, surfaces) = (pipe.caller.clone(), pipe.surfaces);
             let request = Request { id, method, params, claim, caller, surfaces };
             if &*request.method == "subscriptions/listen" {
-                return listen::on_pipe(&app, request, out).await;
+                return listen::on_pipe(pipe, request).await;
             }
-            handle(app, request, out).await.body
+            handle(Arc::clone(&pipe.app), request, pipe.out.clone()).await.body
         }
         Err(refusal) => refusal.answer(&id).body,
     }

@@ -38,6 +38,7 @@ pub async fn serve_stdio(
             }
         }
     }
+    pipe.ending.cancel();
     pipe.tasks.close();
     let _ = tokio::time::timeout(app.limits.drain, pipe.tasks.wait()).await;
     pipe.gone.cancel();

@@ -55,7 +55,6 @@ impl Sessions {
     pub(crate) fn clear(&self) {
         for (_, session) in self.by_id.write().drain() {
             session.outbox.close();
-            session.streams.clear();
         }
     }
 

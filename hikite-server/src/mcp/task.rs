@@ -1,6 +1,7 @@
 //! Tasks of 2025-11-25 for clients with a session. Inside hikite a task has the form of the later extension; the
 //! older one differs in the names of its members, and in that the result is waited for.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
@@ -49,6 +50,8 @@ impl Session {
 
     /// Waits until the task is over; what its server needs meanwhile is asked of the client.
     async fn task_result(&self, id: &str, context: &CallContext) -> Result<Raw, Error> {
+        // A server may show a question a little longer than it waits for it.
+        let mut asked = HashSet::new();
         loop {
             let task = self.task_of(Method::GetTask, about(id), context).await?;
             match task.text("status").as_deref() {
@@ -61,7 +64,7 @@ impl Session {
                     return Err(Error::from_upstream(error));
                 }
                 Some("cancelled") => return Err(Error::new(Kind::Validation, "the task was cancelled")),
-                Some("input_required") => self.answer_task(id, &task, context).await?,
+                Some("input_required") => self.answer_task(id, &task, &mut asked, context).await?,
                 _ => {}
             }
             tokio::time::sleep(poll_interval(&task)).await;
@@ -69,15 +72,22 @@ impl Session {
     }
 
     /// Puts the questions of a task to the client, all at once, and hands its answers on.
-    async fn answer_task(&self, id: &str, task: &Object, context: &CallContext) -> Result<(), Error> {
+    async fn answer_task(
+        &self,
+        id: &str,
+        task: &Object,
+        asked: &mut HashSet<String>,
+        context: &CallContext,
+    ) -> Result<(), Error> {
         let requests = task.get("inputRequests").and_then(Raw::object).unwrap_or_default();
-        let asked = requests.iter().filter_map(|(key, request)| {
+        let new = requests.iter().filter(|(key, _)| asked.insert((*key).to_owned()));
+        let questions = new.filter_map(|(key, request)| {
             let question = read_question(key, request, id)?;
             let asked = context.back.ask(question);
             Some(async move { (key, asked.await) })
         });
         let mut responses = Object::default();
-        for (key, answer) in futures_util::future::join_all(asked).await {
+        for (key, answer) in futures_util::future::join_all(questions).await {
             responses.set(key, answer.map_err(Error::from_upstream)?);
         }
         if responses.is_empty() {

@@ -148,3 +148,21 @@ async fn a_stale_id_is_unknown_and_does_not_hinder_a_new_beginning() {
     assert_eq!(reply.status, 200);
     assert!(reply.headers.contains_key("mcp-session-id"));
 }
+
+#[tokio::test]
+async fn a_streamed_call_may_finish_while_we_stop() {
+    let (_fixture, server) = http_fixture().await;
+    let mut gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("direct").await;
+    let mut stream = open(&gateway, &client, slow(1000)).await;
+    next(&mut stream).await;
+    gateway.terminate();
+    let answer = loop {
+        let message = next(&mut stream).await;
+        if message.get("method").is_none() {
+            break message;
+        }
+    };
+    assert!(answer["result"]["content"].is_array(), "{answer}");
+    assert!(gateway.exit().await.success());
+}

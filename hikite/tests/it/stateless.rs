@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hikite_testkit::fixture::{Era, Fixture};
-use hikite_testkit::gateway::{Envelope, REVISION, Stateless, TestGateway, eventually};
+use hikite_testkit::gateway::{Client, Envelope, Hello, REVISION, Stateless, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::bridge::upstream;
@@ -276,4 +276,106 @@ async fn categories_work_without_a_session_too() {
     assert_eq!(tools["tools"].as_array().map(Vec::len), Some(2));
     let arguments = json!({ "category": "c", "name": "echo", "args": { "text": "hi" } });
     assert_eq!(client.text("call-category-tool", arguments).await, "hi");
+}
+
+#[tokio::test]
+async fn a_call_that_was_given_up_takes_its_connection_along() {
+    // Its server may still ask for it; the next call must not be taken for the one that is meant.
+    let gateway = gateway(json!({ "a": crate::with(stdio(&[]), "share", "never") })).await;
+    let client = gateway.stateless("direct", Envelope::capable());
+    assert_eq!(client.text("count", json!({})).await, "1");
+    assert_eq!(
+        client.text("count", json!({})).await,
+        "2",
+        "calls that follow one another meet the same process"
+    );
+    let given_up = client.begin_call("hang", json!({}));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    drop(given_up);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(client.text("count", json!({})).await, "1");
+}
+
+#[tokio::test]
+async fn a_parked_call_holds_nobody_up() {
+    let (_fixture, server) = upstream(Era::Legacy).await;
+    let gateway = gateway(json!({ "a": crate::with(server, "concurrency", 1) })).await;
+    let client = gateway.stateless("direct", Envelope::capable());
+    let asked = client.call(ASKS, json!({})).await.result();
+    for _ in 0..3 {
+        assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
+    }
+    let answer = json!({ "name": ASKS, "arguments": {}, "requestState": asked["requestState"],
+        "inputResponses": { "user_name": says_name() } });
+    assert_eq!(client.request("tools/call", answer).await.first_text(), "Hello, Ada!");
+    assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
+}
+
+#[tokio::test]
+async fn lanes_have_a_limit_and_make_room() {
+    let (_fixture, server) = http_fixture().await;
+    let config = json!({ "mcpServers": { "a": server }, "limits": { "sessions": 2 } });
+    let gateway = configured(config).await;
+    for number in 0..5 {
+        let abilities = json!({ "experimental": {}, "extensions": { "x/y": { "n": number } } });
+        let client = gateway.stateless("direct", Envelope::default().capabilities(abilities));
+        assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
+    }
+    let busy = gateway.stateless("direct", Envelope::default());
+    let (_one, _two) = (busy.begin_call("hang", json!({})), busy.begin_call("hang", json!({})));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let refused = busy.call("echo", json!({ "text": "x" })).await.error();
+    assert_eq!(refused["data"]["code"], "OVERLOADED", "{refused}");
+}
+
+#[tokio::test]
+async fn a_page_that_must_be_opened_first_becomes_a_question() {
+    let script = r#"
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    method, answer = message["method"], {"jsonrpc": "2.0", "id": message.get("id")}
+    if method == "initialize":
+        answer["result"] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "s", "version": "1"}}
+    elif method == "tools/list":
+        answer["result"] = {"tools": [{"name": "locked", "inputSchema": {"type": "object"}}]}
+    elif method == "tools/call":
+        page = {"mode": "url", "elicitationId": "e", "url": "https://example.com/", "message": "Sign in"}
+        answer["error"] = {"code": -32042, "message": "sign in first", "data": {"elicitations": [page]}}
+    else:
+        answer["error"] = {"code": -32601, "message": "no"}
+    if "id" in message:
+        print(json.dumps(answer), flush=True)
+"#;
+    let server = json!({ "description": "d", "command": "python3", "args": ["-c", script] });
+    let gateway = gateway(json!({ "a": server })).await;
+    let forms = gateway.stateless("direct", Envelope::capable()).call("locked", json!({})).await;
+    assert_eq!((forms.status, forms.code()), (Some(400), -32021), "{}", forms.text);
+    let pages = Envelope::default().capabilities(json!({ "elicitation": { "url": {} } }));
+    let asked = gateway.stateless("direct", pages).call("locked", json!({})).await.result();
+    let question = &asked["inputRequests"]["url-1"]["params"];
+    assert_eq!(
+        (&question["mode"], &question["url"]),
+        (&json!("url"), &json!("https://example.com/")),
+        "{asked}"
+    );
+    assert!(question.get("elicitationId").is_none());
+}
+
+#[tokio::test]
+async fn whoever_listens_on_a_pipe_does_not_hold_up_its_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("hikite.json"), "{}").expect("a file");
+    let client =
+        Client::over_stdio(&crate::PROGRAMS, folder.path(), &[], Hello::default().unvalidated()).await;
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": REVISION,
+        "io.modelcontextprotocol/clientCapabilities": {} });
+    let listen = json!({ "jsonrpc": "2.0", "id": "l", "method": "subscriptions/listen",
+        "params": { "_meta": meta, "notifications": { "toolsListChanged": true } } });
+    client.send_line(&listen.to_string());
+    client.told("notifications/subscriptions/acknowledged", 1).await;
+    let begin = std::time::Instant::now();
+    assert!(client.close().await.success());
+    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
 }

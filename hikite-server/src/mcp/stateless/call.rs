@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hikite_core::caller::Abilities;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
@@ -88,18 +89,14 @@ async fn call(app: &Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) ->
         }
         Some(Ticket::Server(state)) => {
             request.params.set("requestState", state.as_str());
-            begin(app, &request, out)
+            begin(app, &request, out).map_err(|error| refuse(&error))?
         }
-        None => begin(app, &request, out),
+        None => begin(app, &request, out).map_err(|error| refuse(&error))?,
     };
     running.answer(responses.as_ref());
     let back = Arc::clone(&running.back);
     match app.parking.drive(running, purpose).await {
-        Step::Parked(id, body) => {
-            let expiry = Arc::clone(&app.parking).expire(id);
-            app.tasks.spawn(app.stopping.clone().run_until_cancelled_owned(expiry));
-            Ok(body.raw())
-        }
+        Step::Parked(body) => Ok(body.raw()),
         Step::Done(outcome) => {
             let failed = outcome.as_ref().map_or(true, is_error);
             if let Some(kind) = back.lacking().filter(|_| failed) {
@@ -107,19 +104,21 @@ async fn call(app: &Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) ->
             }
             match outcome {
                 Ok(result) => Ok(with_ticket(app, result, purpose)),
-                Err(error) => addresses(&error)
-                    .filter(|_| request.claim.abilities.elicitation.is_some())
-                    .ok_or_else(|| refuse(&error)),
+                Err(error) if code_of(&error) == Some(URL_REQUIRED) => {
+                    let opens = opens_addresses(&request.claim.abilities);
+                    addresses(&error).filter(|_| opens).ok_or_else(lacks_addresses)
+                }
+                Err(error) => Err(refuse(&error)),
             }
         }
     }
 }
 
 /// Starts the call on a lane of its own.
-fn begin(app: &Arc<App>, request: &Request, out: mpsc::Sender<Bytes>) -> Running<Arc<Back>> {
+fn begin(app: &Arc<App>, request: &Request, out: mpsc::Sender<Bytes>) -> Result<Running<Arc<Back>>, Error> {
     let (back, questions) = Back::new(&request.claim, out);
     let back = Arc::new(back);
-    let mut lease = Lanes::lease(app, request);
+    let mut lease = Lanes::lease(app, request)?;
     let level = request.claim.level.filter(|level| lease.changes_level(Some(*level)));
     let (app, name, params) = (Arc::clone(app), request.method.clone(), request.params.clone());
     let (surfaces, way_back) = (request.surfaces, Arc::clone(&back));
@@ -135,10 +134,14 @@ fn begin(app: &Arc<App>, request: &Request, out: mpsc::Sender<Bytes>) -> Running
         if outcome.as_ref().is_ok_and(|result| is_of_type(result, "task")) {
             lease.has_task();
         }
+        // After a time-out the server may still be at it.
+        if outcome.as_ref().map_or_else(|error| error.kind != Kind::Timeout, |_| true) {
+            lease.answered();
+        }
         drop(lease);
         outcome
     };
-    Running::new(back, Box::pin(outcome), questions)
+    Ok(Running::new(back, Box::pin(outcome), questions))
 }
 
 /// A server that answers with `input_required` itself: its state comes back to us in a ticket.
@@ -167,13 +170,25 @@ fn is_error(result: &Raw) -> bool {
     result.object().is_some_and(|result| result.get("isError").is_some_and(|flag| flag.as_str() == "true"))
 }
 
+fn code_of(error: &Error) -> Option<i32> {
+    error.relayed.as_ref()?.object()?.get("code")?.decode().ok()
+}
+
+/// `elicitation: {}` means forms alone.
+fn opens_addresses(abilities: &Abilities) -> bool {
+    let modes = abilities.elicitation.as_ref().and_then(Raw::object);
+    modes.is_some_and(|modes| modes.get("url").is_some())
+}
+
+fn lacks_addresses() -> Refusal {
+    let url = Object::default().with("url", Raw::empty_object());
+    Refusal::lacking(&Object::default().with("elicitation", url))
+}
+
 /// Addresses that a server of 2025-11-25 wants opened before the call is made again.
 fn addresses(error: &Error) -> Option<Raw> {
-    let error = error.relayed.as_ref()?.object()?;
-    if error.get("code")?.decode::<i32>().ok()? != URL_REQUIRED {
-        return None;
-    }
-    let elicitations = error.get("data")?.object()?.get("elicitations")?.items()?;
+    let data = error.relayed.as_ref()?.object()?.get("data")?.object()?;
+    let elicitations = data.get("elicitations")?.items().filter(|all| !all.is_empty())?;
     let mut requests = Object::default();
     for (number, elicitation) in elicitations.iter().enumerate() {
         let mut params = elicitation.object()?;

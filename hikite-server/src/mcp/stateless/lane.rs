@@ -3,11 +3,13 @@
 //! of the same caller with the same abilities, and with them the connections that servers keep for a session.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use hikite_core::caller::{Abilities, Caller, Session};
+use hikite_core::error::{Error, Kind};
 use hikite_core::level::Level;
-use hikite_gateway::{Delivery, Inbox, Joined};
+use hikite_gateway::{Delivery, Inbox, Joined, Surfaces};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -15,7 +17,11 @@ use super::Request;
 use crate::app::App;
 
 #[derive(Debug, Default)]
-pub(crate) struct Lanes(Mutex<HashMap<Likeness, Vec<Lane>>>);
+pub(crate) struct Lanes {
+    free: Mutex<HashMap<Likeness, Vec<Lane>>>,
+    /// Lanes there are, free or in use.
+    count: Arc<AtomicUsize>,
+}
 
 type Likeness = (Caller, Abilities);
 
@@ -29,6 +35,17 @@ struct Lane {
     has_tasks: bool,
     /// Its end tells the sources to let go.
     _joined: Joined,
+    _counted: Counted,
+}
+
+/// One more lane, as long as it lives.
+#[derive(Debug)]
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Free lanes that are kept of one kind; after a rush the rest goes, and with it what servers keep for them.
@@ -39,6 +56,9 @@ const FREE: usize = 8;
 pub(crate) struct Lease {
     app: Arc<App>,
     lane: Option<Lane>,
+    /// Whether the server is done with the call. Else it may still ask for it, and the next call on the lane would
+    /// be taken for the one that is meant.
+    answered: bool,
 }
 
 /// Nobody listens between the requests of a client without a session.
@@ -50,23 +70,39 @@ impl Inbox for Nobody {
 
 impl Lanes {
     /// The lane used last is taken first: calls that follow one another meet the same connections.
-    pub(crate) fn lease(app: &Arc<App>, request: &Request) -> Lease {
+    pub(crate) fn lease(app: &Arc<App>, request: &Request) -> Result<Lease, Error> {
         let likeness = (request.caller.clone(), request.claim.abilities.clone());
-        let free = app.lanes.0.lock().get_mut(&likeness).and_then(Vec::pop);
-        let lane = free.unwrap_or_else(|| {
-            let (caller, abilities) = likeness;
-            let session = Arc::new(Session { id: app.next_session(), caller, abilities });
-            let nobody: Weak<dyn Inbox> = Weak::<Nobody>::new();
-            let joined = app.gateway.join(Arc::clone(&session), request.surfaces, nobody);
-            Lane { session, level: None, last_used: Instant::now(), has_tasks: false, _joined: joined }
-        });
-        Lease { app: Arc::clone(app), lane: Some(lane) }
+        let free = app.lanes.free.lock().get_mut(&likeness).and_then(Vec::pop);
+        let lane = match free {
+            Some(lane) => lane,
+            None => Self::open(app, likeness, request.surfaces)?,
+        };
+        Ok(Lease { app: Arc::clone(app), lane: Some(lane), answered: false })
+    }
+
+    fn open(app: &Arc<App>, (caller, abilities): Likeness, surfaces: Surfaces) -> Result<Lane, Error> {
+        if app.lanes.count.load(Ordering::Relaxed) >= app.limits.sessions && !app.lanes.make_room() {
+            return Err(Error::new(Kind::Overloaded, "too many requests are running").hint("try again later"));
+        }
+        app.lanes.count.fetch_add(1, Ordering::Relaxed);
+        let counted = Counted(Arc::clone(&app.lanes.count));
+        let session = Arc::new(Session { id: app.next_session(), caller, abilities });
+        let nobody: Weak<dyn Inbox> = Weak::<Nobody>::new();
+        let joined = app.gateway.join(Arc::clone(&session), surfaces, nobody);
+        let last_used = Instant::now();
+        Ok(Lane { session, level: None, last_used, has_tasks: false, _joined: joined, _counted: counted })
+    }
+
+    /// Lets go of some free lane; whether there was one.
+    fn make_room(&self) -> bool {
+        let gone = self.free.lock().values_mut().find_map(Vec::pop);
+        gone.is_some()
     }
 
     /// Lets go of lanes that have not been used since `before`.
     pub(crate) fn expire(&self, before: Instant) {
         let mut gone = Vec::new();
-        self.0.lock().retain(|_, lanes| {
+        self.free.lock().retain(|_, lanes| {
             gone.extend(lanes.extract_if(.., |lane| lane.last_used < before));
             !lanes.is_empty()
         });
@@ -75,7 +111,7 @@ impl Lanes {
     }
 
     pub(crate) fn clear(&self) {
-        let gone = std::mem::take(&mut *self.0.lock());
+        let gone = std::mem::take(&mut *self.free.lock());
         drop(gone);
     }
 }
@@ -83,6 +119,11 @@ impl Lanes {
 impl Lease {
     pub(crate) fn session(&self) -> Option<&Arc<Session>> {
         self.lane.as_ref().map(|lane| &lane.session)
+    }
+
+    /// The server has answered the call: the lane is free for the next.
+    pub(crate) fn answered(&mut self) {
+        self.answered = true;
     }
 
     /// The call became a task.
@@ -104,13 +145,13 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(mut lane) = self.lane.take() else { return };
-        if self.app.stopping.is_cancelled() {
+        if !self.answered || self.app.stopping.is_cancelled() {
             return;
         }
         lane.last_used = Instant::now();
         let likeness = (lane.session.caller.clone(), lane.session.abilities.clone());
         let over = {
-            let mut lanes = self.app.lanes.0.lock();
+            let mut lanes = self.app.lanes.free.lock();
             let free = lanes.entry(likeness).or_default();
             free.push(lane);
             let oldest = free.iter().position(|lane| !lane.has_tasks).filter(|_| free.len() > FREE);

@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use super::Request;
 use super::result::{Refusal, complete};
 use crate::app::App;
+use crate::mcp::pipe::Pipe;
 use crate::mcp::stream;
 
 /// The flag that asks for changes of a list.
@@ -54,12 +55,15 @@ pub(crate) async fn stream(app: &Arc<App>, request: Request) -> Response {
     }
 }
 
-/// On a pipe the request is answered when listening ends, which is when it is cancelled or we stop.
-pub(crate) async fn on_pipe(app: &Arc<App>, request: Request, out: mpsc::Sender<Bytes>) -> Bytes {
+/// On a pipe the request is answered when listening ends: when it is cancelled, the input ends or we stop.
+pub(crate) async fn on_pipe(pipe: &Pipe, request: Request) -> Bytes {
     let id = request.id.clone();
-    match begin(app, request, out).await {
+    match begin(&pipe.app, request, pipe.out.clone()).await {
         Ok(listening) => {
-            app.stopping.cancelled().await;
+            tokio::select! {
+                () = pipe.app.stopping.cancelled() => {}
+                () = pipe.ending.cancelled() => {}
+            }
             listening.listener.farewell()
         }
         Err(refusal) => refusal.answer(&id).body,
@@ -90,7 +94,7 @@ async fn begin(app: &Arc<App>, request: Request, out: mpsc::Sender<Bytes>) -> Re
         let subscribed = subscribe(app, &session, &uris).await;
         honoured.set("resourceSubscriptions", Raw::array(&subscribed));
     }
-    listener.acknowledge(honoured);
+    listener.acknowledge(honoured).await;
     Ok(Listening { listener, _joined: joined })
 }
 
@@ -110,10 +114,11 @@ async fn subscribe(app: &App, session: &Arc<Session>, uris: &[Raw]) -> Vec<Raw> 
 
 impl Listener {
     /// Says what is listened for, then what has happened since.
-    fn acknowledge(&self, honoured: Object) {
+    async fn acknowledge(&self, honoured: Object) {
         let params = self.tagged(Object::default().with("notifications", honoured));
+        let said = encode::notification("notifications/subscriptions/acknowledged", Some(&params));
+        let _ = self.out.send(said).await;
         let mut early = self.early.lock();
-        self.send(encode::notification("notifications/subscriptions/acknowledged", Some(&params)));
         for message in early.take().unwrap_or_default() {
             self.send(message);
         }
