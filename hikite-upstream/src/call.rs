@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hikite_core::caller::Abilities;
 use hikite_core::error::Error;
 use hikite_core::json::Raw;
 use hikite_core::source::{CallContext, Invocation, Method};
@@ -12,16 +13,18 @@ use hikite_wire::stateless::MISSING_CAPABILITY;
 use crate::connection::{Connection, NOT_SENT, Purpose};
 use crate::definition::Share;
 use crate::era::{self, ERA_LOST};
-use crate::http::{DECLINED, NO_ANSWER, SESSION_LOST};
+use crate::greeting::MUTE;
+use crate::http::{DECLINED, NO_ANSWER, SESSION_LOST, UNREACHED};
+use crate::retire::Why;
 use crate::rounds;
-use crate::slot::Slot;
 use crate::stdio::DIED;
+use crate::tasks::place::{Place, unknown};
 use crate::upstream::Inner;
 
 impl Inner {
     pub(crate) async fn call(
         self: &Arc<Self>,
-        invocation: Invocation,
+        mut invocation: Invocation,
         context: CallContext,
     ) -> Result<Raw, Error> {
         if invocation.method == Method::SetLevel {
@@ -30,34 +33,65 @@ impl Inner {
         }
         let _counted = Counted::new(&self.calls);
         if is_of_task(invocation.method)
-            && let Some(connection) = self.places.of(&invocation.params)
+            && let Some(answer) = Box::pin(self.ask_of_task(&mut invocation, &context)).await
         {
-            match Box::pin(self.send(&connection, invocation.clone(), context.clone())).await {
-                Err(error) if ran_nothing(&error) => {}
-                answer => return answer.map_err(plain),
-            }
+            return answer.map_err(plain);
         }
-        let (slot, connection) = self.ready(&context).await?;
+        let connection = self.ready(&invocation, &context).await?;
         let error = match self.send(&connection, invocation.clone(), context.clone()).await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
         if connection.is_stateless() || error.name == Some(ERA_LOST) {
-            self.doubt(&slot, &connection, &error);
+            self.doubt(&connection, &error);
         }
         // Refused before anything ran: another connection may take it.
         if ran_nothing(&error) {
-            // Only the request that was itself refused is sent again, so the others get no such name.
-            slot.discard_if(&connection, Error { name: None, ..error });
+            // What runs on this one is not refused with it.
+            connection.retire(Why::Doubted);
         } else if !self.may_be_asked(&connection, &context, &error) {
             return Err(plain(error));
         }
-        let (_, connection) = self.ready(&context).await?;
+        let connection = self.ready(&invocation, &context).await?;
         Box::pin(self.send(&connection, invocation, context)).await.map_err(plain)
     }
 
-    /// The slot of a session's calls with a live connection in it.
-    async fn ready(self: &Arc<Self>, context: &CallContext) -> Result<(Arc<Slot>, Arc<Connection>), Error> {
+    /// Asks the connection that made a task; `None` if any other would do and that one is gone. The params then
+    /// name the task as its server does.
+    async fn ask_of_task(
+        self: &Arc<Self>,
+        invocation: &mut Invocation,
+        context: &CallContext,
+    ) -> Option<Result<Raw, Error>> {
+        let id = invocation.params.text("taskId").unwrap_or_default();
+        let Some(place) = Place::read(&id) else { return Some(Err(unknown())) };
+        invocation.params.set("taskId", place.own.as_str());
+        let lost = (!place.anywhere).then(|| Err(unknown()));
+        let Some(connection) = self.places.of(&place) else { return lost };
+        match self.send(&connection, invocation.clone(), context.clone()).await {
+            Err(error) if ran_nothing(&error) => lost,
+            answer => Some(answer),
+        }
+    }
+
+    /// The live connection that this call takes.
+    async fn ready(
+        self: &Arc<Self>,
+        invocation: &Invocation,
+        context: &CallContext,
+    ) -> Result<Arc<Connection>, Error> {
+        let mut connection = self.ready_for(context).await?;
+        if self.leave_if_outgrown(&connection, &context.session) {
+            connection = self.ready_for(context).await?;
+        }
+        // Without the connection that made it, a task is known only where there are no sessions.
+        if is_of_task(invocation.method) && !connection.is_stateless() {
+            return Err(unknown());
+        }
+        Ok(connection)
+    }
+
+    async fn ready_for(self: &Arc<Self>, context: &CallContext) -> Result<Arc<Connection>, Error> {
         let mut slot = self.slot_for(&context.session);
         if slot.live().is_none() {
             self.connection(&slot, Some(context)).await?;
@@ -68,8 +102,7 @@ impl Inner {
                 self.drop_owned(context.session.id);
             }
         }
-        let connection = self.connection(&slot, Some(context)).await?;
-        Ok((slot, connection))
+        self.connection(&slot, Some(context)).await
     }
 
     async fn send(
@@ -78,6 +111,7 @@ impl Inner {
         invocation: Invocation,
         context: CallContext,
     ) -> Result<Raw, Error> {
+        let _hold = connection.hold();
         // Boxed, so that it takes no room in a call to a server with sessions.
         if connection.is_stateless() {
             return Box::pin(self.send_stateless(connection, invocation, context)).await;
@@ -108,8 +142,7 @@ impl Inner {
     /// could answer: it gets a connection of its own.
     fn may_be_asked(&self, connection: &Connection, context: &CallContext, error: &Error) -> bool {
         let unasked = matches!(connection.purpose, Purpose::Shared) && context.session.abilities.any();
-        let refused = unasked && era::upstream_code(error) == Some(MISSING_CAPABILITY);
-        if refused && !connection.is_stateless() {
+        if unasked && misses_question(error) && !connection.is_stateless() {
             self.note_asks_back();
             return self.definition.share == Share::Auto;
         }
@@ -117,14 +150,16 @@ impl Inner {
     }
 
     /// A failure may show that the server is no longer what it was: then it is greeted anew. Whether it does.
-    pub(crate) fn doubt(&self, slot: &Slot, connection: &Arc<Connection>, error: &Error) -> bool {
+    pub(crate) fn doubt(&self, connection: &Arc<Connection>, error: &Error) -> bool {
         if !era::casts_doubt(error) {
             return false;
         }
-        tracing::info!(module = &*self.definition.name, "it speaks another revision by now: {error}");
-        self.forget_era();
-        slot.discard_if(connection, Error { name: None, ..error.clone() });
-        self.stale.notify_one();
+        // Of several calls on it the first is enough: the next connection may be open by now.
+        if connection.retire(Why::Doubted) {
+            tracing::info!(module = &*self.definition.name, "it may speak another revision by now: {error}");
+            self.forget_era();
+            self.stale.notify_one();
+        }
         true
     }
 
@@ -165,10 +200,25 @@ fn ran_nothing(error: &Error) -> bool {
     matches!(error.name, Some(SESSION_LOST | NOT_SENT | ERA_LOST))
 }
 
+/// The failure of a later step: what came before it ran, whatever this one did.
+pub(crate) fn after_it_ran(error: Error) -> Error {
+    if ran_nothing(&error) { Error { name: None, ..error } } else { error }
+}
+
+/// Whether a call was refused because its server needs to ask something, in so many words.
+fn misses_question(error: &Error) -> bool {
+    let required = || {
+        let data = error.relayed.as_ref()?.object()?.get("data")?.object()?;
+        data.get("requiredCapabilities")?.object()
+    };
+    era::upstream_code(error) == Some(MISSING_CAPABILITY)
+        && required().is_some_and(|required| Abilities::read(&required).any())
+}
+
 /// Without the names that mean something only in here.
 pub(crate) fn plain(error: Error) -> Error {
     match error.name {
-        Some(ERA_LOST | DECLINED | NO_ANSWER | DIED) => Error { name: None, ..error },
+        Some(ERA_LOST | DECLINED | NO_ANSWER | UNREACHED | DIED | MUTE) => Error { name: None, ..error },
         _ => error,
     }
 }
@@ -182,4 +232,23 @@ fn misses_ability(result: &Raw) -> bool {
     let text = result.as_str().to_lowercase();
     text.contains("does not support")
         && ["sampling", "elicitation", "roots"].iter().any(|word| text.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_that_names_a_question_gets_another_connection() {
+        let misses = |data: &str| {
+            let text = format!(r#"{{"code":-32021,"message":"no","data":{data}}}"#);
+            misses_question(&Error::from_upstream(Raw::parse(text).expect("valid")))
+        };
+        assert!(misses(r#"{"requiredCapabilities":{"sampling":{}}}"#));
+        assert!(misses(r#"{"requiredCapabilities":{"roots":{},"extensions":{}}}"#));
+        for other in ["null", "{}", r#"{"requiredCapabilities":{"extensions":{}}}"#] {
+            assert!(!misses(other), "{other}");
+        }
+        assert!(!misses(r#"{"requiredCapabilities":["sampling"]}"#));
+    }
 }

@@ -22,12 +22,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::era;
 use crate::level::Levels;
 use crate::listen::Listening;
 use crate::outbound::Outbound;
 use crate::pending::{Answer, Pending};
+use crate::retire::Leaving;
 use crate::tasks::desk::Desks;
+use crate::tasks::running::Running;
 
 /// What the connection was opened for; decides who can be asked through it.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub(crate) enum Purpose {
 
 pub(crate) struct Connection {
     pub(crate) name: Arc<str>,
+    /// No other connection of its upstream has it.
+    pub(crate) number: u64,
     pub(crate) purpose: Purpose,
     pub(crate) pending: Pending,
     pub(crate) tasks: TaskTracker,
@@ -63,6 +66,12 @@ pub(crate) struct Connection {
     pub(crate) listening: Listening,
     /// Tasks of a server with sessions, with the questions they wait for.
     pub(crate) desks: Desks,
+    /// Tasks that its server may still be at.
+    pub(crate) running: Running,
+    /// Who still needs it, and whether it may take anything new.
+    pub(crate) leaving: Leaving,
+    /// Fires when its process is gone, where it has one.
+    pub(crate) gone: CancellationToken,
     /// The log levels of the sessions: a stateless request names the one of its own.
     pub(crate) levels: Arc<Levels>,
     outbound: OnceLock<Outbound>,
@@ -119,6 +128,7 @@ impl Connection {
     /// `closed` is a child of the upstream's own token: nothing outlives the upstream.
     pub(crate) fn new(
         name: Arc<str>,
+        number: u64,
         purpose: Purpose,
         notices: Notices,
         tasks: TaskTracker,
@@ -127,6 +137,7 @@ impl Connection {
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
+            number,
             purpose,
             notices,
             tasks,
@@ -140,6 +151,9 @@ impl Connection {
             questions: Mutex::default(),
             listening: Listening::default(),
             desks: Desks::default(),
+            running: Running::default(),
+            leaving: Leaving::default(),
+            gone: CancellationToken::new(),
             levels,
             outbound: OnceLock::new(),
             greeted: OnceLock::new(),
@@ -245,7 +259,8 @@ impl Connection {
             () = self.closed.cancelled() => Err(self.ending()),
         };
         self.pending.forget(id);
-        outcome?.map_err(|error| era::recognise(Error::from_upstream(error), self.is_stateless()))
+        self.rested();
+        outcome?.map_err(Error::from_upstream)
     }
 
     /// Sends a request of our own whose answer does not matter; a server that is silent is not waited for.
@@ -295,7 +310,7 @@ impl Connection {
     /// A request that comes at the same moment either keeps it open or is not sent at all.
     pub(crate) fn close_if_idle(&self, before: Instant) -> bool {
         let unused = *self.last_used.lock() < before && self.subscriptions.lock().is_empty();
-        let idle = unused && self.pending.close_if_empty();
+        let idle = unused && !self.is_needed() && self.pending.close_if_empty();
         if idle {
             let reason = format!("`{}` was stopped because nobody used it", self.name);
             self.close(Error::new(Kind::UpstreamUnavailable, reason).named(NOT_SENT));
@@ -338,6 +353,7 @@ impl Drop for CancelOnDrop<'_> {
                 .raw();
             self.connection.notify("notifications/cancelled", Some(&params));
         }
+        self.connection.rested();
     }
 }
 

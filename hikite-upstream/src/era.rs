@@ -19,6 +19,8 @@ pub(crate) const ERA_LOST: &str = "EraLost";
 pub(crate) enum Opening {
     /// `server/discover`, then `initialize` where that finds nothing.
     Probe,
+    /// The same for a server that understood the first before: if it is silent, it needs time.
+    Stateless,
     /// `initialize`, then `server/discover` where that is refused.
     Sessions,
     /// `initialize` and nothing else.
@@ -64,6 +66,7 @@ impl Memory {
     pub(crate) fn opening(&self) -> Opening {
         match self.0.load(Ordering::Relaxed) {
             SESSIONS => Opening::Sessions,
+            STATELESS => Opening::Stateless,
             _ => Opening::Probe,
         }
     }
@@ -109,7 +112,8 @@ pub(crate) fn refuses_sessions(error: &Error) -> bool {
     error.relayed.is_some() || error.name == Some(REFUSED)
 }
 
-/// Names an upstream's error that shows that it speaks another dialect than the request did.
+/// Names an upstream's error that shows that it speaks another dialect than the request did. Only for a request
+/// that HTTP refused: any other may have run, and its error may say anything.
 pub(crate) fn recognise(error: Error, sent_stateless: bool) -> Error {
     let relayed = error.relayed.as_ref().and_then(Raw::object).unwrap_or_default();
     let lost = match code_of(&relayed) {
@@ -223,7 +227,7 @@ mod tests {
             Memory::of(Some(&Listing { revision, ..Listing::default() })).opening()
         };
         assert_eq!(of(None), Opening::Probe);
-        assert_eq!(of(Some("2026-07-28")), Opening::Probe);
+        assert_eq!(of(Some("2026-07-28")), Opening::Stateless);
         assert_eq!(of(Some("2025-06-18")), Opening::Sessions);
     }
 }

@@ -13,12 +13,18 @@ use hikite_wire::stateless::TASKS;
 
 use crate::connection::{Connection, Greeted, Purpose};
 use crate::era::{self, Opening, Verdict};
+use crate::http::UNREACHED;
 use crate::outbound::Outbound;
 
 /// A stdio server that has not answered `server/discover` by then may never do so.
 const STDIO_PATIENCE: Duration = Duration::from_secs(2);
 /// An HTTP server that is silent for so long may be waiting for `initialize`.
 const HTTP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// And one that then answers neither greeting for so long may have choked on the first.
+const STDIO_SILENCE: Duration = Duration::from_secs(5);
+/// The name of the error when it did.
+pub(crate) const MUTE: &str = "Mute";
 
 impl Connection {
     pub(crate) async fn greet(self: &Arc<Self>, opening: Opening) -> Result<(), Error> {
@@ -35,25 +41,30 @@ impl Connection {
                 },
                 Err(error) => return Err(error),
             },
-            Opening::Probe => self.probe().await?,
+            Opening::Probe => self.probe(true).await?,
+            Opening::Stateless => self.probe(false).await?,
         }
         Ok(())
     }
 
-    async fn probe(self: &Arc<Self>) -> Result<(), Error> {
+    /// Finds out what the server speaks. Where nobody knows, a program that falls silent may be `doubtful`.
+    async fn probe(self: &Arc<Self>, doubtful: bool) -> Result<(), Error> {
         let stdio = matches!(self.outbound(), Some(Outbound::Stdio(_)));
         let patience = if stdio { STDIO_PATIENCE } else { HTTP_PATIENCE };
         let mut discovering = Box::pin(self.discover());
         let Ok(verdict) = tokio::time::timeout(patience, &mut discovering).await else {
-            return self.race(discovering).await;
+            let silence = (stdio && doubtful).then_some(STDIO_SILENCE);
+            return self.race(discovering, silence).await;
         };
         match verdict {
             Verdict::Stateless(welcome) => self.has_none(welcome),
-            Verdict::Sessions => {
+            Verdict::Again(error) => return Err(error),
+            Verdict::Nothing(error) if stdio || error.name == Some(UNREACHED) => return Err(error),
+            // Whatever stands before a web server may be in the way of what it does not know.
+            Verdict::Sessions | Verdict::Nothing(_) => {
                 let welcome = self.initialize().await?;
                 self.has_sessions(welcome);
             }
-            Verdict::Again(error) | Verdict::Nothing(error) => return Err(error),
         }
         Ok(())
     }
@@ -63,6 +74,7 @@ impl Connection {
     async fn race(
         self: &Arc<Self>,
         mut discovering: std::pin::Pin<Box<impl Future<Output = Verdict>>>,
+        silence: Option<Duration>,
     ) -> Result<(), Error> {
         let mut initializing = Box::pin(self.initialize());
         tokio::select! {
@@ -77,6 +89,10 @@ impl Connection {
                     _ => return Err(error),
                 },
             },
+            () = tokio::time::sleep(silence.unwrap_or_default()), if silence.is_some() => {
+                let reason = format!("`{}` answers no greeting", self.name);
+                return Err(Error::new(Kind::UpstreamUnavailable, reason).named(MUTE));
+            }
         }
         Ok(())
     }

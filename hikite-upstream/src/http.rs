@@ -44,6 +44,8 @@ pub(crate) const SESSION_LOST: &str = "SessionLost";
 pub(crate) const REFUSED: &str = "Refused";
 /// And when it does not want this request, for whatever reason.
 pub(crate) const DECLINED: &str = "Declined";
+/// And when there is nobody at its address.
+pub(crate) const UNREACHED: &str = "Unreached";
 /// And when it took the request and answered with something else.
 pub(crate) const NO_ANSWER: &str = "NoAnswer";
 
@@ -62,6 +64,8 @@ struct Inner {
     connection: Weak<Connection>,
     closed: CancellationToken,
     tasks: TaskTracker,
+    /// Messages on their way that nobody waits for; the goodbye comes after them.
+    sends: TaskTracker,
     answer_bytes: usize,
 }
 
@@ -81,6 +85,7 @@ pub(crate) fn connect(
             connection: Arc::downgrade(connection),
             closed: connection.closed.clone(),
             tasks: connection.tasks.clone(),
+            sends: TaskTracker::new(),
             answer_bytes,
         }),
     };
@@ -116,7 +121,7 @@ impl HttpSender {
     /// Posts a notification or an answer; nobody waits for it.
     pub(crate) fn send(&self, message: Bytes) {
         let inner = Arc::clone(&self.inner);
-        self.inner.tasks.spawn(async move {
+        let sent = self.inner.sends.track_future(async move {
             let sending = async {
                 match inner.post(message, None).await {
                     Ok(answer) => {
@@ -128,8 +133,17 @@ impl HttpSender {
                     }
                 }
             };
-            inner.closed.run_until_cancelled(tokio::time::timeout(PATIENCE, sending)).await;
+            let patience = async {
+                inner.closed.run_until_cancelled(tokio::time::sleep(PATIENCE)).await;
+                // The last word of a connection is often that a call is cancelled.
+                tokio::time::sleep(GOODBYE).await;
+            };
+            tokio::select! {
+                () = sending => {}
+                () = patience => {}
+            }
         });
+        self.inner.tasks.spawn(sent);
     }
 
     pub(crate) fn negotiated(&self, revision: &str) {
@@ -183,17 +197,22 @@ impl Inner {
         if status == StatusCode::NOT_FOUND && had_session {
             return Err(self.broken("it no longer knows our session").named(SESSION_LOST));
         }
-        if let Ok(Message::Response { body: Err(error), .. }) = Message::decode(&body) {
-            return Ok(Err(error));
-        }
-        if let Some(error) = nameless_error(&body).filter(|_| stateless) {
-            return Ok(Err(error));
+        let relayed = match Message::decode(&body) {
+            Ok(Message::Response { body: Err(error), .. }) => Some(error),
+            _ => nameless_error(&body).filter(|_| stateless),
+        };
+        let no_access = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let credentials = || format!("check the credentials in `mcpServers.{}.headers`", self.name);
+        if let Some(error) = relayed.map(Error::from_upstream) {
+            return Err(match status {
+                _ if no_access => error.hint(credentials()),
+                _ if status.is_client_error() => era::recognise(error, stateless),
+                _ => error,
+            });
         }
         let error = self.broken(&format!("it answered {status}"));
         Err(match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                error.hint(format!("check the credentials in `mcpServers.{}.headers`", self.name))
-            }
+            _ if no_access => error.hint(credentials()),
             StatusCode::BAD_REQUEST if stateless && era::complains(&String::from_utf8_lossy(&body)) => {
                 error.named(ERA_LOST)
             }
@@ -300,6 +319,8 @@ impl Inner {
     /// Ends the session at the server when the connection is closed.
     async fn say_goodbye(self: Arc<Self>) {
         self.closed.cancelled().await;
+        self.sends.close();
+        let _ = tokio::time::timeout(GOODBYE, self.sends.wait()).await;
         if self.headers.read().contains_key(SESSION) {
             let goodbye = self.client.send(self.bare(Method::DELETE, Full::default()));
             let _ = tokio::time::timeout(GOODBYE, goodbye).await;
@@ -315,7 +336,8 @@ impl Inner {
             SendError::Connect(reason) => Error::new(
                 Kind::UpstreamUnavailable,
                 format!("`{}` cannot be reached at {}: {reason}", self.name, origin(&self.url)),
-            ),
+            )
+            .named(UNREACHED),
             SendError::TooLarge(limit) => Error::new(
                 Kind::PayloadTooLarge,
                 format!("`{}` answered with more than {limit} bytes", self.name),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::listing::Listing;
@@ -9,11 +10,15 @@ use hikite_core::source::{CallContext, State};
 
 use crate::call::plain;
 use crate::connection::{Connection, Purpose};
-use crate::definition::{Share, Transport};
+use crate::definition::Transport;
 use crate::era::Opening;
+use crate::greeting::MUTE;
 use crate::process::Launch;
 use crate::upstream::Inner;
 use crate::{http, sse, stdio};
+
+/// For a process that is started anew to be gone.
+const GONE: Duration = Duration::from_secs(10);
 
 impl Inner {
     /// Opens and initialises a connection. `asker` is the call it is opened for: an owner can be asked through
@@ -71,11 +76,18 @@ impl Inner {
         match (transport, open(transport, opening).await) {
             // Some servers end when the first they hear is not `initialize`.
             (Transport::Stdio { .. }, Err(error))
-                if error.name == Some(stdio::DIED) && opening == Opening::Probe =>
+                if error.name == Some(stdio::DIED)
+                    && matches!(opening, Opening::Probe | Opening::Stateless) =>
             {
                 // If it ends again, that was not the reason; then it is not started twice each time.
                 self.era.learn(false);
                 open(transport, Opening::SessionsOnly).await
+            }
+            // Others never say a word again. One that was only slow gets all its time now, and may still say that
+            // it has no sessions.
+            (Transport::Stdio { .. }, Err(error)) if error.name == Some(MUTE) => {
+                self.era.learn(false);
+                open(transport, Opening::Sessions).await
             }
             // A server of 2024-11-05 refuses the POST; its stream is then at the same address.
             (Transport::Http { url, headers }, Err(error)) if error.name == Some(http::REFUSED) => {
@@ -101,7 +113,8 @@ impl Inner {
         });
         let name = Arc::clone(&self.definition.name);
         let (closed, levels) = (self.closed.child_token(), Arc::clone(&self.levels));
-        let connection = Connection::new(name, purpose, notices, self.tasks.clone(), closed, levels);
+        let number = self.connections.fetch_add(1, Ordering::Relaxed) + 1;
+        let connection = Connection::new(name, number, purpose, notices, self.tasks.clone(), closed, levels);
         match connection.purpose {
             Purpose::Owned(_) => *connection.latest.lock() = asker,
             Purpose::Shared => self.declare_for(&connection, asker.as_ref()),
@@ -128,18 +141,12 @@ impl Inner {
             }
             Err(error) => {
                 connection.close(error.clone());
+                if error.name == Some(MUTE) {
+                    // Two at once might be in each other's way.
+                    let _ = tokio::time::timeout(GONE, connection.gone.cancelled()).await;
+                }
                 Err(error)
             }
-        }
-    }
-
-    /// A process that nobody knows to ask declares what its first caller can, so that its first question is not its
-    /// first failure. A question still goes only to the caller it belongs to; once one was asked, callers that can
-    /// answer have processes of their own.
-    fn declare_for(&self, connection: &Connection, asker: Option<&CallContext>) {
-        let unknown = self.definition.share == Share::Auto && !self.asks_back.load(Ordering::Relaxed);
-        if let Some(asker) = asker.filter(|_| unknown) {
-            let _ = connection.starter.set(asker.session.abilities.clone());
         }
     }
 

@@ -107,7 +107,7 @@ impl Inner {
             let connection = self.connection(&self.shared, None).await?;
             if connection.is_stateless() {
                 let lists = self.read_lists(&connection).await;
-                if !lists.as_ref().is_err_and(|error| self.doubt(&self.shared, &connection, error)) {
+                if !lists.as_ref().is_err_and(|error| self.doubt(&connection, error)) {
                     return lists.map_err(|error| error.named(UNREADABLE));
                 }
             }
@@ -129,6 +129,7 @@ impl Inner {
             return Ok(shared);
         }
         self.asks_back.store(true, Ordering::Relaxed);
+        self.leave_declared();
         Ok(Listing { asks_back: true, ..shared.with_more_of(&all) })
     }
 
@@ -160,6 +161,7 @@ impl Inner {
 
     async fn read_lists(&self, connection: &Connection) -> Result<Listing, Error> {
         let limit = self.environment.limits.start_timeout;
+        let _hold = connection.hold();
         tokio::time::timeout(limit, read_lists(connection)).await.unwrap_or_else(|_| Err(self.too_slow()))
     }
 

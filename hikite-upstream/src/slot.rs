@@ -13,6 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
 use crate::connection::{Connection, Purpose};
+use crate::retire::Why;
+use crate::spawner::Claim;
 
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -22,6 +24,8 @@ pub(crate) struct Slot {
     backoff: Mutex<Backoff>,
     /// How many connections in a row broke soon after they were opened.
     short_lives: AtomicU32,
+    /// The place that its first process will take.
+    claim: Mutex<Option<Claim>>,
     /// Nobody needs it any more: nothing is opened here again.
     ended: CancellationToken,
 }
@@ -32,9 +36,10 @@ const SHORT_LIFE: Duration = Duration::from_secs(10);
 const SHORT_LIVES: u32 = 3;
 
 impl Slot {
-    pub(crate) fn new(purpose: Purpose) -> Self {
+    pub(crate) fn new(purpose: Purpose, claim: Option<Claim>) -> Self {
         Self {
             purpose,
+            claim: Mutex::new(claim),
             live: ArcSwapOption::empty(),
             opening: tokio::sync::Mutex::default(),
             backoff: Mutex::default(),
@@ -44,6 +49,11 @@ impl Slot {
     }
 
     pub(crate) fn live(&self) -> Option<Arc<Connection>> {
+        self.standing().filter(|connection| !connection.is_retired())
+    }
+
+    /// The same, also if it takes no more calls.
+    pub(crate) fn standing(&self) -> Option<Arc<Connection>> {
         self.live.load_full().filter(|connection| connection.is_open())
     }
 
@@ -65,6 +75,8 @@ impl Slot {
         let Some(opened) = self.ended.run_until_cancelled(open()).await else {
             return Err(Error::new(Kind::Cancelled, format!("nobody needs `{name}` any more")));
         };
+        // Its process has a place by now, or there is none.
+        *self.claim.lock() = None;
         match opened {
             Ok(connection) => {
                 if self.short_lives.load(Ordering::Relaxed) <= SHORT_LIVES {
@@ -100,17 +112,14 @@ impl Slot {
         self.live().is_some_and(|connection| connection.close_if_idle(before))
     }
 
-    /// Closes the connection if it is the one that stands here.
-    pub(crate) fn discard_if(&self, connection: &Arc<Connection>, reason: Error) {
-        if self.live.load().as_ref().is_some_and(|live| Arc::ptr_eq(live, connection)) {
-            connection.close(reason);
-        }
-    }
-
-    /// Ends the connection that stands here, and any that is being opened.
+    /// Ends the connection that stands here, and any that is being opened. One whose tasks run is left to them:
+    /// their caller may look at them from elsewhere.
     pub(crate) fn end(&self, reason: Error) {
         self.ended.cancel();
-        if let Some(connection) = self.live.load_full() {
+        let Some(connection) = self.live.load_full() else { return };
+        if connection.running.any(Instant::now()) {
+            connection.retire(Why::Unowned);
+        } else {
             connection.close(reason);
         }
     }

@@ -5,6 +5,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use rustix::process::{Pid, Signal};
@@ -18,6 +19,18 @@ pub struct Spawner {
     jobs: mpsc::Sender<Job>,
     guard: Arc<PathBuf>,
     places: Arc<Semaphore>,
+    all: usize,
+    claimed: Arc<AtomicUsize>,
+}
+
+/// A place that a process of one session is about to take.
+#[derive(Debug)]
+pub(crate) struct Claim(Arc<AtomicUsize>);
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Spawner {
@@ -35,19 +48,21 @@ impl Spawner {
                 }
             }
         })?;
-        Ok(Self {
-            jobs,
-            guard: Arc::new(guard),
-            places: Arc::new(Semaphore::new(processes.min(Semaphore::MAX_PERMITS))),
-        })
+        let all = processes.min(Semaphore::MAX_PERMITS);
+        let places = Arc::new(Semaphore::new(all));
+        Ok(Self { jobs, guard: Arc::new(guard), places, all, claimed: Arc::default() })
     }
 
     pub(crate) fn guard(&self) -> &PathBuf {
         &self.guard
     }
 
-    pub(crate) fn has_place(&self) -> bool {
-        self.places.available_permits() > 0
+    /// A place for a session's own process, as long as a quarter of all stays free for those that serve everybody.
+    pub(crate) fn claim_own(&self) -> Option<Claim> {
+        // Counted before it is looked, so that of many at once not all find the same place free.
+        let claimed = self.claimed.fetch_add(1, Ordering::AcqRel) + 1;
+        let claim = Claim(Arc::clone(&self.claimed));
+        leaves_a_quarter(self.all, self.places.available_permits(), claimed).then_some(claim)
     }
 
     /// A place for one more process, held while it runs.
@@ -63,8 +78,25 @@ impl Spawner {
     }
 }
 
+fn leaves_a_quarter(all: usize, free: usize, claimed: usize) -> bool {
+    free.checked_sub(claimed).is_some_and(|left| left >= all.div_ceil(4))
+}
+
 fn end_group(child: &Child) {
     if let Some(group) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_of_all_places_is_nobodys_own() {
+        assert!(leaves_a_quarter(64, 64, 48) && !leaves_a_quarter(64, 64, 49));
+        assert!(leaves_a_quarter(64, 17, 1) && !leaves_a_quarter(64, 16, 1));
+        assert!(leaves_a_quarter(2, 2, 1) && !leaves_a_quarter(2, 1, 1));
+        assert!(!leaves_a_quarter(1, 1, 1) && !leaves_a_quarter(64, 0, 1));
     }
 }

@@ -9,6 +9,7 @@ use hikite_core::listing::SKILLS;
 use hikite_core::source::{CallContext, Invocation, Method};
 use hikite_wire::stateless::{HEADER_MISMATCH, ResultType};
 
+use crate::call::after_it_ran;
 use crate::claim::Claiming;
 use crate::connection::Connection;
 use crate::era::upstream_code;
@@ -36,9 +37,13 @@ impl Inner {
                     .map_err(|e| not_found(method, e));
             }
             Method::GetTask | Method::UpdateTask | Method::CancelTask => {
-                tasks::require(connection, &params)?;
+                let id = tasks::require(connection, &params)?;
                 let claiming = Claiming::for_call(&context, true);
-                connection.request_stateless(name, params, Some(context), claiming).await
+                let answer = connection.request_stateless(name, params, Some(context), claiming).await;
+                if answer.as_ref().is_ok_and(|task| method == Method::CancelTask || tasks::is_over(task)) {
+                    connection.running.end(&id);
+                }
+                answer
             }
             Method::GetSkill | Method::ReadDirectory => {
                 let claiming = Claiming::for_call(&context, false).knowing(SKILLS);
@@ -70,6 +75,7 @@ impl Inner {
         }
         let mut declares = takes_tasks && connection.runs_tasks();
         let mut next = params.clone();
+        let mut begun = false;
         for _ in 0..ROUNDS {
             let sent = self.send_once(connection, method, next.clone(), &context, declares).await;
             let answer = match sent {
@@ -78,8 +84,9 @@ impl Inner {
                     declares = true;
                     continue;
                 }
-                sent => sent?,
+                sent => sent.map_err(|error| if begun { after_it_ran(error) } else { error })?,
             };
+            begun = true;
             let result = answer.object().ok_or_else(|| odd(connection))?;
             match ResultType::of(&result) {
                 ResultType::Complete => return Ok(complete(answer, result, context.takes_rounds)),
@@ -88,11 +95,11 @@ impl Inner {
                     next = rounds::next(&connection.name, &params, &result, &context).await?;
                 }
                 ResultType::Task if method == Method::CallTool => {
-                    self.places.put(&result, connection);
                     if takes_tasks {
-                        return Ok(answer);
+                        return Ok(self.places.put(result, connection).raw());
                     }
-                    return tasks::wait::until_done(connection, result, &context).await;
+                    let done = tasks::wait::until_done(connection, result, &context).await;
+                    return done.map_err(after_it_ran);
                 }
                 ResultType::Task | ResultType::Unknown => return Err(odd(connection)),
             }

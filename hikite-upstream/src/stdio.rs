@@ -81,6 +81,7 @@ async fn watch(
     process.stop.cancel();
     reader.abort();
     process.ended.cancelled().await;
+    connection.gone.cancel();
     // A survivor may hold stderr open; it is not waited for.
     settle(&drain).await;
     drain.abort();

@@ -4,6 +4,7 @@
 pub(crate) mod desk;
 mod form;
 pub(crate) mod place;
+pub(crate) mod running;
 pub(crate) mod wait;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use hikite_core::source::{CallContext, Method};
 use hikite_wire::stateless::{MISSING_CAPABILITY, TASKS};
 
 use crate::annotation::TaskSupport;
+use crate::call::after_it_ran;
 use crate::connection::Connection;
 use crate::era::upstream_code;
 use crate::upstream::Inner;
@@ -30,6 +32,12 @@ pub(crate) fn is_required(error: &Error) -> bool {
         data.get("requiredCapabilities")?.object()?.get("extensions")?.object()?.get(TASKS).cloned()
     };
     upstream_code(error) == Some(MISSING_CAPABILITY) && names_tasks().is_some()
+}
+
+/// Whether a task has come to its end.
+pub(crate) fn is_over(task: &Raw) -> bool {
+    let status = task.object().and_then(|task| task.text("status"));
+    matches!(status.as_deref(), Some("completed" | "failed" | "cancelled"))
 }
 
 /// A server without tasks knows none by any name.
@@ -65,12 +73,11 @@ impl Inner {
         let answer = connection.request(name, Some(params), Some(context.clone())).await?;
         // A server may still answer at once.
         let Some(task) = form::created(&answer) else { return Ok(answer) };
-        self.places.put(&task, connection);
         if takes {
-            connection.desks.open(&task.text("taskId").unwrap_or_default());
-            return Ok(task.raw());
+            connection.open_desk(&task.text("taskId").unwrap_or_default());
+            return Ok(self.places.put(task, connection).raw());
         }
-        wait::for_result(connection, &task, context).await
+        wait::for_result(connection, &task, context).await.map_err(after_it_ran)
     }
 
     /// What is asked of a task of a server with sessions.
@@ -90,7 +97,9 @@ impl Inner {
             }
             Method::CancelTask => {
                 connection.desks.close(&id);
-                cancel(connection, &id, context).await
+                let answer = cancel(connection, &id, context).await?;
+                connection.task_is_over(&id);
+                Ok(answer)
             }
             _ => get(connection, &id, context).await,
         }
@@ -104,7 +113,7 @@ async fn cancel(connection: &Connection, id: &str, context: CallContext) -> Resu
     let Err(error) = ask("tasks/cancel").await else { return Ok(Raw::empty_object()) };
     if context.takes_rounds && error.kind == Kind::Validation {
         let task = ask("tasks/get").await?.object().unwrap_or_default();
-        if matches!(task.text("status").as_deref(), Some("completed" | "failed" | "cancelled")) {
+        if is_over(&task.raw()) {
             return Ok(Raw::empty_object());
         }
     }
@@ -122,9 +131,9 @@ async fn get(connection: &Arc<Connection>, id: &str, context: CallContext) -> Re
                 None => connection.request("tasks/result", Some(form::named(id)), Some(context)).await,
             };
             form::finish(&mut task, outcome)?;
-            connection.desks.close(id);
+            connection.task_is_over(id);
         }
-        Some("cancelled") => connection.desks.close(id),
+        Some("cancelled") => connection.task_is_over(id),
         status => {
             let waits = status == Some("input_required");
             let questions = connection.questions_of(id, waits, &context).await;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -77,6 +77,10 @@ pub(crate) struct Inner {
     pub(crate) places: Places,
     /// Calls under way, those that wait for a start included.
     pub(crate) calls: AtomicUsize,
+    /// Connections there have been.
+    pub(crate) connections: AtomicU64,
+    /// Whether a shared connection declared more than all its callers can: none declares anything again.
+    pub(crate) outgrown: AtomicBool,
     /// Whether the offer on the shared connection has been held against the full one.
     pub(crate) compared: AtomicBool,
     /// Held while the listing is replaced.
@@ -102,7 +106,7 @@ impl Upstream {
             tried: watch::Sender::new(cached.is_some()),
             listing: ArcSwapOption::new(cached),
             stale: Notify::new(),
-            shared: Arc::new(Slot::new(Purpose::Shared)),
+            shared: Arc::new(Slot::new(Purpose::Shared, None)),
             owned: Mutex::default(),
             state: Mutex::new(State::Idle),
             stderr: Arc::new(StderrRing::new(environment.limits.stderr_lines)),
@@ -110,6 +114,8 @@ impl Upstream {
             closed: CancellationToken::new(),
             levels: Arc::default(),
             calls: AtomicUsize::new(0),
+            connections: AtomicU64::new(0),
+            outgrown: AtomicBool::new(false),
             compared: AtomicBool::new(false),
             keeping: Mutex::default(),
             definition,
@@ -161,7 +167,7 @@ impl Source for Upstream {
             let name = &self.inner.definition.name;
             slot.end(Error::new(Kind::Cancelled, format!("the session that `{name}` served is over")));
         }
-        if let Some(connection) = self.inner.shared.live() {
+        if let Some(connection) = self.inner.shared.standing() {
             connection.release(session);
         }
     }
@@ -174,28 +180,30 @@ impl Source for Upstream {
 impl Inner {
     /// The slot that the session's calls go through.
     pub(crate) fn slot_for(self: &Arc<Self>, session: &Arc<Session>) -> Arc<Slot> {
+        let cheap = !self.definition.transport.is_stdio();
         let own = match self.definition.share {
             Share::Always => false,
             Share::Never => true,
             // Nothing is asked through a connection without sessions, so that one serves all.
             Share::Auto if self.era.is_stateless() => false,
-            Share::Auto => {
-                let cheap = !self.definition.transport.is_stdio();
-                let useful = cheap || self.asks_back.load(Ordering::Relaxed);
-                let possible = cheap
-                    || self.owned.lock().contains_key(&session.id)
-                    || self.environment.spawner.has_place();
-                session.abilities.any() && useful && possible
-            }
+            Share::Auto => session.abilities.any() && (cheap || self.asks_back.load(Ordering::Relaxed)),
         };
         if !own {
             return Arc::clone(&self.shared);
         }
         let mut owned = self.owned.lock();
-        let slot = owned
-            .entry(session.id)
-            .or_insert_with(|| Arc::new(Slot::new(Purpose::Owned(Arc::clone(session)))));
-        Arc::clone(slot)
+        if let Some(slot) = owned.get(&session.id) {
+            return Arc::clone(slot);
+        }
+        // A process of its own is a favour where others wait for a place.
+        let favour = self.definition.share == Share::Auto && !cheap;
+        let claim = favour.then(|| self.environment.spawner.claim_own()).flatten();
+        if favour && claim.is_none() {
+            return Arc::clone(&self.shared);
+        }
+        let slot = Arc::new(Slot::new(Purpose::Owned(Arc::clone(session)), claim));
+        owned.insert(session.id, Arc::clone(&slot));
+        slot
     }
 
     /// A slot that was made for a session before it was clear that it needs none.
@@ -260,6 +268,7 @@ impl Inner {
         if self.asks_back.swap(true, Ordering::Relaxed) {
             return;
         }
+        self.leave_declared();
         if let Some(listing) = self.listing.load_full() {
             self.keep(Listing { asks_back: true, ..(*listing).clone() });
         }

@@ -18,7 +18,7 @@ use crate::connection::Connection;
 use crate::pending::Call;
 use crate::tasks::form;
 
-/// Tasks of one connection that are kept; the oldest is forgotten first.
+/// Tasks of one connection that are kept; the oldest without open questions is forgotten first.
 const DESKS: usize = 64;
 /// Questions that may wait in one task.
 const QUESTIONS: usize = 32;
@@ -63,9 +63,9 @@ pub(crate) enum Addressee {
 }
 
 impl Desks {
-    /// Makes room for the questions of a task.
-    pub(crate) fn open(&self, task: &str) {
-        self.0.lock().desk(task);
+    /// Makes room for the questions of a task: those of another that had to make way.
+    fn open(&self, task: &str) -> Vec<Id> {
+        self.0.lock().make_room(task)
     }
 
     /// The task is over, or nobody wants it: whatever waits for it is gone.
@@ -152,20 +152,40 @@ impl Desks {
 }
 
 impl State {
-    fn desk(&mut self, task: &str) -> &mut Desk {
-        if !self.by_task.contains_key(task) {
-            if self.order.len() >= DESKS
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.by_task.remove(&oldest);
-            }
-            self.order.push_back(task.to_owned());
+    fn make_room(&mut self, task: &str) -> Vec<Id> {
+        if self.by_task.contains_key(task) {
+            return Vec::new();
         }
-        self.by_task.entry(task.to_owned()).or_default()
+        let mut unanswered = Vec::new();
+        if self.order.len() >= DESKS {
+            let asks_nothing =
+                |task: &String| self.by_task.get(task).is_none_or(|desk| desk.questions.is_empty());
+            let leaving = self.order.iter().position(asks_nothing).unwrap_or(0);
+            let desk = self.order.remove(leaving).and_then(|task| self.by_task.remove(&task));
+            let questions = desk.map(|desk| desk.questions).unwrap_or_default();
+            unanswered = questions.into_iter().map(|parked| parked.id).collect();
+        }
+        self.order.push_back(task.to_owned());
+        self.by_task.insert(task.to_owned(), Desk::default());
+        unanswered
     }
 }
 
 impl Connection {
+    /// Makes room for the questions of a task. Whoever asks in one that had to make way is told.
+    pub(super) fn open_desk(&self, task: &str) {
+        for id in self.desks.open(task) {
+            self.refuse(&id, "too many tasks wait for answers");
+        }
+    }
+
+    /// Nothing waits for the task any more.
+    pub(super) fn task_is_over(&self, task: &str) {
+        self.desks.close(task);
+        self.running.end(task);
+        self.rested();
+    }
+
     /// The questions that a task waits for, fetched if it says that there are some.
     pub(super) async fn questions_of(
         self: &Arc<Self>,
@@ -207,8 +227,10 @@ impl Connection {
 
     /// Asks for the result of a task in the background, because its questions come only then; once per task.
     fn fetch_questions(self: &Arc<Self>, task: &str) -> Arc<Notify> {
+        self.open_desk(task);
         let mut state = self.desks.0.lock();
-        let desk = state.desk(task);
+        // Another task may have taken the room just now.
+        let Some(desk) = state.by_task.get_mut(task) else { return Arc::default() };
         let arrived = Arc::clone(&desk.arrived);
         if desk.fetching.is_some() || desk.outcome.is_some() {
             return arrived;
@@ -285,9 +307,24 @@ mod tests {
     fn the_oldest_task_makes_room() {
         let desks = Desks::default();
         for task in 0..=DESKS {
-            desks.open(&task.to_string());
+            assert!(desks.open(&task.to_string()).is_empty());
         }
         assert!(!desks.park("0", Id::number(1), question(None)));
         assert!(desks.park("1", Id::number(1), question(None)));
+    }
+
+    #[test]
+    fn a_task_with_questions_makes_room_last_and_its_questions_are_not_forgotten() {
+        let desks = Desks::default();
+        for task in 0..DESKS {
+            desks.open(&task.to_string());
+        }
+        assert!(desks.park("0", Id::number(7), question(None)));
+        assert!(desks.open("new").is_empty());
+        assert!(!desks.park("1", Id::number(8), question(None)), "the oldest without questions");
+        for task in (2..DESKS).map(|task| task.to_string()).chain(["new".to_owned()]) {
+            assert!(desks.park(&task, Id::number(9), question(None)));
+        }
+        assert_eq!(desks.open("newer"), [Id::number(7)]);
     }
 }

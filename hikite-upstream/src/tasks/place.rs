@@ -1,42 +1,84 @@
-//! Where tasks run: a task is known on the connection that made it, and perhaps nowhere else.
+//! Where tasks run. Servers with sessions name their tasks as they like, so that two connections may have one of
+//! the same name: the id that is handed out says which connection it is.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use hikite_core::error::{Error, Kind};
 use hikite_core::json::Object;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::connection::Connection;
+use crate::outbound::Outbound;
 
-/// So many are remembered; the oldest is forgotten first.
-const PLACES: usize = 1024;
-
+/// The connections that have made tasks, by their number.
 #[derive(Debug, Default)]
-pub(crate) struct Places(Mutex<Known>);
+pub(crate) struct Places(Mutex<HashMap<u64, Weak<Connection>>>);
 
-#[derive(Debug, Default)]
-struct Known {
-    by_task: HashMap<String, Weak<Connection>>,
-    order: VecDeque<String>,
+/// What an id that was handed out says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    number: u64,
+    /// A server without sessions knows its tasks wherever it is asked.
+    pub(crate) anywhere: bool,
+    pub(crate) own: String,
+}
+
+impl Place {
+    fn id(&self) -> String {
+        let mark = if self.anywhere { "+" } else { "" };
+        format!("{}{mark}:{}", self.number, self.own)
+    }
+
+    pub(crate) fn read(id: &str) -> Option<Self> {
+        let (head, own) = id.split_once(':')?;
+        let (head, anywhere) = head.strip_suffix('+').map_or((head, false), |head| (head, true));
+        let number = head.parse().ok()?;
+        (!own.is_empty()).then(|| Self { number, anywhere, own: own.to_owned() })
+    }
 }
 
 impl Places {
-    pub(crate) fn put(&self, task: &Object, connection: &Arc<Connection>) {
-        let Some(id) = task.text("taskId") else { return };
+    /// The task with the id that is handed out for it. Its connection is needed while it runs.
+    pub(crate) fn put(&self, mut task: Object, connection: &Arc<Connection>) -> Object {
+        let own = task.text("taskId").unwrap_or_default();
+        let anywhere = connection.is_stateless();
+        // Without sessions and over HTTP there is nothing that could be lost with the connection.
+        if !(anywhere && connection.outbound().is_some_and(Outbound::is_http)) {
+            connection.running.begin(&own, &task, Instant::now());
+        }
         let mut known = self.0.lock();
-        if known.by_task.insert(id.clone(), Arc::downgrade(connection)).is_none() {
-            known.order.push_back(id);
-        }
-        if known.order.len() > PLACES
-            && let Some(oldest) = known.order.pop_front()
-        {
-            known.by_task.remove(&oldest);
-        }
+        known.retain(|_, connection| connection.upgrade().is_some_and(|connection| connection.is_open()));
+        known.insert(connection.number, Arc::downgrade(connection));
+        task.set("taskId", Place { number: connection.number, anywhere, own }.id().as_str());
+        task
     }
 
     /// The connection that made a task, while it is open.
-    pub(crate) fn of(&self, params: &Object) -> Option<Arc<Connection>> {
-        let id = params.text("taskId")?;
-        self.0.lock().by_task.get(&id)?.upgrade().filter(|connection| connection.is_open())
+    pub(crate) fn of(&self, place: &Place) -> Option<Arc<Connection>> {
+        self.0.lock().get(&place.number)?.upgrade().filter(|connection| connection.is_open())
+    }
+}
+
+/// A task whose connection is gone looks like one that never was.
+pub(crate) fn unknown() -> Error {
+    Error::new(Kind::Validation, "there is no such task").hint("tasks end some time after they are done")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_says_which_connection_has_the_task() {
+        for (number, anywhere, id) in [(3, false, "3:a:b"), (4, true, "4+:a:b")] {
+            let place = Place { number, anywhere, own: "a:b".into() };
+            assert_eq!(place.id(), id);
+            assert_eq!(Place::read(id), Some(place));
+        }
+        for wrong in ["", "a", ":a", "x:a", "3:", "+:a"] {
+            assert_eq!(Place::read(wrong), None, "{wrong}");
+        }
     }
 }

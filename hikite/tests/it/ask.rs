@@ -266,3 +266,81 @@ async fn the_question_of_an_abandoned_call_is_put_to_nobody_else() {
     assert_eq!(bob.questions().iter().map(Question::marker).collect::<Vec<_>>(), [""; 0]);
     assert_eq!(ada.questions().len(), 1, "who gave up is not asked either");
 }
+
+/// A program that asks before it deploys, if it may, and tells what it was told of its client.
+const CAREFUL: &str = r#"
+import json, sys
+told = {}
+def say(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    text = lambda text: {"content": [{"type": "text", "text": text}]}
+    if method == "initialize":
+        told = message["params"]["capabilities"]
+        say(id=id, result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "s", "version": "1"}})
+    elif method == "tools/list":
+        say(id=id, result={"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("deploy", "told")]})
+    elif method == "tools/call" and message["params"]["name"] == "told":
+        say(id=id, result=text(" ".join(sorted(told))))
+    elif method == "tools/call" and "elicitation" in told:
+        say(id="q", method="elicitation/create", params={"message": "sure?",
+            "requestedSchema": {"type": "object", "properties": {}}})
+        answer = json.loads(sys.stdin.readline())
+        say(id=id, result=text(answer["result"]["action"] if "result" in answer else "refused"))
+    elif method == "tools/call":
+        say(id=id, result=text("not asked"))
+    elif method and id is not None:
+        say(id=id, error={"code": -32601, "message": "no such method"})
+"#;
+
+fn careful() -> Value {
+    json!({ "description": "d", "command": "python3", "args": ["-c", CAREFUL] })
+}
+
+#[tokio::test]
+async fn what_the_first_caller_can_is_not_said_of_others_once_it_was_asked() {
+    let gateway = gateway(json!({ "a": careful() })).await;
+    let (ada, bob) = (obliging(&gateway, "ada").await, gateway.client("direct").await);
+    assert_eq!(ada.text("deploy", json!({})).await, "accept");
+    assert_eq!(bob.text("deploy", json!({})).await, "not asked");
+    assert_eq!(ada.text("deploy", json!({})).await, "accept");
+    // Ada's own and the shared one, each with its guard.
+    assert!(eventually(|| gateway.descendants().len() == 4).await, "{:?}", gateway.descendants());
+    assert!(bob.questions().is_empty());
+}
+
+#[tokio::test]
+async fn what_the_first_caller_can_is_not_said_of_one_that_cannot() {
+    let gateway = gateway(json!({ "a": careful() })).await;
+    let capabilities = json!({ "elicitation": {}, "extensions": { "example.com/x": {} } });
+    let ada = gateway.client_with("direct", Hello { capabilities, ..Hello::silent() }).await;
+    let (able, bob) = (obliging(&gateway, "able").await, gateway.client("direct").await);
+    assert_eq!(ada.text("told", json!({})).await, "elicitation");
+    assert_eq!(able.text("told", json!({})).await, "elicitation", "who can more stays");
+    assert_eq!(bob.text("told", json!({})).await, "");
+    assert_eq!(ada.text("told", json!({})).await, "", "nothing is declared again");
+    // One guard and one server: the process that was told more is gone.
+    assert!(eventually(|| gateway.descendants().len() == 2).await, "{:?}", gateway.descendants());
+}
+
+#[tokio::test]
+async fn processes_of_single_sessions_leave_room_for_those_of_all() {
+    let servers = json!({ "a": stdio(&["--ask-roots"]), "b": stdio(&[]) });
+    let config = json!({ "mcpServers": servers, "limits": { "stdio_processes": 8 } });
+    let gateway = crate::configured(config).await;
+    let client = gateway.client("direct").await;
+    assert_eq!(client.text("b__echo", json!({ "text": "early" })).await, "early");
+    let mut clients = Vec::new();
+    for number in 0..10 {
+        clients.push(obliging(&gateway, &format!("client{number}")).await);
+    }
+    let calls: Vec<_> = clients.iter().map(|client| client.begin_call("a__who", json!({}))).collect();
+    for call in calls {
+        let who = call.answer().await.expect("a result");
+        assert!(who["structuredContent"]["pid"].is_u64(), "{who}");
+    }
+    assert_eq!(client.text("b__echo", json!({ "text": "late" })).await, "late");
+}

@@ -7,7 +7,7 @@ use hikite_testkit::fixture::{Era, Fixture, Options, Transport};
 use hikite_testkit::gateway::{Client, Envelope, Hello, Stateless, TestGateway, within};
 use serde_json::{Value, json};
 
-use crate::{fixture, gateway, stdio};
+use crate::{fixture, gateway, stdio, with};
 
 /// Within this a cancellation must reach the server.
 const SOON: Duration = Duration::from_millis(100);
@@ -25,12 +25,13 @@ fn program(era: Era) -> Value {
 }
 
 /// A gateway in front of each kind of server.
-async fn houses() -> Vec<(String, TestGateway, Option<Fixture>)> {
+pub(crate) async fn houses(share: &str) -> Vec<(String, TestGateway, Option<Fixture>)> {
     let mut houses = Vec::new();
     for era in ERAS {
         let (fixture, server) = upstream(era).await;
         houses.push((format!("{era:?} over HTTP"), gateway(json!({ "a": server })).await, Some(fixture)));
-        houses.push((format!("{era:?} over stdio"), gateway(json!({ "a": program(era) })).await, None));
+        let program = with(program(era), "share", share);
+        houses.push((format!("{era:?} over stdio"), gateway(json!({ "a": program })).await, None));
     }
     houses
 }
@@ -83,7 +84,7 @@ fn asking() -> Vec<(&'static str, Value, &'static str)> {
 
 #[tokio::test]
 async fn a_client_with_a_session_is_asked_by_any_server() {
-    for (house, gateway, _fixture) in houses().await {
+    for (house, gateway, _fixture) in houses("auto").await {
         let client = gateway.client_with("direct", person()).await;
         for (tool, arguments, expected) in asking() {
             let text = client.text(tool, arguments).await;
@@ -94,7 +95,7 @@ async fn a_client_with_a_session_is_asked_by_any_server() {
 
 #[tokio::test]
 async fn a_client_without_a_session_is_asked_by_any_server() {
-    for (house, gateway, _fixture) in houses().await {
+    for (house, gateway, _fixture) in houses("auto").await {
         let client = gateway.stateless("direct", capable());
         for (tool, arguments, expected) in asking() {
             let through = client.call_through(tool, arguments, answer).await;
@@ -110,7 +111,7 @@ async fn a_client_without_a_session_is_asked_by_any_server() {
 
 #[tokio::test]
 async fn what_nobody_can_answer_is_an_error_of_the_call_alone() {
-    for (house, gateway, _fixture) in houses().await {
+    for (house, gateway, _fixture) in houses("auto").await {
         let client = gateway.client("direct").await;
         let refused = client.request("tools/call", json!({ "name": ASKS, "arguments": {} })).await;
         let failed = refused.as_ref().map_or(true, |result| result["isError"] == true);
@@ -125,7 +126,7 @@ async fn what_nobody_can_answer_is_an_error_of_the_call_alone() {
 #[tokio::test]
 async fn every_client_reads_lists_and_resources_of_every_server() {
     let mut seen = Vec::new();
-    for (house, gateway, _fixture) in houses().await {
+    for (house, gateway, _fixture) in houses("auto").await {
         let (client, alone) =
             (gateway.client("direct").await, gateway.stateless("direct", Envelope::default()));
         for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
@@ -163,7 +164,7 @@ async fn every_client_reads_lists_and_resources_of_every_server() {
 
 #[tokio::test]
 async fn subscribers_hear_of_changes_in_every_server() {
-    for (house, gateway, _fixture) in houses().await {
+    for (house, gateway, _fixture) in houses("auto").await {
         let client = gateway.client("direct").await;
         client.listen().await;
         let uri = "test://watched-resource";
@@ -187,7 +188,7 @@ async fn subscribers_hear_of_changes_in_every_server() {
 
 #[tokio::test]
 async fn logs_reach_whoever_asked_for_them_from_every_server() {
-    for (house, gateway, _fixture) in houses().await {
+    for (house, gateway, _fixture) in houses("auto").await {
         let client = gateway.client("direct").await;
         client.request("logging/setLevel", json!({ "level": "debug" })).await.expect("set");
         client.text("test_tool_with_logging", json!({})).await;
@@ -223,7 +224,7 @@ async fn arrived(witness: &Stateless) {
 
 #[tokio::test]
 async fn a_cancellation_reaches_every_server_in_time() {
-    for (house, gateway, fixture) in houses().await {
+    for (house, gateway, fixture) in houses("auto").await {
         let witness = gateway.stateless("direct", Envelope::default());
         witness.text("echo", json!({ "text": "up" })).await;
         let client: Client = gateway.client("direct").await;
@@ -236,7 +237,7 @@ async fn a_cancellation_reaches_every_server_in_time() {
 
 #[tokio::test]
 async fn a_client_that_leaves_is_noticed_by_every_server_in_time() {
-    for (house, gateway, fixture) in houses().await {
+    for (house, gateway, fixture) in houses("auto").await {
         let witness = gateway.stateless("direct", Envelope::default());
         witness.text("echo", json!({ "text": "up" })).await;
         let call = gateway.stateless("direct", Envelope::default()).begin_call("hang", json!({}));
@@ -244,7 +245,7 @@ async fn a_client_that_leaves_is_noticed_by_every_server_in_time() {
         drop(call);
         cancelled(&house, fixture.as_ref(), &witness, Instant::now()).await;
     }
-    for (house, gateway, fixture) in houses().await {
+    for (house, gateway, fixture) in houses("auto").await {
         let witness = gateway.stateless("direct", Envelope::default());
         witness.text("echo", json!({ "text": "up" })).await;
         let call = gateway.client("direct").await.begin_call("hang", json!({}));

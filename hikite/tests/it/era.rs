@@ -2,7 +2,7 @@
 
 use hikite_testkit::fault::FaultProxy;
 use hikite_testkit::fixture::{Era, Fixture, Options, Transport};
-use hikite_testkit::gateway::{Envelope, TestGateway, eventually};
+use hikite_testkit::gateway::{A_MOMENT, Envelope, Hello, TestGateway, eventually, within};
 use serde_json::{Value, json};
 
 use crate::{fixture, gateway, stdio};
@@ -130,4 +130,172 @@ for line in sys.stdin:
     let gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
     assert_eq!(client.text("strict", json!({})).await, "spoken");
+}
+
+/// A server with sessions that fails with whatever it is told, and writes down what it was called for.
+const FAILING: &str = r#"
+import json, sys, threading, time
+def answer(id, **body):
+    print(json.dumps({"jsonrpc": "2.0", "id": id, **body}), flush=True)
+def call(id, name, arguments):
+    if name == "fail":
+        return answer(id, error=arguments)
+    time.sleep(1)
+    answer(id, result={"content": [{"type": "text", "text": "done"}]})
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message["method"], message.get("id")
+    if method == "initialize":
+        answer(id, result={"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "s", "version": "1"}})
+    elif method == "tools/list":
+        answer(id, result={"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("fail", "slow")]})
+    elif method == "tools/call":
+        params = message["params"]
+        with open(sys.argv[1], "a") as seen:
+            seen.write(params["name"] + "\n")
+        threading.Thread(target=call, args=(id, params["name"], params["arguments"])).start()
+    elif id is not None:
+        answer(id, error={"code": -32601, "message": "no such method"})
+"#;
+
+#[tokio::test]
+async fn an_error_of_one_call_is_nobody_elses_and_is_not_tried_twice() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let seen = folder.path().join("seen");
+    let server = json!({ "description": "d", "command": "python3", "args": ["-c", FAILING, seen] });
+    let gateway = gateway(json!({ "a": server })).await;
+    let ada = gateway.client_with("direct", Hello::obliging("ada")).await;
+    let bob = gateway.client("direct").await;
+    let slow = bob.begin_call("slow", json!({}));
+    let times = |name: &str| {
+        let seen = std::fs::read_to_string(&seen).unwrap_or_default();
+        seen.lines().filter(|line| *line == name).count()
+    };
+    assert!(eventually(|| times("slow") == 1).await);
+    let errors = [
+        json!({ "code": -32602, "message": "invalid value, received 'Mcp-Method'" }),
+        json!({ "code": -32022, "message": "this document has another revision" }),
+        json!({ "code": -32021, "message": "insufficient funds" }),
+        json!({ "code": -32021, "message": "no funds", "data": { "requiredCapabilities": { "funds": {} } } }),
+    ];
+    for error in &errors {
+        let params = json!({ "name": "fail", "arguments": error });
+        assert_eq!(&ada.request("tools/call", params).await.expect_err("told to fail"), error);
+    }
+    assert_eq!(times("fail"), errors.len());
+    assert_eq!(slow.answer().await.expect("untouched")["content"][0]["text"], "done");
+}
+
+/// A web server whose path says how it answers what it does not know.
+const WEB: &str = r#"
+import json, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+class Web(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def log_message(self, *_): pass
+    def say(self, status, body, **headers):
+        body = json.dumps(body).encode() if isinstance(body, dict) else body
+        self.send_response(status)
+        self.send_header("content-type", "application/json" if body[:1] == b"{" else "text/html")
+        self.send_header("content-length", str(len(body)))
+        for name, value in headers.items(): self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+    def do_GET(self): self.say(405, b"no")
+    def do_DELETE(self): self.say(200, b"ok")
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        method, id, kind = message.get("method"), message.get("id"), self.path[1:]
+        result = lambda **body: {"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", **body}}
+        arguments = message.get("params", {}).get("arguments", {})
+        if method == "server/discover" and kind == "stateless":
+            self.say(200, result(supportedVersions=["2026-07-28"], capabilities={"tools": {}}))
+        elif method == "server/discover" and kind == "drop":
+            self.close_connection = True
+        elif method == "server/discover" or kind == "closed":
+            self.say(401 if kind == "closed" else int(kind), b"<h1>no</h1>")
+        elif method == "initialize":
+            self.say(200, result(protocolVersion="2025-06-18", capabilities={"tools": {}},
+                serverInfo={"name": "s", "version": "1"}), Mcp_Session_Id="abc")
+        elif id is None:
+            self.say(202, b"")
+        elif method == "tools/list":
+            self.say(200, result(tools=[{"name": "go", "inputSchema": {"type": "object"}}]))
+        elif arguments.get("bad"):
+            self.say(400, b"<h1>400 Request Header Or Cookie Too Large</h1>")
+        else:
+            time.sleep(arguments.get("seconds", 0))
+            self.say(200, result(content=[{"type": "text", "text": "gone"}]))
+server = ThreadingHTTPServer(("127.0.0.1", 0), Web)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+"#;
+
+/// The process, which ends with the value, and the address it listens at.
+async fn web() -> (tokio::process::Child, String) {
+    use tokio::io::{AsyncBufReadExt, BufReader};
+    let mut command = tokio::process::Command::new("python3");
+    command.args(["-c", WEB]).stdout(std::process::Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().expect("python");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let port = lines.next_line().await.expect("a line").expect("a port");
+    (child, format!("http://127.0.0.1:{port}"))
+}
+
+#[tokio::test]
+async fn a_refusal_of_one_call_over_http_leaves_the_others_alone() {
+    let (_child, address) = web().await;
+    let server = json!({ "description": "d", "type": "http", "url": format!("{address}/stateless") });
+    let gateway = gateway(json!({ "a": server })).await;
+    let (ada, bob) = (gateway.client("direct").await, gateway.client("direct").await);
+    assert_eq!(ada.text("go", json!({})).await, "gone");
+    let slow = bob.begin_call("go", json!({ "seconds": 1 }));
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!(ada.call("go", json!({ "bad": true })).await["isError"], true);
+    assert_eq!(ada.text("go", json!({})).await, "gone");
+    assert_eq!(slow.answer().await.expect("untouched")["content"][0]["text"], "gone");
+}
+
+#[tokio::test]
+async fn whatever_stands_before_a_server_with_sessions_it_is_reached() {
+    const KINDS: [&str; 9] = ["500", "403", "401", "302", "400", "404", "422", "501", "drop"];
+    let (_child, address) = web().await;
+    let server =
+        |kind: &str| json!({ "description": "d", "type": "http", "url": format!("{address}/{kind}") });
+    let mut servers: serde_json::Map<String, Value> =
+        KINDS.iter().map(|kind| (format!("m{kind}"), server(kind))).collect();
+    servers.insert("closed".into(), server("closed"));
+    let gateway = gateway(Value::Object(servers)).await;
+    let client = gateway.client("direct").await;
+    for kind in KINDS {
+        assert_eq!(client.text(&format!("m{kind}__go"), json!({})).await, "gone", "{kind}");
+    }
+    gateway.says("check the credentials in `mcpServers.closed.headers`").await;
+}
+
+#[tokio::test]
+async fn a_program_that_chokes_on_an_unknown_message_is_started_anew() {
+    let script = r#"
+import json, sys, time
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    if method == "server/discover":
+        time.sleep(3600)
+    if method == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [{"name": "choosy", "inputSchema": {"type": "object"}}]}
+    else:
+        result = {"content": [{"type": "text", "text": "spoken"}]}
+    if id is not None:
+        print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
+"#;
+    let server = json!({ "description": "d", "command": "python3", "args": ["-c", script] });
+    let gateway = gateway(json!({ "a": server })).await;
+    let limit = std::time::Duration::from_secs(20);
+    assert!(within(limit, || gateway.stderr().contains("lists are known")).await, "{}", gateway.stderr());
+    assert_eq!(gateway.client("direct").await.text("choosy", json!({})).await, "spoken");
+    assert!(eventually(|| gateway.descendants().len() <= 2).await, "the first is still there");
 }

@@ -4,25 +4,15 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use hikite_testkit::fixture::{Era, Fixture, Options, Transport};
-use hikite_testkit::gateway::{Client, Envelope, Hello, Stateless, TestGateway};
+use hikite_testkit::fixture::{Era, Options, Transport};
+use hikite_testkit::gateway::{Client, Envelope, Hello, Stateless};
 use serde_json::{Value, json};
 
-use crate::bridge::{ERAS, person, upstream};
-use crate::{fixture, gateway, stdio, with};
+use crate::bridge::{ERAS, houses, person, upstream};
+use crate::{fixture, gateway};
 
-async fn houses() -> Vec<(String, TestGateway, Option<Fixture>)> {
-    let mut houses = Vec::new();
-    for era in ERAS {
-        let (fixture, server) = upstream(era).await;
-        houses.push((format!("{era:?} over HTTP"), gateway(json!({ "a": server })).await, Some(fixture)));
-        let flag = if era == Era::Modern { "modern" } else { "legacy" };
-        // A shared process is not told that clients can be asked.
-        let program = with(stdio(&["--extended", "--era", flag]), "share", "never");
-        houses.push((format!("{era:?} over stdio"), gateway(json!({ "a": program })).await, None));
-    }
-    houses
-}
+/// A task must be found again where it was begun, and its questions asked.
+const OWN: &str = "never";
 
 fn patient() -> Envelope {
     Envelope::capable().with_tasks()
@@ -50,7 +40,7 @@ async fn until(client: &Stateless, id: &Value, status: &str) -> Value {
 
 #[tokio::test]
 async fn a_client_without_a_session_follows_tasks_of_any_server() {
-    for (house, gateway, _fixture) in houses().await {
+    for (house, gateway, _fixture) in houses(OWN).await {
         let client = gateway.stateless("direct", patient());
         let task = begin(&client, "slow_compute", json!({ "seconds": 0.3, "label": "x" })).await;
         let done = until(&client, &task["taskId"], "completed").await;
@@ -74,7 +64,7 @@ async fn a_client_without_a_session_follows_tasks_of_any_server() {
 
 #[tokio::test]
 async fn a_task_that_needs_something_says_what() {
-    for (house, gateway, _fixture) in houses().await {
+    for (house, gateway, _fixture) in houses(OWN).await {
         let client = gateway.stateless("direct", patient());
         let task = begin(&client, "multi_input", json!({})).await;
         // They may come one by one; each is answered once.
@@ -124,7 +114,7 @@ async fn begin_in_session(client: &Client, tool: &str, arguments: Value) -> Valu
 
 #[tokio::test]
 async fn a_client_with_a_session_follows_tasks_of_any_server() {
-    for (house, gateway, _fixture) in houses().await {
+    for (house, gateway, _fixture) in houses(OWN).await {
         let client = gateway.client_with("direct", person()).await;
         let call = &client.welcome()["capabilities"]["tasks"]["requests"]["tools"]["call"];
         assert_eq!(call, &json!({}), "{house}");
@@ -159,7 +149,7 @@ async fn a_client_with_a_session_follows_tasks_of_any_server() {
 
 #[tokio::test]
 async fn a_client_that_knows_no_tasks_gets_the_result_of_one() {
-    for (house, gateway, _fixture) in houses().await {
+    for (house, gateway, _fixture) in houses(OWN).await {
         let result = gateway.client("direct").await.call("failing_job", json!({})).await;
         assert_eq!(result["isError"], true, "{house}: {result}");
         let alone =
@@ -198,4 +188,76 @@ async fn skills_are_relayed_to_clients_of_either_kind() {
         assert!(children["resources"].is_array(), "{children}");
         assert_eq!(alone.request("skills/get", json!({ "uri": "skill://no/SKILL.md" })).await.code(), -32602);
     }
+}
+
+/// A server with sessions that counts its tasks in each process anew.
+const COUNTING: &str = r#"
+import json, sys
+tasks = {}
+def told(id):
+    return {"taskId": id, "status": tasks[id][1], "createdAt": "2026-01-01T00:00:00Z",
+        "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 60000, "pollInterval": 100}
+for line in sys.stdin:
+    message = json.loads(line)
+    method, params, id = message["method"], message.get("params", {}), message.get("id")
+    answer = {"jsonrpc": "2.0", "id": id}
+    if method == "initialize":
+        answer["result"] = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "s", "version": "1"},
+            "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}, "cancel": {}}}}
+    elif method == "tools/list":
+        answer["result"] = {"tools": [{"name": "job", "inputSchema": {"type": "object"},
+            "execution": {"taskSupport": "optional"}}, {"name": "end", "inputSchema": {"type": "object"}}]}
+    elif method == "tools/call" and params["name"] == "end":
+        sys.exit(0)
+    elif method == "tools/call":
+        task = "task-%d" % (len(tasks) + 1)
+        tasks[task] = [params["arguments"]["who"], "working"]
+        answer["result"] = {"task": told(task)}
+    elif method == "tasks/get" and params["taskId"] in tasks:
+        answer["result"] = told(params["taskId"])
+        tasks[params["taskId"]][1] = "completed"
+    elif method == "tasks/result" and params["taskId"] in tasks:
+        answer["result"] = {"content": [{"type": "text", "text": "of " + tasks[params["taskId"]][0]}]}
+    elif method.startswith("tasks/"):
+        answer["error"] = {"code": -32602, "message": "no such task"}
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    if id is not None:
+        print(json.dumps(answer), flush=True)
+"#;
+
+fn counting() -> Value {
+    json!({ "description": "d", "command": "python3", "args": ["-c", COUNTING], "share": "never" })
+}
+
+#[tokio::test]
+async fn tasks_of_the_same_name_in_two_processes_are_told_apart() {
+    let gateway = gateway(json!({ "a": counting() })).await;
+    let (ada, bob) = (gateway.client("direct").await, gateway.client("direct").await);
+    let mut tasks = Vec::new();
+    for (client, who) in [(&ada, "ada"), (&bob, "bob")] {
+        tasks.push((client, who, begin_in_session(client, "job", json!({ "who": who })).await));
+    }
+    assert_ne!(tasks[0].2["taskId"], tasks[1].2["taskId"]);
+    for (client, who, task) in &tasks {
+        let result = client.request("tasks/result", json!({ "taskId": task["taskId"] })).await;
+        assert_eq!(result.expect("a result")["content"][0]["text"], format!("of {who}"));
+    }
+    // With its process a task is gone, also where the next has one of the same name.
+    ada.call("end", json!({})).await;
+    begin_in_session(&ada, "job", json!({ "who": "another" })).await;
+    let about = json!({ "taskId": tasks[0].2["taskId"] });
+    assert_eq!(ada.request("tasks/get", about).await.expect_err("gone")["code"], -32602);
+}
+
+#[tokio::test]
+async fn a_process_with_a_task_that_runs_is_not_idle() {
+    let limits = json!({ "idle_stop": "200ms" });
+    let gateway = crate::configured(json!({ "mcpServers": { "a": counting() }, "limits": limits })).await;
+    let client = gateway.client("direct").await;
+    let task = begin_in_session(&client, "job", json!({ "who": "ada" })).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let result = client.request("tasks/result", json!({ "taskId": task["taskId"] })).await;
+    assert_eq!(result.expect("a result")["content"][0]["text"], "of ada");
+    assert!(gateway.has_no_descendants().await, "it is over and still runs");
 }

@@ -1,0 +1,67 @@
+//! Tasks that live in one connection's server and are not known to be over: as long as one may run, the
+//! connection is not idle.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use hikite_core::json::Object;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// For a task that does not say how long it is kept.
+const USUAL_LIFE: Duration = Duration::from_secs(60 * 60);
+const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
+/// So many are counted; the one that ends first is forgotten first.
+const TASKS: usize = 1024;
+
+#[derive(Debug, Default)]
+pub(crate) struct Running(Mutex<HashMap<String, Instant>>);
+
+impl Running {
+    pub(super) fn begin(&self, id: &str, task: &Object, now: Instant) {
+        let mut until = self.0.lock();
+        until.retain(|_, end| *end > now);
+        if until.len() >= TASKS
+            && let Some(first) = until.iter().min_by_key(|(_, end)| **end).map(|(id, _)| id.clone())
+        {
+            until.remove(&first);
+        }
+        until.insert(id.to_owned(), now + life(task));
+    }
+
+    pub(crate) fn end(&self, id: &str) {
+        self.0.lock().remove(id);
+    }
+
+    pub(crate) fn any(&self, now: Instant) -> bool {
+        self.0.lock().values().any(|end| *end > now)
+    }
+}
+
+fn life(task: &Object) -> Duration {
+    let told = task.get("ttlMs").and_then(|ttl| ttl.decode::<f64>().ok());
+    let told = told.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
+    told.unwrap_or(USUAL_LIFE).min(LONGEST_LIFE)
+}
+
+#[cfg(test)]
+mod tests {
+    use hikite_core::json::Raw;
+
+    use super::*;
+
+    #[test]
+    fn a_task_runs_until_it_ends_or_its_time_is_over() {
+        let task = |text: &str| Raw::parse(text.to_owned()).expect("valid").object().expect("an object");
+        let (running, now) = (Running::default(), Instant::now());
+        running.begin("a", &task(r#"{"ttlMs":60000}"#), now);
+        assert!(running.any(now) && !running.any(now + Duration::from_secs(61)));
+        running.begin("b", &task(r#"{"ttlMs":null}"#), now);
+        assert!(running.any(now + USUAL_LIFE / 2) && !running.any(now + USUAL_LIFE));
+        running.end("a");
+        running.end("b");
+        assert!(!running.any(now));
+        assert_eq!(life(&task(r#"{"ttlMs":1e300}"#)), USUAL_LIFE);
+        assert_eq!(life(&task(r#"{"ttlMs":1e15}"#)), LONGEST_LIFE);
+    }
+}
