@@ -65,11 +65,11 @@ install_node() {
 # Says by name what is missing, instead of a test failing later for want of it.
 check() {
     local path missing=()
-    for path in python/bin/{pytest,mcp-server-fetch,mcp-server-git,mcp-server-time} \
+    for path in python/bin/{pytest,biomcp,mcp-server-fetch,mcp-server-git,mcp-server-time} \
         python-1x/bin/{serena,mcp-server-sqlite} \
         node/node_modules/.bin/{conformance,mcp-inspector,mcp-remote,node} \
         node/node_modules/.bin/mcp-server-{everything,filesystem,memory,sequential-thinking} \
-        node/node_modules/@modelcontextprotocol/{client,sdk}/package.json; do
+        node/node_modules/@modelcontextprotocol/{client,node,sdk,server}/package.json; do
         [[ -e "$cache/$path" ]] || missing+=("$path")
     done
     ((${#missing[@]} == 0)) || fail "missing after the install: ${missing[*]}"

@@ -9,6 +9,7 @@
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const [modules, name, where] = process.argv.slice(2);
 const load = createRequire(join(modules, "here.js"));
@@ -87,6 +88,8 @@ const make = (name, grown, bus) => () => {
     for (const progress of progressToken === undefined ? [] : [1, 2, 3]) {
       const params = { progressToken, progress, total: 3, message: `step ${progress}` };
       await mcpReq.notify({ method: "notifications/progress", params });
+      // This SDK's client loses progress that it reads in one piece with the result.
+      await sleep(50);
     }
     return text("counted");
   });

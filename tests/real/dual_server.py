@@ -11,9 +11,10 @@ import json
 import sys
 from typing import Annotated
 
+import anyio
+from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.resolve import Elicit, ListRoots, Resolve, Sample
-from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp_types import CreateMessageResult, ListRootsResult, SamplingMessage, TextContent
 from pydantic import BaseModel
 
@@ -74,6 +75,8 @@ async def ask_all(
 async def count(ctx: Context) -> str:
     for step in (1, 2, 3):
         await ctx.report_progress(step, 3, f"step {step}")
+        # The TypeScript SDK loses progress that it reads in one piece with the result.
+        await anyio.sleep(0.05)
     return "counted"
 
 

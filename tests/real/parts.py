@@ -45,6 +45,14 @@ class Parts:
         # Without the flag it refuses loopback.
         return server("Web pages", self.python / "mcp-server-fetch", "--allow-private-ips", PATH=str(self.python))
 
+    def biomcp(self, home: Path) -> dict:
+        """A program in Rust, on the SDK called rmcp."""
+        return server("Biomedicine", self.python / "biomcp", "mcp", HOME=str(home))
+
+    def biomcp_1x(self, home: Path) -> dict:
+        """The same before it knew 2026-07-28: it exits when the first message is not `initialize`."""
+        return server("Biomedicine", self.python_1x / "biomcp", "mcp", HOME=str(home))
+
     def sqlite(self, file: Path) -> dict:
         return server("A database", self.python_1x / "mcp-server-sqlite", "--db-path", file)
 

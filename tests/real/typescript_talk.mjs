@@ -74,7 +74,7 @@ const transport = task.url
   : new sdk.StdioClientTransport({ command: task.command, args: task.args, env: task.env, stderr: "ignore" });
 await client.connect(transport);
 const revision = client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion ?? "unknown";
-const is_modern = revision >= "2026";
+const is_modern = revision.startsWith("2026");
 
 async function until(condition, seconds) {
   for (const from = Date.now(); !(await condition()) && Date.now() - from < seconds * 1000; ) await sleep(50);
