@@ -14,7 +14,7 @@ use crate::connection::{Connection, NOT_SENT, Purpose};
 use crate::definition::Share;
 use crate::era::{self, ERA_LOST};
 use crate::greeting::MUTE;
-use crate::http::{DECLINED, NO_ANSWER, SESSION_LOST, UNREACHED};
+use crate::http::{DECLINED, NO_ANSWER, REFUSED, SESSION_LOST, UNREACHED};
 use crate::retire::Why;
 use crate::rounds;
 use crate::stdio::DIED;
@@ -218,7 +218,9 @@ fn misses_question(error: &Error) -> bool {
 /// Without the names that mean something only in here.
 pub(crate) fn plain(error: Error) -> Error {
     match error.name {
-        Some(ERA_LOST | DECLINED | NO_ANSWER | UNREACHED | DIED | MUTE) => Error { name: None, ..error },
+        Some(
+            ERA_LOST | SESSION_LOST | NOT_SENT | REFUSED | DECLINED | NO_ANSWER | UNREACHED | DIED | MUTE,
+        ) => Error { name: None, ..error },
         _ => error,
     }
 }

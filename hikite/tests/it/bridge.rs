@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use hikite_testkit::fixture::{Era, Fixture, Options, Transport};
-use hikite_testkit::gateway::{Client, Envelope, Hello, Stateless, TestGateway, within};
+use hikite_testkit::gateway::{Client, Envelope, Hello, Pending, Stateless, TestGateway};
 use serde_json::{Value, json};
 
 use crate::{fixture, gateway, stdio, with};
@@ -199,27 +199,55 @@ async fn logs_reach_whoever_asked_for_them_from_every_server() {
     }
 }
 
-async fn cancelled(house: &str, fixture: Option<&Fixture>, witness: &Stateless, from: Instant) {
+/// How many calls the server knows to be cancelled.
+async fn cancelled(fixture: Option<&Fixture>, witness: &Stateless) -> usize {
     match fixture {
-        Some(fixture) => assert!(within(SOON, || fixture.cancelled().len() == 1).await, "{house}"),
+        Some(fixture) => fixture.cancelled().len(),
         None => {
-            while witness.text("cancelled", json!({})).await == "[]" {
-                assert!(from.elapsed() < SOON, "{house}");
-            }
+            let ids: Vec<Value> =
+                serde_json::from_str(&witness.text("cancelled", json!({})).await).expect("ids");
+            ids.len()
         }
     }
 }
 
-/// Waits until the server has the call.
-async fn arrived(witness: &Stateless) {
+/// Begins a call that hangs, ends it, and says whether the server heard of it in time. A busy machine may be late
+/// once; a gateway that is late is so every time.
+async fn heard_in_time<C>(
+    fixture: Option<&Fixture>,
+    witness: &Stateless,
+    begin: impl AsyncFn() -> C,
+    end: impl AsyncFn(C),
+) -> bool {
+    const ATTEMPTS: usize = 3;
+    for _ in 0..ATTEMPTS {
+        let before = cancelled(fixture, witness).await;
+        let calls: u64 = witness.text("count", json!({})).await.parse().expect("a number");
+        let call = begin().await;
+        arrived(witness, calls + 1).await;
+        end(call).await;
+        let from = Instant::now();
+        while from.elapsed() < SOON {
+            if cancelled(fixture, witness).await > before {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// Waits until the server has the call; looking counts as well.
+async fn arrived(witness: &Stateless, calls: u64) {
     let begin = Instant::now();
-    while witness.text("count", json!({})).await.parse::<u64>().expect("a number") < 2 {
-        assert!(begin.elapsed() < Duration::from_secs(5));
+    for looked in 1.. {
+        let count: u64 = witness.text("count", json!({})).await.parse().expect("a number");
+        if count >= calls + looked {
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(5), "the call does not arrive");
     }
     // Counted is not yet running.
-    while begin.elapsed() < Duration::from_millis(20) {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    tokio::time::sleep(Duration::from_millis(20)).await;
 }
 
 #[tokio::test]
@@ -228,10 +256,9 @@ async fn a_cancellation_reaches_every_server_in_time() {
         let witness = gateway.stateless("direct", Envelope::default());
         witness.text("echo", json!({ "text": "up" })).await;
         let client: Client = gateway.client("direct").await;
-        let call = client.begin_call("hang", json!({}));
-        arrived(&witness).await;
-        client.cancel(call.id).await;
-        cancelled(&house, fixture.as_ref(), &witness, Instant::now()).await;
+        let begin = async || client.begin_call("hang", json!({}));
+        let end = async |call: Pending| client.cancel(call.id).await;
+        assert!(heard_in_time(fixture.as_ref(), &witness, begin, end).await, "{house}");
     }
 }
 
@@ -240,17 +267,11 @@ async fn a_client_that_leaves_is_noticed_by_every_server_in_time() {
     for (house, gateway, fixture) in houses("auto").await {
         let witness = gateway.stateless("direct", Envelope::default());
         witness.text("echo", json!({ "text": "up" })).await;
-        let call = gateway.stateless("direct", Envelope::default()).begin_call("hang", json!({}));
-        arrived(&witness).await;
-        drop(call);
-        cancelled(&house, fixture.as_ref(), &witness, Instant::now()).await;
-    }
-    for (house, gateway, fixture) in houses("auto").await {
-        let witness = gateway.stateless("direct", Envelope::default());
-        witness.text("echo", json!({ "text": "up" })).await;
-        let call = gateway.client("direct").await.begin_call("hang", json!({}));
-        arrived(&witness).await;
-        drop(call);
-        cancelled(&house, fixture.as_ref(), &witness, Instant::now()).await;
+        let alone = gateway.stateless("direct", Envelope::default());
+        let begin = async || alone.begin_call("hang", json!({}));
+        assert!(heard_in_time(fixture.as_ref(), &witness, begin, async |call| drop(call)).await, "{house}");
+        let client: Client = gateway.client("direct").await;
+        let begin = async || client.begin_call("hang", json!({}));
+        assert!(heard_in_time(fixture.as_ref(), &witness, begin, async |call| drop(call)).await, "{house}");
     }
 }

@@ -83,7 +83,7 @@ async fn without_time_to_resume_a_broken_stream_ends_its_request_at_once() {
     next(&mut stream).await;
     assert_eq!(stream.last_event, None);
     drop(stream);
-    assert!(within(Duration::from_millis(100), || fixture.cancelled().len() == 1).await);
+    assert!(within(Duration::from_secs(2), || fixture.cancelled().len() == 1).await);
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn a_cancelled_call_ends_although_its_stream_could_be_taken_up() {
     next(&mut stream).await;
     drop(stream);
     client.cancel(7).await;
-    assert!(within(Duration::from_millis(100), || fixture.cancelled().len() == 1).await);
+    assert!(within(Duration::from_secs(2), || fixture.cancelled().len() == 1).await);
 }
 
 #[tokio::test]
