@@ -1,10 +1,12 @@
 //! Revision 2026-07-28, which has no sessions: every request says for itself who sends it and what it may be
 //! asked. Names, numbers and bodies of that revision; nothing here decides.
 
+use std::sync::LazyLock;
+
 use hikite_core::caller::Abilities;
 use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use crate::handshake::{Welcome, own_info};
 
@@ -36,7 +38,8 @@ pub struct Claim {
 
 /// Whether a message may be one of this revision: a quick look that spares the others a closer one.
 pub fn may_claim(body: &[u8]) -> bool {
-    memmem::find(body, META_REVISION.as_bytes()).is_some()
+    static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(META_REVISION));
+    NAME.find(body).is_some()
 }
 
 /// Whether a request names its revision itself, as only this one does, whatever else is wrong with it.

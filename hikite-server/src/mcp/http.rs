@@ -274,7 +274,10 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Response> {
     if !kind.eq_ignore_ascii_case("application/json") {
         return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json"));
     }
-    if !accepts(headers, "application/json") || !accepts(headers, "text/event-stream") {
+    // Nearly every client says it in these words.
+    let plainly = headers.get(ACCEPT).is_some_and(|value| value == "application/json, text/event-stream");
+    let both = plainly || accepts(headers, "application/json") && accepts(headers, "text/event-stream");
+    if !both {
         return Err(problem(
             StatusCode::NOT_ACCEPTABLE,
             "the client must accept both application/json and text/event-stream",
