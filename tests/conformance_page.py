@@ -10,9 +10,9 @@ HEAD = """\
 # Conformance
 
 What the public suite of the protocol measures, `@modelcontextprotocol/conformance` {version}. This page is written
-by the scripts that measure it, and `./test` fails when it no longer says what they find.
+by the scripts that measure it, and `./test` fails when the required part no longer says what they find.
 """
-SECTIONS = ("server", "client")
+SECTIONS = ("server", "client", "beside")
 
 
 def begin(name: str) -> str:
