@@ -28,6 +28,9 @@ pub struct Session {
     pub abilities: Abilities,
 }
 
+/// The extension of the protocol for calls that go on after they are answered.
+pub const TASKS: &str = "io.modelcontextprotocol/tasks";
+
 /// What the client can be asked while a call runs, and the extensions it knows: the capability objects it declared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Abilities {

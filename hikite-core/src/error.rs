@@ -88,6 +88,11 @@ impl Error {
         Self { kind, message: message.into(), hint: None, name: None, schema: None, relayed: None }
     }
 
+    /// A task that is over, lost or another caller's looks like one that never was.
+    pub fn unknown_task() -> Self {
+        Self::new(Kind::Validation, "there is no such task").hint("tasks end some time after they are done")
+    }
+
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Box<str>>) -> Self {
         self.hint = Some(hint.into());

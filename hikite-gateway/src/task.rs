@@ -1,22 +1,20 @@
 //! Calls that go on after they are answered. A task lives in its server; the id that a client is given names the
 //! module and the server's own id, sealed for that caller: nothing is kept here, and nobody else can use it.
 
-use hikite_core::caller::Caller;
-use hikite_core::error::{Error, Kind};
+use hikite_core::caller::{Caller, TASKS};
+use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, Invocation, Method};
 
 use crate::execute::execute_aside;
 use crate::gateway::Gateway;
 
-/// The extension by which a client without a session says that it takes tasks.
-const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// What the seal covers beside the caller.
 const PURPOSE: &[u8] = b"task";
 
 /// Whether the answer to a call may be a task: the client knows them, or asks for one.
 pub(crate) fn is_taken(params: &Object, context: &CallContext) -> bool {
-    params.get("task").is_some() || context.session.abilities.knows(EXTENSION)
+    params.get("task").is_some() || context.session.abilities.knows(TASKS)
 }
 
 impl Gateway {
@@ -40,9 +38,9 @@ impl Gateway {
         context: CallContext,
     ) -> Result<Raw, Error> {
         let ours = params.text("taskId").unwrap_or_default();
-        let (module, own) = self.open_task(&ours, &context.session.caller).ok_or_else(unknown)?;
+        let (module, own) = self.open_task(&ours, &context.session.caller).ok_or_else(Error::unknown_task)?;
         let snapshot = self.snapshot();
-        let module = snapshot.catalog.module(&module).ok_or_else(unknown)?;
+        let module = snapshot.catalog.module(&module).ok_or_else(Error::unknown_task)?;
         params.set("taskId", own.as_str());
         let what = format!("{} {own}", method.name());
         let result =
@@ -63,11 +61,6 @@ impl Gateway {
         let text = String::from_utf8(payload).ok()?;
         text.split_once('\n').map(|(module, own)| (module.to_owned(), own.to_owned()))
     }
-}
-
-/// Another caller's task looks like one that never was.
-fn unknown() -> Error {
-    Error::new(Kind::Validation, "there is no such task").hint("tasks end some time after they are done")
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::http::{DECLINED, NO_ANSWER, REFUSED, SESSION_LOST, UNREACHED};
 use crate::retire::Why;
 use crate::rounds;
 use crate::stdio::DIED;
-use crate::tasks::place::{Place, unknown};
+use crate::tasks::place::Place;
 use crate::upstream::Inner;
 
 impl Inner {
@@ -64,9 +64,9 @@ impl Inner {
         context: &CallContext,
     ) -> Option<Result<Raw, Error>> {
         let id = invocation.params.text("taskId").unwrap_or_default();
-        let Some(place) = Place::read(&id) else { return Some(Err(unknown())) };
+        let Some(place) = Place::read(&id) else { return Some(Err(Error::unknown_task())) };
         invocation.params.set("taskId", place.own.as_str());
-        let lost = (!place.anywhere).then(|| Err(unknown()));
+        let lost = (!place.anywhere).then(|| Err(Error::unknown_task()));
         let Some(connection) = self.places.of(&place) else { return lost };
         match self.send(&connection, invocation.clone(), context.clone()).await {
             Err(error) if ran_nothing(&error) => lost,
@@ -86,7 +86,7 @@ impl Inner {
         }
         // Without the connection that made it, a task is known only where there are no sessions.
         if is_of_task(invocation.method) && !connection.is_stateless() {
-            return Err(unknown());
+            return Err(Error::unknown_task());
         }
         Ok(connection)
     }
@@ -118,7 +118,7 @@ impl Inner {
         }
         let Invocation { method, mut params } = invocation;
         if context.takes_rounds && method != Method::UpdateTask {
-            rounds::strip_for_sessions(&mut params);
+            rounds::strip(&mut params);
         }
         let unasked = matches!(connection.purpose, Purpose::Shared) && context.session.abilities.any();
         let answer = match method {

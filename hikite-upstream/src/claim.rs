@@ -8,7 +8,7 @@ use hikite_core::level::Level;
 use hikite_core::listing::SKILLS;
 use hikite_core::source::CallContext;
 use hikite_wire::header;
-use hikite_wire::stateless::{self, META_LEVEL, TASKS};
+use hikite_wire::stateless::{self, TASKS};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::connection::{Connection, Purpose};
@@ -84,7 +84,7 @@ impl Connection {
         context: Option<CallContext>,
         claiming: Claiming,
     ) -> Result<Raw, Error> {
-        let level = context.as_ref().and_then(|context| self.level_of(context, &params));
+        let level = context.as_ref().and_then(|context| self.levels.of(context.session.id));
         let for_a_call = context.is_some();
         let ticket = self.ticket(context)?;
         let token = for_a_call.then_some(ticket.id);
@@ -109,14 +109,6 @@ impl Connection {
         let http = self.outbound().is_some_and(Outbound::is_http);
         let routing = http.then(|| routing(method, &params, claiming.mirrored));
         (params, routing)
-    }
-
-    /// The log messages a call wants: those of its session, or what its own claim says.
-    fn level_of(&self, context: &CallContext, params: &Object) -> Option<Level> {
-        self.levels.of(context.session.id).or_else(|| {
-            let meta = context.takes_rounds.then(|| params.get("_meta")?.object()).flatten()?;
-            Level::parse(&meta.text(META_LEVEL)?)
-        })
     }
 }
 

@@ -40,7 +40,9 @@ pub(crate) struct Hold<'a>(&'a Leaving);
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
         self.0.holds.fetch_sub(1, Ordering::AcqRel);
-        self.0.rested.notify_one();
+        if self.0.why.get().is_some() {
+            self.0.rested.notify_one();
+        }
     }
 }
 

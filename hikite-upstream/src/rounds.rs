@@ -7,7 +7,6 @@ use futures_util::future::try_join_all;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, Question, QuestionKind};
-use hikite_wire::stateless::{META_CAPABILITIES, META_CLIENT, META_LEVEL, META_REVISION};
 
 /// A server that always needs one thing more is cut off here.
 pub(crate) const ROUNDS: usize = 16;
@@ -17,25 +16,10 @@ const LOAD_PAUSE: Duration = Duration::from_millis(200);
 const RESPONSES: &str = "inputResponses";
 const STATE: &str = "requestState";
 
-/// Takes out what belongs to the rounds of another request.
+/// Takes out what belongs to the rounds of another request, or to a server that knows no rounds.
 pub(crate) fn strip(params: &mut Object) {
     params.remove(RESPONSES);
     params.remove(STATE);
-}
-
-/// Takes out all that a server with sessions would misread: answers to rounds, and the client's claim.
-pub(crate) fn strip_for_sessions(params: &mut Object) {
-    strip(params);
-    strip_claim(params);
-}
-
-/// Takes out what a stateless client says of itself.
-pub(crate) fn strip_claim(params: &mut Object) {
-    let Some(mut meta) = params.get("_meta").and_then(Raw::object) else { return };
-    for name in [META_REVISION, META_CAPABILITIES, META_CLIENT, META_LEVEL] {
-        meta.remove(name);
-    }
-    params.set("_meta", meta);
 }
 
 /// The params of the next request: those of the first, and what the result asked for.
@@ -186,13 +170,5 @@ mod tests {
         assert!(with.text("elicitationId").is_some_and(|id| id.len() > 10));
         let form = Raw::parse(r#"{"message":"?"}"#).expect("valid");
         assert_eq!(with_elicitation_id(QuestionKind::Elicitation, form.clone()), form);
-    }
-
-    #[test]
-    fn a_claim_is_not_passed_on_to_a_server_with_sessions() {
-        let mut params = Object::default()
-            .with("_meta", Object::default().with(META_REVISION, "2026-07-28").with("traceparent", "00-1"));
-        strip_for_sessions(&mut params);
-        assert_eq!(params.raw().as_str(), r#"{"_meta":{"traceparent":"00-1"}}"#);
     }
 }

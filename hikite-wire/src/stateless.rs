@@ -19,8 +19,7 @@ pub const META_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 pub const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The extension for calls that go on after they are answered.
-pub const TASKS: &str = "io.modelcontextprotocol/tasks";
+pub use hikite_core::caller::TASKS;
 
 pub const HEADER_MISMATCH: i32 = -32020;
 pub const MISSING_CAPABILITY: i32 = -32021;

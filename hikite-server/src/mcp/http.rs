@@ -28,7 +28,7 @@ use crate::mcp::session::Session;
 use crate::mcp::{stateless, stream};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 #[derive(Debug, Deserialize)]

@@ -8,6 +8,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, Method, Question, QuestionKind};
 use hikite_gateway::Command;
+use hikite_wire::stateless::ResultType;
 
 use crate::mcp::session::Session;
 
@@ -21,7 +22,7 @@ impl Session {
     pub(crate) async fn begin_task(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
         let result = self.app.gateway.call_tool(self.surfaces, params, context).await?;
         match result.object() {
-            Some(body) if body.text("resultType").as_deref() == Some("task") => {
+            Some(body) if ResultType::of(&body) == ResultType::Task => {
                 Ok(Object::default().with("task", of_session(body)).raw())
             }
             _ => Ok(result),

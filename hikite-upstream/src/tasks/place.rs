@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use hikite_core::error::{Error, Kind};
 use hikite_core::json::Object;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -59,11 +58,6 @@ impl Places {
     pub(crate) fn of(&self, place: &Place) -> Option<Arc<Connection>> {
         self.0.lock().get(&place.number)?.upgrade().filter(|connection| connection.is_open())
     }
-}
-
-/// A task whose connection is gone looks like one that never was.
-pub(crate) fn unknown() -> Error {
-    Error::new(Kind::Validation, "there is no such task").hint("tasks end some time after they are done")
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
 use hikite_core::source::CallContext;
 use hikite_gateway::{Page, Purpose, Running, Step, Surfaces, Ticket};
-use hikite_wire::stateless::{META_CAPABILITIES, META_CLIENT, META_LEVEL, META_REVISION, TASKS};
+use hikite_wire::stateless::{META_CAPABILITIES, META_CLIENT, META_LEVEL, META_REVISION, ResultType, TASKS};
 use tokio::sync::mpsc;
 
 use super::Request;
@@ -78,8 +78,7 @@ async fn call(app: &Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) ->
     let refuse = |error: &Error| Refusal::of(error, uri.as_deref());
     let state = request.params.remove("requestState").and_then(|state| state.text());
     let responses = request.params.get("inputResponses").cloned();
-    let asked_for = request.params.clone();
-    let purpose = Purpose { caller: &request.caller, method: &request.method, params: &asked_for };
+    let purpose = Purpose { caller: &request.caller, method: &request.method, params: &request.params };
     let ticket = state.map(|state| app.parking.read(&state, purpose)).transpose();
     let mut running = match ticket.map_err(|error| refuse(&error))? {
         Some(Ticket::Parked(id)) => {
@@ -88,10 +87,10 @@ async fn call(app: &Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) ->
             running
         }
         Some(Ticket::Server(state)) => {
-            request.params.set("requestState", state.as_str());
-            begin(app, &request, out).map_err(|error| refuse(&error))?
+            let params = request.params.clone().with("requestState", state.as_str());
+            begin(app, &request, params, out).map_err(|error| refuse(&error))?
         }
-        None => begin(app, &request, out).map_err(|error| refuse(&error))?,
+        None => begin(app, &request, request.params.clone(), out).map_err(|error| refuse(&error))?,
     };
     running.answer(responses.as_ref());
     let back = Arc::clone(&running.back);
@@ -115,23 +114,25 @@ async fn call(app: &Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) ->
 }
 
 /// Starts the call on a lane of its own.
-fn begin(app: &Arc<App>, request: &Request, out: mpsc::Sender<Bytes>) -> Result<Running<Arc<Back>>, Error> {
+fn begin(
+    app: &Arc<App>,
+    request: &Request,
+    params: Object,
+    out: mpsc::Sender<Bytes>,
+) -> Result<Running<Arc<Back>>, Error> {
     let (back, questions) = Back::new(&request.claim, out);
     let back = Arc::new(back);
     let mut lease = Lanes::lease(app, request)?;
     let level = request.claim.level.filter(|level| lease.changes_level(Some(*level)));
-    let (app, name, params) = (Arc::clone(app), request.method.clone(), request.params.clone());
+    let (app, name) = (Arc::clone(app), request.method.clone());
     let (surfaces, way_back) = (request.surfaces, Arc::clone(&back));
     let outcome = async move {
-        let Some(session) = lease.session().cloned() else {
-            return Err(Error::new(Kind::Internal, "a lane without a session"));
-        };
-        let context = CallContext { session, back: way_back, takes_rounds: true };
+        let context = CallContext { session: Arc::clone(&lease.session), back: way_back, takes_rounds: true };
         if let Some(level) = level {
             app.gateway.set_level(Object::default().with("level", level.name()), &context).await;
         }
         let outcome = method::dispatch(&app.gateway, surfaces, &name, params, context).await;
-        if outcome.as_ref().is_ok_and(|result| is_of_type(result, "task")) {
+        if outcome.as_ref().is_ok_and(|result| is_of_type(result, ResultType::Task)) {
             lease.has_task();
         }
         // After a time-out the server may still be at it.
@@ -157,13 +158,13 @@ fn with_ticket(app: &App, result: Raw, purpose: Purpose<'_>) -> Raw {
 }
 
 fn waits(result: &Raw) -> bool {
-    is_of_type(result, "input_required")
+    is_of_type(result, ResultType::InputRequired)
 }
 
-fn is_of_type(result: &Raw, kind: &str) -> bool {
+fn is_of_type(result: &Raw, kind: ResultType) -> bool {
     // The quick look spares every other result the closer one.
     memchr::memmem::find(result.bytes(), b"\"resultType\"").is_some()
-        && result.object().is_some_and(|body| body.text("resultType").as_deref() == Some(kind))
+        && result.object().is_some_and(|body| ResultType::of(&body) == kind)
 }
 
 fn is_error(result: &Raw) -> bool {

@@ -12,8 +12,8 @@ use memchr::memmem;
 
 use super::result::Refusal;
 use crate::app::App;
+use crate::mcp::http::REVISION as REVISION_HEADER;
 
-const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
 const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
 const METHODS: [&str; 11] = [
@@ -32,7 +32,7 @@ const METHODS: [&str; 11] = [
 
 /// Whether the version header names this revision.
 pub(crate) fn names_revision(headers: &HeaderMap) -> bool {
-    headers.get(VERSION_HEADER).is_some_and(|value| value.as_bytes() == REVISION.as_bytes())
+    headers.get(REVISION_HEADER).is_some_and(|value| value.as_bytes() == REVISION.as_bytes())
 }
 
 pub(crate) fn claim(params: &Object) -> Result<Claim, Refusal> {
@@ -46,7 +46,7 @@ pub(crate) fn headers(
     params: &Object,
     claim: &Claim,
 ) -> Result<(), Refusal> {
-    require(headers, &VERSION_HEADER, &claim.revision)?;
+    require(headers, &REVISION_HEADER, &claim.revision)?;
     require(headers, &METHOD_HEADER, method)?;
     match header::named_member(method).and_then(|member| params.text(member)) {
         Some(name) => require(headers, &NAME_HEADER, &name),

@@ -54,6 +54,7 @@ const FREE: usize = 8;
 /// A lane in use; it is free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Lease {
+    pub(crate) session: Arc<Session>,
     app: Arc<App>,
     lane: Option<Lane>,
     /// Whether the server is done with the call. Else it may still ask for it, and the next call on the lane would
@@ -77,7 +78,8 @@ impl Lanes {
             Some(lane) => lane,
             None => Self::open(app, likeness, request.surfaces)?,
         };
-        Ok(Lease { app: Arc::clone(app), lane: Some(lane), answered: false })
+        let session = Arc::clone(&lane.session);
+        Ok(Lease { session, app: Arc::clone(app), lane: Some(lane), answered: false })
     }
 
     fn open(app: &Arc<App>, (caller, abilities): Likeness, surfaces: Surfaces) -> Result<Lane, Error> {
@@ -117,10 +119,6 @@ impl Lanes {
 }
 
 impl Lease {
-    pub(crate) fn session(&self) -> Option<&Arc<Session>> {
-        self.lane.as_ref().map(|lane| &lane.session)
-    }
-
     /// The server has answered the call: the lane is free for the next.
     pub(crate) fn answered(&mut self) {
         self.answered = true;
