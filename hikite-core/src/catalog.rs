@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::about::{About, Policy, Promise};
 use crate::category::{Category, CategoryRule, Entry};
 use crate::json::{Object, Raw};
 use crate::key::ToolKey;
@@ -19,6 +20,8 @@ pub struct ModuleRule {
     pub description: String,
     pub selection: Arc<Selection>,
     pub source: Arc<dyn Source>,
+    /// What was said of its tools when they were registered, by their own names.
+    pub about: Arc<HashMap<Arc<str>, Arc<About>>>,
 }
 
 #[derive(Debug)]
@@ -43,6 +46,9 @@ pub struct Tool {
     /// The definition under `name`.
     pub definition: Raw,
     pub arguments: Arc<[Argument]>,
+    pub about: Arc<About>,
+    pub promise: Promise,
+    pub policy: Policy,
     /// Whether the module's own rule lets it through.
     pub allowed: bool,
     /// Whether it can be called outside a category: allowed, and not switched off by categories alone.
@@ -189,6 +195,9 @@ impl Tool {
             name,
             definition: change.map_or_else(|| item.raw.clone(), |change| change.apply(&item.raw)),
             arguments: change.map_or_else(|| [].into(), |change| change.arguments.as_slice().into()),
+            about: rule.about.get(&item.name).cloned().unwrap_or_default(),
+            promise: Promise::read(&item.raw),
+            policy: change.map(|change| change.policy.clone()).unwrap_or_default(),
             allowed,
             enabled: allowed,
         }

@@ -2,6 +2,7 @@
 //! and the one error value that travels from where it happens to the edge that renders it.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::json::{Object, Raw};
 
@@ -18,7 +19,9 @@ pub enum Kind {
     Authorization,
     RateLimit,
     UpstreamUnavailable,
+    AccountRequired,
     PayloadTooLarge,
+    Conflict,
     Overloaded,
     MethodNotFound,
     Internal,
@@ -56,7 +59,9 @@ pub const TABLE: &[Face] = &[
     Face { kind: Kind::Authorization,       code: "AUTHORIZATION_ERROR",   http: 403, rpc: -32003, fault: Fault::Caller,   retry: false },
     Face { kind: Kind::RateLimit,           code: "RATE_LIMIT_EXCEEDED",   http: 429, rpc: -32603, fault: Fault::Caller,   retry: true },
     Face { kind: Kind::UpstreamUnavailable, code: "UPSTREAM_UNAVAILABLE",  http: 502, rpc: -32603, fault: Fault::Upstream, retry: true },
+    Face { kind: Kind::AccountRequired,     code: "ACCOUNT_REQUIRED",      http: 403, rpc: -32603, fault: Fault::Caller,   retry: false },
     Face { kind: Kind::PayloadTooLarge,     code: "PAYLOAD_TOO_LARGE",     http: 413, rpc: -32600, fault: Fault::Caller,   retry: false },
+    Face { kind: Kind::Conflict,            code: "CONFLICT",              http: 409, rpc: -32602, fault: Fault::Caller,   retry: false },
     Face { kind: Kind::Overloaded,          code: "OVERLOADED",            http: 503, rpc: -32603, fault: Fault::Gateway,  retry: true },
     Face { kind: Kind::MethodNotFound,      code: "METHOD_NOT_FOUND",      http: 404, rpc: -32601, fault: Fault::Caller,   retry: false },
     Face { kind: Kind::Internal,            code: "INTERNAL_ERROR",        http: 500, rpc: -32603, fault: Fault::Gateway,  retry: false },
@@ -79,13 +84,26 @@ pub struct Error {
     pub name: Option<&'static str>,
     /// The schema the arguments should have followed, so that a model can correct itself.
     pub schema: Option<Raw>,
+    /// Every single fault, where there may be several: `[{pointer, message}]`.
+    pub details: Option<Raw>,
+    /// How long to wait before the same request may succeed.
+    pub retry_after: Option<Duration>,
     /// The JSON-RPC error object of an upstream, relayed as it came where the surface relays.
     pub relayed: Option<Raw>,
 }
 
 impl Error {
     pub fn new(kind: Kind, message: impl Into<Box<str>>) -> Self {
-        Self { kind, message: message.into(), hint: None, name: None, schema: None, relayed: None }
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+            name: None,
+            schema: None,
+            details: None,
+            retry_after: None,
+            relayed: None,
+        }
     }
 
     /// A task that is over, lost or another caller's looks like one that never was.
@@ -134,6 +152,9 @@ impl Error {
         }
         if let Some(schema) = &self.schema {
             detail.set("schema", schema.clone());
+        }
+        if let Some(details) = &self.details {
+            detail.set("details", details.clone());
         }
         detail
     }

@@ -1,10 +1,12 @@
 //! The domain of hikite, pure: what a tool, a module, a category and a catalog are, who may see what,
 //! and what can go wrong. Nothing here awaits, reads a clock or touches a file or a socket.
 
+pub mod about;
 pub mod caller;
 pub mod catalog;
 pub mod category;
 pub mod error;
+pub mod fault;
 pub mod json;
 pub mod key;
 pub mod level;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::about::Policy;
 use crate::json::{Object, Raw};
 use crate::pattern::Pattern;
 
@@ -89,11 +90,18 @@ pub struct Override {
     pub name: Option<String>,
     pub description: Option<String>,
     pub arguments: Vec<Argument>,
+    pub policy: Policy,
 }
 
 impl Default for Override {
     fn default() -> Self {
-        Self { enabled: true, name: None, description: None, arguments: Vec::new() }
+        Self {
+            enabled: true,
+            name: None,
+            description: None,
+            arguments: Vec::new(),
+            policy: Policy::default(),
+        }
     }
 }
 

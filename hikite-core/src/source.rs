@@ -121,9 +121,25 @@ pub struct Invocation {
 pub struct CallContext {
     pub session: Arc<Session>,
     pub back: Arc<dyn Backchannel>,
+    pub origin: Origin,
     /// The client answers what a server needs with its next request: such results go back as they are. Else the
     /// questions in them are put to it, and the source makes the next request.
     pub takes_rounds: bool,
+}
+
+/// Where a call came in: the id its logs carry, and the trace it belongs to.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    pub request_id: Option<Arc<str>>,
+    /// As of W3C Trace Context, checked at the edge.
+    pub traceparent: Option<Arc<str>>,
+    pub tracestate: Option<Arc<str>>,
+}
+
+/// One tool as a function. Registered tools are made of these.
+pub trait Implementation: Send + Sync + fmt::Debug {
+    /// The value that the tool gives; the result of the protocol is made around it. Dropping the future cancels it.
+    fn run(&self, arguments: Object, context: CallContext) -> BoxFuture<'_, Result<Raw, Error>>;
 }
 
 impl fmt::Debug for CallContext {

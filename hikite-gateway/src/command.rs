@@ -1,5 +1,8 @@
 //! What every surface translates into.
 
+use std::time::Duration;
+
+use hikite_core::about::Retry;
 use hikite_core::json::Object;
 use hikite_core::source::Method;
 
@@ -14,6 +17,7 @@ pub enum Command {
     Call {
         target: Target,
         params: Object,
+        options: CallOptions,
     },
     Read {
         params: Object,
@@ -41,6 +45,13 @@ pub enum Command {
     Directory {
         params: Object,
     },
+}
+
+/// What one call asks for beside its arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallOptions {
+    pub timeout: Option<Duration>,
+    pub retry: Option<Retry>,
 }
 
 /// Which tool is meant.

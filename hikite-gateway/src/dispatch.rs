@@ -46,7 +46,7 @@ impl Gateway {
     pub async fn dispatch(&self, command: Command, context: CallContext) -> Result<Raw, Error> {
         match command {
             Command::Describe { category, names } => self.describe(&category, names.as_deref()).await,
-            Command::Call { target, params } => self.call(target, params, context).await,
+            Command::Call { target, params, options: _ } => self.call(target, params, context).await,
             Command::Read { params } => self.resource(Method::ReadResource, params, context).await,
             Command::Subscribe { params } => self.resource(Method::Subscribe, params, context).await,
             Command::Unsubscribe { params } => self.resource(Method::Unsubscribe, params, context).await,

@@ -3,6 +3,7 @@
 
 mod categories;
 mod direct;
+mod rest;
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
@@ -144,3 +145,4 @@ pub(crate) fn arguments(raw: Option<&Raw>) -> Result<Object, Error> {
 }
 
 pub(crate) use categories::describe;
+pub use rest::{Found, ToolFilter};

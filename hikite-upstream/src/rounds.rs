@@ -103,7 +103,7 @@ mod tests {
     use std::sync::Arc;
 
     use hikite_core::caller::{Abilities, Caller, Session, SessionId};
-    use hikite_core::source::{Backchannel, BoxFuture};
+    use hikite_core::source::{Backchannel, BoxFuture, Origin};
     use parking_lot::Mutex;
 
     use super::*;
@@ -128,7 +128,15 @@ mod tests {
     fn context(abilities: Abilities) -> (CallContext, Arc<Echo>) {
         let session = Session { id: SessionId(1), caller: Caller::owner(), abilities };
         let back = Arc::new(Echo::default());
-        (CallContext { session: Arc::new(session), back: back.clone(), takes_rounds: false }, back)
+        (
+            CallContext {
+                session: Arc::new(session),
+                back: back.clone(),
+                origin: Origin::default(),
+                takes_rounds: false,
+            },
+            back,
+        )
     }
 
     fn object(text: &str) -> Object {

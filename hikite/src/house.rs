@@ -126,6 +126,7 @@ fn module(server: &ServerConfig, source: Arc<dyn Source>) -> ModuleRule {
         description: server.description.clone(),
         selection: Arc::new(server.selection.clone()),
         source,
+        about: Arc::default(),
     }
 }
 

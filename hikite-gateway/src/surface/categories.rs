@@ -10,7 +10,7 @@ use hikite_core::view::View;
 use serde_json::json;
 
 use super::{arguments, document};
-use crate::command::{Command, Target};
+use crate::command::{CallOptions, Command, Target};
 
 const GET: &str = "get-category-tools";
 const CALL: &str = "call-category-tool";
@@ -119,7 +119,11 @@ fn translate_call(params: &Object) -> Result<Command, Error> {
     let target = Target::InCategory { category: string(&own, "category")?, name: string(&own, "name")? };
     let args = arguments(own.get("args")).map_err(|_| wrong("args", "a JSON object"))?;
     // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
-    Ok(Command::Call { target, params: params.clone().with("arguments", args) })
+    Ok(Command::Call {
+        target,
+        params: params.clone().with("arguments", args),
+        options: CallOptions::default(),
+    })
 }
 
 fn string(arguments: &Object, name: &str) -> Result<String, Error> {

@@ -3,7 +3,7 @@
 use hikite_core::json::{Object, Raw};
 use hikite_core::view::View;
 
-use crate::command::{Command, Target};
+use crate::command::{CallOptions, Command, Target};
 
 pub(super) fn tools(view: &View) -> Vec<Raw> {
     view.enabled_tools().map(hikite_core::catalog::Tool::direct_definition).collect()
@@ -18,5 +18,5 @@ pub(super) fn instructions(view: &View) -> Option<String> {
 }
 
 pub(super) fn translate(name: String, params: Object) -> Command {
-    Command::Call { target: Target::Named(name), params }
+    Command::Call { target: Target::Named(name), params, options: CallOptions::default() }
 }

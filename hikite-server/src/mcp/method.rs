@@ -8,7 +8,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
 use hikite_core::listing::ListKind;
-use hikite_core::source::{CallContext, Method};
+use hikite_core::source::{CallContext, Method, Origin};
 use hikite_gateway::{Command, Gateway, Page, Surfaces};
 use hikite_wire::encode;
 use hikite_wire::message::{Id, Message};
@@ -107,7 +107,7 @@ impl Session {
         let token =
             params.get("_meta").and_then(Raw::object).and_then(|meta| meta.get("progressToken").cloned());
         let back = Arc::new(Call { session: Arc::downgrade(self), request: id.clone(), token, stream });
-        CallContext { session: Arc::clone(&self.core), back, takes_rounds: false }
+        CallContext { session: Arc::clone(&self.core), back, origin: Origin::default(), takes_rounds: false }
     }
 
     async fn change_level(&self, params: Object, context: &CallContext) -> Result<Raw, Error> {

@@ -10,7 +10,8 @@ use hikite_core::{
     json::{Object, Raw},
     limits::Limits,
     source::{
-        Backchannel, BoxFuture, CallContext, Invocation, Method, Question, QuestionKind, Source, State,
+        Backchannel, BoxFuture, CallContext, Invocation, Method, Origin, Question, QuestionKind, Source,
+        State,
     },
 };
 use hikite_upstream::{Definition, Environment, FileListCache, Share, Spawner, Transport, Upstream};
@@ -111,7 +112,12 @@ impl Driver {
             caller: Caller::owner(),
             abilities: Abilities::read(&declared.object().unwrap_or_default()),
         };
-        let context = CallContext { session: Arc::new(session), back: Arc::new(Person), takes_rounds: false };
+        let context = CallContext {
+            session: Arc::new(session),
+            back: Arc::new(Person),
+            origin: Origin::default(),
+            takes_rounds: false,
+        };
         Self { upstream, context }
     }
 

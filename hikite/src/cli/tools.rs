@@ -10,9 +10,9 @@ use hikite_core::caller::{Abilities, Caller, Session, SessionId};
 use hikite_core::catalog::Tool;
 use hikite_core::json::{Object, Raw};
 use hikite_core::search;
-use hikite_core::source::{Backchannel, BoxFuture, CallContext, Question};
+use hikite_core::source::{Backchannel, BoxFuture, CallContext, Origin, Question};
 use hikite_core::view::View;
-use hikite_gateway::{Command, Target};
+use hikite_gateway::{CallOptions, Command, Target};
 use serde_json::{Value, json};
 
 use super::{Common, note, print, program};
@@ -153,9 +153,17 @@ impl Call {
     async fn run(self, house: &House) -> Result<ExitCode> {
         let params = Object::default().with("name", self.tool.as_str()).with("arguments", self.arguments()?);
         let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
-        let context =
-            CallContext { session: Arc::new(session), back: Arc::new(Terminal), takes_rounds: false };
-        let command = Command::Call { target: Target::Named(self.tool.clone()), params };
+        let context = CallContext {
+            session: Arc::new(session),
+            back: Arc::new(Terminal),
+            origin: Origin::default(),
+            takes_rounds: false,
+        };
+        let command = Command::Call {
+            target: Target::Named(self.tool.clone()),
+            params,
+            options: CallOptions::default(),
+        };
         let result = house.gateway.dispatch(command, context).await?;
         let members =
             result.object().ok_or_else(|| anyhow!("the tool answered with something else than a result"))?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hikite_core::about::Policy;
 use hikite_core::json::Raw;
 use hikite_core::pattern::Pattern;
 use hikite_core::selection::{Argument, Override, Selection, ToolRef};
@@ -161,6 +162,7 @@ impl Reader<'_, '_, '_> {
                 name: change.name.clone(),
                 description: change.description.clone(),
                 arguments,
+                policy: Policy::default(),
             };
             overrides.push((name, change));
         }

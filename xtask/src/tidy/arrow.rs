@@ -14,19 +14,26 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hikite-core",
             "hikite-egress",
             "hikite-gateway",
+            "hikite-modules",
             "hikite-server",
+            "hikite-store",
             "hikite-upstream",
             "hikite-wire",
         ],
     ),
     ("hikite-server", &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-wire"]),
-    ("hikite-gateway", &["hikite-core"]),
+    ("hikite-gateway", &["hikite-core", "hikite-store"]),
+    ("hikite-store", &["hikite-core"]),
+    ("hikite-modules", &["hikite-core", "hikite-egress"]),
     ("hikite-upstream", &["hikite-core", "hikite-egress", "hikite-wire"]),
     ("hikite-egress", &["hikite-core"]),
     ("hikite-wire", &["hikite-core"]),
     ("hikite-core", &[]),
     // For tests and chores alone.
-    ("hikite-testkit", &["hikite", "hikite-core", "hikite-egress", "hikite-upstream", "hikite-wire"]),
+    (
+        "hikite-testkit",
+        &["hikite", "hikite-core", "hikite-egress", "hikite-store", "hikite-upstream", "hikite-wire"],
+    ),
     ("hikite-fuzz", &["hikite", "hikite-core", "hikite-wire"]),
     ("xtask", &[]),
 ];
@@ -35,6 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const RESERVED: &[(&str, &[&str], &str)] = &[
     ("axum", &["hikite-server", "hikite-testkit"], "only the server knows axum"),
     ("hyper-rustls", &["hikite-egress"], "only egress builds HTTP clients"),
+    ("sqlx", &["hikite-store"], "only the store knows SQL"),
     ("rmcp", &[], "the SDK is for tests: its types lose fields"),
 ];
 

@@ -8,7 +8,7 @@ use hikite_core::caller::Abilities;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
-use hikite_core::source::CallContext;
+use hikite_core::source::{CallContext, Origin};
 use hikite_gateway::{Page, Purpose, Running, Step, Surfaces, Ticket};
 use hikite_wire::stateless::{META_CAPABILITIES, META_CLIENT, META_LEVEL, META_REVISION, ResultType, TASKS};
 use tokio::sync::mpsc;
@@ -127,7 +127,12 @@ fn begin(
     let (app, name) = (Arc::clone(app), request.method.clone());
     let (surfaces, way_back) = (request.surfaces, Arc::clone(&back));
     let outcome = async move {
-        let context = CallContext { session: Arc::clone(&lease.session), back: way_back, takes_rounds: true };
+        let context = CallContext {
+            session: Arc::clone(&lease.session),
+            back: way_back,
+            origin: Origin::default(),
+            takes_rounds: true,
+        };
         if let Some(level) = level {
             app.gateway.set_level(Object::default().with("level", level.name()), &context).await;
         }

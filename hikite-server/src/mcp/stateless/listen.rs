@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hikite_core::caller::{Abilities, Session};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
-use hikite_core::source::{Backchannel, BoxFuture, CallContext, Question};
+use hikite_core::source::{Backchannel, BoxFuture, CallContext, Origin, Question};
 use hikite_gateway::{Command, Delivery, Inbox, Joined};
 use hikite_wire::encode;
 use hikite_wire::message::Id;
@@ -102,8 +102,12 @@ async fn begin(app: &Arc<App>, request: Request, out: mpsc::Sender<Bytes>) -> Re
 async fn subscribe(app: &App, session: &Arc<Session>, uris: &[Raw]) -> Vec<Raw> {
     let mut subscribed = Vec::new();
     for uri in uris {
-        let context =
-            CallContext { session: Arc::clone(session), back: Arc::new(Silent), takes_rounds: false };
+        let context = CallContext {
+            session: Arc::clone(session),
+            back: Arc::new(Silent),
+            origin: Origin::default(),
+            takes_rounds: false,
+        };
         let params = Object::default().with("uri", uri.clone());
         if app.gateway.dispatch(Command::Subscribe { params }, context).await.is_ok() {
             subscribed.push(uri.clone());

@@ -1,0 +1,63 @@
+//! What is known of a tool beside its definition, and how calls of it are run where it differs from its module.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::json::Raw;
+
+/// What whoever registered a tool says of it. Tools of upstream servers have little of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    pub version: Option<Arc<str>>,
+    pub tags: Vec<Arc<str>>,
+    pub category: Option<Arc<str>>,
+    pub author: Option<Arc<str>>,
+    /// `{description, parameters, expectedResult?}`, as they were given.
+    pub examples: Vec<Raw>,
+    /// Names or keys of the tools it needs.
+    pub dependencies: Vec<Arc<str>>,
+}
+
+/// What a tool's annotations promise. What is not promised is not assumed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Promise {
+    pub read_only: bool,
+    pub idempotent: bool,
+}
+
+impl Promise {
+    /// Reads the `annotations` of a definition.
+    pub fn read(definition: &Raw) -> Self {
+        let annotations =
+            definition.object().and_then(|tool| tool.get("annotations")?.object()).unwrap_or_default();
+        let hint = |name: &str| annotations.get(name).is_some_and(|value| value.as_str() == "true");
+        Self { read_only: hint("readOnlyHint"), idempotent: hint("idempotentHint") }
+    }
+
+    /// Whether running it twice does no more than running it once.
+    pub fn is_repeatable(self) -> bool {
+        self.read_only || self.idempotent
+    }
+}
+
+/// How calls of one tool are run, where somebody decided it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    pub timeout: Option<Duration>,
+    pub retry: Option<Retry>,
+    /// How long a result may be given again to the same caller for the same arguments.
+    pub cache: Option<Duration>,
+}
+
+/// Further attempts after a failure that allows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    pub attempts: u32,
+    /// The first pause; each further one may be twice as long.
+    pub delay: Duration,
+}
+
+impl Retry {
+    /// The first pause where none is named.
+    pub const DELAY: Duration = Duration::from_secs(1);
+}

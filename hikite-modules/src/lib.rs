@@ -1,0 +1,1 @@
+//! Tools that are described, not programmed: requests made from templates.
