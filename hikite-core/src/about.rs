@@ -16,6 +16,7 @@ pub struct About {
     pub examples: Vec<Raw>,
     /// Names or keys of the tools it needs.
     pub dependencies: Vec<Arc<str>>,
+    pub policy: Policy,
 }
 
 /// What a tool's annotations promise. What is not promised is not assumed.
@@ -47,6 +48,18 @@ pub struct Policy {
     pub retry: Option<Retry>,
     /// How long a result may be given again to the same caller for the same arguments.
     pub cache: Option<Duration>,
+}
+
+impl Policy {
+    /// This, and what only `other` decides.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        Self {
+            timeout: self.timeout.or(other.timeout),
+            retry: self.retry.or(other.retry),
+            cache: self.cache.or(other.cache),
+        }
+    }
 }
 
 /// Further attempts after a failure that allows them.

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use crate::about::{About, Policy, Promise};
 use crate::category::{Category, CategoryRule, Entry};
+use crate::check::Checker;
 use crate::json::{Object, Raw};
 use crate::key::ToolKey;
 use crate::listing::{Item, ListKind, Listing};
 use crate::name;
 use crate::selection::{Argument, Override, Selection};
 use crate::source::Source;
+use crate::switch::{self, Off, Switches};
 
 /// A module as the config names it, with the source that fills it.
 #[derive(Clone, Debug)]
@@ -49,13 +51,18 @@ pub struct Tool {
     pub about: Arc<About>,
     pub promise: Promise,
     pub policy: Policy,
-    /// Whether the module's own rule lets it through.
-    pub allowed: bool,
-    /// Whether it can be called outside a category: allowed, and not switched off by categories alone.
-    pub enabled: bool,
+    /// The definition as the source sent it, and the check of arguments against it.
+    pub original: Raw,
+    pub checker: Arc<Checker>,
+    /// Why it cannot be called outside a category, if it cannot.
+    pub off: Option<Off>,
 }
 
 impl Tool {
+    pub fn is_enabled(&self) -> bool {
+        self.off.is_none()
+    }
+
     pub fn direct_definition(&self) -> Raw {
         renamed(&self.definition, &self.name, &self.direct_name)
     }
@@ -80,11 +87,20 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    pub fn build(modules: &[ModuleRule], categories: &[Arc<CategoryRule>]) -> Self {
-        let mut modules: Vec<Module> = modules.iter().map(Module::read).collect();
-        let categories: Vec<Category> =
+    /// `before` lends what need not be made anew.
+    pub fn build(
+        modules: &[ModuleRule],
+        categories: &[Arc<CategoryRule>],
+        switches: &Switches,
+        before: &Self,
+    ) -> Self {
+        let mut modules: Vec<Module> =
+            modules.iter().map(|rule| Module::read(rule, switches, before)).collect();
+        let mut categories: Vec<Category> =
             categories.iter().map(|rule| Category::resolve(Arc::clone(rule), &modules)).collect();
-        switch_off(&mut modules, &categories);
+        switch::off_by_categories(&mut modules, &categories);
+        switch::off_for_want(&mut modules);
+        switch::off_in_categories(&mut categories, &modules);
         hide_what_categories_hide(&mut modules, &categories);
         name_tools(&mut modules);
         let mut catalog = Self { prompts: prompts(&modules), modules, categories, ..Self::default() };
@@ -160,7 +176,12 @@ impl Catalog {
 }
 
 impl Module {
-    fn read(rule: &ModuleRule) -> Self {
+    /// What its source says of itself.
+    pub fn version(&self) -> Option<String> {
+        self.listing.as_ref()?.version()
+    }
+
+    fn read(rule: &ModuleRule, switches: &Switches, before: &Catalog) -> Self {
         let listing = rule.source.listing();
         let items = listing.as_ref().map_or(&[][..], |listing| &listing.tools);
         let unresolved = rule
@@ -173,7 +194,7 @@ impl Module {
             name: Arc::clone(&rule.name),
             description: description(rule, listing.as_deref()),
             source: Arc::clone(&rule.source),
-            tools: items.iter().map(|item| Tool::read(rule, item)).collect(),
+            tools: items.iter().map(|item| Tool::read(rule, item, switches, before)).collect(),
             listing,
             selection: Arc::clone(&rule.selection),
             unresolved,
@@ -182,26 +203,40 @@ impl Module {
 }
 
 impl Tool {
-    fn read(rule: &ModuleRule, item: &Item) -> Self {
+    fn read(rule: &ModuleRule, item: &Item, switches: &Switches, before: &Catalog) -> Self {
+        let key = ToolKey::new(Arc::clone(&rule.name), Arc::clone(&item.name));
+        let known = before.tool_by_key(&key).filter(|tool| tool.original == item.raw);
         let change = rule.selection.override_of(&rule.name, &item.name);
         let name = change
             .and_then(|change| change.name.as_deref())
             .map_or_else(|| Arc::clone(&item.name), Arc::from);
         let allowed =
             rule.selection.selects(&rule.name, &item.name) && change.is_none_or(|change| change.enabled);
+        let about = rule.about.get(&item.name).cloned().unwrap_or_default();
+        let switched_off = switches.get(&key) == Some(&false);
         Self {
-            key: ToolKey::new(Arc::clone(&rule.name), Arc::clone(&item.name)),
+            key,
             direct_name: Arc::clone(&name),
             name,
             definition: change.map_or_else(|| item.raw.clone(), |change| change.apply(&item.raw)),
             arguments: change.map_or_else(|| [].into(), |change| change.arguments.as_slice().into()),
-            about: rule.about.get(&item.name).cloned().unwrap_or_default(),
-            promise: Promise::read(&item.raw),
-            policy: change.map(|change| change.policy.clone()).unwrap_or_default(),
-            allowed,
-            enabled: allowed,
+            promise: known.map_or_else(|| Promise::read(&item.raw), |tool| tool.promise),
+            policy: change.map_or_else(|| about.policy.clone(), |change| change.policy.or(&about.policy)),
+            about,
+            checker: known
+                .map_or_else(|| Arc::new(Checker::new(schema_of(&item.raw))), |t| Arc::clone(&t.checker)),
+            original: item.raw.clone(),
+            off: match allowed {
+                false => Some(Off::File),
+                true => switched_off.then_some(Off::Switch),
+            },
         }
     }
+}
+
+/// The schema of a tool's arguments.
+pub fn schema_of(definition: &Raw) -> Option<Raw> {
+    definition.object()?.get("inputSchema").cloned()
 }
 
 /// The config's own words, else what the server says of itself.
@@ -212,17 +247,6 @@ fn description(rule: &ModuleRule, listing: Option<&Listing>) -> String {
     let told =
         listing.and_then(|listing| listing.info.text("description").or_else(|| listing.info.text("title")));
     told.unwrap_or_default()
-}
-
-/// A tool that some category disables and none enables is disabled everywhere.
-fn switch_off(modules: &mut [Module], categories: &[Category]) {
-    let mut verdicts: HashMap<&ToolKey, bool> = HashMap::new();
-    for entry in categories.iter().flat_map(|category| &category.entries) {
-        *verdicts.entry(&entry.key).or_default() |= entry.enabled;
-    }
-    for tool in modules.iter_mut().flat_map(|module| &mut module.tools) {
-        tool.enabled &= verdicts.get(&tool.key).copied().unwrap_or(true);
-    }
 }
 
 /// An argument that every category hides which shows the tool is hidden outside them too.

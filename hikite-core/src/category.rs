@@ -8,6 +8,7 @@ use crate::catalog::{Module, renamed};
 use crate::json::Raw;
 use crate::key::ToolKey;
 use crate::selection::{Argument, Selection, ToolRef};
+use crate::switch::Off;
 
 #[derive(Clone, Debug)]
 pub struct CategoryRule {
@@ -45,14 +46,15 @@ pub struct Entry {
     pub key: ToolKey,
     pub definition: Raw,
     pub arguments: Arc<[Argument]>,
-    pub enabled: bool,
+    /// Why it cannot be called here, if it cannot.
+    pub off: Option<Off>,
 }
 
 /// What a name means inside a category.
 #[derive(Debug)]
 pub enum Lookup<'a> {
     Found(&'a Entry),
-    Disabled,
+    Disabled(Off),
     /// The config names it, but the server's list is not known: the server decides. What the config presets
     /// and forbids holds all the same.
     Unlisted {
@@ -120,7 +122,11 @@ impl Category {
     }
 
     pub fn enabled(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| entry.enabled)
+        self.entries.iter().filter(|entry| entry.off.is_none())
+    }
+
+    pub fn shows(&self, key: &ToolKey) -> bool {
+        self.entries.iter().any(|entry| entry.key == *key)
     }
 
     fn find_unlisted(&self, wanted: &ToolRef) -> Lookup<'_> {
@@ -131,7 +137,7 @@ impl Category {
             }
             let tool = ours.original(server, &theirs.original(server, &wanted.tool));
             if ours.disables(server, &tool) || theirs.disables(server, &tool) {
-                return Lookup::Disabled;
+                return Lookup::Disabled(Off::File);
             }
             if ours.selects(server, &tool) && theirs.selects(server, &tool) {
                 let arguments = [theirs, ours].into_iter().filter_map(|rule| rule.override_of(server, &tool));
@@ -169,7 +175,10 @@ impl Category {
 
 impl<'a> Lookup<'a> {
     fn of(entry: &'a Entry) -> Self {
-        if entry.enabled { Self::Found(entry) } else { Self::Disabled }
+        match &entry.off {
+            None => Self::Found(entry),
+            Some(off) => Self::Disabled(off.clone()),
+        }
     }
 }
 
@@ -192,7 +201,7 @@ fn entries<'a>(rule: &'a CategoryRule, module: &'a Module) -> impl Iterator<Item
             key: tool.key.clone(),
             definition,
             arguments: arguments.into(),
-            enabled: !disabled && tool.allowed,
+            off: if disabled { Some(Off::File) } else { tool.off.clone() },
         })
     })
 }

@@ -123,6 +123,12 @@ impl From<&str> for Raw {
     }
 }
 
+impl From<String> for Raw {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
 impl From<serde_json::Value> for Raw {
     fn from(value: serde_json::Value) -> Self {
         Self::of(&value)

@@ -2,9 +2,11 @@
 //! and what can go wrong. Nothing here awaits, reads a clock or touches a file or a socket.
 
 pub mod about;
+pub mod answer;
 pub mod caller;
 pub mod catalog;
 pub mod category;
+pub mod check;
 pub mod error;
 pub mod fault;
 pub mod json;
@@ -13,13 +15,17 @@ pub mod level;
 pub mod limits;
 pub mod listing;
 pub mod name;
+pub mod parameter;
 pub mod pattern;
 pub mod rate;
+pub mod register;
 pub mod seal;
 pub mod search;
 pub mod secret;
 pub mod selection;
 pub mod source;
 pub mod suggest;
+pub mod switch;
+pub mod time;
 pub mod uri;
 pub mod view;

@@ -34,24 +34,42 @@ impl View {
     }
 
     pub fn enabled_tools(&self) -> impl Iterator<Item = &Tool> {
-        self.catalog.tools().filter(|tool| tool.enabled)
+        self.catalog.tools().filter(|tool| tool.is_enabled())
     }
 
     pub fn module(&self, name: &str) -> Option<&Module> {
         self.catalog.module(name)
     }
 
-    /// A tool by the name `direct` shows, by `module:tool` or by `module__tool`.
+    /// A tool that may be called: by the name `direct` shows, by `module:tool` or by `module__tool`.
     pub fn tool(&self, name: &str) -> Result<&Tool, Error> {
-        let tool = self.catalog.tool_by_direct_name(name).or_else(|| {
+        let tool = self.any_tool(name)?;
+        match &tool.off {
+            None => Ok(tool),
+            Some(off) => Err(off.error(name)),
+        }
+    }
+
+    /// The same, whether it is switched on or not.
+    pub fn any_tool(&self, name: &str) -> Result<&Tool, Error> {
+        let by_key = || {
             let (module, tool) = name.split_once(':').or_else(|| name.split_once("__"))?;
             self.catalog.tool_by_key(&ToolKey::new(module, tool))
-        });
-        match tool {
-            Some(tool) if tool.enabled => Ok(tool),
-            Some(_) => Err(disabled(name)),
-            None => Err(unknown_tool(name, self.enabled_tools().map(|tool| &*tool.direct_name))),
+        };
+        self.catalog.tool_by_direct_name(name).or_else(by_key).ok_or_else(|| self.no_tool(name))
+    }
+
+    fn no_tool(&self, name: &str) -> Error {
+        let namesakes: Vec<String> = self
+            .enabled_tools()
+            .filter(|tool| &*tool.name == name)
+            .map(|tool| format!("`{}`", tool.key))
+            .collect();
+        if namesakes.is_empty() {
+            return unknown_tool(name, self.enabled_tools().map(|tool| &*tool.direct_name));
         }
+        Error::new(Kind::ToolNotFound, format!("several tools are called `{name}`"))
+            .hint(format!("say which: {}", namesakes.join(" or ")))
     }
 
     pub fn category(&self, name: &str) -> Result<&Category, Error> {
@@ -61,6 +79,12 @@ impl View {
             let hint = suggest::did_you_mean(name, names).unwrap_or_else(|| format!("categories: {list}"));
             Error::new(Kind::ToolNotFound, format!("there is no category `{name}`")).hint(hint)
         })
+    }
+
+    /// The categories that show a tool.
+    pub fn categories_of(&self, key: &ToolKey) -> impl Iterator<Item = Arc<str>> {
+        let showing = self.categories().iter().filter(|category| category.shows(key));
+        showing.map(|category| Arc::clone(&category.rule.name))
     }
 
     /// The module that offers a resource.
@@ -95,11 +119,6 @@ impl View {
         })?;
         Ok((&self.catalog.modules[prompt.module], prompt))
     }
-}
-
-pub fn disabled(name: &str) -> Error {
-    Error::new(Kind::ToolDisabled, format!("the tool `{name}` is disabled"))
-        .hint("it is switched off in the configuration; use another tool")
 }
 
 pub fn unknown_tool<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::catalog::Module;
+use hikite_core::catalog::{Module, schema_of};
 use hikite_core::category::{Category, Lookup};
+use hikite_core::check::Checked;
 use hikite_core::error::{Error, Kind};
+use hikite_core::fault;
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::selection::{Argument, preset};
@@ -24,6 +26,8 @@ use crate::task;
 struct Callable {
     key: ToolKey,
     arguments: Arc<[Argument]>,
+    /// What the caller is shown of it; `None` while its server has not told its list.
+    definition: Option<Raw>,
     /// How the call is named in the audit record.
     what: String,
 }
@@ -81,6 +85,7 @@ impl Gateway {
             preset(&callable.arguments, &mut arguments);
             params.set("arguments", arguments);
         }
+        check(&snapshot, &callable, &mut params)?;
         let takes_tasks = task::is_taken(&params, &context);
         let caller = takes_tasks.then(|| context.session.caller.clone());
         let invocation = Invocation { method: Method::CallTool, params };
@@ -197,10 +202,13 @@ fn in_category(category: &Category, name: &str) -> Result<Callable, Error> {
     let what = format!("{}/{name}", category.rule.name);
     match category.find(name) {
         Lookup::Found(entry) => {
-            Ok(Callable { key: entry.key.clone(), arguments: Arc::clone(&entry.arguments), what })
+            let definition = Some(entry.definition.clone());
+            Ok(Callable { key: entry.key.clone(), arguments: Arc::clone(&entry.arguments), definition, what })
         }
-        Lookup::Unlisted { key, arguments } => Ok(Callable { key, arguments: arguments.into(), what }),
-        Lookup::Disabled => Err(view::disabled(name).named("ToolDisabled")),
+        Lookup::Unlisted { key, arguments } => {
+            Ok(Callable { key, arguments: arguments.into(), definition: None, what })
+        }
+        Lookup::Disabled(off) => Err(off.error(name).named("ToolDisabled")),
         Lookup::Unknown => {
             let known = category.enabled().map(|entry| &*entry.name);
             let error = view::unknown_tool(name, known).named("UnknownTool");
@@ -212,7 +220,30 @@ fn in_category(category: &Category, name: &str) -> Result<Callable, Error> {
 
 fn by_name(view: &View, name: &str) -> Result<Callable, Error> {
     let tool = view.tool(name)?;
-    Ok(Callable { key: tool.key.clone(), arguments: Arc::clone(&tool.arguments), what: tool.key.to_string() })
+    Ok(Callable {
+        key: tool.key.clone(),
+        arguments: Arc::clone(&tool.arguments),
+        definition: Some(tool.definition.clone()),
+        what: tool.key.to_string(),
+    })
+}
+
+/// Holds the arguments against the tool's own schema. A failure carries the schema that the caller is shown, so that a
+/// model can correct itself.
+fn check(snapshot: &Snapshot, callable: &Callable, params: &mut Object) -> Result<(), Error> {
+    let Some(tool) = snapshot.catalog.tool_by_key(&callable.key) else { return Ok(()) };
+    match tool.checker.check(params.get("arguments")) {
+        Ok(Checked::AsSent) => Ok(()),
+        Ok(Checked::Changed(arguments)) => {
+            params.set("arguments", arguments);
+            Ok(())
+        }
+        Err(faults) => {
+            let schema = callable.definition.as_ref().and_then(schema_of);
+            let hint = "correct the arguments; `schema` says what they should be";
+            Err(Error { schema, ..fault::error(&faults).hint(hint) })
+        }
+    }
 }
 
 fn module_of<'a>(snapshot: &'a Snapshot, key: &ToolKey) -> Result<&'a Module, Error> {

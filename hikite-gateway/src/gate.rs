@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
+use hikite_core::limits::Limits;
 use hikite_core::rate::{Bucket, Rate};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -15,6 +16,18 @@ pub struct Throttle {
     pub queue: usize,
     pub rate: Option<Rate>,
     pub timeout: Duration,
+}
+
+impl Throttle {
+    /// That of a module about which nothing else is said.
+    pub fn of(limits: &Limits) -> Self {
+        Self {
+            concurrency: limits.module_concurrency,
+            queue: limits.module_queue,
+            rate: None,
+            timeout: limits.call_timeout,
+        }
+    }
 }
 
 #[derive(Debug)]

@@ -5,38 +5,50 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use hikite_core::caller::SessionId;
+use hikite_core::caller::{Caller, SessionId};
 use hikite_core::catalog::{Catalog, Module, ModuleRule};
 use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
+use hikite_core::register::Registration;
 use hikite_core::seal::Seal;
-use hikite_core::source::{CallContext, Event, Invocation, Listener, Method};
+use hikite_core::source::{CallContext, Event, Implementation, Invocation, Listener, Method};
 use hikite_core::view::View;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::clock::now_ms;
 use crate::gate::{Gate, Throttle};
+use crate::registry::Registry;
+use crate::roster::{Entry, Keeper, Roster};
 use crate::session::Sessions;
 use crate::snapshot::Snapshot;
 use crate::surface::Surfaces;
+use crate::swap::Swap;
 
 /// What the config decides.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub modules: Vec<(ModuleRule, Throttle)>,
     pub categories: Vec<Arc<CategoryRule>>,
+    pub tools: Vec<(Registration, Arc<dyn Implementation>)>,
+}
+
+/// What the catalog is made of.
+#[derive(Debug, Default)]
+struct State {
+    rules: Rules,
+    roster: Roster,
 }
 
 pub struct Gateway {
     pub(crate) limits: Arc<Limits>,
     pub(crate) sessions: Sessions,
     pub(crate) seal: Seal,
-    snapshot: ArcSwap<Snapshot>,
-    rules: Mutex<Rules>,
+    pub(crate) registry: Registry,
+    current: Swap<State, Snapshot>,
     /// When the rules were last replaced.
     applied: Mutex<Instant>,
 }
@@ -49,13 +61,13 @@ impl std::fmt::Debug for Gateway {
 
 impl Gateway {
     /// `seal` is for what clients bring back: ids of tasks, sessions and waiting calls.
-    pub fn new(limits: Arc<Limits>, seal: Seal) -> Arc<Self> {
+    pub fn new(limits: Arc<Limits>, seal: Seal, registry: Registry) -> Arc<Self> {
         Arc::new(Self {
             limits,
             seal,
+            registry,
             sessions: Sessions::default(),
-            snapshot: ArcSwap::from_pointee(Snapshot::new(Catalog::default(), HashMap::new())),
-            rules: Mutex::default(),
+            current: Swap::new(State::default(), Snapshot::new(Catalog::default(), HashMap::new())),
             applied: Mutex::new(Instant::now()),
         })
     }
@@ -73,9 +85,21 @@ impl Gateway {
     /// Replaces all rules at once; requests under way keep the snapshot they started with.
     pub fn apply(&self, rules: Rules) {
         *self.applied.lock() = Instant::now();
-        let mut current = self.rules.lock();
-        *current = rules;
-        self.rebuild(&current);
+        self.rebuild(|state| state.take(rules));
+        self.registry.look_again();
+    }
+
+    pub(crate) fn with_roster<T>(&self, look: impl FnOnce(&mut Roster) -> T) -> T {
+        self.current.with(|state| look(&mut state.roster))
+    }
+
+    pub(crate) fn change_roster(&self, change: impl FnOnce(&mut Roster)) {
+        self.rebuild(|state| change(&mut state.roster));
+    }
+
+    /// Whether the config names this module.
+    pub(crate) fn is_configured(&self, module: &str) -> bool {
+        self.current.with(|state| state.rules.modules.iter().any(|(rule, _)| &*rule.name == module))
     }
 
     pub fn seal(&self) -> &Seal {
@@ -86,8 +110,13 @@ impl Gateway {
         self.snapshot().view()
     }
 
+    /// What one caller may see. Today every caller is the owner, who sees everything.
+    pub(crate) fn view_of(&self, _: &Caller) -> View {
+        self.view()
+    }
+
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        self.snapshot.load_full()
+        self.current.load()
     }
 
     /// Waits for modules that have never told their lists, as long as `limit` at most.
@@ -133,7 +162,7 @@ impl Gateway {
     fn catch_up(&self) {
         let behind = |module: &Module| module.listing.is_none() && module.source.listing().is_some();
         if self.snapshot().catalog.modules.iter().any(behind) {
-            self.rebuild(&self.rules.lock());
+            self.rebuild(|_| {});
         }
     }
 
@@ -153,29 +182,67 @@ impl Gateway {
 
     fn hear(&self, event: Event) {
         if matches!(event, Event::ListChanged) {
-            self.rebuild(&self.rules.lock());
+            self.rebuild(|_| {});
         } else {
             self.sessions.hand_on(event);
         }
     }
 
-    fn rebuild(&self, rules: &Rules) {
-        let before = self.snapshot();
-        let modules: Vec<ModuleRule> = rules.modules.iter().map(|(rule, _)| rule.clone()).collect();
-        let catalog = Catalog::build(&modules, &rules.categories);
-        let gates = rules
-            .modules
+    /// Makes the catalog anew after a change, and tells the sessions what it means for them.
+    fn rebuild(&self, change: impl FnOnce(&mut State)) {
+        let make = |state: &mut State, before: &Snapshot| {
+            change(state);
+            state.snapshot(&self.limits, before)
+        };
+        self.current.replace(make, |before, after| {
+            self.sessions.tell_changes(|surfaces: Surfaces, kind| {
+                let differs = |kind| before.list(surfaces, kind) != after.list(surfaces, kind);
+                // Templates and skills are news of the resources.
+                let resources = || differs(ListKind::Templates) || differs(ListKind::Skills);
+                differs(kind) || kind == ListKind::Resources && resources()
+            });
+        });
+    }
+}
+
+impl State {
+    /// The file's own tools come before registered ones of the same name.
+    fn take(&mut self, mut rules: Rules) {
+        let away = self.roster.of(Keeper::File).map(|(key, _)| key.clone()).collect();
+        let now = now_ms();
+        let tools = std::mem::take(&mut rules.tools).into_iter().map(|(registration, implementation)| {
+            let key = &registration.key;
+            if self.roster.get(key).is_some_and(|entry| entry.keeper != Keeper::File) {
+                tracing::warn!(tool = %key, "the file names a tool that is registered too; the file's is used");
+            }
+            let registered_at = self.roster.known_since(key).unwrap_or(now);
+            let registration = Arc::new(registration);
+            Entry { registration, implementation, registered_at, keeper: Keeper::File }
+        });
+        let tools = tools.collect();
+        self.roster.replace(away, tools);
+        self.rules = rules;
+    }
+
+    fn snapshot(&mut self, limits: &Limits, before: &Snapshot) -> Snapshot {
+        let modules = self.modules(limits);
+        let rules: Vec<ModuleRule> = modules.iter().map(|(rule, _)| rule.clone()).collect();
+        let catalog = Catalog::build(&rules, &self.rules.categories, &self.roster.switches, &before.catalog);
+        self.roster.look_at(&catalog, now_ms());
+        let gates = modules
             .iter()
             .map(|(rule, throttle)| (Arc::clone(&rule.name), before.gate_like(&rule.name, *throttle)))
             .collect();
-        let after = Arc::new(Snapshot::new(catalog, gates));
-        self.snapshot.store(Arc::clone(&after));
-        self.sessions.tell_changes(|surfaces: Surfaces, kind| {
-            let differs = |kind| before.list(surfaces, kind) != after.list(surfaces, kind);
-            // Templates and skills are news of the resources.
-            let resources = || differs(ListKind::Templates) || differs(ListKind::Skills);
-            differs(kind) || kind == ListKind::Resources && resources()
-        });
+        Snapshot::new(catalog, gates)
+    }
+
+    /// Those of the file, then the registered ones.
+    fn modules(&self, limits: &Limits) -> Vec<(ModuleRule, Throttle)> {
+        let own = self.rules.modules.iter();
+        let taken = |name: &str| own.clone().any(|(rule, _)| &*rule.name == name);
+        let registered = self.roster.modules().filter(|rule| !taken(&rule.name));
+        let throttle = Throttle::of(limits);
+        own.clone().cloned().chain(registered.map(|rule| (rule.clone(), throttle))).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 //! every call takes. Knows no HTTP, no SQL and no upstream; it sees the outside through `core::source`.
 
 mod audit;
+mod clock;
 mod command;
 mod deadline;
 mod dispatch;
@@ -10,18 +11,25 @@ mod gate;
 mod gateway;
 mod list;
 mod parking;
+#[cfg(test)]
+mod probe;
+mod registered;
 mod registry;
+mod roster;
 mod session;
 mod snapshot;
 mod surface;
+mod swap;
 mod task;
 mod ticket;
 
+pub use clock::now_ms;
 pub use command::{CallOptions, Command, Target};
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
+pub use registry::{Maker, Registry};
 pub use session::{Delivery, Inbox, Joined};
 pub use surface::{Found, Surface, Surfaces, ToolFilter};
 pub use ticket::{Purpose, Ticket};

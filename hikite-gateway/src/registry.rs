@@ -1,23 +1,233 @@
-//! Tools that are registered while we run, and the switches of all tools.
+//! Tools that are registered while we run, and the switches of all tools. What changes is written to the store
+//! first and shown after that; what another process wrote is taken in by `catch_up_with_store`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use hikite_core::error::{Error, Kind};
+use hikite_core::fault::{self, Fault};
 use hikite_core::json::{Object, Raw};
+use hikite_core::key::ToolKey;
+use hikite_core::register::{Registration, taken};
+use hikite_core::source::Implementation;
+use hikite_core::switch::Off;
+use hikite_store::{Registered, Store};
 
+use crate::clock::now_ms;
 use crate::gateway::Gateway;
+use crate::roster::{Entry, Keeper, Roster};
+
+/// Makes a tool from its `http` member and its schema.
+pub type Maker = Arc<dyn Fn(&Raw, &Raw) -> Result<Arc<dyn Implementation>, Vec<Fault>> + Send + Sync>;
+
+/// The lasting side of the registry.
+pub struct Registry {
+    store: Store,
+    maker: Maker,
+    /// Changes are made one at a time, so that memory follows the store in order.
+    pub(crate) turn: tokio::sync::Mutex<()>,
+    /// The store's revision that memory shows.
+    revision: AtomicI64,
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registry").finish_non_exhaustive()
+    }
+}
+
+impl Registry {
+    pub fn new(store: Store, maker: Maker) -> Self {
+        Self { store, maker, turn: tokio::sync::Mutex::default(), revision: AtomicI64::new(-1) }
+    }
+
+    /// What the file took over may be the store's again.
+    pub(crate) fn look_again(&self) {
+        self.revision.store(-1, Ordering::Relaxed);
+    }
+
+    /// A tool from its form, with what backs it.
+    pub fn read(&self, form: &Object) -> Result<(Registration, Arc<dyn Implementation>), Error> {
+        let registration = Registration::read(form)?;
+        let http = registration.http.as_ref().ok_or_else(|| {
+            fault::error(&[Fault::new("/http", "`http` is required: the request that the tool makes")])
+                .hint("give at least `{\"url\": \"https://…\"}`")
+        })?;
+        let implementation =
+            (self.maker)(http, &registration.schema()).map_err(|faults| fault::error(&faults))?;
+        Ok((registration, implementation))
+    }
+
+    fn entry(&self, row: &Registered) -> Result<Entry, Error> {
+        let form = row.form.object().unwrap_or_default();
+        let (registration, implementation) = self.read(&form)?;
+        Ok(Entry {
+            registration: Arc::new(registration),
+            implementation,
+            registered_at: row.registered_at,
+            keeper: Keeper::Store,
+        })
+    }
+}
 
 impl Gateway {
     /// Registers the tool that `form` describes; `overwrite: true` in it replaces one of the same name. Gives its
     /// tool object.
-    pub async fn register(&self, _form: &Object) -> Result<Raw, Error> {
-        Err(Error::new(Kind::Internal, "not yet"))
+    pub async fn register(&self, form: &Object) -> Result<Raw, Error> {
+        let (registration, implementation) = self.registry.read(form)?;
+        let key = registration.key.clone();
+        let _turn = self.registry.turn.lock().await;
+        self.is_free(&registration)?;
+        let mut kept = form.clone();
+        kept.remove("overwrite");
+        let row = Registered { key: key.clone(), form: kept.raw().copied(), registered_at: now_ms() };
+        if !self.registry.store.put_registered(&row, registration.overwrite).await? {
+            return Err(taken(&key.tool));
+        }
+        if self.with_roster(|roster| roster.switches.contains_key(&key)) {
+            self.registry.store.set_switch(&key, true).await?;
+        }
+        let entry = Entry {
+            registration: Arc::new(registration),
+            implementation,
+            registered_at: row.registered_at,
+            keeper: Keeper::Store,
+        };
+        self.change_roster(|roster| {
+            roster.switches.remove(&key);
+            roster.put(entry);
+        });
+        self.tool_object(&key)
+    }
+
+    /// Registers a tool of the program that hikite is part of. It lives as long as the program; its switch is kept.
+    pub async fn register_own(
+        &self,
+        registration: Registration,
+        implementation: Arc<dyn Implementation>,
+    ) -> Result<(), Error> {
+        let _turn = self.registry.turn.lock().await;
+        self.is_free(&registration)?;
+        let entry = Entry {
+            registration: Arc::new(registration),
+            implementation,
+            registered_at: now_ms(),
+            keeper: Keeper::Program,
+        };
+        self.change_roster(|roster| roster.put(entry));
+        Ok(())
     }
 
     pub async fn unregister(&self, name: &str) -> Result<(), Error> {
-        Err(Error::new(Kind::ToolNotFound, format!("Tool not found: {name}")))
+        let _turn = self.registry.turn.lock().await;
+        let key = self.view().any_tool(name)?.key.clone();
+        match self.with_roster(|roster| roster.get(&key).map(|entry| entry.keeper)) {
+            Some(Keeper::Store) => {
+                self.registry.store.remove_registered(&key).await?;
+            }
+            Some(Keeper::Program) => {}
+            Some(Keeper::File) => return Err(of_the_file(&key)),
+            None => {
+                return Err(Error::new(Kind::Conflict, format!("`{key}` is not a registered tool"))
+                    .hint("tools of servers cannot be unregistered; disable it instead"));
+            }
+        }
+        self.change_roster(|roster| roster.remove(&key));
+        Ok(())
     }
 
     /// Switches a tool on or off and gives its tool object.
-    pub async fn switch(&self, name: &str, _enabled: bool) -> Result<Raw, Error> {
-        Err(Error::new(Kind::ToolNotFound, format!("Tool not found: {name}")))
+    pub async fn switch(&self, name: &str, enabled: bool) -> Result<Raw, Error> {
+        let _turn = self.registry.turn.lock().await;
+        let view = self.view();
+        let tool = view.any_tool(name)?;
+        if enabled && tool.off == Some(Off::File) {
+            return Err(of_the_file(&tool.key));
+        }
+        self.registry.store.set_switch(&tool.key, enabled).await?;
+        self.change_roster(|roster| {
+            roster.switches.insert(tool.key.clone(), enabled);
+        });
+        self.tool_object(&tool.key)
+    }
+
+    /// Takes in what the store holds and memory does not show yet, and writes down which tools are new.
+    pub async fn catch_up_with_store(&self) -> Result<(), Error> {
+        let fresh = self.with_roster(Roster::take_fresh);
+        if !fresh.is_empty() {
+            self.registry.store.note_seen(&fresh, now_ms()).await?;
+        }
+        let _turn = self.registry.turn.lock().await;
+        let revision = self.registry.store.revision().await?;
+        if self.registry.revision.swap(revision, Ordering::Relaxed) == revision {
+            return Ok(());
+        }
+        let rows = self.registry.store.registered().await?;
+        let switches = self.registry.store.switches().await?;
+        let (away, more) = self.with_roster(|roster| self.registry.differences(roster, &rows));
+        let switches: HashMap<ToolKey, bool> = switches.into_iter().collect();
+        if away.is_empty() && more.is_empty() && self.with_roster(|roster| roster.switches == switches) {
+            return Ok(());
+        }
+        self.change_roster(|roster| {
+            roster.switches = switches;
+            roster.replace(away, more);
+        });
+        Ok(())
+    }
+
+    /// Reads the store for the first time, before anything is served.
+    pub async fn open_store(&self) -> Result<(), Error> {
+        let seen = self.registry.store.first_seen().await?;
+        self.with_roster(|roster| roster.remember(seen));
+        self.catch_up_with_store().await
+    }
+
+    /// A name is free if neither the file nor another tool has it.
+    fn is_free(&self, registration: &Registration) -> Result<(), Error> {
+        let key = &registration.key;
+        if self.is_configured(&key.module) {
+            return Err(Error::new(
+                Kind::Conflict,
+                format!("the module `{}` is managed by the file", key.module),
+            )
+            .hint("choose another `module`"));
+        }
+        match self.with_roster(|roster| roster.get(key).map(|entry| entry.keeper)) {
+            Some(Keeper::File) => Err(of_the_file(key)),
+            Some(_) if !registration.overwrite => Err(taken(&key.tool)),
+            _ => Ok(()),
+        }
     }
 }
+
+impl Registry {
+    /// From what memory shows to what the store holds. What the file or the program names comes before it.
+    fn differences(&self, roster: &Roster, rows: &[Registered]) -> (Vec<ToolKey>, Vec<Entry>) {
+        let kept: HashMap<&ToolKey, &Registered> = rows.iter().map(|row| (&row.key, row)).collect();
+        let gone = roster.of(Keeper::Store).filter(|(key, _)| !kept.contains_key(key));
+        let away = gone.map(|(key, _)| key.clone()).collect();
+        let news = rows.iter().filter(|row| match roster.get(&row.key) {
+            None => true,
+            Some(entry) => entry.keeper == Keeper::Store && entry.registered_at != row.registered_at,
+        });
+        let more = news.filter_map(|row| match self.entry(row) {
+            Ok(entry) => Some(entry),
+            Err(error) => {
+                tracing::warn!(tool = %row.key, %error, "a registered tool cannot be used and is left out");
+                None
+            }
+        });
+        (away, more.collect())
+    }
+}
+
+fn of_the_file(key: &ToolKey) -> Error {
+    Error::new(Kind::Conflict, format!("`{key}` is managed by the file")).hint("change it in the config file")
+}
+
+#[cfg(test)]
+mod stress;
+#[cfg(test)]
+mod tests;

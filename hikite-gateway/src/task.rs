@@ -65,16 +65,12 @@ impl Gateway {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use hikite_core::limits::Limits;
-    use hikite_core::seal::Seal;
-
     use super::*;
+    use crate::probe;
 
-    #[test]
-    fn the_id_of_a_task_names_its_server_for_its_caller_alone() {
-        let gateway = Gateway::new(Arc::new(Limits::default()), Seal::new([7; 32]));
+    #[tokio::test]
+    async fn the_id_of_a_task_names_its_server_for_its_caller_alone() {
+        let gateway = probe::gateway().await;
         let (owner, stranger) = (Caller::owner(), Caller { subject: "stranger".into() });
         let answer = |text: &str| Raw::parse(text.to_owned()).expect("valid");
         let created = answer(r#"{"resultType":"task","taskId":"t\n1","status":"working"}"#);

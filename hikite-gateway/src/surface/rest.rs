@@ -1,17 +1,30 @@
-//! The REST surface: tools as plain JSON objects, for programs and people rather than models.
+//! The REST surface: tools as plain JSON objects and results as plain values, for programs and people rather than
+//! models.
 
+use std::sync::Arc;
+
+use hikite_core::answer::Answer;
 use hikite_core::caller::Caller;
+use hikite_core::catalog::{Module, Tool};
 use hikite_core::error::{Error, Kind};
-use hikite_core::json::Raw;
+use hikite_core::json::{Object, Raw};
+use hikite_core::key::ToolKey;
+use hikite_core::search;
 use hikite_core::source::CallContext;
+use hikite_core::time::rfc3339;
+use hikite_core::view::View;
 
-use crate::command::CallOptions;
+use crate::command::{CallOptions, Command, Target};
 use crate::gateway::Gateway;
+
+/// How much of a failed tool's own words is shown.
+const WORDS: usize = 2000;
 
 /// Which tools are asked for; nothing means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolFilter {
     pub module: Option<String>,
+    /// The one it was registered with, or one of the config that shows it.
     pub category: Option<String>,
     /// A tool must have all of them.
     pub tags: Vec<String>,
@@ -27,38 +40,183 @@ pub struct Found {
 
 impl Gateway {
     /// Tool objects from `start` on, `count` at most.
-    pub async fn tools_page(&self, _: &Caller, _: &ToolFilter, _start: usize, _count: usize) -> Found {
-        Found::default()
+    pub async fn tools_page(
+        &self,
+        caller: &Caller,
+        filter: &ToolFilter,
+        start: usize,
+        count: usize,
+    ) -> Found {
+        self.settle().await;
+        let view = self.view_of(caller);
+        let mut total = 0;
+        let mut items = Vec::new();
+        for (module, tool) in filter.tools(&view) {
+            if (start..start.saturating_add(count)).contains(&total) {
+                items.push(self.object(&view, module, tool).raw());
+            }
+            total += 1;
+        }
+        Found { items, total }
     }
 
     /// One tool object by key or unambiguous name.
-    pub async fn tool(&self, _: &Caller, name: &str) -> Result<Raw, Error> {
-        Err(Error::new(Kind::ToolNotFound, format!("Tool not found: {name}")))
+    pub async fn tool(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
+        if self.view_of(caller).any_tool(name).is_err() {
+            let enough = |_: &View| self.view_of(caller).any_tool(name).is_ok();
+            self.wait_until(self.limits.first_list, |_| true, enough).await;
+        }
+        let key = self.view_of(caller).any_tool(name)?.key.clone();
+        self.tool_object(&key)
     }
 
     /// Tool objects with a `relevance` each, best first.
-    pub async fn find_tools(&self, _: &Caller, _query: &str, _: &ToolFilter, _limit: usize) -> Found {
-        Found::default()
+    pub async fn find_tools(&self, caller: &Caller, query: &str, filter: &ToolFilter, limit: usize) -> Found {
+        self.settle().await;
+        let view = self.view_of(caller);
+        let tools: Vec<(&Module, &Tool)> = filter.tools(&view).collect();
+        let texts: Vec<String> = tools.iter().map(|(_, tool)| description(tool)).collect();
+        let documents = tools.iter().zip(&texts).map(|((_, tool), text)| (&*tool.name, text.as_str()));
+        let ranked = search::rank(query, documents);
+        let best = ranked.first().map_or(1.0, |(_, score)| *score);
+        let items = ranked.iter().take(limit).map(|(index, score)| {
+            let (module, tool) = tools[*index];
+            let relevance = (score / best * 1000.0).round() / 1000.0;
+            self.object(&view, module, tool).with("relevance", Raw::of(&relevance)).raw()
+        });
+        Found { items: items.collect(), total: ranked.len() }
     }
 
-    /// Runs a tool and gives the value of its result. A result that says `isError` is an error here.
+    /// Runs a tool and gives the value of its result. A result that says that it failed is an error here.
     pub async fn run_tool(
         &self,
         name: &str,
-        _parameters: Option<Raw>,
-        _: CallOptions,
-        _: CallContext,
-    ) -> Result<Raw, Error> {
-        Err(Error::new(Kind::ToolNotFound, format!("Tool not found: {name}")))
+        parameters: Option<Raw>,
+        options: CallOptions,
+        context: CallContext,
+    ) -> Result<Answer, Error> {
+        let mut params = Object::default().with("name", name);
+        if let Some(parameters) = parameters {
+            params.set("arguments", parameters);
+        }
+        let command = Command::Call { target: Target::Named(name.to_owned()), params, options };
+        let answer = Answer::read(&self.dispatch(command, context).await?);
+        if answer.failed {
+            let words: String = answer.text.chars().take(WORDS).collect();
+            let message = format!("Tool execution failed: {name}: {words}");
+            return Err(Error::new(Kind::ToolExecution, message.trim_end_matches([':', ' '])));
+        }
+        Ok(answer)
     }
 
     /// `{name, description, state, version?, tools}` of each module.
-    pub async fn module_objects(&self, _: &Caller) -> Vec<Raw> {
-        Vec::new()
+    pub async fn module_objects(&self, caller: &Caller) -> Vec<Raw> {
+        self.settle().await;
+        let view = self.view_of(caller);
+        let object = |module: &Module| {
+            let mut object = Object::default()
+                .with("name", &*module.name)
+                .with("description", module.description.as_str())
+                .with("state", module.source.state().word());
+            if let Some(version) = module.version() {
+                object.set("version", version);
+            }
+            object.with("tools", Raw::of(&module.tools.len())).raw()
+        };
+        view.modules().iter().map(object).collect()
     }
 
-    /// `{name, description, modules, tools}` of each category.
-    pub async fn category_objects(&self, _: &Caller) -> Vec<Raw> {
-        Vec::new()
+    /// `{name, description, modules, tools}` of each category, `tools` being their keys.
+    pub async fn category_objects(&self, caller: &Caller) -> Vec<Raw> {
+        self.settle().await;
+        let view = self.view_of(caller);
+        let object = |category: &hikite_core::category::Category| {
+            let modules: Vec<&str> = category.rule.servers.iter().map(|server| &**server).collect();
+            let tools: Vec<String> = category.enabled().map(|entry| entry.key.to_string()).collect();
+            Object::default()
+                .with("name", &*category.rule.name)
+                .with("description", category.rule.description.as_str())
+                .with("modules", Raw::of(&modules))
+                .with("tools", Raw::of(&tools))
+                .raw()
+        };
+        view.categories().iter().map(object).collect()
     }
+
+    pub(crate) fn tool_object(&self, key: &ToolKey) -> Result<Raw, Error> {
+        let view = self.view();
+        let tool = view.any_tool(&key.to_string())?;
+        let module = view.module(&key.module).ok_or_else(|| gone(key))?;
+        Ok(self.object(&view, module, tool).raw())
+    }
+
+    fn object(&self, view: &View, module: &Module, tool: &Tool) -> Object {
+        let definition = tool.definition.object().unwrap_or_default();
+        let about = &tool.about;
+        let mut object = Object::default()
+            .with("key", tool.key.to_string())
+            .with("name", &*tool.name)
+            .with("module", &*tool.key.module)
+            .with("description", definition.text("description").unwrap_or_default())
+            .with("inputSchema", definition.get("inputSchema").cloned().unwrap_or_else(Raw::empty_object));
+        for member in ["outputSchema", "annotations"] {
+            if let Some(value) = definition.get(member) {
+                object.set(member, value.clone());
+            }
+        }
+        let version = about.version.as_deref().map(str::to_owned).or_else(|| module.version());
+        object.set("version", version.unwrap_or_default());
+        if let Some(category) = about.category.clone().or_else(|| view.categories_of(&tool.key).next()) {
+            object.set("category", &*category);
+        }
+        object.set("tags", words(&about.tags));
+        if let Some(author) = &about.author {
+            object.set("author", &**author);
+        }
+        if !about.examples.is_empty() {
+            object.set("examples", Raw::array(&about.examples));
+        }
+        if !about.dependencies.is_empty() {
+            object.set("dependencies", words(&about.dependencies));
+        }
+        object.set("enabled", Raw::of(&tool.is_enabled()));
+        if let Some(off) = &tool.off {
+            object.set("disabledReason", off.reason());
+        }
+        let since = self.with_roster(|roster| roster.known_since(&tool.key)).unwrap_or_default();
+        object.with("registeredAt", rfc3339(since))
+    }
+}
+
+impl ToolFilter {
+    fn tools<'a>(&'a self, view: &'a View) -> impl Iterator<Item = (&'a Module, &'a Tool)> {
+        let modules = view.modules().iter();
+        let modules =
+            modules.filter(|module| self.module.as_deref().is_none_or(|name| name == &*module.name));
+        let tools = modules.flat_map(|module| module.tools.iter().map(move |tool| (module, tool)));
+        tools.filter(move |(_, tool)| self.lets_through(view, tool))
+    }
+
+    fn lets_through(&self, view: &View, tool: &Tool) -> bool {
+        let about = &tool.about;
+        self.enabled.is_none_or(|enabled| enabled == tool.is_enabled())
+            && self.tags.iter().all(|tag| about.tags.iter().any(|own| **own == **tag))
+            && self.category.as_deref().is_none_or(|name| {
+                about.category.as_deref() == Some(name)
+                    || view.categories_of(&tool.key).any(|category| &*category == name)
+            })
+    }
+}
+
+fn words(words: &[Arc<str>]) -> Raw {
+    Raw::of(&words.iter().map(|word| &**word).collect::<Vec<&str>>())
+}
+
+fn description(tool: &Tool) -> String {
+    tool.definition.object().and_then(|definition| definition.text("description")).unwrap_or_default()
+}
+
+/// Taken away by another between two looks.
+fn gone(key: &ToolKey) -> Error {
+    Error::new(Kind::ToolNotFound, format!("there is no tool `{key}`"))
 }

@@ -109,7 +109,7 @@ impl List {
         let modules = view.modules().iter();
         let chosen = modules.filter(|module| self.module.as_deref().is_none_or(|name| name == &*module.name));
         let tools: Vec<&Tool> =
-            chosen.flat_map(|module| &module.tools).filter(|tool| tool.enabled || self.all).collect();
+            chosen.flat_map(|module| &module.tools).filter(|tool| tool.is_enabled() || self.all).collect();
         if self.json {
             print(&tools.into_iter().map(summary).collect::<Value>().to_string());
         } else {
@@ -217,7 +217,7 @@ fn summary(tool: &Tool) -> Value {
         "key": tool.key.to_string(),
         "name": &*tool.name,
         "module": &*tool.key.module,
-        "enabled": tool.enabled,
+        "enabled": tool.is_enabled(),
         "description": description(tool),
     })
 }
@@ -232,7 +232,7 @@ fn table(tools: &[&Tool]) -> String {
     let width = keys.iter().map(|key| key.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for (tool, key) in tools.iter().zip(&keys) {
-        let off = if tool.enabled { "" } else { "(off) " };
+        let off = if tool.is_enabled() { "" } else { "(off) " };
         let description = description(tool);
         let line: String = description.trim().lines().next().unwrap_or_default().chars().take(80).collect();
         let _ = writeln!(text, "{key:width$}  {off}{line}");

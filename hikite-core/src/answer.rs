@@ -1,0 +1,94 @@
+//! Between the result of a tool as the protocol has it and the plain value that it stands for.
+
+use crate::json::{Object, Raw};
+
+/// The result around a value: as text, and structured where it is an object.
+pub fn result_of(value: &Raw) -> Raw {
+    let text = value.text().map_or_else(|| value.as_str().into_owned(), |text| text);
+    let block = Object::default().with("type", "text").with("text", text.as_str()).raw();
+    let result = Object::default().with("content", Raw::array([&block]));
+    match value.is_object() {
+        true => result.with("structuredContent", value.clone()).raw(),
+        false => result.raw(),
+    }
+}
+
+/// The value of a result, and the blocks of content that are no text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// `structuredContent`, else the text read as JSON, else the text.
+    pub value: Raw,
+    pub others: Vec<Raw>,
+    /// The tool itself says that it failed.
+    pub failed: bool,
+    /// What it says in words.
+    pub text: String,
+}
+
+impl Answer {
+    pub fn read(result: &Raw) -> Self {
+        let Some(members) = result.object() else {
+            return Self { value: result.clone(), others: Vec::new(), failed: false, text: String::new() };
+        };
+        let (mut texts, mut others) = (Vec::new(), Vec::new());
+        for block in members.get("content").and_then(Raw::items).unwrap_or_default() {
+            let text = block
+                .object()
+                .filter(|b| b.text("type").as_deref() == Some("text"))
+                .and_then(|b| b.text("text"));
+            match text {
+                Some(text) => texts.push(text),
+                None => others.push(block),
+            }
+        }
+        let text = texts.join("\n");
+        let value = match members.get("structuredContent").filter(|value| !value.is_null()) {
+            Some(value) => value.clone(),
+            None if texts.is_empty() => Raw::null(),
+            None => Raw::parse(text.clone()).unwrap_or_else(|_| Raw::from(text.as_str())),
+        };
+        Self {
+            value,
+            others,
+            failed: members.get("isError").is_some_and(|flag| flag.as_str() == "true"),
+            text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn value_of(result: &str) -> String {
+        Answer::read(&Raw::parse(result.to_owned()).expect("JSON")).value.as_str().into_owned()
+    }
+
+    #[test]
+    fn a_value_comes_back_from_its_result() {
+        for value in [r#"{"a":1}"#, "[1,2]", r#""words""#, "7", "null", "true"] {
+            let value = Raw::parse(value.to_owned()).expect("JSON");
+            assert_eq!(Answer::read(&result_of(&value)).value, value);
+        }
+    }
+
+    #[test]
+    fn structured_content_goes_before_text_and_text_is_read_as_json() {
+        let both = r#"{"content":[{"type":"text","text":"x"}],"structuredContent":{"b":2}}"#;
+        assert_eq!(value_of(both), r#"{"b":2}"#);
+        assert_eq!(value_of(r#"{"content":[{"type":"text","text":"{\"a\": 1}"}]}"#), r#"{"a": 1}"#);
+        assert_eq!(
+            value_of(r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#),
+            r#""a\nb""#
+        );
+        assert_eq!(value_of(r#"{"content":[]}"#), "null");
+    }
+
+    #[test]
+    fn pictures_stay_beside_the_value() {
+        let result = r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"seen"}],"isError":true}"#;
+        let answer = Answer::read(&Raw::parse(result.to_owned()).expect("JSON"));
+        assert_eq!((answer.others.len(), answer.failed, answer.text.as_str()), (1, true, "seen"));
+    }
+}

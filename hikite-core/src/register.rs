@@ -1,0 +1,308 @@
+//! What a tool says of itself when it is registered: one form for REST, the command line, the config and Rust.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::about::{About, Policy, Retry};
+use crate::catalog::schema_of;
+use crate::error::{Error, Kind};
+use crate::fault::{self, Fault};
+use crate::json::{Object, Raw};
+use crate::key::ToolKey;
+use crate::suggest;
+
+/// The module of tools that name none.
+pub const MODULE: &str = "registered";
+const FIRST_VERSION: &str = "1.0.0";
+const WORD_CHARS: usize = 128;
+const LIST_ITEMS: usize = 64;
+
+const MEMBERS: &[&str] = &[
+    "name",
+    "description",
+    "title",
+    "module",
+    "parameters",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+    "version",
+    "tags",
+    "category",
+    "author",
+    "examples",
+    "dependencies",
+    "timeout",
+    "retry",
+    "retryDelay",
+    "cacheTtl",
+    "http",
+    "overwrite",
+];
+
+/// A form that has been checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registration {
+    pub key: ToolKey,
+    /// The definition as clients see it.
+    pub definition: Raw,
+    pub about: Arc<About>,
+    /// The request it makes, where it is backed by HTTP.
+    pub http: Option<Raw>,
+    pub overwrite: bool,
+}
+
+impl Registration {
+    /// Reads a form; what is wrong is told all at once.
+    pub fn read(form: &Object) -> Result<Self, Error> {
+        let mut reader = Reader { form, faults: Vec::new() };
+        let registration = reader.registration();
+        if reader.faults.is_empty() {
+            return Ok(registration);
+        }
+        Err(fault::error(&reader.faults))
+    }
+
+    pub fn schema(&self) -> Raw {
+        schema_of(&self.definition).unwrap_or_else(Raw::empty_object)
+    }
+
+    /// Says more in the annotations of the definition, where nothing was said.
+    pub fn annotate(&mut self, hints: &[(&str, bool)]) {
+        let Some(definition) = self.definition.object() else { return };
+        let mut annotations = definition.get("annotations").and_then(Raw::object).unwrap_or_default();
+        for (name, value) in hints {
+            if annotations.get(name).is_none() {
+                annotations.set(name, Raw::of(value));
+            }
+        }
+        self.definition = definition.with("annotations", annotations).raw();
+    }
+}
+
+/// The words of whoever asks for a name that is taken.
+pub fn taken(name: &str) -> Error {
+    Error::new(Kind::Conflict, format!("Tool \"{name}\" is already registered"))
+        .hint("send `overwrite: true` to replace it, or choose another name")
+}
+
+struct Reader<'a> {
+    form: &'a Object,
+    faults: Vec<Fault>,
+}
+
+impl Reader<'_> {
+    fn registration(&mut self) -> Registration {
+        let name = self.name();
+        let description = self.word("description", usize::MAX).unwrap_or_default();
+        if description.trim().is_empty() && !self.is_wrong("description") {
+            self.fault("description", "Tool description is required");
+        }
+        let module = self.module();
+        self.unknown_members();
+        let mut definition = Object::default().with("name", name.as_str());
+        if let Some(title) = self.word("title", WORD_CHARS) {
+            definition.set("title", title);
+        }
+        definition.set("description", description);
+        definition.set("inputSchema", self.schema());
+        for member in ["outputSchema", "annotations"] {
+            if let Some(value) = self.object(member) {
+                definition.set(member, value);
+            }
+        }
+        Registration {
+            key: ToolKey::new(module, name),
+            definition: definition.raw(),
+            about: Arc::new(self.about()),
+            http: self.object("http"),
+            overwrite: self.flag("overwrite"),
+        }
+    }
+
+    fn name(&mut self) -> String {
+        let name = self.word("name", WORD_CHARS).unwrap_or_default();
+        if self.is_wrong("name") {
+            return name;
+        }
+        if name.trim().is_empty() {
+            self.fault("name", "Tool name is required");
+        } else if !is_name(&name) {
+            self.fault(
+                "name",
+                "Tool name must start with lowercase letter and contain only lowercase letters, numbers, and hyphens",
+            );
+        }
+        name
+    }
+
+    fn module(&mut self) -> String {
+        let module = self.word("module", WORD_CHARS).unwrap_or_else(|| MODULE.into());
+        let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if module.is_empty() || !module.chars().all(fine) {
+            self.fault("module", "Module name must consist of letters, numbers, hyphens and underscores");
+        }
+        module
+    }
+
+    /// Both ways to say what it takes: a JSON Schema, or the list of simple parameters.
+    fn schema(&mut self) -> Raw {
+        let (schema, parameters) = (self.object("inputSchema"), self.given("parameters"));
+        match (schema, parameters) {
+            (Some(_), Some(_)) => {
+                self.fault("parameters", "Give either `parameters` or `inputSchema`, not both");
+                Raw::empty_object()
+            }
+            (Some(schema), None) => self.checked_schema(schema),
+            (None, Some(parameters)) => match crate::parameter::schema(&parameters) {
+                Ok(schema) => schema,
+                Err(faults) => {
+                    let inside =
+                        |fault: Fault| Fault::new(format!("/parameters{}", fault.pointer), fault.message);
+                    self.faults.extend(faults.into_iter().map(inside));
+                    Raw::empty_object()
+                }
+            },
+            (None, None) => Object::default().with("type", "object").raw(),
+        }
+    }
+
+    fn checked_schema(&mut self, schema: Raw) -> Raw {
+        let kind = schema.object().and_then(|schema| schema.get("type").and_then(Raw::text));
+        if kind.as_deref() != Some("object") {
+            self.fault("inputSchema", "`inputSchema` must be a JSON Schema of type `object`");
+        } else if let Some(problem) = crate::check::Checker::new(Some(schema.clone())).problem() {
+            self.fault("inputSchema", format!("`inputSchema` is no valid JSON Schema: {problem}"));
+        }
+        schema
+    }
+
+    fn about(&mut self) -> About {
+        About {
+            version: Some(self.word("version", WORD_CHARS).unwrap_or_else(|| FIRST_VERSION.into()).into()),
+            tags: self.words("tags"),
+            category: self.word("category", WORD_CHARS).map(Arc::from),
+            author: self.word("author", WORD_CHARS).map(Arc::from),
+            examples: self.examples(),
+            dependencies: self.words("dependencies"),
+            policy: self.policy(),
+        }
+    }
+
+    fn policy(&mut self) -> Policy {
+        let timeout = self.milliseconds("timeout");
+        if timeout == Some(Duration::ZERO) {
+            self.fault("timeout", "`timeout` must be more than zero");
+        }
+        let delay = self.milliseconds("retryDelay").unwrap_or(Retry::DELAY);
+        let attempts = self.count("retry").filter(|attempts| *attempts > 0);
+        Policy {
+            timeout,
+            retry: attempts
+                .map(|attempts| Retry { attempts: u32::try_from(attempts).unwrap_or(u32::MAX), delay }),
+            cache: self.milliseconds("cacheTtl"),
+        }
+    }
+
+    fn examples(&mut self) -> Vec<Raw> {
+        let Some(given) = self.given("examples") else { return Vec::new() };
+        let items = given.items().unwrap_or_default();
+        let fine = |item: &Raw| {
+            item.object().is_some_and(|example| {
+                example.text("description").is_some() && example.get("parameters").is_some_and(Raw::is_object)
+            })
+        };
+        if given.items().is_none() || items.len() > LIST_ITEMS || !items.iter().all(fine) {
+            self.fault("examples", "`examples` must be a list of {description, parameters, expectedResult?}");
+        }
+        items
+    }
+
+    fn unknown_members(&mut self) {
+        let unknown: Vec<String> = self
+            .form
+            .iter()
+            .map(|(name, _)| name.to_owned())
+            .filter(|name| !MEMBERS.contains(&name.as_str()))
+            .collect();
+        for name in unknown {
+            let near = suggest::did_you_mean(&name, MEMBERS.iter().copied());
+            let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
+            self.faults.push(Fault::new(fault::step(&name), format!("Unknown member `{name}`{hint}")));
+        }
+    }
+
+    fn fault(&mut self, member: &str, message: impl Into<String>) {
+        self.faults.push(Fault::new(fault::step(member), message));
+    }
+
+    fn is_wrong(&self, member: &str) -> bool {
+        self.faults.iter().any(|fault| fault.pointer == fault::step(member))
+    }
+
+    /// A member that says something; `null` says nothing.
+    fn given(&self, member: &str) -> Option<Raw> {
+        self.form.get(member).filter(|value| !value.is_null()).map(Raw::copied)
+    }
+
+    fn word(&mut self, member: &str, longest: usize) -> Option<String> {
+        let given = self.given(member)?;
+        match given.text() {
+            Some(text) if text.chars().count() <= longest => return Some(text),
+            Some(_) => self.fault(member, format!("`{member}` is longer than {longest} characters")),
+            None => self.fault(member, format!("`{member}` must be a string")),
+        }
+        None
+    }
+
+    fn words(&mut self, member: &str) -> Vec<Arc<str>> {
+        let Some(given) = self.given(member) else { return Vec::new() };
+        match given.decode::<Vec<String>>() {
+            Ok(words) if words.len() <= LIST_ITEMS && words.iter().all(|word| !word.trim().is_empty()) => {
+                return words.into_iter().map(Arc::from).collect();
+            }
+            _ => self.fault(member, format!("`{member}` must be a list of at most {LIST_ITEMS} words")),
+        }
+        Vec::new()
+    }
+
+    fn object(&mut self, member: &str) -> Option<Raw> {
+        let given = self.given(member)?;
+        if !given.is_object() {
+            self.fault(member, format!("`{member}` must be an object"));
+            return None;
+        }
+        Some(given)
+    }
+
+    fn flag(&mut self, member: &str) -> bool {
+        match self.given(member).map(|given| given.decode::<bool>()) {
+            None => false,
+            Some(Ok(flag)) => flag,
+            Some(Err(_)) => {
+                self.fault(member, format!("`{member}` must be true or false"));
+                false
+            }
+        }
+    }
+
+    fn count(&mut self, member: &str) -> Option<u64> {
+        match self.given(member)?.decode::<u64>() {
+            Ok(count) => Some(count),
+            Err(_) => {
+                self.fault(member, format!("`{member}` must be a whole number, not negative"));
+                None
+            }
+        }
+    }
+
+    fn milliseconds(&mut self, member: &str) -> Option<Duration> {
+        self.count(member).map(Duration::from_millis)
+    }
+}
+
+/// `^[a-z][a-z0-9-]*$`
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}

@@ -1,0 +1,177 @@
+//! Why a tool cannot be called although it is there: the file, a switch, or a tool that it needs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::catalog::{Module, Tool};
+use crate::category::Category;
+use crate::error::{Error, Kind};
+use crate::key::ToolKey;
+
+/// What was switched on or off while we ran, and is remembered.
+pub type Switches = HashMap<ToolKey, bool>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Off {
+    /// By the config file.
+    File,
+    /// By somebody, while we ran.
+    Switch,
+    /// It needs a tool that is not there.
+    Missing(Arc<str>),
+    /// It needs a tool that is disabled.
+    Needs(Arc<str>),
+}
+
+impl Off {
+    pub fn error(&self, name: &str) -> Error {
+        let error = |message: String| Error::new(Kind::ToolDisabled, message);
+        match self {
+            Self::File => error(format!("the tool `{name}` is disabled"))
+                .hint("it is switched off in the configuration; use another tool"),
+            Self::Switch => error(format!("the tool `{name}` is disabled"))
+                .hint(format!("use another tool, or switch it on: `hikite tools enable {name}`")),
+            Self::Missing(_) | Self::Needs(_) => {
+                error(format!("the tool `{name}` is disabled: {}", self.reason()))
+                    .hint("use another tool, or see to the one that it needs")
+            }
+        }
+    }
+
+    /// In a few words, for people.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::File => "switched off in the configuration".into(),
+            Self::Switch => "switched off".into(),
+            Self::Missing(needed) => format!("it needs `{needed}`, which is not registered"),
+            Self::Needs(needed) => format!("it needs `{needed}`, which is disabled"),
+        }
+    }
+}
+
+/// A tool that some category disables and none enables is disabled everywhere.
+pub(crate) fn off_by_categories(modules: &mut [Module], categories: &[Category]) {
+    let mut verdicts: HashMap<&ToolKey, bool> = HashMap::new();
+    for entry in categories.iter().flat_map(|category| &category.entries) {
+        *verdicts.entry(&entry.key).or_default() |= entry.off.is_none();
+    }
+    for tool in modules.iter_mut().flat_map(|module| &mut module.tools) {
+        if tool.off.is_none() && verdicts.get(&tool.key) == Some(&false) {
+            tool.off = Some(Off::File);
+        }
+    }
+}
+
+/// Tools that need one that is missing or disabled, and those that need them in turn.
+pub(crate) fn off_for_want(modules: &mut [Module]) {
+    let needy = |tool: &&Tool| !tool.about.dependencies.is_empty();
+    if !modules.iter().flat_map(|module| &module.tools).any(|tool| needy(&tool)) {
+        return;
+    }
+    let places = Places::of(modules);
+    let all = modules.iter().flat_map(|module| &module.tools).filter(needy);
+    let needs: Vec<(Place, Vec<Need>)> = all
+        .map(|tool| {
+            let needs = tool.about.dependencies.iter().map(|written| places.resolve(modules, tool, written));
+            (places.by_key[&tool.key], needs.collect())
+        })
+        .collect();
+    // Each round switches at least one more off, so there are at most as many as there are tools.
+    loop {
+        let still = needs.iter().filter(|(place, _)| at(modules, *place).is_enabled());
+        let verdicts: Vec<(Place, Off)> = still
+            .filter_map(|(place, needs)| Some((*place, needs.iter().find_map(|need| need.want(modules))?)))
+            .collect();
+        if verdicts.is_empty() {
+            return;
+        }
+        for ((module, tool), off) in verdicts {
+            modules[module].tools[tool].off = Some(off);
+        }
+    }
+}
+
+/// What holds everywhere holds in categories too.
+pub(crate) fn off_in_categories(categories: &mut [Category], modules: &[Module]) {
+    let off: HashMap<&ToolKey, &Off> = modules
+        .iter()
+        .flat_map(|module| &module.tools)
+        .filter_map(|tool| Some((&tool.key, tool.off.as_ref()?)))
+        .filter(|(_, off)| **off != Off::File)
+        .collect();
+    for entry in categories.iter_mut().flat_map(|category| &mut category.entries) {
+        if entry.off.is_none() {
+            entry.off = off.get(&entry.key).map(|off| (*off).clone());
+        }
+    }
+}
+
+/// A dependency as it was written, and the tool that it means.
+struct Need {
+    written: Arc<str>,
+    meant: Meant,
+}
+
+enum Meant {
+    Tool(Place),
+    /// Its module has not told its list: the benefit of the doubt.
+    Unlisted,
+    Nothing,
+}
+
+impl Need {
+    fn want(&self, modules: &[Module]) -> Option<Off> {
+        match self.meant {
+            Meant::Unlisted => None,
+            Meant::Nothing => Some(Off::Missing(Arc::clone(&self.written))),
+            Meant::Tool(place) if at(modules, place).is_enabled() => None,
+            Meant::Tool(_) => Some(Off::Needs(Arc::clone(&self.written))),
+        }
+    }
+}
+
+/// Which module, and which of its tools.
+type Place = (usize, usize);
+
+fn at(modules: &[Module], (module, tool): Place) -> &Tool {
+    &modules[module].tools[tool]
+}
+
+struct Places {
+    by_key: HashMap<ToolKey, Place>,
+    /// `None` where several modules have a tool of that name.
+    by_name: HashMap<Arc<str>, Option<Place>>,
+}
+
+impl Places {
+    fn of(modules: &[Module]) -> Self {
+        let mut places = Self { by_key: HashMap::new(), by_name: HashMap::new() };
+        for (module, tools) in modules.iter().enumerate() {
+            for (index, tool) in tools.tools.iter().enumerate() {
+                let place = (module, index);
+                places.by_key.insert(tool.key.clone(), place);
+                let same = places.by_name.entry(Arc::clone(&tool.key.tool));
+                same.and_modify(|only| *only = None).or_insert(Some(place));
+            }
+        }
+        places
+    }
+
+    /// A key, else a tool of the same module, else the only tool of that name.
+    fn resolve(&self, modules: &[Module], tool: &Tool, written: &Arc<str>) -> Need {
+        let named = |module: &str, name: &str| self.by_key.get(&ToolKey::new(module, name)).copied();
+        let by_key = written.split_once(':').and_then(|(module, name)| named(module, name));
+        let place = by_key
+            .or_else(|| named(&tool.key.module, written))
+            .or_else(|| self.by_name.get(written).copied().flatten());
+        let unlisted = written.split_once(':').is_some_and(|(module, _)| {
+            modules.iter().any(|known| &*known.name == module && known.listing.is_none())
+        });
+        let meant = match place {
+            Some(place) => Meant::Tool(place),
+            None if unlisted => Meant::Unlisted,
+            None => Meant::Nothing,
+        };
+        Need { written: Arc::clone(written), meant }
+    }
+}

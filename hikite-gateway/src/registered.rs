@@ -1,0 +1,69 @@
+//! A module whose tools were registered: each is a function of its own, and there is nothing to start or to stop.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::answer::result_of;
+use hikite_core::caller::SessionId;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::listing::{Item, Listing};
+use hikite_core::source::{BoxFuture, CallContext, Implementation, Invocation, Method, Source, State};
+use hikite_core::view;
+
+#[derive(Debug)]
+pub(crate) struct Registered {
+    listing: Arc<Listing>,
+    tools: HashMap<Arc<str>, Arc<dyn Implementation>>,
+}
+
+impl Registered {
+    pub(crate) fn new(module: &str, tools: impl Iterator<Item = (Item, Arc<dyn Implementation>)>) -> Self {
+        let (items, tools) = tools.map(|(item, run)| (item.clone(), (item.name, run))).unzip();
+        let info = Object::default().with("name", module).with("version", env!("CARGO_PKG_VERSION"));
+        let capabilities = Object::default().with("tools", Raw::empty_object());
+        let listing = Listing { tools: items, info, capabilities, ..Listing::default() };
+        Self { listing: Arc::new(listing), tools }
+    }
+
+    async fn run(&self, mut params: Object, context: CallContext) -> Result<Raw, Error> {
+        let name = params.text("name").unwrap_or_default();
+        let known = self.tools.keys().map(|name| &**name);
+        let tool = self.tools.get(name.as_str()).ok_or_else(|| view::unknown_tool(&name, known))?;
+        let arguments = params.remove("arguments").and_then(|raw| raw.object()).unwrap_or_default();
+        tool.run(arguments, context).await.map(|value| result_of(&value))
+    }
+}
+
+impl Source for Registered {
+    fn listing(&self) -> Option<Arc<Listing>> {
+        Some(Arc::clone(&self.listing))
+    }
+
+    fn state(&self) -> State {
+        State::Running
+    }
+
+    fn first_listing(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn call(&self, invocation: Invocation, context: CallContext) -> BoxFuture<'_, Result<Raw, Error>> {
+        match invocation.method {
+            Method::CallTool => Box::pin(self.run(invocation.params, context)),
+            method => Box::pin(std::future::ready(Err(Error::new(
+                Kind::MethodNotFound,
+                format!("registered tools know no `{}`", method.name()),
+            )))),
+        }
+    }
+
+    fn roots_changed(&self, _: SessionId) {}
+
+    fn release(&self, _: SessionId) {}
+
+    fn close(&self, _: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}

@@ -1,0 +1,138 @@
+//! Who is registered: the tools themselves, the switches of all tools, and since when each tool is known.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use hikite_core::about::About;
+use hikite_core::catalog::{Catalog, ModuleRule};
+use hikite_core::key::ToolKey;
+use hikite_core::listing::Item;
+use hikite_core::register::Registration;
+use hikite_core::source::Implementation;
+use hikite_core::switch::Switches;
+
+use crate::registered::Registered;
+
+/// Who keeps a registered tool, and so may change it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeper {
+    /// The config file.
+    File,
+    /// The store: it was registered while we ran.
+    Store,
+    /// The program that hikite is part of.
+    Program,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) registration: Arc<Registration>,
+    pub(crate) implementation: Arc<dyn Implementation>,
+    pub(crate) registered_at: u64,
+    pub(crate) keeper: Keeper,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    tools: BTreeMap<ToolKey, Entry>,
+    /// One rule for each module of `tools`, made anew when one of them changes.
+    modules: BTreeMap<Arc<str>, ModuleRule>,
+    pub(crate) switches: Switches,
+    seen: HashMap<ToolKey, u64>,
+    /// Seen for the first time, and not yet written down.
+    fresh: Vec<ToolKey>,
+}
+
+impl Roster {
+    pub(crate) fn get(&self, key: &ToolKey) -> Option<&Entry> {
+        self.tools.get(key)
+    }
+
+    pub(crate) fn of(&self, keeper: Keeper) -> impl Iterator<Item = (&ToolKey, &Entry)> {
+        self.tools.iter().filter(move |(_, entry)| entry.keeper == keeper)
+    }
+
+    pub(crate) fn modules(&self) -> impl Iterator<Item = &ModuleRule> {
+        self.modules.values()
+    }
+
+    pub(crate) fn put(&mut self, entry: Entry) {
+        self.replace(Vec::new(), vec![entry]);
+    }
+
+    pub(crate) fn remove(&mut self, key: &ToolKey) {
+        self.switches.remove(key);
+        self.replace(vec![key.clone()], Vec::new());
+    }
+
+    /// Takes some away and adds others, as one change.
+    pub(crate) fn replace(&mut self, away: Vec<ToolKey>, more: Vec<Entry>) {
+        let mut touched: Vec<Arc<str>> = Vec::new();
+        for key in away {
+            self.tools.remove(&key);
+            touched.push(key.module);
+        }
+        for entry in more {
+            let key = entry.registration.key.clone();
+            touched.push(Arc::clone(&key.module));
+            self.tools.insert(key, entry);
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        for module in touched {
+            self.make(module);
+        }
+    }
+
+    fn make(&mut self, module: Arc<str>) {
+        let first = ToolKey::new(Arc::clone(&module), "");
+        let entries: Vec<&Entry> = self
+            .tools
+            .range(first..)
+            .take_while(|(key, _)| key.module == module)
+            .map(|(_, entry)| entry)
+            .collect();
+        if entries.is_empty() {
+            self.modules.remove(&module);
+            return;
+        }
+        let name = |entry: &Entry| Arc::clone(&entry.registration.key.tool);
+        let about: HashMap<Arc<str>, Arc<About>> =
+            entries.iter().map(|entry| (name(entry), Arc::clone(&entry.registration.about))).collect();
+        let tools = entries.iter().map(|entry| {
+            let item = Item { name: name(entry), raw: entry.registration.definition.clone() };
+            (item, Arc::clone(&entry.implementation))
+        });
+        let rule = ModuleRule {
+            name: Arc::clone(&module),
+            description: "Tools registered with this gateway".into(),
+            selection: Arc::default(),
+            source: Arc::new(Registered::new(&module, tools)),
+            about: Arc::new(about),
+        };
+        self.modules.insert(module, rule);
+    }
+
+    /// What the store knew when we opened it.
+    pub(crate) fn remember(&mut self, seen: impl IntoIterator<Item = (ToolKey, u64)>) {
+        self.seen.extend(seen);
+    }
+
+    /// Notes when the tools of a catalog were seen first.
+    pub(crate) fn look_at(&mut self, catalog: &Catalog, now: u64) {
+        for tool in catalog.tools() {
+            if !self.seen.contains_key(&tool.key) {
+                self.seen.insert(tool.key.clone(), now);
+                self.fresh.push(tool.key.clone());
+            }
+        }
+    }
+
+    pub(crate) fn take_fresh(&mut self) -> Vec<ToolKey> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    pub(crate) fn known_since(&self, key: &ToolKey) -> Option<u64> {
+        self.tools.get(key).map(|entry| entry.registered_at).or_else(|| self.seen.get(key).copied())
+    }
+}

@@ -1,0 +1,110 @@
+//! The swap under a scheduler that tries the interleavings of its readers and replacers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shuttle::thread;
+
+mod parts {
+    use std::sync::Arc;
+
+    /// A lock without poison, whose holders the scheduler may stop anywhere.
+    pub(super) struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(super) fn new(value: T) -> Self {
+            Self(shuttle::sync::Mutex::new(value))
+        }
+
+        pub(super) fn lock(&self) -> shuttle::sync::MutexGuard<'_, T> {
+            self.0.lock().expect("no test panics under the lock")
+        }
+    }
+
+    /// The pointer: each load and each store is one step.
+    pub(super) struct Shown<T>(shuttle::sync::Mutex<Arc<T>>);
+
+    impl<T> Shown<T> {
+        pub(super) fn from_pointee(value: T) -> Self {
+            Self(shuttle::sync::Mutex::new(Arc::new(value)))
+        }
+
+        pub(super) fn load_full(&self) -> Arc<T> {
+            Arc::clone(&self.0.lock().expect("one step"))
+        }
+
+        pub(super) fn store(&self, value: Arc<T>) {
+            *self.0.lock().expect("one step") = value;
+        }
+    }
+}
+
+#[path = "body.rs"]
+mod body;
+use body::Swap;
+
+/// Two views of one registry, which must never disagree, and the number of the change that made them.
+struct Shown {
+    change: usize,
+    enabled: Vec<usize>,
+    disabled: Vec<usize>,
+}
+
+const TOOLS: usize = 3;
+
+fn make(switches: &BTreeMap<usize, bool>, before: &Shown) -> Shown {
+    let pick = |wanted: bool| {
+        let picked = switches.iter().filter(move |(_, on)| **on == wanted).map(|(tool, _)| *tool).collect();
+        thread::yield_now();
+        picked
+    };
+    Shown { change: before.change + 1, enabled: pick(true), disabled: pick(false) }
+}
+
+fn registry() -> Arc<Swap<BTreeMap<usize, bool>, Shown>> {
+    let switches: BTreeMap<usize, bool> = (0..TOOLS).map(|tool| (tool, true)).collect();
+    let first = Shown { change: 0, enabled: (0..TOOLS).collect(), disabled: Vec::new() };
+    Arc::new(Swap::new(switches, first))
+}
+
+fn callers_while_tools_are_switched() {
+    let registry = registry();
+    let switching = (0..TOOLS).map(|tool| {
+        let registry = Arc::clone(&registry);
+        thread::spawn(move || {
+            let numbers = registry.replace(
+                |switches, before| {
+                    switches.insert(tool, false);
+                    make(switches, before)
+                },
+                |before, after| (before.change, after.change),
+            );
+            assert_eq!(numbers.0 + 1, numbers.1, "nothing came between");
+            assert!(registry.load().disabled.contains(&tool), "what was changed is shown from then on");
+        })
+    });
+    let calling = (0..2).map(|_| {
+        let registry = Arc::clone(&registry);
+        thread::spawn(move || {
+            let mut last = 0;
+            for _ in 0..3 {
+                let shown = registry.load();
+                assert_eq!(shown.enabled.len() + shown.disabled.len(), TOOLS, "one moment, not two halves");
+                assert!(shown.change >= last, "time does not run backwards");
+                last = shown.change;
+            }
+        })
+    });
+    let threads: Vec<_> = switching.chain(calling).collect();
+    for thread in threads {
+        thread.join().expect("no thread fails");
+    }
+    let shown = registry.load();
+    assert_eq!((shown.change, shown.disabled.len()), (TOOLS, TOOLS), "no change is lost");
+}
+
+#[test]
+fn no_interleaving_tears_the_snapshot_or_loses_a_change() {
+    shuttle::check_random(callers_while_tools_are_switched, 20_000);
+    shuttle::check_pct(callers_while_tools_are_switched, 5_000, 3);
+}

@@ -1,0 +1,200 @@
+//! hikite as a part of another program: sources and functions of that program become tools like any others.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use hikite_core::answer::Answer;
+use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::catalog::ModuleRule;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::register::Registration;
+use hikite_core::source::{BoxFuture, CallContext, Implementation, Origin, Source};
+use hikite_gateway::{CallOptions, Gateway, ToolFilter};
+use hikite_server::App;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Terminal;
+use crate::config::Config;
+use crate::house::House;
+use crate::running::settings;
+
+/// Puts a gateway together.
+#[derive(Debug)]
+pub struct Builder {
+    config: Config,
+    program: Option<PathBuf>,
+    modules: Vec<ModuleRule>,
+    tools: Vec<(Registration, Arc<dyn Implementation>)>,
+}
+
+impl Builder {
+    /// With a config; `Config::parse("{}", …)` is that of a gateway of which nothing is said.
+    pub fn new(config: Config) -> Self {
+        Self { config, program: None, modules: Vec::new(), tools: Vec::new() }
+    }
+
+    /// The hikite program, which guards the processes of stdio servers. Needed where the config names any.
+    #[must_use]
+    pub fn program(mut self, program: PathBuf) -> Self {
+        self.program = Some(program);
+        self
+    }
+
+    /// A module of its own.
+    #[must_use]
+    pub fn module(mut self, name: &str, description: &str, source: Arc<dyn Source>) -> Self {
+        self.modules.push(ModuleRule {
+            name: name.into(),
+            description: description.into(),
+            selection: Arc::default(),
+            source,
+            about: Arc::default(),
+        });
+        self
+    }
+
+    /// One tool: the form that describes it, and the function that it is.
+    pub fn tool(mut self, form: &Value, implementation: Arc<dyn Implementation>) -> Result<Self, Error> {
+        self.tools.push((read(form)?, implementation));
+        Ok(self)
+    }
+
+    pub async fn start(self) -> Result<Hikite> {
+        let program = match self.program {
+            Some(program) => program,
+            None => std::env::current_exe().context("cannot tell where this program is")?,
+        };
+        let house = House::start_with(&self.config, program, self.modules).await?;
+        for (registration, implementation) in self.tools {
+            house.gateway.register_own(registration, implementation).await?;
+        }
+        Ok(Hikite { config: self.config, house, stopping: CancellationToken::new() })
+    }
+}
+
+/// A running gateway.
+#[derive(Debug)]
+pub struct Hikite {
+    config: Config,
+    house: Arc<House>,
+    stopping: CancellationToken,
+}
+
+impl Hikite {
+    /// Registers a tool: its description, and the function that it is.
+    pub async fn register(&self, form: &Value, implementation: Arc<dyn Implementation>) -> Result<(), Error> {
+        self.gateway().register_own(read(form)?, implementation).await
+    }
+
+    /// Registers a tool that is a request to some HTTP API. It outlives this program.
+    pub async fn register_http(&self, form: &Value) -> Result<Value, Error> {
+        let form = Raw::of(form).object().ok_or_else(no_object)?;
+        Ok(self.gateway().register(&form).await?.value())
+    }
+
+    pub async fn unregister(&self, name: &str) -> Result<(), Error> {
+        self.gateway().unregister(name).await
+    }
+
+    pub async fn enable(&self, name: &str) -> Result<(), Error> {
+        self.gateway().switch(name, true).await.map(|_| ())
+    }
+
+    pub async fn disable(&self, name: &str) -> Result<(), Error> {
+        self.gateway().switch(name, false).await.map(|_| ())
+    }
+
+    pub async fn list(&self, filter: &ToolFilter) -> Vec<Value> {
+        let found = self.gateway().tools_page(&Caller::owner(), filter, 0, usize::MAX).await;
+        found.items.iter().map(Raw::value).collect()
+    }
+
+    pub async fn get(&self, name: &str) -> Result<Value, Error> {
+        Ok(self.gateway().tool(&Caller::owner(), name).await?.value())
+    }
+
+    pub async fn version(&self, name: &str) -> Result<String, Error> {
+        Ok(self.get(name).await?["version"].as_str().unwrap_or_default().to_owned())
+    }
+
+    pub async fn search(&self, query: &str, limit: usize) -> Vec<Value> {
+        let everything = ToolFilter::default();
+        let found = self.gateway().find_tools(&Caller::owner(), query, &everything, limit).await;
+        found.items.iter().map(Raw::value).collect()
+    }
+
+    /// Calls a tool on the path that every call takes.
+    pub async fn execute(&self, name: &str, parameters: &Value, options: CallOptions) -> Result<Answer, Error> {
+        let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+        let context = CallContext {
+            session: Arc::new(session),
+            back: Arc::new(Terminal),
+            origin: Origin::default(),
+            takes_rounds: false,
+        };
+        self.gateway().run_tool(name, Some(Raw::of(parameters)), options, context).await
+    }
+
+    /// Serves MCP and REST until `stop`.
+    pub async fn serve(&self, listener: TcpListener) -> Result<()> {
+        let house = &self.house;
+        let (gateway, limits) = (Arc::clone(&house.gateway), Arc::clone(&house.limits));
+        let app = App::new(gateway, limits, settings(&self.config)?, self.stopping.child_token());
+        hikite_server::serve(listener, app).await;
+        Ok(())
+    }
+
+    /// Ends what is served, and everything that was started for it.
+    pub async fn stop(&self) {
+        self.stopping.cancel();
+        self.house.stop().await;
+    }
+
+    fn gateway(&self) -> &Gateway {
+        &self.house.gateway
+    }
+}
+
+fn read(form: &Value) -> Result<Registration, Error> {
+    Registration::read(&Raw::of(form).object().ok_or_else(no_object)?)
+}
+
+fn no_object() -> Error {
+    Error::new(Kind::Validation, "the form of a tool must be an object")
+}
+
+/// A tool that is a function from arguments to a value. What it fails with is shown to the caller.
+pub fn function<Run, Running>(run: Run) -> Arc<dyn Implementation>
+where
+    Run: Fn(Value) -> Running + Send + Sync + 'static,
+    Running: Future<Output = Result<Value, String>> + Send + 'static,
+{
+    Arc::new(Function(run))
+}
+
+struct Function<Run>(Run);
+
+impl<Run> fmt::Debug for Function<Run> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Function")
+    }
+}
+
+impl<Run, Running> Implementation for Function<Run>
+where
+    Run: Fn(Value) -> Running + Send + Sync + 'static,
+    Running: Future<Output = Result<Value, String>> + Send + 'static,
+{
+    fn run(&self, arguments: Object, _: CallContext) -> BoxFuture<'_, Result<Raw, Error>> {
+        let running = (self.0)(arguments.raw().value());
+        Box::pin(async move {
+            let value = running.await.map_err(|why| Error::new(Kind::ToolExecution, why))?;
+            Ok(Raw::of(&value))
+        })
+    }
+}
