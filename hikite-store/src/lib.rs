@@ -1,1 +1,25 @@
-//! The only crate that knows SQL: what must survive a restart, in SQLite or PostgreSQL.
+//! The only crate that knows SQL: what must survive a restart, in SQLite or PostgreSQL. One set of queries serves
+//! both, and no name of a table leaves this crate.
+
+mod backup;
+mod check;
+mod connect;
+mod control;
+mod copy;
+mod error;
+mod list;
+mod migrate;
+mod seen;
+mod store;
+mod table;
+mod url;
+
+#[cfg(test)]
+mod tests;
+
+pub use control::Registered;
+pub use error::{Fault, StoreError};
+pub use list::StoreListCache;
+pub use migrate::NEWEST;
+pub use store::Store;
+pub use url::{BadUrl, StoreUrl};

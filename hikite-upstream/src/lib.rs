@@ -4,7 +4,6 @@
 
 mod annotation;
 mod backoff;
-mod cache;
 mod call;
 mod claim;
 mod connection;
@@ -35,7 +34,6 @@ mod subscribe;
 mod tasks;
 mod upstream;
 
-pub use cache::FileListCache;
 pub use definition::{Definition, Share, Transport};
 pub use guard::guard;
 pub use spawner::Spawner;

@@ -7,6 +7,7 @@ mod guard;
 mod health;
 mod serve;
 mod stdio;
+mod store;
 mod tools;
 
 use std::io::Write;
@@ -60,6 +61,9 @@ enum Command {
     /// Check, show and import configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Check, copy and move what is kept between runs
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     /// Look at the set-up and say what to do about what is wrong
     Doctor(doctor::Doctor),
     /// Ask a running hikite whether it is up
@@ -100,6 +104,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Stdio(stdio) => block_on(stdio.run(&common)),
         Command::Tools(tools) => block_on(tools.run(&common)),
         Command::Config(config) => config.run(&common),
+        Command::Store(store) => block_on(store.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
         Command::Health(health) => block_on(health.run(&common)),
         Command::Completions(completions) => Ok(completions.run(&mut Cli::command())),

@@ -19,6 +19,7 @@ mod secret;
 mod server;
 mod shape;
 mod show;
+mod store;
 mod tools;
 mod transport;
 mod unit;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 
 use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
+use hikite_store::StoreUrl;
 
 pub use auth::Auth;
 pub use check::Outside;
@@ -60,6 +62,8 @@ pub struct Config {
     pub disabled: Vec<Arc<str>>,
     pub categories: Vec<Arc<CategoryRule>>,
     pub auth: Auth,
+    /// The store, where the file names one.
+    pub store: Option<StoreUrl>,
     pub limits: Limits,
     /// The folder for what is kept between runs; it may not exist yet.
     pub data: PathBuf,
@@ -99,6 +103,11 @@ impl Config {
         let mut check = check::Check { report: &mut report, outside, folder };
         let config = check.file(&file);
         Ok(Self { warnings: report.finish()?, ..config })
+    }
+
+    /// The store of the file, else a SQLite file in the data folder, which a flag may have moved.
+    pub fn store_url(&self) -> StoreUrl {
+        self.store.clone().unwrap_or_else(|| StoreUrl::file(self.data.join("hikite.db")))
     }
 }
 

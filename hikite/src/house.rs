@@ -10,12 +10,14 @@ use anyhow::{Context, Result};
 use futures_util::future::join_all;
 use hikite_core::catalog::ModuleRule;
 use hikite_core::limits::Limits;
+use hikite_core::listing::ListCache;
 use hikite_core::seal::Seal;
 use hikite_core::secret::Secret;
 use hikite_core::source::Source;
 use hikite_egress::Client;
 use hikite_gateway::{Gateway, Rules, Throttle};
-use hikite_upstream::{Definition, Environment, FileListCache, Spawner, Upstream};
+use hikite_store::{Store, StoreListCache};
+use hikite_upstream::{Definition, Environment, Spawner, Upstream};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
@@ -27,6 +29,8 @@ use crate::token;
 pub struct House {
     pub gateway: Arc<Gateway>,
     pub limits: Arc<Limits>,
+    pub store: Store,
+    lists: Arc<StoreListCache>,
     environment: Environment,
     upstreams: Mutex<HashMap<Arc<str>, Running>>,
     /// Upstreams that a reload took away and that still finish their calls, and reports that wait for lists.
@@ -42,18 +46,22 @@ struct Running {
 
 impl House {
     /// Starts everything the config names. `program` is the hikite binary, which guards the servers it starts.
-    pub fn start(config: &Config, program: PathBuf) -> Result<Arc<Self>> {
+    pub async fn start(config: &Config, program: PathBuf) -> Result<Arc<Self>> {
         token::make_folder(&config.data)?;
+        let store = Store::open(&config.store_url()).await?;
+        let lists = store.list_cache().await?;
         let limits = Arc::new(config.limits.clone());
         let environment = Environment {
             spawner: Spawner::start(program, limits.stdio_processes).context("cannot start a thread")?,
             client: Client::new(),
-            cache: Arc::new(FileListCache::new(config.data.join("lists"))),
+            cache: Arc::clone(&lists) as Arc<dyn ListCache>,
             limits: Arc::clone(&limits),
         };
         let house = Arc::new(Self {
             gateway: Gateway::new(Arc::clone(&limits), Seal::new(token::random_key()?)),
             limits,
+            store,
+            lists,
             environment,
             upstreams: Mutex::default(),
             tasks: TaskTracker::new(),
@@ -92,12 +100,14 @@ impl House {
         Ok(())
     }
 
-    /// Ends every upstream, whatever still runs, and waits until their processes are gone.
+    /// Ends every upstream, whatever still runs, waits until their processes are gone, and closes the store.
     pub async fn stop(&self) {
         let upstreams: Vec<Running> = self.upstreams.lock().drain().map(|(_, running)| running).collect();
         join_all(upstreams.iter().map(|running| running.upstream.close(Duration::ZERO))).await;
         self.tasks.close();
         self.tasks.wait().await;
+        self.lists.flush().await;
+        self.store.close().await;
     }
 
     pub fn stderr_of(&self, module: &str) -> Vec<String> {

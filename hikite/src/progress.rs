@@ -1,4 +1,4 @@
-//! Progress of upstreams that are being reached: bars on a terminal, plain lines elsewhere.
+//! Progress of what may take a while: bars on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -23,6 +23,30 @@ pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
     let waits = missing.iter().map(|module| wait(module, &bars, limit));
     join_all(waits).await;
     gateway.wait_for_lists(Duration::ZERO, |_| true).await;
+}
+
+/// What takes longer than this is told.
+const LONG: Duration = Duration::from_secs(1);
+
+/// Does the work, and says so if it lasts.
+pub(crate) async fn tell_if_long<T>(what: &'static str, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    if let Ok(done) = tokio::time::timeout(LONG, &mut work).await {
+        return done;
+    }
+    if !std::io::stderr().is_terminal() {
+        note(&format!("{what} …"));
+        return work.await;
+    }
+    let bar = ProgressBar::new_spinner().with_elapsed(LONG);
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+        bar.set_style(style);
+    }
+    bar.set_message(what);
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let done = work.await;
+    bar.finish_and_clear();
+    done
 }
 
 async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {

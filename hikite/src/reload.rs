@@ -57,12 +57,14 @@ fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<C
     let wanted = (config.server.listen, &config.limits, &config.data);
     if overrides.listen.is_none() && wanted.0 != before.server.listen
         || (wanted.1, wanted.2) != (&before.limits, &before.data)
+        || config.store != before.store
     {
-        tracing::warn!("`server.listen`, `limits` and `data` take effect after a restart");
+        tracing::warn!("`server.listen`, `limits`, `data` and `store` take effect after a restart");
     }
     config.server.listen = before.server.listen;
     config.limits = before.limits.clone();
     config.data.clone_from(&before.data);
+    config.store.clone_from(&before.store);
     if !overrides.stdio {
         exposure::check(&config)?;
     }

@@ -55,13 +55,13 @@ impl Overrides {
 
 impl Running {
     /// `config` has the overrides laid over it already; `settings` were made from it.
-    pub(crate) fn start(
+    pub(crate) async fn start(
         config: Config,
         settings: Settings,
         overrides: Overrides,
         program: PathBuf,
     ) -> Result<Self> {
-        let house = House::start(&config, program)?;
+        let house = House::start(&config, program).await?;
         let stopping = CancellationToken::new();
         let app = App::new(Arc::clone(&house.gateway), Arc::clone(&house.limits), settings, stopping.clone());
         let tasks = TaskTracker::new();

@@ -9,12 +9,13 @@ use hikite_core::{
     caller::{Abilities, Caller, Session, SessionId},
     json::{Object, Raw},
     limits::Limits,
+    listing::{ListCache, Listing},
     source::{
         Backchannel, BoxFuture, CallContext, Invocation, Method, Origin, Question, QuestionKind, Source,
         State,
     },
 };
-use hikite_upstream::{Definition, Environment, FileListCache, Share, Spawner, Transport, Upstream};
+use hikite_upstream::{Definition, Environment, Share, Spawner, Transport, Upstream};
 use serde_json::{Map, Value, json};
 
 /// Time for another call to run while a question is open.
@@ -74,7 +75,6 @@ fn complain(reason: &str) -> ExitCode {
 }
 
 async fn run(plan: &Plan, url: &str) -> Result<(), String> {
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let limits = Arc::new(Limits::default());
     let definition = Definition {
         name: "suite".into(),
@@ -89,7 +89,7 @@ async fn run(plan: &Plan, url: &str) -> Result<(), String> {
         // No process is started: the server is the suite's.
         spawner: Spawner::start("none".into(), 1).map_err(|error| error.to_string())?,
         client: hikite_egress::Client::new(),
-        cache: Arc::new(FileListCache::new(folder.path().to_owned())),
+        cache: Arc::new(Forgetful),
         limits: Arc::clone(&limits),
     };
     let upstream = Upstream::start(definition, environment, Arc::new(|_| {}));
@@ -97,6 +97,17 @@ async fn run(plan: &Plan, url: &str) -> Result<(), String> {
     let outcome = driver.follow(plan).await;
     driver.upstream.close(limits.drain).await;
     outcome
+}
+
+/// Every run begins without lists.
+struct Forgetful;
+
+impl ListCache for Forgetful {
+    fn load(&self, _: &str) -> Option<Listing> {
+        None
+    }
+
+    fn store(&self, _: &str, _: &Listing) {}
 }
 
 struct Driver {

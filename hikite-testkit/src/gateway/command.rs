@@ -7,11 +7,12 @@ use std::{
 
 use super::{LIMIT, mark};
 
-/// Where the programs are. Cargo tells only a package's own tests where its programs are, so both are given.
+/// Where the programs are. Cargo tells only a package's own tests where its programs are, so they are given.
 #[derive(Debug, Clone)]
 pub struct Programs {
     hikite: PathBuf,
     fixture: PathBuf,
+    writer: PathBuf,
 }
 
 /// A command that has ended.
@@ -23,12 +24,18 @@ pub struct Run {
 }
 
 impl Programs {
-    /// `hikite` is the built program; the fixture is built beside it.
+    /// `hikite` is the built program; the others are built beside it.
     pub fn beside(hikite: impl Into<PathBuf>) -> Self {
         let hikite = hikite.into();
         let fixture =
-            std::env::var_os("FIXTURE_UPSTREAM").map_or_else(|| build_fixture(&hikite), PathBuf::from);
-        Self { hikite, fixture }
+            std::env::var_os("FIXTURE_UPSTREAM").map_or_else(|| build_others(&hikite), PathBuf::from);
+        let writer = fixture.with_file_name("store-writer");
+        Self { hikite, fixture, writer }
+    }
+
+    /// The program that writes to a store until it is killed.
+    pub fn writer(&self) -> Command {
+        Command::new(&self.writer)
     }
 
     pub fn fixture(&self) -> &str {
@@ -72,7 +79,7 @@ impl Programs {
 }
 
 /// Cargo does nothing where the program is fresh.
-fn build_fixture(hikite: &Path) -> PathBuf {
+fn build_others(hikite: &Path) -> PathBuf {
     let folder = hikite.parent().expect("a folder");
     let profile = match folder.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
@@ -88,10 +95,12 @@ fn build_fixture(hikite: &Path) -> PathBuf {
         profile,
         "--bin",
         "fixture-upstream",
+        "--bin",
+        "store-writer",
         "--manifest-path",
         manifest,
     ]);
     command.arg("--target-dir").arg(folder.parent().expect("a folder"));
-    assert!(command.status().expect("cargo").success(), "the fixture does not build");
+    assert!(command.status().expect("cargo").success(), "the testkit does not build");
     folder.join("fixture-upstream")
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use hikite_core::source::State;
+use hikite_store::{NEWEST, Store, StoreUrl};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -42,13 +43,17 @@ impl Doctor {
             Ok(config) => {
                 findings.extend(config_findings(&config));
                 findings.push(token_finding(&config));
+                let store = store_finding(&config).await;
+                // The servers are looked at all the same.
+                let store_url = (store.level == Level::Bad).then(StoreUrl::memory).or(config.store.clone());
+                findings.push(store);
                 findings.extend(
                     exposure::check(&config)
                         .err()
                         .map(|wrong| Finding::bad("listen", wrong.to_string(), None)),
                 );
                 findings.push(port_finding(&config).await);
-                findings.extend(upstream_findings(&config).await?);
+                findings.extend(upstream_findings(&Config { store: store_url, ..config }).await?);
             }
             Err(error) => findings.push(Finding::bad("config", format!("{error:#}"), None)),
         }
@@ -100,6 +105,25 @@ fn token_finding(config: &Config) -> Finding {
     }
 }
 
+async fn store_finding(config: &Config) -> Finding {
+    let store = match Store::open(&config.store_url()).await {
+        Ok(store) => store,
+        Err(error) => return Finding::bad("store", error.to_string(), None),
+    };
+    let outcome = progress::tell_if_long("looking through the store", store.check()).await;
+    store.close().await;
+    match outcome {
+        Ok(wrong) if wrong.is_empty() => {
+            Finding::good("store", format!("{} is well (version {NEWEST})", store.url()))
+        }
+        Ok(wrong) => {
+            let hint = "put back a copy made by `hikite store backup`, or register again what is unreadable";
+            Finding::bad("store", wrong.join("\n  "), Some(hint.into()))
+        }
+        Err(error) => Finding::bad("store", error.to_string(), None),
+    }
+}
+
 async fn port_finding(config: &Config) -> Finding {
     let listen = config.server.listen;
     match TcpListener::bind(listen).await {
@@ -114,7 +138,7 @@ async fn port_finding(config: &Config) -> Finding {
 }
 
 async fn upstream_findings(config: &Config) -> Result<Vec<Finding>> {
-    let house = House::start(config, program()?)?;
+    let house = House::start(config, program()?).await?;
     progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
     let view = house.gateway.view();
     let mut findings = Vec::new();

@@ -54,7 +54,7 @@ hint: another program may hold the port; name one with `--listen`"
             program: program()?,
             config: config.file.clone(),
         };
-        let running = Running::start(config, settings, overrides, program()?)?;
+        let running = Running::start(config, settings, overrides, program()?).await?;
         tracing::info!("listening on http://{address}");
         note(&snippets.text());
         hikite_server::serve(listener, Arc::clone(&running.app)).await;

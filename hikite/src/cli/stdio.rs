@@ -29,7 +29,7 @@ impl Stdio {
         let config = overrides.apply(config);
         let settings = settings(&config)?;
         let surfaces = if self.surface.is_empty() { settings.surfaces } else { Surfaces::of(self.surface) };
-        let running = Running::start(config, settings, overrides, program()?)?;
+        let running = Running::start(config, settings, overrides, program()?).await?;
         let app = Arc::clone(&running.app);
         hikite_server::serve_stdio(app, surfaces, tokio::io::stdin(), tokio::io::stdout()).await;
         running.stop().await;

@@ -82,7 +82,7 @@ pub(crate) struct Call {
 
 impl Tools {
     pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
-        let house = House::start(&common.load()?, program()?)?;
+        let house = House::start(&common.load()?, program()?).await?;
         let outcome = self.act(&house).await;
         house.stop().await;
         outcome

@@ -9,6 +9,7 @@ use super::category::CategoryFile;
 use super::limits::LimitsFile;
 use super::named::Named;
 use super::server::ServerFile;
+use super::store::StoreFile;
 use super::upstream::Upstream;
 
 /// The configuration of hikite. A plain `mcpServers` block, pasted from another client, is a whole file.
@@ -29,6 +30,8 @@ pub(crate) struct File {
     pub(crate) categories: Option<Named<CategoryFile>>,
     /// Who may connect.
     pub(crate) auth: Option<AuthFile>,
+    /// Where registered tools, switches and cached lists are kept.
+    pub(crate) store: Option<StoreFile>,
     /// Every limit of the program. What is left out keeps its default.
     pub(crate) limits: Option<LimitsFile>,
     /// The folder for what is kept between runs. Default: `hikite` in the user's data folder.

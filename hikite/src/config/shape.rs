@@ -14,7 +14,6 @@ const LATER_KEYS: &[&str] = &[
     "projects",
     "search",
     "vault",
-    "store",
     "telemetry",
     "server.public_url",
     "server.tls",

@@ -32,6 +32,7 @@ pub fn show(config: &Config) -> Value {
         "mcpServers": servers,
         "categories": categories,
         "auth": show_auth(&config.auth),
+        "store": { "url": config.store_url().to_string() },
         "limits": show_limits(&config.limits),
         "data": config.data,
     })

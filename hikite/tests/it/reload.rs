@@ -138,7 +138,7 @@ async fn a_new_token_holds_at_once_and_what_needs_a_restart_is_said() {
     let mut next = auth("the-second-token-of-all");
     next["limits"] = json!({ "drain": "1s" });
     gateway.write_config(&next);
-    gateway.says("`server.listen`, `limits` and `data` take effect after a restart").await;
+    gateway.says("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
     gateway.says("the changed config is in force").await;
     assert_eq!((ask("the-first-token-of-all").await, ask("the-second-token-of-all").await), (401, 404));
 }
@@ -165,7 +165,7 @@ async fn another_data_folder_in_the_file_leaves_the_token_as_it_is() {
     let gateway = TestGateway::start_by_file(&crate::PROGRAMS, config("data")).await;
     assert!(!gateway.token().is_empty());
     gateway.write_config(&config("elsewhere"));
-    gateway.says("`server.listen`, `limits` and `data` take effect after a restart").await;
+    gateway.says("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
     gateway.says("the changed config is in force").await;
     let bearer = format!("Bearer {}", gateway.token());
     assert_eq!(gateway.send(initialize().header("authorization", &bearer)).await.status, 200);

@@ -1,0 +1,70 @@
+//! A copy of the store as one SQLite file, whatever the store is, consistent while others write.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::connect::Engine;
+use crate::error::{Fault, StoreError};
+use crate::store::Store;
+use crate::url::StoreUrl;
+
+impl Store {
+    /// Gives the size of the file. It is written beside and renamed: under its name there is never half a copy. It
+    /// can be used as a store as it is, `sqlite:FILE`.
+    pub async fn backup(&self, to: &Path) -> Result<u64, StoreError> {
+        if fs::symlink_metadata(to).is_ok() {
+            return Err(self.refused(Fault::Exists, format!("`{}` exists", to.display())));
+        }
+        let refused = |error: io::Error| StoreError::new(Fault::NotWritable, StoreUrl::file(to), error);
+        let beside = beside(to);
+        // A copy that was cut short may lie there.
+        remove(&beside);
+        // SQLite writes into an empty file, and leaves its owner alone with it.
+        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).map_err(refused)?;
+        let outcome = self.write_copy(&beside).await.and_then(|()| settle(&beside, to).map_err(refused));
+        remove(&beside);
+        outcome
+    }
+
+    async fn write_copy(&self, file: &Path) -> Result<(), StoreError> {
+        match self.engine() {
+            Engine::Sqlite => {
+                let query = sqlx::query("VACUUM INTO $1").bind(file.to_string_lossy().into_owned());
+                query.execute(self.writer()).await.map(drop).map_err(self.failed())
+            }
+            Engine::Postgres => {
+                let copy = Self::open(&StoreUrl::file(file)).await?;
+                let outcome = self.copy_to(&copy).await;
+                copy.close().await;
+                outcome.map(drop)
+            }
+        }
+    }
+}
+
+fn beside(to: &Path) -> PathBuf {
+    let mut name = to.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}
+
+/// On the disk before it has its name, and the name as well.
+fn settle(beside: &Path, to: &Path) -> io::Result<u64> {
+    let file = fs::File::open(beside)?;
+    file.sync_all()?;
+    fs::rename(beside, to)?;
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(folder)?.sync_all()?;
+    Ok(file.metadata()?.len())
+}
+
+/// What is left of it after a failure; mostly there is nothing.
+fn remove(beside: &Path) {
+    for end in ["", "-wal", "-shm", "-journal"] {
+        let mut name = beside.as_os_str().to_owned();
+        name.push(end);
+        let _ = fs::remove_file(PathBuf::from(name));
+    }
+}

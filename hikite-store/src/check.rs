@@ -1,0 +1,127 @@
+//! Looks through the whole store for what is wrong: its pages, its version, and every row.
+
+use futures_util::TryStreamExt;
+use hikite_core::json::Raw;
+use sqlx::{AnyConnection, Row};
+
+use crate::connect::Engine;
+use crate::error::{Fault, StoreError};
+use crate::migrate::{NEWEST, version};
+use crate::store::Store;
+use crate::table::{Column, TABLES, Table, Value};
+
+/// So many faults of one kind say enough.
+const FAULTS: usize = 20;
+
+impl Store {
+    /// One line for each thing that is wrong; empty if all is well. An error only if it cannot be looked at.
+    pub async fn check(&self) -> Result<Vec<String>, StoreError> {
+        let mut connection = self.reader().acquire().await.map_err(self.failed())?;
+        let mut findings = Vec::new();
+        let engine = match self.engine() {
+            Engine::Sqlite => sqlite(&mut connection).await,
+            Engine::Postgres => postgres(&mut connection).await,
+        };
+        self.gather(engine, &mut findings)?;
+        self.gather(versions(&mut connection).await, &mut findings)?;
+        for table in TABLES {
+            self.gather(rows(table, &mut connection).await, &mut findings)?;
+        }
+        Ok(findings)
+    }
+
+    /// What keeps one part from being read is a finding; what keeps us from the store is not.
+    fn gather(
+        &self,
+        found: Result<Vec<String>, sqlx::Error>,
+        findings: &mut Vec<String>,
+    ) -> Result<(), StoreError> {
+        match found {
+            Ok(found) => findings.extend(found),
+            Err(error) => {
+                let error = self.failed()(error);
+                if !matches!(error.fault, Fault::Damaged | Fault::Failed | Fault::Full) {
+                    return Err(error);
+                }
+                findings.push(error.to_string());
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn sqlite(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::Error> {
+    let text = format!("PRAGMA integrity_check({FAULTS})");
+    let mut findings = Vec::new();
+    for row in sqlx::query(&text).fetch_all(&mut *connection).await? {
+        let said: String = row.try_get(0)?;
+        if said != "ok" {
+            findings.push(said);
+        }
+    }
+    for row in sqlx::query("PRAGMA foreign_key_check").fetch_all(connection).await? {
+        let table: String = row.try_get(0)?;
+        findings.push(format!("a row of `{table}` names another that is not there"));
+    }
+    Ok(findings)
+}
+
+async fn postgres(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::Error> {
+    let mut findings = Vec::new();
+    for (setting, bad, cure) in [
+        ("server_encoding", &["SQL_ASCII", "LATIN1"][..], "make the database with `ENCODING 'UTF8'`"),
+        (
+            "synchronous_commit",
+            &["off"],
+            "switch it on: a crash of the database would lose what was committed",
+        ),
+        ("fsync", &["off"], "switch it on: a power cut would damage the database"),
+    ] {
+        let row = sqlx::query("SELECT current_setting($1)").bind(setting).fetch_one(&mut *connection).await?;
+        let value: String = row.try_get(0)?;
+        if bad.contains(&value.as_str()) {
+            findings.push(format!("`{setting}` of the database is `{value}`: {cure}"));
+        }
+    }
+    Ok(findings)
+}
+
+async fn versions(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::Error> {
+    let found = version(connection).await?;
+    let wrong =
+        (found != NEWEST).then(|| format!("it has version {found}, and this hikite knows version {NEWEST}"));
+    Ok(wrong.into_iter().collect())
+}
+
+async fn rows(table: &Table, connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::Error> {
+    let select = table.select();
+    let mut rows = sqlx::query(&select).fetch(connection);
+    let mut findings = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        if findings.len() == FAULTS {
+            break;
+        }
+        match table.read(&row) {
+            Ok(values) => findings.extend(wrong_value(table, &values)),
+            Err(error) => findings.push(format!("a row of `{}` cannot be read: {error}", table.name)),
+        }
+    }
+    Ok(findings)
+}
+
+/// The first value that its column cannot hold, with what names the row.
+fn wrong_value(table: &Table, values: &[Value]) -> Option<String> {
+    let wrong = |(value, (_, column)): &(&Value, &(&str, Column))| match (value, column) {
+        (Value::Text(text), Column::Json) => Raw::parse(text.clone()).is_err(),
+        (Value::Text(text), _) => text.is_empty() || text.contains('\0'),
+        (Value::Number(number), Column::Switch) => !matches!(number, 0 | 1),
+        (Value::Number(number), _) => *number < 0,
+    };
+    let (_, (column, _)) = values.iter().zip(table.columns).find(wrong)?;
+    let name = match values {
+        [Value::Text(module), Value::Text(tool), ..] if column != &"lists" => format!("{module}:{tool}"),
+        [Value::Text(definition), ..] => definition.clone(),
+        _ => String::new(),
+    };
+    Some(format!("`{column}` of `{}` in `{}` is unreadable", name.escape_debug(), table.name))
+}

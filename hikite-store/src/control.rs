@@ -1,0 +1,141 @@
+//! What people decide: registered tools and the switches of all tools. Every change raises the revision in its own
+//! transaction, so that other processes on the same store see that there is something to read.
+
+use hikite_core::json::Raw;
+use hikite_core::key::ToolKey;
+use sqlx::any::AnyRow;
+use sqlx::{Any, Row, Transaction};
+
+use crate::error::{Fault, StoreError};
+use crate::store::Store;
+
+/// A tool that was registered, as its form describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registered {
+    pub key: ToolKey,
+    pub form: Raw,
+    /// Milliseconds since 1970.
+    pub registered_at: u64,
+}
+
+impl Store {
+    /// All registered tools, the oldest first.
+    pub async fn registered(&self) -> Result<Vec<Registered>, StoreError> {
+        let query = sqlx::query("SELECT module, tool, form, registered_at FROM registered_tool");
+        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
+        let mut tools = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let (key, form, registered_at) = read_tool(row).map_err(self.failed())?;
+            match Raw::parse(form) {
+                Ok(form) => tools.push(Registered { key, form, registered_at }),
+                // One bad row must not take the others away.
+                Err(_) => tracing::error!("the registered tool `{key}` is unreadable and left out"),
+            }
+        }
+        tools.sort_by(|a, b| (a.registered_at, &a.key).cmp(&(b.registered_at, &b.key)));
+        Ok(tools)
+    }
+
+    /// `false` if the tool is there already and may not be overwritten.
+    pub async fn put_registered(&self, tool: &Registered, overwrite: bool) -> Result<bool, StoreError> {
+        let (module, name) = self.keepable(&tool.key)?;
+        let form =
+            std::str::from_utf8(tool.form.bytes()).map_err(|error| self.refused(Fault::Failed, error))?;
+        let text = if overwrite {
+            "INSERT INTO registered_tool (module, tool, form, registered_at) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (module, tool) DO UPDATE SET form = excluded.form, registered_at = excluded.registered_at"
+        } else {
+            "INSERT INTO registered_tool (module, tool, form, registered_at) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (module, tool) DO NOTHING"
+        };
+        let query = sqlx::query(text).bind(module).bind(name).bind(form).bind(stored(tool.registered_at));
+        let mut transaction = self.begin().await?;
+        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
+        self.conclude(transaction, done.rows_affected() > 0).await
+    }
+
+    /// Takes its switch away as well. `false` if there is no such tool.
+    pub async fn remove_registered(&self, key: &ToolKey) -> Result<bool, StoreError> {
+        let Ok((module, name)) = self.keepable(key) else { return Ok(false) };
+        let mut transaction = self.begin().await?;
+        let query = sqlx::query("DELETE FROM registered_tool WHERE module = $1 AND tool = $2");
+        let done = query.bind(module).bind(name).execute(&mut *transaction).await.map_err(self.failed())?;
+        if done.rows_affected() > 0 {
+            let query = sqlx::query("DELETE FROM tool_switch WHERE module = $1 AND tool = $2");
+            query.bind(module).bind(name).execute(&mut *transaction).await.map_err(self.failed())?;
+        }
+        self.conclude(transaction, done.rows_affected() > 0).await
+    }
+
+    /// The tools that were switched, and whether they are on.
+    pub async fn switches(&self) -> Result<Vec<(ToolKey, bool)>, StoreError> {
+        let query = sqlx::query("SELECT module, tool, enabled FROM tool_switch");
+        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
+        let read = |row: &AnyRow| Ok((read_key(row)?, row.try_get::<i64, _>(2)? != 0));
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
+    }
+
+    pub async fn set_switch(&self, key: &ToolKey, enabled: bool) -> Result<(), StoreError> {
+        let (module, name) = self.keepable(key)?;
+        let query = sqlx::query(
+            "INSERT INTO tool_switch (module, tool, enabled) VALUES ($1, $2, $3) \
+             ON CONFLICT (module, tool) DO UPDATE SET enabled = excluded.enabled",
+        );
+        let mut transaction = self.begin().await?;
+        let query = query.bind(module).bind(name).bind(i64::from(enabled));
+        query.execute(&mut *transaction).await.map_err(self.failed())?;
+        self.conclude(transaction, true).await.map(drop)
+    }
+
+    /// Grows with every change above, by whichever process.
+    pub async fn revision(&self) -> Result<i64, StoreError> {
+        let query = sqlx::query("SELECT value FROM hikite WHERE name = 'revision'");
+        let row = query.fetch_one(self.reader()).await.map_err(self.failed())?;
+        row.try_get(0).map_err(self.failed())
+    }
+
+    /// Module and name. PostgreSQL takes no NUL in a text, so that SQLite does not get one, either.
+    fn keepable<'k>(&self, key: &'k ToolKey) -> Result<(&'k str, &'k str), StoreError> {
+        if is_keepable(key) {
+            return Ok((&key.module, &key.tool));
+        }
+        Err(self.refused(Fault::Nul, key.to_string().escape_debug()))
+    }
+
+    /// The revision is raised last: every writer waits for it in the same order.
+    async fn conclude(
+        &self,
+        mut transaction: Transaction<'_, Any>,
+        changed: bool,
+    ) -> Result<bool, StoreError> {
+        if changed {
+            let query = sqlx::query("UPDATE hikite SET value = value + 1 WHERE name = 'revision'");
+            query.execute(&mut *transaction).await.map_err(self.failed())?;
+            transaction.commit().await.map_err(self.failed())?;
+        } else {
+            transaction.rollback().await.map_err(self.failed())?;
+        }
+        Ok(changed)
+    }
+}
+
+pub(crate) fn is_keepable(key: &ToolKey) -> bool {
+    !key.module.contains('\0') && !key.tool.contains('\0')
+}
+
+pub(crate) fn read_key(row: &AnyRow) -> Result<ToolKey, sqlx::Error> {
+    Ok(ToolKey::new(row.try_get::<String, _>(0)?, row.try_get::<String, _>(1)?))
+}
+
+fn read_tool(row: &AnyRow) -> Result<(ToolKey, String, u64), sqlx::Error> {
+    Ok((read_key(row)?, row.try_get(2)?, shown(row.try_get(3)?)))
+}
+
+/// A time as the databases keep it; none of ours is beyond.
+pub(crate) fn stored(time_ms: u64) -> i64 {
+    i64::try_from(time_ms).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn shown(time_ms: i64) -> u64 {
+    u64::try_from(time_ms).unwrap_or_default()
+}

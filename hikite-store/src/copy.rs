@@ -1,0 +1,61 @@
+//! One store into another, of either kind: all tables, from one state into one transaction.
+
+use futures_util::TryStreamExt;
+use sqlx::{AnyConnection, Row};
+
+use crate::connect::Engine;
+use crate::error::{Fault, StoreError};
+use crate::migrate::POSTGRES_LOCK;
+use crate::store::Store;
+use crate::table::{ROWS_AT_ONCE, TABLES, Table};
+
+impl Store {
+    /// Copies every row and gives their number. Refused if `other` holds anything; then nothing is changed.
+    pub async fn copy_to(&self, other: &Self) -> Result<u64, StoreError> {
+        let mut from = self.snapshot().await?;
+        let mut to = other.begin().await?;
+        if other.engine() == Engine::Postgres {
+            sqlx::query(POSTGRES_LOCK).execute(&mut *to).await.map_err(other.failed())?;
+        }
+        for table in TABLES {
+            let count = format!("SELECT COUNT(*) FROM {}", table.name);
+            let row = sqlx::query(&count).fetch_one(&mut *to).await.map_err(other.failed())?;
+            let rows: i64 = row.try_get(0).map_err(other.failed())?;
+            if rows > 0 {
+                return Err(other.refused(Fault::NotEmpty, format!("it has {rows} rows in `{}`", table.name)));
+            }
+        }
+        let mut copied = 0;
+        for table in TABLES {
+            copied += self.copy_table(table, &mut from, other, &mut to).await?;
+        }
+        // Whoever runs on the other store already has something to read now.
+        let query = sqlx::query("UPDATE hikite SET value = value + 1 WHERE name = 'revision'");
+        query.execute(&mut *to).await.map_err(other.failed())?;
+        to.commit().await.map_err(other.failed())?;
+        Ok(copied)
+    }
+
+    async fn copy_table(
+        &self,
+        table: &Table,
+        from: &mut AnyConnection,
+        other: &Self,
+        to: &mut AnyConnection,
+    ) -> Result<u64, StoreError> {
+        let select = table.select();
+        let mut rows = sqlx::query(&select).fetch(from);
+        let mut waiting = Vec::with_capacity(ROWS_AT_ONCE);
+        let mut copied = 0;
+        while let Some(row) = rows.try_next().await.map_err(self.failed())? {
+            waiting.push(table.read(&row).map_err(self.failed())?);
+            copied += 1;
+            if waiting.len() == ROWS_AT_ONCE {
+                table.insert(to, &waiting, "").await.map_err(other.failed())?;
+                waiting.clear();
+            }
+        }
+        table.insert(to, &waiting, "").await.map_err(other.failed())?;
+        Ok(copied)
+    }
+}

@@ -1,0 +1,155 @@
+//! The lists of upstream servers, one row per definition, so that they answer at once after a restart and while
+//! their server is down. All rows are in memory; what changes is written behind, in order.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use hikite_core::json::Raw;
+use hikite_core::listing::{ListCache, Listing};
+use parking_lot::Mutex;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::control::{shown, stored};
+use crate::error::StoreError;
+use crate::store::Store;
+
+/// Definitions whose lists are kept; those whose lists were read longest ago go first.
+const DEFINITIONS: usize = 256;
+/// Lists that may wait to be written.
+const WAITING: usize = 1024;
+/// Lists that are written in one transaction.
+const AT_ONCE: usize = 64;
+
+pub struct StoreListCache {
+    kept: Mutex<HashMap<String, Kept>>,
+    jobs: mpsc::Sender<Job>,
+}
+
+#[derive(Clone)]
+struct Kept {
+    lists: Raw,
+    /// Seconds since 1970.
+    fetched_at: u64,
+}
+
+enum Job {
+    Write(String, Kept),
+    /// Answered once everything before it is written, or failed to be.
+    Tell(oneshot::Sender<()>),
+}
+
+impl Store {
+    /// The cache with what is stored. Written to until the store is closed.
+    pub async fn list_cache(&self) -> Result<Arc<StoreListCache>, StoreError> {
+        let query = sqlx::query("SELECT definition, lists, fetched_at FROM list_cache");
+        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
+        let mut kept = HashMap::with_capacity(rows.len());
+        for row in &rows {
+            let (definition, lists, fetched_at) = read(row).map_err(self.failed())?;
+            // What is unreadable is fetched again, and then overwritten.
+            match Raw::parse(lists) {
+                Ok(lists) => drop(kept.insert(definition, Kept { lists, fetched_at })),
+                Err(_) => {
+                    tracing::warn!(definition, "a cached tool list is unreadable and will be fetched again")
+                }
+            }
+        }
+        let (jobs, waiting) = mpsc::channel(WAITING);
+        self.spawn(write_all(self.clone(), waiting));
+        Ok(Arc::new(StoreListCache { kept: Mutex::new(kept), jobs }))
+    }
+
+    async fn write_lists(&self, lists: &[(String, Kept)]) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
+        for (definition, kept) in lists {
+            let query = sqlx::query(
+                "INSERT INTO list_cache (definition, lists, fetched_at) VALUES ($1, $2, $3) \
+                 ON CONFLICT (definition) DO UPDATE SET lists = excluded.lists, fetched_at = excluded.fetched_at",
+            );
+            let text = kept.lists.as_str();
+            let query = query.bind(definition.as_str()).bind(&*text).bind(stored(kept.fetched_at));
+            query.execute(&mut *transaction).await.map_err(self.failed())?;
+        }
+        let let_go = format!(
+            "DELETE FROM list_cache WHERE definition NOT IN \
+             (SELECT definition FROM list_cache ORDER BY fetched_at DESC, definition LIMIT {DEFINITIONS})"
+        );
+        sqlx::query(&let_go).execute(&mut *transaction).await.map_err(self.failed())?;
+        transaction.commit().await.map_err(self.failed())
+    }
+}
+
+impl StoreListCache {
+    /// Waits until everything that was stored so far is written.
+    pub async fn flush(&self) {
+        let (tell, told) = oneshot::channel();
+        // Both fail only if the store is closed: then there is nothing to wait for.
+        if self.jobs.send(Job::Tell(tell)).await.is_ok() {
+            let _ = told.await;
+        }
+    }
+}
+
+impl ListCache for StoreListCache {
+    fn load(&self, definition: &str) -> Option<Listing> {
+        let lists = self.kept.lock().get(definition)?.lists.clone();
+        let listing = Listing::from_raw(&lists);
+        if listing.is_none() {
+            tracing::warn!(definition, "a cached tool list is of another version and will be fetched again");
+        }
+        listing
+    }
+
+    fn store(&self, definition: &str, listing: &Listing) {
+        let row = Kept { lists: listing.raw(), fetched_at: listing.fetched_at };
+        {
+            let mut kept = self.kept.lock();
+            kept.insert(definition.to_owned(), row.clone());
+            if kept.len() > DEFINITIONS {
+                let oldest =
+                    kept.iter().min_by_key(|(_, kept)| kept.fetched_at).map(|(name, _)| name.clone());
+                oldest.map(|name| kept.remove(&name));
+            }
+        }
+        if self.jobs.try_send(Job::Write(definition.to_owned(), row)).is_err() {
+            tracing::warn!(definition, "a tool list is not kept: too many wait to be written");
+        }
+    }
+}
+
+/// One job after the other, as many lists as wait in one transaction.
+async fn write_all(store: Store, mut waiting: mpsc::Receiver<Job>) {
+    let mut jobs = Vec::with_capacity(AT_ONCE);
+    while waiting.recv_many(&mut jobs, AT_ONCE).await > 0 {
+        let mut lists = Vec::new();
+        let mut tell = Vec::new();
+        for job in jobs.drain(..) {
+            match job {
+                Job::Write(definition, kept) => lists.push((definition, kept)),
+                Job::Tell(who) => tell.push(who),
+            }
+        }
+        if !lists.is_empty()
+            && let Err(error) = store.write_lists(&lists).await
+        {
+            tracing::warn!("tool lists are not kept: {error}");
+        }
+        for who in tell {
+            // Whoever asked may have gone.
+            let _ = who.send(());
+        }
+    }
+}
+
+fn read(row: &AnyRow) -> Result<(String, String, u64), sqlx::Error> {
+    Ok((row.try_get(0)?, row.try_get(1)?, shown(row.try_get(2)?)))
+}
+
+impl fmt::Debug for StoreListCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreListCache({})", self.kept.lock().len())
+    }
+}

@@ -1,0 +1,140 @@
+//! Brings a store to the newest version: numbered migrations, each applied once, all of them in one transaction
+//! under a lock, so that processes which open it at once do not meet half of it.
+
+use sqlx::{AnyConnection, Connection, Executor, Row};
+
+use crate::connect::Engine;
+use crate::error::{Fault, StoreError};
+
+/// The n-th brings the store to version n + 1. They are never changed once released.
+const MIGRATIONS: &[&str] = &[include_str!("../migrations/001.sql")];
+
+/// The newest version this program knows.
+#[expect(clippy::cast_possible_wrap, reason = "a handful of files")]
+pub const NEWEST: i64 = MIGRATIONS.len() as i64;
+
+/// Any number that no other program is likely to lock.
+pub(crate) const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7452347523)";
+
+/// Why it did not come to it.
+pub(crate) enum Refused {
+    Error(sqlx::Error),
+    Known(Fault, String),
+}
+
+impl From<sqlx::Error> for Refused {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl Refused {
+    pub(crate) fn at(self, place: &impl ToString) -> StoreError {
+        match self {
+            Self::Error(error) => StoreError::of(place.to_string(), &error),
+            Self::Known(fault, reason) => StoreError::new(fault, place.to_string(), reason),
+        }
+    }
+}
+
+/// Gives the version it found.
+pub(crate) async fn migrate(connection: &mut AnyConnection, engine: Engine) -> Result<i64, Refused> {
+    apply(connection, engine, MIGRATIONS).await
+}
+
+async fn apply(connection: &mut AnyConnection, engine: Engine, all: &[&'static str]) -> Result<i64, Refused> {
+    let newest = i64::try_from(all.len()).unwrap_or(i64::MAX);
+    // Mostly there is nothing to do, and nothing is locked to find that out.
+    if let Ok(found) = version(connection).await
+        && found >= newest
+    {
+        return judge(found, newest);
+    }
+    let mut transaction = connection.begin_with(engine.begin_write()).await?;
+    if engine == Engine::Postgres {
+        sqlx::query(POSTGRES_LOCK).execute(&mut *transaction).await?;
+    }
+    let found = if is_new(&mut transaction, engine).await? { 0 } else { version(&mut transaction).await? };
+    judge(found, newest)?;
+    for migration in all.iter().skip(usize::try_from(found).unwrap_or_default()) {
+        transaction.execute(*migration).await?;
+    }
+    let now = sqlx::query("UPDATE hikite SET value = $1 WHERE name = 'version'").bind(newest);
+    now.execute(&mut *transaction).await?;
+    transaction.commit().await?;
+    Ok(found)
+}
+
+fn judge(found: i64, newest: i64) -> Result<i64, Refused> {
+    if found > newest {
+        let reason = format!("it has version {found}, and this hikite knows version {newest}");
+        return Err(Refused::Known(Fault::Newer, reason));
+    }
+    Ok(found)
+}
+
+pub(crate) async fn version(connection: &mut AnyConnection) -> Result<i64, sqlx::Error> {
+    let query = sqlx::query("SELECT value FROM hikite WHERE name = 'version'");
+    query.fetch_one(connection).await?.try_get(0)
+}
+
+/// Whether nothing of ours is there yet. A file with tables of somebody else is refused; in PostgreSQL others may
+/// live beside us.
+async fn is_new(connection: &mut AnyConnection, engine: Engine) -> Result<bool, Refused> {
+    let tables = match engine {
+        Engine::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
+        Engine::Postgres => "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()",
+    };
+    let mut others = 0;
+    for row in sqlx::query(tables).fetch_all(connection).await? {
+        if row.try_get::<&str, _>(0)? == "hikite" {
+            return Ok(false);
+        }
+        others += 1;
+    }
+    if engine == Engine::Sqlite && others > 0 {
+        return Err(Refused::Known(Fault::Foreign, "it has tables, and none of them is ours".into()));
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connect::Target;
+    use crate::url::StoreUrl;
+
+    async fn connection(path: &std::path::Path) -> AnyConnection {
+        let target = Target::of(&StoreUrl::file(path)).expect("a file");
+        target.first().await.expect("opened").expect("not in memory")
+    }
+
+    #[tokio::test]
+    async fn each_migration_is_applied_once_and_all_of_them_or_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut one = connection(&folder.path().join("a.db")).await;
+        let first = MIGRATIONS[0];
+        let more = "CREATE TABLE more (x BIGINT NOT NULL); INSERT INTO more VALUES (1)";
+        let apply_all = async |connection: &mut AnyConnection, all: &[&'static str]| {
+            apply(connection, Engine::Sqlite, all).await.map_err(|refused| refused.at(&"here").to_string())
+        };
+        assert_eq!(apply_all(&mut one, &[first]).await, Ok(0));
+        assert_eq!(apply_all(&mut one, &[first]).await, Ok(1));
+        let broken = apply_all(&mut one, &[first, more, "CREATE TABLE more (y BIGINT)"]).await;
+        assert!(broken.is_err_and(|said| said.contains("already exists")));
+        assert_eq!(version(&mut one).await.expect("a version"), 1, "half of it was taken back");
+        assert_eq!(apply_all(&mut one, &[first, more]).await, Ok(1));
+        assert_eq!(apply_all(&mut one, &[first, more]).await, Ok(2));
+        let older = apply_all(&mut one, &[first]).await.expect_err("refused");
+        assert!(older.contains("it has version 2, and this hikite knows version 1"), "{older}");
+    }
+
+    #[tokio::test]
+    async fn a_file_of_another_program_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut one = connection(&folder.path().join("a.db")).await;
+        one.execute("CREATE TABLE theirs (x)").await.expect("made");
+        let refused = migrate(&mut one, Engine::Sqlite).await.map_err(|refused| refused.at(&"here"));
+        assert_eq!(refused.map_err(|error| error.fault), Err(Fault::Foreign));
+    }
+}

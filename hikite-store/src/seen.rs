@@ -1,0 +1,42 @@
+//! When each tool was first seen. Noted in passing: no other process has to read it at once, so that the revision stays.
+
+use hikite_core::key::ToolKey;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use crate::control::{is_keepable, read_key, shown, stored};
+use crate::error::StoreError;
+use crate::store::Store;
+use crate::table::{ROWS_AT_ONCE, SEEN, Value};
+
+impl Store {
+    /// Milliseconds since 1970 at which each tool was first seen.
+    pub async fn first_seen(&self) -> Result<Vec<(ToolKey, u64)>, StoreError> {
+        let rows = sqlx::query(&SEEN.select()).fetch_all(self.reader()).await.map_err(self.failed())?;
+        let read = |row: &AnyRow| Ok((read_key(row)?, shown(row.try_get(2)?)));
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
+    }
+
+    /// Notes the time for tools that were never seen. A name with a NUL is left out: it is never remembered.
+    pub async fn note_seen(&self, keys: &[ToolKey], now_ms: u64) -> Result<(), StoreError> {
+        let mut keys: Vec<&ToolKey> = keys.iter().filter(|key| is_keepable(key)).collect();
+        // In one order, so that two processes that note the same tools do not wait for each other in a circle.
+        keys.sort_unstable();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let mut transaction = self.begin().await?;
+        for keys in keys.chunks(ROWS_AT_ONCE) {
+            let row = |key: &&ToolKey| {
+                vec![
+                    Value::Text(key.module.to_string()),
+                    Value::Text(key.tool.to_string()),
+                    Value::Number(stored(now_ms)),
+                ]
+            };
+            let rows: Vec<Vec<Value>> = keys.iter().map(row).collect();
+            SEEN.insert(&mut transaction, &rows, "ON CONFLICT DO NOTHING").await.map_err(self.failed())?;
+        }
+        transaction.commit().await.map_err(self.failed())
+    }
+}

@@ -1,0 +1,183 @@
+//! The store itself: opened and brought to the newest version at once, cloned freely, closed once.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::{Any, AnyConnection, AnyPool, Connection, Transaction};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::connect::{Engine, Target, WAIT};
+use crate::error::{Fault, StoreError};
+use crate::migrate::{self, Refused};
+use crate::url::StoreUrl;
+
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+struct Inner {
+    url: StoreUrl,
+    engine: Engine,
+    reader: AnyPool,
+    writer: AnyPool,
+    /// The version it had before it was opened.
+    found: i64,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+/// Between two attempts to open a file that another process is just making.
+const PAUSE: Duration = Duration::from_millis(20);
+
+impl Store {
+    /// Opens the store, makes it if it is not there, and brings it to the newest version.
+    pub async fn open(url: &StoreUrl) -> Result<Self, StoreError> {
+        let target = Target::of(url)?;
+        let (reader, writer) = target.pools();
+        let begin = Instant::now();
+        let found = loop {
+            match prepare(&target, &writer).await.map_err(|refused| refused.at(url)) {
+                // Turning a new file over to its journal does not wait for others as everything else does.
+                Err(error) if error.fault == Fault::Busy && begin.elapsed() < WAIT => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                other => break other?,
+            }
+        };
+        Ok(Self(Arc::new(Inner {
+            url: url.clone(),
+            engine: target.engine,
+            reader,
+            writer,
+            found,
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+        })))
+    }
+
+    pub fn url(&self) -> &StoreUrl {
+        &self.0.url
+    }
+
+    /// The version it had before it was opened; zero for a new one. Now it has the newest.
+    pub fn found_version(&self) -> i64 {
+        self.0.found
+    }
+
+    /// Waits for what runs and closes every connection. What is asked later fails.
+    pub async fn close(&self) {
+        self.0.closing.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        self.0.reader.close().await;
+        self.0.writer.close().await;
+    }
+
+    pub(crate) fn engine(&self) -> Engine {
+        self.0.engine
+    }
+
+    pub(crate) fn reader(&self) -> &AnyPool {
+        &self.0.reader
+    }
+
+    pub(crate) fn writer(&self) -> &AnyPool {
+        &self.0.writer
+    }
+
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Any>, StoreError> {
+        self.writer().begin_with(self.engine().begin_write()).await.map_err(self.failed())
+    }
+
+    /// A transaction whose reads all see one state.
+    pub(crate) async fn snapshot(&self) -> Result<Transaction<'static, Any>, StoreError> {
+        self.reader().begin_with(self.engine().begin_snapshot()).await.map_err(self.failed())
+    }
+
+    pub(crate) fn failed(&self) -> impl Fn(sqlx::Error) -> StoreError + use<'_> {
+        |error| StoreError::of(self.url(), &error)
+    }
+
+    pub(crate) fn refused(&self, fault: Fault, reason: impl ToString) -> StoreError {
+        StoreError::new(fault, self.url(), reason)
+    }
+
+    /// Runs until it is done or the store is closed.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let closing = self.0.closing.clone();
+        self.0.tasks.spawn(async move {
+            closing.run_until_cancelled(task).await;
+        });
+    }
+}
+
+async fn prepare(target: &Target, writer: &AnyPool) -> Result<i64, Refused> {
+    let Some(mut first) = target.first().await? else {
+        return migrate::migrate(&mut *writer.acquire().await?, target.engine).await;
+    };
+    let outcome = migrate::migrate(&mut first, target.engine).await;
+    close(first).await;
+    outcome
+}
+
+/// Fails only where the other side is gone already.
+async fn close(connection: AnyConnection) {
+    let _ = connection.close().await;
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({})", self.0.url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hikite_core::json::Raw;
+    use hikite_core::key::ToolKey;
+
+    use super::*;
+    use crate::control::Registered;
+
+    /// A gateway awaits all of this on threads that take turns.
+    #[test]
+    fn what_the_store_does_may_move_between_threads() {
+        fn movable(_: impl Send) {}
+        fn all(store: &'static Store, tool: &'static Registered) {
+            movable(Store::open(store.url()));
+            movable(store.registered());
+            movable(store.put_registered(tool, true));
+            movable(store.remove_registered(&tool.key));
+            movable(store.switches());
+            movable(store.set_switch(&tool.key, true));
+            movable(store.first_seen());
+            movable(store.note_seen(&[], 0));
+            movable(store.revision());
+            movable(store.list_cache());
+            movable(store.check());
+            movable(store.copy_to(store));
+            movable(store.backup(std::path::Path::new("")));
+            movable(store.close());
+        }
+        let _ = all;
+    }
+
+    #[tokio::test]
+    async fn a_store_in_memory_is_whole_and_each_one_is_another() {
+        let (one, other) = (
+            Store::open(&StoreUrl::memory()).await.expect("one"),
+            Store::open(&StoreUrl::memory()).await.expect("two"),
+        );
+        let tool = Registered { key: ToolKey::new("m", "t"), form: Raw::empty_object(), registered_at: 1 };
+        assert!(one.put_registered(&tool, false).await.expect("put"));
+        assert_eq!(one.registered().await.expect("read"), [tool]);
+        assert_eq!(other.registered().await.expect("read"), []);
+        assert_eq!(one.check().await.expect("checked"), [""; 0]);
+        one.close().await;
+        let error = one.revision().await.expect_err("closed");
+        assert!(error.to_string().contains("closed"), "{error}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Every table with its columns, for what concerns them all: copies, checks, and rows that are put in many at a time.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row};
+
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    pub(crate) columns: &'static [(&'static str, Column)],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    Text,
+    /// Text that is one JSON value.
+    Json,
+    Number,
+    /// Zero or one.
+    Switch,
+}
+
+#[derive(Debug)]
+pub(crate) enum Value {
+    Text(String),
+    Number(i64),
+}
+
+/// All but `hikite`, which holds what each store counts for itself.
+#[rustfmt::skip]
+pub(crate) const TABLES: &[Table] = &[
+    Table { name: "registered_tool", columns: &[("module", Column::Text), ("tool", Column::Text), ("form", Column::Json), ("registered_at", Column::Number)] },
+    Table { name: "tool_switch",     columns: &[("module", Column::Text), ("tool", Column::Text), ("enabled", Column::Switch)] },
+    SEEN,
+    Table { name: "list_cache",      columns: &[("definition", Column::Text), ("lists", Column::Json), ("fetched_at", Column::Number)] },
+];
+
+pub(crate) const SEEN: Table = Table {
+    name: "tool_seen",
+    columns: &[("module", Column::Text), ("tool", Column::Text), ("seen_at", Column::Number)],
+};
+
+/// Rows that one statement puts in; both databases take thousands of values at a time.
+pub(crate) const ROWS_AT_ONCE: usize = 200;
+
+impl Table {
+    pub(crate) fn select(&self) -> String {
+        format!("SELECT {} FROM {}", self.names(), self.name)
+    }
+
+    pub(crate) fn read(&self, row: &AnyRow) -> Result<Vec<Value>, sqlx::Error> {
+        let values = self.columns.iter().enumerate().map(|(at, (_, column))| {
+            Ok(match column {
+                Column::Text | Column::Json => Value::Text(row.try_get(at)?),
+                Column::Number | Column::Switch => Value::Number(row.try_get(at)?),
+            })
+        });
+        values.collect()
+    }
+
+    /// Puts the rows in, at most `ROWS_AT_ONCE` of them. `otherwise` says what becomes of a row that is there.
+    pub(crate) async fn insert(
+        &self,
+        connection: &mut AnyConnection,
+        rows: &[Vec<Value>],
+        otherwise: &str,
+    ) -> Result<(), sqlx::Error> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let width = self.columns.len();
+        let place = |row: usize| {
+            let places: Vec<String> = (1..=width).map(|at| format!("${}", row * width + at)).collect();
+            format!("({})", places.join(","))
+        };
+        let places: Vec<String> = (0..rows.len()).map(place).collect();
+        let text =
+            format!("INSERT INTO {} ({}) VALUES {} {otherwise}", self.name, self.names(), places.join(","));
+        let mut query = sqlx::query(&text);
+        for value in rows.iter().flatten() {
+            query = match value {
+                Value::Text(text) => query.bind(text.as_str()),
+                Value::Number(number) => query.bind(*number),
+            };
+        }
+        query.execute(connection).await.map(drop)
+    }
+
+    fn names(&self) -> String {
+        self.columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    }
+}

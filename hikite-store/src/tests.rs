@@ -1,0 +1,48 @@
+//! The same tests on both kinds of store: a SQLite file and a database of a real PostgreSQL.
+
+mod care;
+mod control;
+mod list;
+mod trouble;
+
+use hikite_core::json::Raw;
+use hikite_core::key::ToolKey;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::{Registered, Store, StoreUrl};
+
+/// A store that nobody has opened yet.
+struct Place {
+    url: StoreUrl,
+    /// Goes with the place.
+    folder: TempDir,
+}
+
+impl Place {
+    fn sqlite() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        Self { url: StoreUrl::file(folder.path().join("in here/hikite 日本 ?#%.db")), folder }
+    }
+
+    fn postgres() -> Self {
+        let url = StoreUrl::parse(&hikite_testkit::postgres::database()).expect("an address");
+        Self { url, folder: tempfile::tempdir().expect("a folder") }
+    }
+
+    fn both() -> [Self; 2] {
+        [Self::sqlite(), Self::postgres()]
+    }
+
+    async fn open(&self) -> Store {
+        Store::open(&self.url).await.expect("a store")
+    }
+}
+
+fn key(tool: &str) -> ToolKey {
+    ToolKey::new("m", tool)
+}
+
+fn tool(name: &str, registered_at: u64) -> Registered {
+    Registered { key: key(name), form: Raw::of(&json!({ "name": name })), registered_at }
+}

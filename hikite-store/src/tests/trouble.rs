@@ -1,0 +1,139 @@
+//! Locked, newer, damaged, foreign, out of reach: what is said, and that nothing is lost.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use sqlx::Executor;
+
+use super::{Place, tool};
+use crate::{Fault, Store, StoreError, StoreUrl};
+
+#[track_caller]
+fn says(error: &StoreError, fault: Fault, words: &[&str]) {
+    let said = error.to_string();
+    assert_eq!(error.fault, fault, "{said}");
+    assert!(words.iter().all(|word| said.contains(word)) && said.contains("\nhint: "), "{said}");
+    assert!(!said.contains("not-asked-for"), "the password shows: {said}");
+}
+
+#[tokio::test]
+async fn who_holds_a_lock_is_waited_for_and_then_it_is_said() {
+    for place in Place::both() {
+        let (store, other) = (place.open().await, place.open().await);
+        let hold = || async {
+            let mut lock = other.begin().await.expect("a lock");
+            lock.execute("UPDATE hikite SET value = value WHERE name = 'revision'").await.expect("locked");
+            lock
+        };
+        let lock = hold().await;
+        let begin = Instant::now();
+        let error = store.put_registered(&tool("a", 1), false).await.expect_err("locked");
+        says(&error, Fault::Busy, &["is busy", "lock", "try again"]);
+        assert!(begin.elapsed() > Duration::from_secs(3), "it waited {:?}", begin.elapsed());
+        assert_eq!(store.registered().await.expect("who only reads does not wait"), []);
+        drop(lock);
+        let lock = hold().await;
+        let tool = tool("b", 1);
+        let (put, ()) = tokio::join!(store.put_registered(&tool, false), async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            lock.commit().await.expect("let go");
+        });
+        assert!(put.expect("it waited long enough"));
+    }
+}
+
+#[tokio::test]
+async fn a_store_of_a_newer_hikite_is_refused_and_left_as_it_is() {
+    for place in Place::both() {
+        let store = place.open().await;
+        store.writer().execute("UPDATE hikite SET value = 99 WHERE name = 'version'").await.expect("changed");
+        store.close().await;
+        let error = Store::open(&place.url).await.expect_err("newer");
+        says(&error, Fault::Newer, &["newer hikite", "version 99"]);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_refused_with_what_to_do() {
+    let place = Place::sqlite();
+    let path = place.url.path().expect("a file").to_owned();
+    fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    fs::write(&path, "this was a database once, and then it was something else. ".repeat(100))
+        .expect("written");
+    let error = Store::open(&place.url).await.expect_err("damaged");
+    says(&error, Fault::Damaged, &["is damaged", "hikite store backup", "-wal"]);
+    assert!(fs::read_to_string(&path).expect("there").starts_with("this was"), "it was left as it is");
+}
+
+#[tokio::test]
+async fn damage_inside_a_file_is_found() {
+    let place = Place::sqlite();
+    let path = place.url.path().expect("a file").to_owned();
+    let store = place.open().await;
+    for n in 0..200 {
+        assert!(store.put_registered(&tool(&format!("t{n}"), n), false).await.expect("put"));
+    }
+    store.close().await;
+    let mut bytes = fs::read(&path).expect("there");
+    let from = bytes.len() / 2;
+    bytes[from..from + 2000].fill(0x5a);
+    fs::write(&path, bytes).expect("written");
+    let found = match Store::open(&place.url).await {
+        Ok(store) => store.check().await.expect("checked").join("\n"),
+        Err(error) => error.to_string(),
+    };
+    assert!(!found.is_empty(), "nobody saw it");
+}
+
+#[tokio::test]
+async fn a_file_and_its_folder_are_their_owners_alone() {
+    let place = Place::sqlite();
+    let path = place.url.path().expect("a file").to_owned();
+    let mode = |path: &std::path::Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    let store = place.open().await;
+    assert!(store.put_registered(&tool("a", 1), false).await.expect("put"));
+    assert_eq!((mode(&path), mode(path.parent().expect("a folder"))), (0o600, 0o700));
+    let journal = path.with_file_name(format!("{}-wal", path.file_name().expect("a name").to_string_lossy()));
+    assert_eq!(mode(&journal), 0o600);
+    store.close().await;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("changed");
+    place.open().await.close().await;
+    assert_eq!(mode(&path), 0o600, "it was put there by hand");
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o500)).expect("changed");
+    // Root may write everywhere but into the kernel's own tables.
+    let is_root = fs::write(folder.path().join("probe"), "").is_ok();
+    let path = if is_root { "/proc/hikite/hikite.db".into() } else { folder.path().join("hikite.db") };
+    let error = Store::open(&StoreUrl::file(&path)).await.expect_err("refused");
+    says(&error, Fault::NotWritable, &[path.to_str().expect("UTF-8"), "cannot be written", "`--data`"]);
+    let error = Store::open(&StoreUrl::file(folder.path())).await.expect_err("a folder is no file");
+    says(&error, Fault::NotWritable, &["cannot be written"]);
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_is_said_at_once() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = nobody.local_addr().expect("an address").port();
+    drop(nobody);
+    let url = format!("postgres://u:not-asked-for@127.0.0.1:{port}/d");
+    let begin = Instant::now();
+    let error = Store::open(&StoreUrl::parse(&url).expect("an address")).await.expect_err("nobody there");
+    says(&error, Fault::Unreachable, &["postgres://u:***@127.0.0.1", "store.url"]);
+    assert!(begin.elapsed() < Duration::from_secs(4));
+    let there = hikite_testkit::postgres::database();
+    let error = Store::open(&StoreUrl::parse(&format!("{there}-not")).expect("an address")).await;
+    says(&error.expect_err("no such database"), Fault::Refused, &["does not exist", "store.url"]);
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_answer_is_not_waited_for_forever() {
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("postgres://u@{}/d", mute.local_addr().expect("an address"));
+    let error = Store::open(&StoreUrl::parse(&url).expect("an address")).await.expect_err("mute");
+    says(&error, Fault::Unreachable, &["does not answer"]);
+}

@@ -1,0 +1,148 @@
+//! Where a store is: a file, the memory of this process, or a PostgreSQL database. Its password is never shown.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use hikite_core::secret::{MASK, Secret};
+use sqlx::postgres::PgConnectOptions;
+
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoreUrl(pub(crate) Place);
+
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    File(PathBuf),
+    Memory,
+    Postgres(Secret),
+}
+
+/// Why a text names no store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}\nhint: {hint}")]
+pub struct BadUrl {
+    pub message: String,
+    pub hint: &'static str,
+}
+
+const FORMS: &str = "write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`";
+
+impl StoreUrl {
+    /// `sqlite:PATH`, `sqlite::memory:`, `postgres://…` or `postgresql://…`.
+    pub fn parse(text: &str) -> Result<Self, BadUrl> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return postgres(text);
+        }
+        let Some(path) = text.strip_prefix("sqlite:") else {
+            // The text is not repeated: it may be a password in the wrong place.
+            return Err(BadUrl {
+                message: "the address of a store is `sqlite:…` or `postgres://…`".into(),
+                hint: FORMS,
+            });
+        };
+        let path = path.strip_prefix("//").unwrap_or(path);
+        match path {
+            ":memory:" => Ok(Self::memory()),
+            "" => Err(BadUrl { message: "`sqlite:` names no file".into(), hint: FORMS }),
+            _ if path.contains(['?', '#', '\0']) => Err(BadUrl {
+                message: format!("`{}` has settings behind the path", text.escape_debug()),
+                hint: "write the path alone: the settings are hikite's to choose",
+            }),
+            _ => Ok(Self::file(path)),
+        }
+    }
+
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self(Place::File(path.into()))
+    }
+
+    /// Gone with the process.
+    pub fn memory() -> Self {
+        Self(Place::Memory)
+    }
+
+    /// The file, where it is one.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.0 {
+            Place::File(path) => Some(path),
+            Place::Memory | Place::Postgres(_) => None,
+        }
+    }
+}
+
+fn postgres(text: &str) -> Result<StoreUrl, BadUrl> {
+    let shown = shown(text);
+    PgConnectOptions::from_str(text).map_err(|_| BadUrl {
+        message: format!("`{shown}` is not the address of a PostgreSQL database"),
+        hint: "write `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; `@`, `/` and the like in a password are `%40`, `%2F`",
+    })?;
+    Ok(StoreUrl(Place::Postgres(Secret::shown_as(text, shown))))
+}
+
+/// Without the password and without the settings behind the name, which may hold one as well.
+fn shown(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("://") else { return MASK.to_owned() };
+    let Some((user, place)) = rest.rsplit_once('@') else { return url.to_owned() };
+    match user.split_once(':') {
+        Some((name, _)) => format!("{scheme}://{name}:{MASK}@{place}"),
+        None => url.to_owned(),
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Place::File(path) => write!(f, "sqlite:{}", path.display()),
+            Place::Memory => f.write_str("sqlite::memory:"),
+            Place::Postgres(url) => write!(f, "{url}"),
+        }
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let found = StoreUrl::parse(text);
+        let shown = found.as_ref().map(ToString::to_string).map_err(ToString::to_string);
+        match expected {
+            Ok(expected) => assert_eq!(shown.as_deref(), Ok(expected)),
+            Err(expected) => assert!(shown.as_ref().is_err_and(|said| said.contains(expected)), "{shown:?}"),
+        }
+    }
+
+    #[test]
+    fn addresses_are_read_and_shown_without_their_password() {
+        check("sqlite:/var/lib/hikite.db", Ok("sqlite:/var/lib/hikite.db"));
+        check("sqlite:///var/lib/hikite.db", Ok("sqlite:/var/lib/hikite.db"));
+        check("sqlite:data/日本 1.db", Ok("sqlite:data/日本 1.db"));
+        check("sqlite::memory:", Ok("sqlite::memory:"));
+        check("sqlite:", Err("names no file"));
+        check("sqlite:a.db?mode=ro", Err("settings behind the path"));
+        check("postgres://u@h/d", Ok("postgres://u@h/d"));
+        check("postgresql://u:hunter2@h:5433/d?sslmode=require", Ok("postgresql://u:***@h:5433/d"));
+        check("postgres://u:hun@ter2@h/d", Ok("postgres://u:***@h/d"));
+        check("postgres:///d?host=/run/postgresql&password=hunter2", Ok("postgres:///d"));
+        check("postgres://u:p@h:99999/d", Err("is not the address of a PostgreSQL database"));
+        check("mysql://u:hunter2@h/d", Err("is `sqlite:…` or `postgres://…`"));
+    }
+
+    #[test]
+    fn a_password_shows_neither_in_debug_nor_in_what_is_wrong() {
+        let url = StoreUrl::parse("postgres://u:hunter2@h/d?password=hunter2").expect("an address");
+        assert!(!format!("{url} {url:?}").contains("hunter2"));
+        for wrong in ["postgres://u:hunter2@h:99999/d", "mysql://u:hunter2@h/d", "hunter2"] {
+            let error = StoreUrl::parse(wrong).expect_err("no address");
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+        }
+    }
+}

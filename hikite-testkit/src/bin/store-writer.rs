@@ -1,0 +1,62 @@
+//! Registers one tool after the other and prints the number of each once it is committed, until it is killed. With
+//! `--open` it only opens the store and prints the version it found.
+//!
+//!     store-writer sqlite:/tmp/x.db 100
+
+use std::{io::Write, process::ExitCode};
+
+use hikite_core::{json::Raw, key::ToolKey};
+use hikite_store::{Registered, Store, StoreError, StoreUrl};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(url), Some(from)) = (arguments.next(), arguments.next()) else {
+        return complain("the arguments are the address of a store and the first number, or `--open`");
+    };
+    let url = match StoreUrl::parse(&url) {
+        Ok(url) => url,
+        Err(bad) => return complain(&bad.to_string()),
+    };
+    let outcome = match from.parse() {
+        Ok(from) => write(&url, from).await,
+        Err(_) => open(&url).await,
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&error.to_string()),
+    }
+}
+
+async fn open(url: &StoreUrl) -> Result<(), StoreError> {
+    say(u64::try_from(Store::open(url).await?.found_version()).unwrap_or_default());
+    Ok(())
+}
+
+async fn write(url: &StoreUrl, from: u64) -> Result<(), StoreError> {
+    let store = Store::open(url).await?;
+    for number in from.. {
+        let tool = Registered {
+            key: ToolKey::new("written", format!("t{number}")),
+            form: Raw::of(&serde_json::json!({ "number": number, "filling": "x".repeat(500) })),
+            registered_at: number,
+        };
+        store.put_registered(&tool, false).await?;
+        if !say(number) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// `false` if nobody listens any more.
+fn say(number: u64) -> bool {
+    let mut out = std::io::stdout();
+    writeln!(out, "{number}").and_then(|()| out.flush()).is_ok()
+}
+
+#[expect(clippy::print_stderr, reason = "a program says why it failed")]
+fn complain(reason: &str) -> ExitCode {
+    eprintln!("store-writer: {reason}");
+    ExitCode::FAILURE
+}
