@@ -22,6 +22,10 @@ pub struct ModuleRule {
     pub source: Arc<dyn Source>,
     /// What was said of its tools when they were registered, by their own names.
     pub about: Arc<HashMap<Arc<str>, Arc<About>>>,
+    /// How calls of its tools are run where their own overrides decide nothing.
+    pub policy: Policy,
+    /// The same for what is read of its resources.
+    pub resources: Policy,
 }
 
 #[derive(Debug)]
@@ -34,6 +38,10 @@ pub struct Module {
     pub tools: Vec<Tool>,
     /// Names the module's own rule writes that its list does not have.
     pub unresolved: Vec<Arc<str>>,
+    /// How calls of its tools are run where nothing else is decided.
+    pub policy: Policy,
+    /// How its resources are read.
+    pub resources: Policy,
 }
 
 #[derive(Clone, Debug)]
@@ -177,6 +185,8 @@ impl Module {
             listing,
             selection: Arc::clone(&rule.selection),
             unresolved,
+            policy: rule.policy,
+            resources: rule.resources,
         }
     }
 }
@@ -197,7 +207,7 @@ impl Tool {
             arguments: change.map_or_else(|| [].into(), |change| change.arguments.as_slice().into()),
             about: rule.about.get(&item.name).cloned().unwrap_or_default(),
             promise: Promise::read(&item.raw),
-            policy: change.map(|change| change.policy.clone()).unwrap_or_default(),
+            policy: change.map(|change| change.policy).unwrap_or_default().or(rule.policy),
             allowed,
             enabled: allowed,
         }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::about::{Policy, Promise};
 use crate::catalog::{Module, renamed};
 use crate::json::Raw;
 use crate::key::ToolKey;
@@ -45,6 +46,8 @@ pub struct Entry {
     pub key: ToolKey,
     pub definition: Raw,
     pub arguments: Arc<[Argument]>,
+    pub promise: Promise,
+    pub policy: Policy,
     pub enabled: bool,
 }
 
@@ -58,6 +61,7 @@ pub enum Lookup<'a> {
     Unlisted {
         key: ToolKey,
         arguments: Vec<Argument>,
+        policy: Policy,
     },
     Unknown,
 }
@@ -134,9 +138,10 @@ impl Category {
                 return Lookup::Disabled;
             }
             if ours.selects(server, &tool) && theirs.selects(server, &tool) {
-                let arguments = [theirs, ours].into_iter().filter_map(|rule| rule.override_of(server, &tool));
+                let changes = [theirs, ours].into_iter().filter_map(|rule| rule.override_of(server, &tool));
                 return Lookup::Unlisted {
-                    arguments: arguments.flat_map(|change| change.arguments.iter().cloned()).collect(),
+                    policy: changes.clone().fold(Policy::default(), |all, change| change.policy.or(all)),
+                    arguments: changes.flat_map(|change| change.arguments.iter().cloned()).collect(),
                     key: ToolKey::new(Arc::clone(server), tool),
                 };
             }
@@ -192,6 +197,8 @@ fn entries<'a>(rule: &'a CategoryRule, module: &'a Module) -> impl Iterator<Item
             key: tool.key.clone(),
             definition,
             arguments: arguments.into(),
+            promise: tool.promise,
+            policy: change.map(|change| change.policy).unwrap_or_default().or(tool.policy),
             enabled: !disabled && tool.allowed,
         })
     })

@@ -2,6 +2,7 @@
 //! and what can go wrong. Nothing here awaits, reads a clock or touches a file or a socket.
 
 pub mod about;
+pub mod breaker;
 pub mod caller;
 pub mod catalog;
 pub mod category;
@@ -15,6 +16,7 @@ pub mod listing;
 pub mod name;
 pub mod pattern;
 pub mod rate;
+pub mod retry;
 pub mod seal;
 pub mod search;
 pub mod secret;
