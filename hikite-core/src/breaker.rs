@@ -115,11 +115,8 @@ impl Breaker {
 mod tests {
     use super::*;
 
-    const RULE: Rule = Rule {
-        failures: 3,
-        pause: Duration::from_secs(5),
-        longest_pause: Duration::from_secs(15),
-    };
+    const RULE: Rule =
+        Rule { failures: 3, pause: Duration::from_secs(5), longest_pause: Duration::from_secs(15) };
 
     fn at(seconds: u64) -> Duration {
         Duration::from_secs(seconds)

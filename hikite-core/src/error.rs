@@ -127,6 +127,8 @@ pub struct Error {
     pub details: Option<Raw>,
     /// How long to wait before the same request may succeed.
     pub retry_after: Option<Duration>,
+    /// What went wrong in the words of whoever noticed: for the log, never for a client.
+    pub cause: Option<Box<str>>,
     /// Nothing was sent: there is no connection, and whoever opens them paces the attempts.
     pub unsent: bool,
     /// The JSON-RPC error object of an upstream, relayed as it came where the surface relays.
@@ -143,6 +145,7 @@ impl Error {
             schema: None,
             details: None,
             retry_after: None,
+            cause: None,
             unsent: false,
             relayed: None,
         }
@@ -162,6 +165,13 @@ impl Error {
     #[must_use]
     pub fn named(mut self, name: &'static str) -> Self {
         self.name = Some(name);
+        self
+    }
+
+    /// Only for the log.
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<Box<str>>) -> Self {
+        self.cause = Some(cause.into());
         self
     }
 
@@ -225,9 +235,13 @@ impl Error {
     }
 }
 
+/// For the log: clients are shown the members that are meant for them.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
+        if let Some(cause) = &self.cause {
+            write!(f, "; {cause}")?;
+        }
         match &self.hint {
             Some(hint) => write!(f, " (hint: {hint})"),
             None => Ok(()),
@@ -247,6 +261,15 @@ mod tests {
             assert_eq!(face.kind as usize, index, "{}", face.code);
         }
         assert_eq!(Kind::Internal as usize + 1, TABLE.len());
+    }
+
+    #[test]
+    fn a_cause_is_for_the_log_alone() {
+        let error =
+            Error::new(Kind::UpstreamUnavailable, "`a` failed").because("10.0.0.1 refused").hint("wait");
+        assert_eq!(error.to_string(), "`a` failed; 10.0.0.1 refused (hint: wait)");
+        assert!(!error.detail().raw().as_str().contains("10.0.0.1"));
+        assert!(!error.rpc().as_str().contains("10.0.0.1"));
     }
 
     #[test]

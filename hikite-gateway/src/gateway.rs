@@ -2,12 +2,14 @@
 //! tells the open sessions.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use hikite_core::breaker;
 use hikite_core::caller::SessionId;
 use hikite_core::catalog::{Catalog, Module, ModuleRule};
 use hikite_core::category::CategoryRule;
@@ -19,7 +21,9 @@ use hikite_core::view::View;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::cache::Cache;
 use crate::gate::{Gate, Throttle};
+use crate::health::Health;
 use crate::session::Sessions;
 use crate::snapshot::Snapshot;
 use crate::surface::Surfaces;
@@ -35,6 +39,9 @@ pub struct Gateway {
     pub(crate) limits: Arc<Limits>,
     pub(crate) sessions: Sessions,
     pub(crate) seal: Seal,
+    pub(crate) cache: Cache,
+    /// States of modules there have been.
+    generations: AtomicU64,
     snapshot: ArcSwap<Snapshot>,
     rules: Mutex<Rules>,
     /// When the rules were last replaced.
@@ -51,10 +58,16 @@ impl Gateway {
     /// `seal` is for what clients bring back: ids of tasks, sessions and waiting calls.
     pub fn new(limits: Arc<Limits>, seal: Seal) -> Arc<Self> {
         Arc::new(Self {
+            cache: Cache::new(&limits),
+            generations: AtomicU64::new(0),
             limits,
             seal,
             sessions: Sessions::default(),
-            snapshot: ArcSwap::from_pointee(Snapshot::new(Catalog::default(), HashMap::new())),
+            snapshot: ArcSwap::from_pointee(Snapshot::new(
+                Catalog::default(),
+                HashMap::new(),
+                HashMap::new(),
+            )),
             rules: Mutex::default(),
             applied: Mutex::new(Instant::now()),
         })
@@ -84,6 +97,11 @@ impl Gateway {
 
     pub fn view(&self) -> View {
         self.snapshot().view()
+    }
+
+    /// Whether calls of a module are sent at present; `None` if there is no such module.
+    pub fn breaker_state(&self, module: &str) -> Option<breaker::State> {
+        self.snapshot().gates().get(module).map(|gate| gate.health.state())
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
@@ -152,11 +170,16 @@ impl Gateway {
     }
 
     fn hear(&self, event: Event) {
-        if matches!(event, Event::ListChanged) {
-            self.rebuild(&self.rules.lock());
-        } else {
-            self.sessions.hand_on(event);
+        match &event {
+            Event::ListChanged => return self.rebuild(&self.rules.lock()),
+            Event::ResourceUpdated { params, .. } => {
+                if let Some(uri) = params.object().and_then(|params| params.text("uri")) {
+                    self.cache.forget_resource(&uri);
+                }
+            }
+            Event::Log { .. } | Event::ElicitationComplete { .. } => {}
         }
+        self.sessions.hand_on(event);
     }
 
     fn rebuild(&self, rules: &Rules) {
@@ -166,9 +189,10 @@ impl Gateway {
         let gates = rules
             .modules
             .iter()
-            .map(|(rule, throttle)| (Arc::clone(&rule.name), before.gate_like(&rule.name, *throttle)))
+            .map(|(rule, throttle)| (Arc::clone(&rule.name), before.gate_like(rule, *throttle, &self.limits)))
             .collect();
-        let after = Arc::new(Snapshot::new(catalog, gates));
+        let generations = self.generations(&before, &catalog);
+        let after = Arc::new(Snapshot::new(catalog, gates, generations));
         self.snapshot.store(Arc::clone(&after));
         self.sessions.tell_changes(|surfaces: Surfaces, kind| {
             let differs = |kind| before.list(surfaces, kind) != after.list(surfaces, kind);
@@ -177,14 +201,47 @@ impl Gateway {
             differs(kind) || kind == ListKind::Resources && resources()
         });
     }
+
+    /// A module that offers something else, or under other rules, is another: nothing kept of it counts any more.
+    fn generations(&self, before: &Snapshot, catalog: &Catalog) -> HashMap<Arc<str>, u64> {
+        let mut generations = HashMap::new();
+        for module in &catalog.modules {
+            let same = before.catalog.module(&module.name).is_some_and(|old| is_same(old, module));
+            let known = before.generation(&module.name).filter(|_| same);
+            let generation = known.unwrap_or_else(|| {
+                let next = self.generations.fetch_add(1, Ordering::Relaxed) + 1;
+                self.cache.forget_module(&module.name, next);
+                next
+            });
+            generations.insert(Arc::clone(&module.name), generation);
+        }
+        for gone in before.catalog.modules.iter().filter(|old| !generations.contains_key(&old.name)) {
+            self.cache.forget_module(&gone.name, u64::MAX);
+        }
+        generations
+    }
+}
+
+fn is_same(old: &Module, new: &Module) -> bool {
+    let same_offer = match (&old.listing, &new.listing) {
+        (Some(old), Some(new)) => Arc::ptr_eq(old, new) || old.same_offer(new),
+        (old, new) => old.is_none() && new.is_none(),
+    };
+    let same_rules = (old.policy, old.resources) == (new.policy, new.resources)
+        && Arc::ptr_eq(&old.selection, &new.selection);
+    same_offer && same_rules && Arc::ptr_eq(&old.source, &new.source)
 }
 
 impl Snapshot {
-    /// The module's gate if its limits are the same, so that a reload does not forget what is running.
-    fn gate_like(&self, module: &Arc<str>, throttle: Throttle) -> Arc<Gate> {
-        match self.gates().get(module) {
+    /// The module's gate if its source and its limits are the same, so that a reload does not forget what is running;
+    /// with other limits at least how the source has been doing.
+    fn gate_like(&self, rule: &ModuleRule, throttle: Throttle, limits: &Limits) -> Arc<Gate> {
+        let old = self.catalog.module(&rule.name);
+        let same = old.is_some_and(|old| Arc::ptr_eq(&old.source, &rule.source));
+        match self.gates().get(&rule.name).filter(|_| same) {
             Some(gate) if gate.throttle == throttle => Arc::clone(gate),
-            _ => Arc::new(Gate::new(throttle)),
+            Some(gate) => Arc::new(Gate::new(throttle, Arc::clone(&gate.health))),
+            None => Arc::new(Gate::new(throttle, Arc::new(Health::new(limits)))),
         }
     }
 }

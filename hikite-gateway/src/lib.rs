@@ -2,19 +2,25 @@
 //! every call takes. Knows no HTTP, no SQL and no upstream; it sees the outside through `core::source`.
 
 mod audit;
+mod cache;
 mod command;
 mod deadline;
 mod dispatch;
 mod execute;
+#[cfg(test)]
+mod fake;
 mod gate;
 mod gateway;
+mod health;
 mod list;
 mod parking;
+mod random;
 mod registry;
 mod session;
 mod snapshot;
 mod surface;
 mod task;
+mod terms;
 mod ticket;
 
 pub use command::{CallOptions, Command, Target};

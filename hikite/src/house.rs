@@ -36,6 +36,8 @@ pub struct House {
 #[derive(Clone, Debug)]
 struct Running {
     upstream: Upstream,
+    /// The same, as the gateway knows it: as long as it is this one, so is the module.
+    source: Arc<dyn Source>,
     hash: String,
     share: Share,
 }
@@ -74,7 +76,7 @@ impl House {
                 }
                 _ => self.start_upstream(server)?,
             };
-            let source: Arc<dyn Source> = Arc::new(running.upstream.clone());
+            let source = Arc::clone(&running.source);
             rules.modules.push((module(server, source), throttle(server, &self.limits)));
             next.insert(Arc::clone(&server.name), running);
         }
@@ -116,7 +118,8 @@ impl House {
             hash: server.definition_hash.clone(),
         };
         let upstream = Upstream::start(definition, self.environment.clone(), self.gateway.listener());
-        Ok(Running { upstream, hash: server.definition_hash.clone(), share: server.share })
+        let source: Arc<dyn Source> = Arc::new(upstream.clone());
+        Ok(Running { upstream, source, hash: server.definition_hash.clone(), share: server.share })
     }
 }
 
@@ -127,6 +130,8 @@ fn module(server: &ServerConfig, source: Arc<dyn Source>) -> ModuleRule {
         selection: Arc::new(server.selection.clone()),
         source,
         about: Arc::default(),
+        policy: server.policy,
+        resources: server.resources,
     }
 }
 
