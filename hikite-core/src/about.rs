@@ -42,7 +42,7 @@ impl Promise {
 }
 
 /// How calls of one tool are run, where somebody decided it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     pub timeout: Option<Duration>,
     pub retry: Option<Retry>,
@@ -51,9 +51,9 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// This, and what only `other` decides.
+    /// What is decided here, and where nothing is, what `other` decides.
     #[must_use]
-    pub fn or(&self, other: &Self) -> Self {
+    pub fn or(self, other: Self) -> Self {
         Self {
             timeout: self.timeout.or(other.timeout),
             retry: self.retry.or(other.retry),
@@ -65,6 +65,7 @@ impl Policy {
 /// Further attempts after a failure that allows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
+    /// Besides the first.
     pub attempts: u32,
     /// The first pause; each further one may be twice as long.
     pub delay: Duration,

@@ -24,6 +24,28 @@ pub struct ModuleRule {
     pub source: Arc<dyn Source>,
     /// What was said of its tools when they were registered, by their own names.
     pub about: Arc<HashMap<Arc<str>, Arc<About>>>,
+    /// Whether it holds registered tools, which come and go.
+    pub registered: bool,
+    /// How calls of its tools are run where their own overrides decide nothing.
+    pub policy: Policy,
+    /// The same for what is read of its resources.
+    pub resources: Policy,
+}
+
+impl ModuleRule {
+    /// A module of which nothing more is said.
+    pub fn new(name: impl Into<Arc<str>>, source: Arc<dyn Source>) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            selection: Arc::default(),
+            source,
+            about: Arc::default(),
+            registered: false,
+            policy: Policy::default(),
+            resources: Policy::default(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -32,10 +54,15 @@ pub struct Module {
     pub description: String,
     pub source: Arc<dyn Source>,
     pub listing: Option<Arc<Listing>>,
+    pub registered: bool,
     pub selection: Arc<Selection>,
     pub tools: Vec<Tool>,
     /// Names the module's own rule writes that its list does not have.
     pub unresolved: Vec<Arc<str>>,
+    /// How calls of its tools are run where nothing else is decided.
+    pub policy: Policy,
+    /// How its resources are read.
+    pub resources: Policy,
 }
 
 #[derive(Clone, Debug)]
@@ -194,10 +221,13 @@ impl Module {
             name: Arc::clone(&rule.name),
             description: description(rule, listing.as_deref()),
             source: Arc::clone(&rule.source),
+            registered: rule.registered,
             tools: items.iter().map(|item| Tool::read(rule, item, switches, before)).collect(),
             listing,
             selection: Arc::clone(&rule.selection),
             unresolved,
+            policy: rule.policy,
+            resources: rule.resources,
         }
     }
 }
@@ -221,7 +251,7 @@ impl Tool {
             definition: change.map_or_else(|| item.raw.clone(), |change| change.apply(&item.raw)),
             arguments: change.map_or_else(|| [].into(), |change| change.arguments.as_slice().into()),
             promise: known.map_or_else(|| Promise::read(&item.raw), |tool| tool.promise),
-            policy: change.map_or_else(|| about.policy.clone(), |change| change.policy.or(&about.policy)),
+            policy: change.map(|change| change.policy).unwrap_or_default().or(about.policy).or(rule.policy),
             about,
             checker: known
                 .map_or_else(|| Arc::new(Checker::new(schema_of(&item.raw))), |t| Arc::clone(&t.checker)),

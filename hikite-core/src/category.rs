@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::about::{Policy, Promise};
 use crate::catalog::{Module, renamed};
 use crate::json::Raw;
 use crate::key::ToolKey;
@@ -46,6 +47,8 @@ pub struct Entry {
     pub key: ToolKey,
     pub definition: Raw,
     pub arguments: Arc<[Argument]>,
+    pub promise: Promise,
+    pub policy: Policy,
     /// Why it cannot be called here, if it cannot.
     pub off: Option<Off>,
 }
@@ -60,6 +63,7 @@ pub enum Lookup<'a> {
     Unlisted {
         key: ToolKey,
         arguments: Vec<Argument>,
+        policy: Policy,
     },
     Unknown,
 }
@@ -140,9 +144,10 @@ impl Category {
                 return Lookup::Disabled(Off::File);
             }
             if ours.selects(server, &tool) && theirs.selects(server, &tool) {
-                let arguments = [theirs, ours].into_iter().filter_map(|rule| rule.override_of(server, &tool));
+                let changes = [theirs, ours].into_iter().filter_map(|rule| rule.override_of(server, &tool));
                 return Lookup::Unlisted {
-                    arguments: arguments.flat_map(|change| change.arguments.iter().cloned()).collect(),
+                    policy: changes.clone().fold(Policy::default(), |all, change| change.policy.or(all)),
+                    arguments: changes.flat_map(|change| change.arguments.iter().cloned()).collect(),
                     key: ToolKey::new(Arc::clone(server), tool),
                 };
             }
@@ -201,6 +206,8 @@ fn entries<'a>(rule: &'a CategoryRule, module: &'a Module) -> impl Iterator<Item
             key: tool.key.clone(),
             definition,
             arguments: arguments.into(),
+            promise: tool.promise,
+            policy: change.map(|change| change.policy).unwrap_or_default().or(tool.policy),
             off: if disabled { Some(Off::File) } else { tool.off.clone() },
         })
     })

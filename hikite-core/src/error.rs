@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::json::{Object, Raw};
 
+#[cfg(test)]
+mod page;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     ToolNotFound,
@@ -44,27 +47,63 @@ pub struct Face {
     pub fault: Fault,
     /// Whether the same request may succeed later without a change.
     pub retry: bool,
+    pub meaning: &'static str,
+    pub cure: &'static str,
 }
 
 #[rustfmt::skip]
 pub const TABLE: &[Face] = &[
-    Face { kind: Kind::ToolNotFound,        code: "TOOL_NOT_FOUND",        http: 404, rpc: -32602, fault: Fault::Caller,   retry: false },
-    Face { kind: Kind::ToolDisabled,        code: "TOOL_DISABLED",         http: 403, rpc: -32602, fault: Fault::Caller,   retry: false },
-    Face { kind: Kind::ToolExecution,       code: "TOOL_EXECUTION_ERROR",  http: 500, rpc: -32603, fault: Fault::Upstream, retry: false },
-    Face { kind: Kind::Validation,          code: "VALIDATION_ERROR",      http: 400, rpc: -32602, fault: Fault::Caller,   retry: false },
-    Face { kind: Kind::NotFound,            code: "NOT_FOUND",             http: 404, rpc: -32002, fault: Fault::Caller,   retry: false },
-    Face { kind: Kind::Timeout,             code: "TIMEOUT",               http: 408, rpc: -32603, fault: Fault::Upstream, retry: true },
-    Face { kind: Kind::Cancelled,           code: "CANCELLED",             http: 499, rpc: -32800, fault: Fault::Caller,   retry: false },
-    Face { kind: Kind::Authentication,      code: "AUTHENTICATION_ERROR",  http: 401, rpc: -32001, fault: Fault::Caller,   retry: false },
-    Face { kind: Kind::Authorization,       code: "AUTHORIZATION_ERROR",   http: 403, rpc: -32003, fault: Fault::Caller,   retry: false },
-    Face { kind: Kind::RateLimit,           code: "RATE_LIMIT_EXCEEDED",   http: 429, rpc: -32603, fault: Fault::Caller,   retry: true },
-    Face { kind: Kind::UpstreamUnavailable, code: "UPSTREAM_UNAVAILABLE",  http: 502, rpc: -32603, fault: Fault::Upstream, retry: true },
-    Face { kind: Kind::AccountRequired,     code: "ACCOUNT_REQUIRED",      http: 403, rpc: -32603, fault: Fault::Caller,   retry: false },
-    Face { kind: Kind::PayloadTooLarge,     code: "PAYLOAD_TOO_LARGE",     http: 413, rpc: -32600, fault: Fault::Caller,   retry: false },
-    Face { kind: Kind::Conflict,            code: "CONFLICT",              http: 409, rpc: -32602, fault: Fault::Caller,   retry: false },
-    Face { kind: Kind::Overloaded,          code: "OVERLOADED",            http: 503, rpc: -32603, fault: Fault::Gateway,  retry: true },
-    Face { kind: Kind::MethodNotFound,      code: "METHOD_NOT_FOUND",      http: 404, rpc: -32601, fault: Fault::Caller,   retry: false },
-    Face { kind: Kind::Internal,            code: "INTERNAL_ERROR",        http: 500, rpc: -32603, fault: Fault::Gateway,  retry: false },
+    Face { kind: Kind::ToolNotFound,        code: "TOOL_NOT_FOUND",        http: 404, rpc: -32602, fault: Fault::Caller,   retry: false,
+        meaning: "There is no tool of this name for this caller.",
+        cure: "Look at the hint for a similar name, or list the tools." },
+    Face { kind: Kind::ToolDisabled,        code: "TOOL_DISABLED",         http: 403, rpc: -32602, fault: Fault::Caller,   retry: false,
+        meaning: "The tool is known and switched off.",
+        cure: "Use another tool, or switch it on in the configuration or with `enable`." },
+    Face { kind: Kind::ToolExecution,       code: "TOOL_EXECUTION_ERROR",  http: 500, rpc: -32603, fault: Fault::Upstream, retry: false,
+        meaning: "The tool ran, or its server took the request, and failed.",
+        cure: "Read the message: it is the tool's own. The same call will most likely fail again." },
+    Face { kind: Kind::Validation,          code: "VALIDATION_ERROR",      http: 400, rpc: -32602, fault: Fault::Caller,   retry: false,
+        meaning: "The request does not have the form it should have.",
+        cure: "Correct what the message and the details name; the schema is often beside them." },
+    Face { kind: Kind::NotFound,            code: "NOT_FOUND",             http: 404, rpc: -32002, fault: Fault::Caller,   retry: false,
+        meaning: "What the request names, such as a resource, is not there.",
+        cure: "List what there is and name one of it." },
+    Face { kind: Kind::Timeout,             code: "TIMEOUT",               http: 408, rpc: -32603, fault: Fault::Upstream, retry: true,
+        meaning: "The call was not answered in its time. It may have run.",
+        cure: "Ask for less, or give it more time: `timeout` of the call, the tool or the server." },
+    Face { kind: Kind::Cancelled,           code: "CANCELLED",             http: 499, rpc: -32800, fault: Fault::Caller,   retry: false,
+        meaning: "The caller went away or withdrew the call.",
+        cure: "Nothing, or the same call again." },
+    Face { kind: Kind::Authentication,      code: "AUTHENTICATION_ERROR",  http: 401, rpc: -32001, fault: Fault::Caller,   retry: false,
+        meaning: "The request does not say who is calling, or not credibly.",
+        cure: "Send the token as `Authorization: Bearer …`." },
+    Face { kind: Kind::Authorization,       code: "AUTHORIZATION_ERROR",   http: 403, rpc: -32003, fault: Fault::Caller,   retry: false,
+        meaning: "The caller is known and may not do this.",
+        cure: "Ask the owner for the right to do it." },
+    Face { kind: Kind::RateLimit,           code: "RATE_LIMIT_EXCEEDED",   http: 429, rpc: -32603, fault: Fault::Caller,   retry: true,
+        meaning: "Too many calls came in too short a time, here or at the server.",
+        cure: "Wait as long as the hint or `Retry-After` says." },
+    Face { kind: Kind::UpstreamUnavailable, code: "UPSTREAM_UNAVAILABLE",  http: 502, rpc: -32603, fault: Fault::Upstream, retry: true,
+        meaning: "The server of the tool cannot be reached, broke off, says that it cannot serve, or is left alone for a while after many failures. The call may have run.",
+        cure: "Wait as long as the hint or `Retry-After` says. `hikite doctor` looks at the server." },
+    Face { kind: Kind::AccountRequired,     code: "ACCOUNT_REQUIRED",      http: 403, rpc: -32603, fault: Fault::Caller,   retry: false,
+        meaning: "The tool needs an account that is not connected.",
+        cure: "Connect it as the hint says." },
+    Face { kind: Kind::PayloadTooLarge,     code: "PAYLOAD_TOO_LARGE",     http: 413, rpc: -32600, fault: Fault::Caller,   retry: false,
+        meaning: "The request or the answer is larger than its limit.",
+        cure: "Ask for less, or raise `limits.body_bytes`, `limits.answer_bytes` or `limits.line_bytes`." },
+    Face { kind: Kind::Conflict,            code: "CONFLICT",              http: 409, rpc: -32602, fault: Fault::Caller,   retry: false,
+        meaning: "There is something of this name already, or it belongs to the configuration file.",
+        cure: "Choose another name, say `overwrite`, or change the file." },
+    Face { kind: Kind::Overloaded,          code: "OVERLOADED",            http: 503, rpc: -32603, fault: Fault::Gateway,  retry: true,
+        meaning: "hikite has more to do than its limits allow.",
+        cure: "Try again in a moment, or raise the limit that the hint names." },
+    Face { kind: Kind::MethodNotFound,      code: "METHOD_NOT_FOUND",      http: 404, rpc: -32601, fault: Fault::Caller,   retry: false,
+        meaning: "The request names a method that is not there.",
+        cure: "Correct the method." },
+    Face { kind: Kind::Internal,            code: "INTERNAL_ERROR",        http: 500, rpc: -32603, fault: Fault::Gateway,  retry: false,
+        meaning: "hikite itself failed.",
+        cure: "Try once more; then report it with the `requestId`, under which the log says more." },
 ];
 
 impl Kind {
@@ -88,6 +127,10 @@ pub struct Error {
     pub details: Option<Raw>,
     /// How long to wait before the same request may succeed.
     pub retry_after: Option<Duration>,
+    /// What went wrong in the words of whoever noticed: for the log, never for a client.
+    pub cause: Option<Box<str>>,
+    /// Nothing was sent: there is no connection, and whoever opens them paces the attempts.
+    pub unsent: bool,
     /// The JSON-RPC error object of an upstream, relayed as it came where the surface relays.
     pub relayed: Option<Raw>,
 }
@@ -102,6 +145,8 @@ impl Error {
             schema: None,
             details: None,
             retry_after: None,
+            cause: None,
+            unsent: false,
             relayed: None,
         }
     }
@@ -120,6 +165,20 @@ impl Error {
     #[must_use]
     pub fn named(mut self, name: &'static str) -> Self {
         self.name = Some(name);
+        self
+    }
+
+    /// Only for the log.
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<Box<str>>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    /// The same request may succeed after such a time.
+    #[must_use]
+    pub fn after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
         self
     }
 
@@ -176,9 +235,13 @@ impl Error {
     }
 }
 
+/// For the log: clients are shown the members that are meant for them.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
+        if let Some(cause) = &self.cause {
+            write!(f, "; {cause}")?;
+        }
         match &self.hint {
             Some(hint) => write!(f, " (hint: {hint})"),
             None => Ok(()),
@@ -198,6 +261,15 @@ mod tests {
             assert_eq!(face.kind as usize, index, "{}", face.code);
         }
         assert_eq!(Kind::Internal as usize + 1, TABLE.len());
+    }
+
+    #[test]
+    fn a_cause_is_for_the_log_alone() {
+        let error =
+            Error::new(Kind::UpstreamUnavailable, "`a` failed").because("10.0.0.1 refused").hint("wait");
+        assert_eq!(error.to_string(), "`a` failed; 10.0.0.1 refused (hint: wait)");
+        assert!(!error.detail().raw().as_str().contains("10.0.0.1"));
+        assert!(!error.rpc().as_str().contains("10.0.0.1"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod about;
 pub mod answer;
+pub mod breaker;
 pub mod caller;
 pub mod catalog;
 pub mod category;
@@ -19,6 +20,7 @@ pub mod parameter;
 pub mod pattern;
 pub mod rate;
 pub mod register;
+pub mod retry;
 pub mod seal;
 pub mod search;
 pub mod secret;

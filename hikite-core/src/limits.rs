@@ -25,6 +25,14 @@ pub struct Limits {
     pub module_concurrency: usize,
     /// Calls of one module that wait for their turn.
     pub module_queue: usize,
+    /// Further attempts of one call, whatever its tool or its caller say.
+    pub retry_attempts: u32,
+    /// Failures in a row after which a module is left alone for a while; zero means never.
+    pub breaker_failures: u32,
+    /// Results that are kept to be given again, all together; zero means none.
+    pub cache_bytes: usize,
+    /// The largest result that is kept.
+    pub cache_entry_bytes: usize,
     /// Processes of stdio upstreams.
     pub stdio_processes: usize,
     /// Lines of stderr kept per upstream.
@@ -41,6 +49,12 @@ pub struct Limits {
     pub session_idle: Duration,
     /// For one call; progress and open questions extend it.
     pub call_timeout: Duration,
+    /// The most that a call may ask for itself.
+    pub call_timeout_max: Duration,
+    /// For how long a module is left alone at first; twice as long each time that it did not help.
+    pub breaker_pause: Duration,
+    /// And for how long at most.
+    pub breaker_pause_max: Duration,
     /// For a client to answer a question.
     pub question_timeout: Duration,
     /// For a client to take up a stream that broke.
@@ -73,6 +87,10 @@ impl Default for Limits {
             parked_calls: 1000,
             module_concurrency: 256,
             module_queue: 1024,
+            retry_attempts: 5,
+            breaker_failures: 10,
+            cache_bytes: 64 * MIB,
+            cache_entry_bytes: MIB,
             stdio_processes: 64,
             stderr_lines: 200,
             list_page: 0,
@@ -80,7 +98,10 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(120),
             session_idle: Duration::from_secs(3600),
-            call_timeout: Duration::from_secs(60),
+            call_timeout: Duration::from_secs(30),
+            call_timeout_max: Duration::from_secs(600),
+            breaker_pause: Duration::from_secs(5),
+            breaker_pause_max: Duration::from_secs(60),
             question_timeout: Duration::from_secs(600),
             resume: Duration::from_secs(30),
             start_timeout: Duration::from_secs(60),

@@ -57,6 +57,8 @@ pub enum State {
     /// The last start failed; it is tried again after a pause, and by the next call once the pause is over.
     Failing {
         reason: String,
+        /// For the owner's eyes: it may name addresses and paths.
+        cause: Option<String>,
         /// It runs and answers; only its lists cannot be read.
         answers: bool,
     },
@@ -70,6 +72,12 @@ impl State {
             Self::Running => "running",
             Self::Failing { .. } => "failing",
         }
+    }
+
+    /// Why it fails, for the owner's eyes.
+    pub fn trouble(&self) -> Option<String> {
+        let Self::Failing { reason, cause, .. } = self else { return None };
+        Some(cause.as_ref().map_or_else(|| reason.clone(), |cause| format!("{reason}; {cause}")))
     }
 }
 

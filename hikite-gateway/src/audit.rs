@@ -19,11 +19,16 @@ pub(crate) struct Audit {
     /// Dropped unclosed means that the caller went away.
     outcome: &'static str,
     bytes: usize,
+    /// How often the source was asked.
+    pub(crate) attempts: u32,
+    /// The result is one that was given before, or another call's.
+    pub(crate) cached: bool,
 }
 
 impl Audit {
     pub(crate) fn open(session: Arc<Session>, module: Arc<str>, what: String) -> Self {
-        Self { session, what, module, started: Instant::now(), outcome: "cancelled", bytes: 0 }
+        let (started, outcome) = (Instant::now(), "cancelled");
+        Self { session, what, module, started, outcome, bytes: 0, attempts: 0, cached: false }
     }
 
     pub(crate) fn close(mut self, outcome: &Result<Raw, Error>) {
@@ -48,6 +53,8 @@ impl Drop for Audit {
             outcome = self.outcome,
             ms = milliseconds(self.started.elapsed()),
             bytes = self.bytes,
+            attempts = self.attempts,
+            cached = self.cached,
         );
     }
 }

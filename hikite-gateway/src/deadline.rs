@@ -2,6 +2,7 @@
 //! the call's place is lent to others.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{Backchannel, BoxFuture, Question, QuestionKind};
@@ -12,6 +13,7 @@ use crate::gate::Gate;
 
 /// The call's way back to the client, which hears everything that extends the deadline.
 pub(crate) struct Deadline {
+    pub(crate) timeout: Duration,
     back: Arc<dyn Backchannel>,
     gate: Arc<Gate>,
     clock: Mutex<Clock>,
@@ -25,9 +27,14 @@ struct Clock {
 }
 
 impl Deadline {
-    pub(crate) fn new(back: Arc<dyn Backchannel>, gate: Arc<Gate>) -> Arc<Self> {
-        let until = Instant::now() + gate.throttle.timeout;
-        Arc::new(Self { back, gate, clock: Mutex::new(Clock { until, questions: 0, away: false }) })
+    pub(crate) fn new(back: Arc<dyn Backchannel>, gate: Arc<Gate>, timeout: Duration) -> Arc<Self> {
+        let until = Instant::now() + timeout;
+        Arc::new(Self { timeout, back, gate, clock: Mutex::new(Clock { until, questions: 0, away: false }) })
+    }
+
+    /// What is left of the time.
+    pub(crate) fn left(&self) -> Duration {
+        self.clock.lock().until.saturating_duration_since(Instant::now())
     }
 
     /// Resolves when the time is over.
@@ -36,7 +43,7 @@ impl Deadline {
             let until = {
                 let mut clock = self.clock.lock();
                 if clock.questions > 0 {
-                    clock.until = Instant::now() + self.gate.throttle.timeout;
+                    clock.until = Instant::now() + self.timeout;
                 }
                 clock.until
             };
@@ -48,7 +55,7 @@ impl Deadline {
     }
 
     fn extend(&self) {
-        self.clock.lock().until = Instant::now() + self.gate.throttle.timeout;
+        self.clock.lock().until = Instant::now() + self.timeout;
     }
 
     /// Whether the call's place is lent.

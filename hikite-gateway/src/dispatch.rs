@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hikite_core::about::{Policy, Promise};
 use hikite_core::catalog::{Module, schema_of};
 use hikite_core::category::{Category, Lookup};
 use hikite_core::check::Checked;
@@ -15,12 +16,14 @@ use hikite_core::selection::{Argument, preset};
 use hikite_core::source::{CallContext, Invocation, Method, State};
 use hikite_core::view::{self, View};
 
-use crate::command::{Command, Target};
-use crate::execute::execute;
+use crate::cache::Keep;
+use crate::command::{CallOptions, Command, Target};
+use crate::execute::{Call, execute};
 use crate::gateway::Gateway;
 use crate::snapshot::Snapshot;
 use crate::surface::{Surfaces, arguments, describe};
 use crate::task;
+use crate::terms::Terms;
 
 /// A tool that may be called, and how.
 struct Callable {
@@ -28,6 +31,8 @@ struct Callable {
     arguments: Arc<[Argument]>,
     /// What the caller is shown of it; `None` while its server has not told its list.
     definition: Option<Raw>,
+    promise: Promise,
+    policy: Policy,
     /// How the call is named in the audit record.
     what: String,
 }
@@ -50,7 +55,7 @@ impl Gateway {
     pub async fn dispatch(&self, command: Command, context: CallContext) -> Result<Raw, Error> {
         match command {
             Command::Describe { category, names } => self.describe(&category, names.as_deref()).await,
-            Command::Call { target, params, options: _ } => self.call(target, params, context).await,
+            Command::Call { target, params, options } => self.call(target, params, options, context).await,
             Command::Read { params } => self.resource(Method::ReadResource, params, context).await,
             Command::Subscribe { params } => self.resource(Method::Subscribe, params, context).await,
             Command::Unsubscribe { params } => self.resource(Method::Unsubscribe, params, context).await,
@@ -75,7 +80,13 @@ impl Gateway {
         describe(category, names).map_err(|error| tell_why(&view, category, error))
     }
 
-    async fn call(&self, target: Target, mut params: Object, context: CallContext) -> Result<Raw, Error> {
+    async fn call(
+        &self,
+        target: Target,
+        mut params: Object,
+        options: CallOptions,
+        context: CallContext,
+    ) -> Result<Raw, Error> {
         let in_category = matches!(target, Target::InCategory { .. });
         let (snapshot, callable) = self.find(target).await?;
         let module = module_of(&snapshot, &callable.key)?;
@@ -88,8 +99,15 @@ impl Gateway {
         check(&snapshot, &callable, &mut params)?;
         let takes_tasks = task::is_taken(&params, &context);
         let caller = takes_tasks.then(|| context.session.caller.clone());
+        let gate = snapshot.gate(module);
+        let policy = callable.policy.or(module.policy);
+        let mut terms = Terms::new(&gate.throttle, &self.limits, policy, callable.promise, options);
+        let cache = policy.cache.filter(|_| callable.promise.read_only && self.cache.is_on());
+        terms.keep =
+            cache.and_then(|ttl| Keep::new(snapshot.state(module), Method::CallTool, &params, &context, ttl));
         let invocation = Invocation { method: Method::CallTool, params };
-        let outcome = execute(snapshot.gate(module), module, callable.what, invocation, context).await;
+        let call = Call { what: callable.what, terms, invocation };
+        let outcome = execute(&self.cache, gate, module, call, context).await;
         let outcome = match caller {
             Some(caller) => outcome.map(|result| self.give_task_our_id(result, &module.name, &caller)),
             None => outcome,
@@ -145,7 +163,19 @@ impl Gateway {
         let view = snapshot.view();
         let module = view.resource(&uri)?;
         let what = format!("{} {uri}", method.name());
-        execute(snapshot.gate(module), module, what, Invocation { method, params }, context).await
+        let gate = snapshot.gate(module);
+        let terms = match method {
+            Method::ReadResource => {
+                let policy = module.resources;
+                let cache = policy.cache.filter(|_| self.cache.is_on());
+                let keep =
+                    cache.and_then(|ttl| Keep::new(snapshot.state(module), method, &params, &context, ttl));
+                Terms { keep, ..Terms::of_reading(&gate.throttle, &self.limits, policy) }
+            }
+            _ => Terms::plain(&gate.throttle),
+        };
+        let call = Call { what, terms, invocation: Invocation { method, params } };
+        execute(&self.cache, gate, module, call, context).await
     }
 
     async fn prompt(&self, mut params: Object, context: CallContext) -> Result<Raw, Error> {
@@ -158,8 +188,11 @@ impl Gateway {
         let view = snapshot.view();
         let (module, prompt) = view.prompt(&name)?;
         params.set("name", &*prompt.item.name);
+        let gate = snapshot.gate(module);
         let invocation = Invocation { method: Method::GetPrompt, params };
-        execute(snapshot.gate(module), module, format!("prompts/get {name}"), invocation, context).await
+        let call =
+            Call { what: format!("prompts/get {name}"), terms: Terms::plain(&gate.throttle), invocation };
+        execute(&self.cache, gate, module, call, context).await
     }
 
     async fn complete(&self, mut params: Object, context: CallContext) -> Result<Raw, Error> {
@@ -175,8 +208,11 @@ impl Gateway {
             Some("ref/resource") => view.resource(&required(&reference, "uri")?)?,
             _ => return Err(missing("ref.type")),
         };
+        let gate = snapshot.gate(module);
         let invocation = Invocation { method: Method::Complete, params };
-        execute(snapshot.gate(module), module, "completion/complete".into(), invocation, context).await
+        let call =
+            Call { what: "completion/complete".into(), terms: Terms::plain(&gate.throttle), invocation };
+        execute(&self.cache, gate, module, call, context).await
     }
 }
 
@@ -185,7 +221,7 @@ fn tell_why(view: &View, category: &Category, error: Error) -> Error {
     let states =
         category.missing.iter().filter_map(|missing| view.module(&missing.server)?.source.state().into());
     let unreadable = states.into_iter().find_map(|state| match state {
-        State::Failing { reason, answers: true } => Some(reason),
+        State::Failing { reason, answers: true, .. } => Some(reason),
         _ => None,
     });
     match unreadable {
@@ -201,13 +237,23 @@ fn find_category<'a>(view: &'a View, name: &str) -> Result<&'a Category, Error> 
 fn in_category(category: &Category, name: &str) -> Result<Callable, Error> {
     let what = format!("{}/{name}", category.rule.name);
     match category.find(name) {
-        Lookup::Found(entry) => {
-            let definition = Some(entry.definition.clone());
-            Ok(Callable { key: entry.key.clone(), arguments: Arc::clone(&entry.arguments), definition, what })
-        }
-        Lookup::Unlisted { key, arguments } => {
-            Ok(Callable { key, arguments: arguments.into(), definition: None, what })
-        }
+        Lookup::Found(entry) => Ok(Callable {
+            key: entry.key.clone(),
+            arguments: Arc::clone(&entry.arguments),
+            definition: Some(entry.definition.clone()),
+            promise: entry.promise,
+            policy: entry.policy,
+            what,
+        }),
+        // What is not known to be promised is not assumed.
+        Lookup::Unlisted { key, arguments, policy } => Ok(Callable {
+            key,
+            arguments: arguments.into(),
+            definition: None,
+            promise: Promise::default(),
+            policy,
+            what,
+        }),
         Lookup::Disabled(off) => Err(off.error(name).named("ToolDisabled")),
         Lookup::Unknown => {
             let known = category.enabled().map(|entry| &*entry.name);
@@ -224,6 +270,8 @@ fn by_name(view: &View, name: &str) -> Result<Callable, Error> {
         key: tool.key.clone(),
         arguments: Arc::clone(&tool.arguments),
         definition: Some(tool.definition.clone()),
+        promise: tool.promise,
+        policy: tool.policy,
         what: tool.key.to_string(),
     })
 }

@@ -1,28 +1,52 @@
-//! The one path of a call, once it is known to be allowed: audit record, turn, deadline, source.
+//! The one path of a call, once it is known to be allowed: audit record, kept result, turn, deadline, breaker,
+//! source, and once more where that is allowed.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
+use hikite_core::about::Retry;
 use hikite_core::catalog::Module;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::Raw;
+use hikite_core::retry;
 use hikite_core::source::{CallContext, Invocation};
 
 use crate::audit::Audit;
+use crate::cache::Cache;
 use crate::deadline::{Deadline, Extending};
 use crate::gate::{Gate, Turn};
+use crate::random;
+use crate::terms::Terms;
 
-/// Runs one invocation. `what` names it in the audit record.
+/// What is run. `what` names it in the audit record.
+pub(crate) struct Call {
+    pub(crate) what: String,
+    pub(crate) terms: Terms,
+    pub(crate) invocation: Invocation,
+}
+
+/// Runs one invocation.
 pub(crate) async fn execute(
+    cache: &Cache,
     gate: &Arc<Gate>,
     module: &Module,
-    what: String,
-    invocation: Invocation,
+    call: Call,
     context: CallContext,
 ) -> Result<Raw, Error> {
-    let audit = Audit::open(Arc::clone(&context.session), Arc::clone(&module.name), what);
-    let outcome = run(gate, module, invocation, context).await;
+    let Call { what, terms, invocation } = call;
+    let mut audit = Audit::open(Arc::clone(&context.session), Arc::clone(&module.name), what);
+    let running = run(gate, module, &terms, invocation, context, &mut audit.attempts);
+    let outcome = match &terms.keep {
+        None => running.await,
+        Some(keep) => {
+            // Boxed, so that it takes no room in a call whose result is not kept.
+            let answer = Box::pin(cache.answer(keep, terms.timeout, running)).await;
+            audit.cached = answer.again;
+            answer.outcome
+        }
+    };
     audit.close(&outcome);
     outcome
 }
@@ -39,7 +63,7 @@ pub(crate) async fn execute_aside(
     let call = AssertUnwindSafe(module.source.call(invocation, context)).catch_unwind();
     let outcome = match tokio::time::timeout(gate.throttle.timeout, call).await {
         Ok(outcome) => outcome.unwrap_or_else(|_| Err(panicked(module))),
-        Err(_) => Err(timed_out(&module.name, gate)),
+        Err(_) => Err(timed_out(&module.name, gate.throttle.timeout)),
     };
     audit.close(&outcome);
     outcome
@@ -48,20 +72,57 @@ pub(crate) async fn execute_aside(
 async fn run(
     gate: &Arc<Gate>,
     module: &Module,
+    terms: &Terms,
+    invocation: Invocation,
+    context: CallContext,
+    attempts: &mut u32,
+) -> Result<Raw, Error> {
+    let turn = gate.enter(&module.name).await?;
+    let deadline = Deadline::new(Arc::clone(&context.back), Arc::clone(gate), terms.timeout);
+    let _place = Place { turn: Some(turn), deadline: Arc::clone(&deadline) };
+    let context = CallContext { back: Arc::new(Extending(Arc::clone(&deadline))), ..context };
+    let attempt = async |invocation, context, made| {
+        let attempt = gate.health.attempt(&module.name, made == 0)?;
+        let outcome = once(module, &deadline, invocation, context).await;
+        attempt.close(&outcome, terms.hasty);
+        outcome
+    };
+    let Some(retry) = terms.retry else {
+        *attempts = 1;
+        return attempt(invocation, context, 0).await;
+    };
+    loop {
+        *attempts += 1;
+        let outcome = attempt(invocation.clone(), context.clone(), *attempts - 1).await;
+        let Err(error) = &outcome else { return outcome };
+        match pause(gate, retry, *attempts, error, deadline.left()) {
+            Some(pause) => tokio::time::sleep(pause).await,
+            None => return outcome,
+        }
+    }
+}
+
+/// One attempt, which ends with the deadline. A panic fails this call alone.
+async fn once(
+    module: &Module,
+    deadline: &Deadline,
     invocation: Invocation,
     context: CallContext,
 ) -> Result<Raw, Error> {
-    let turn = gate.enter(&module.name).await?;
-    let deadline = Deadline::new(Arc::clone(&context.back), Arc::clone(gate));
-    let _place = Place { turn: Some(turn), deadline: Arc::clone(&deadline) };
-    let context = CallContext { back: Arc::new(Extending(Arc::clone(&deadline))), ..context };
-    // A panic fails this call alone.
     let call = AssertUnwindSafe(module.source.call(invocation, context)).catch_unwind();
     tokio::select! {
         biased;
         outcome = call => outcome.unwrap_or_else(|_| Err(panicked(module))),
-        () = deadline.expired() => Err(timed_out(&module.name, gate)),
+        () = deadline.expired() => Err(timed_out(&module.name, deadline.timeout)),
     }
+}
+
+/// How long to wait before the next attempt; `None` if there is to be none.
+fn pause(gate: &Gate, retry: Retry, made: u32, error: &Error, left: Duration) -> Option<Duration> {
+    let allowed = made <= retry.attempts && error.kind.face().retry;
+    let pause = retry::pause(retry, made - 1, random::share()).max(error.retry_after.unwrap_or_default());
+    // The budget is asked last: what is taken from it is used.
+    (allowed && pause < left && gate.may_try_again()).then_some(pause)
 }
 
 /// The place of a running call; what was lent meanwhile is not given back a second time.
@@ -82,8 +143,11 @@ fn panicked(module: &Module) -> Error {
     Error::new(Kind::Internal, format!("the call of `{}` failed inside hikite", module.name))
 }
 
-fn timed_out(module: &str, gate: &Gate) -> Error {
-    let seconds = gate.throttle.timeout.as_secs_f64();
+fn timed_out(module: &str, timeout: Duration) -> Error {
+    let seconds = timeout.as_secs_f64();
     Error::new(Kind::Timeout, format!("`{module}` did not answer within {seconds} s"))
         .hint(format!("ask for less, or raise `mcpServers.{module}.timeout`"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! How many calls of one module run at once, how many wait, and how often they may come.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
@@ -8,6 +9,8 @@ use hikite_core::rate::{Bucket, Rate};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
+
+use crate::health::Health;
 
 /// The limits of one module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,7 @@ impl Throttle {
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) throttle: Throttle,
+    pub(crate) health: Arc<Health>,
     places: Semaphore,
     /// Running and waiting calls together are bounded by this one.
     room: Semaphore,
@@ -56,8 +60,9 @@ impl Turn<'_> {
 }
 
 impl Gate {
-    pub(crate) fn new(throttle: Throttle) -> Self {
+    pub(crate) fn new(throttle: Throttle, health: Arc<Health>) -> Self {
         Self {
+            health,
             places: Semaphore::new(throttle.concurrency.min(Semaphore::MAX_PERMITS)),
             room: Semaphore::new(
                 throttle.concurrency.saturating_add(throttle.queue).min(Semaphore::MAX_PERMITS),
@@ -68,7 +73,9 @@ impl Gate {
         }
     }
 
+    /// A call's turn. One that would not be sent anyway does not wait for it.
     pub(crate) async fn enter(&self, module: &str) -> Result<Turn<'_>, Error> {
+        self.health.look(module)?;
         if let Some(rate) = self.throttle.rate {
             self.bucket.lock().take(rate, self.started.elapsed()).map_err(|wait| {
                 Error::new(
@@ -76,6 +83,7 @@ impl Gate {
                     format!("`{module}` takes at most {} calls per {:?}", rate.count, rate.per),
                 )
                 .hint(format!("try again in {} s", wait.as_secs_f64().ceil()))
+                .after(wait)
             })?;
         }
         let full = || {
@@ -87,6 +95,12 @@ impl Gate {
         let turn = tokio::time::timeout(self.throttle.timeout, self.places.acquire());
         let place = turn.await.map_err(|_| full())?.map_err(|_| full())?;
         Ok(Turn { place, room })
+    }
+
+    /// Whether a call may be tried again: the module's budget and its rate allow it.
+    pub(crate) fn may_try_again(&self) -> bool {
+        let is_in_rate = |rate| self.bucket.lock().take(rate, self.started.elapsed()).is_ok();
+        self.health.may_try_again() && self.throttle.rate.is_none_or(is_in_rate)
     }
 
     /// A call that waits for its client lends its place to others.
@@ -107,7 +121,13 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
+    use hikite_core::limits::Limits;
+
     use super::*;
+
+    fn gate(throttle: Throttle) -> Gate {
+        Gate::new(throttle, Arc::new(Health::new(&Limits::default())))
+    }
 
     fn throttle(concurrency: usize, queue: usize, rate: Option<&str>) -> Throttle {
         Throttle { concurrency, queue, rate: rate.and_then(Rate::parse), timeout: Duration::from_secs(1) }
@@ -115,7 +135,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn calls_wait_their_turn_and_the_queue_has_an_end() {
-        let gate = Gate::new(throttle(1, 1, None));
+        let gate = gate(throttle(1, 1, None));
         let first = gate.enter("m").await.expect("a place");
         let second = gate.enter("m");
         tokio::pin!(second);
@@ -127,7 +147,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_lent_place_is_used_by_others_and_counted_once() {
-        let gate = Gate::new(throttle(1, 0, None));
+        let gate = gate(throttle(1, 0, None));
         let asking = gate.enter("m").await.expect("a place");
         gate.lend();
         let other = gate.enter("m").await.expect("the lent place");
@@ -147,7 +167,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_rate_refuses_and_says_when_to_come_back() {
-        let gate = Gate::new(throttle(9, 9, Some("2/m")));
+        let gate = gate(throttle(9, 9, Some("2/m")));
         for _ in 0..2 {
             assert!(gate.enter("m").await.is_ok());
         }

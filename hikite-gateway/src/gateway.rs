@@ -1,12 +1,12 @@
 //! The gateway itself: holds the current snapshot, replaces it when a source's lists or the rules change, and
 //! tells the open sessions.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use hikite_core::breaker;
 use hikite_core::caller::{Caller, SessionId};
 use hikite_core::catalog::{Catalog, Module, ModuleRule};
 use hikite_core::category::CategoryRule;
@@ -19,8 +19,11 @@ use hikite_core::view::View;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::cache::Cache;
 use crate::clock::now_ms;
 use crate::gate::{Gate, Throttle};
+use crate::generation::Generations;
+use crate::health::Health;
 use crate::registry::Registry;
 use crate::roster::{Entry, Keeper, Roster};
 use crate::session::Sessions;
@@ -48,6 +51,8 @@ pub struct Gateway {
     pub(crate) sessions: Sessions,
     pub(crate) seal: Seal,
     pub(crate) registry: Registry,
+    pub(crate) cache: Cache,
+    generations: Generations,
     current: Swap<State, Snapshot>,
     /// When the rules were last replaced.
     applied: Mutex<Instant>,
@@ -63,11 +68,13 @@ impl Gateway {
     /// `seal` is for what clients bring back: ids of tasks, sessions and waiting calls.
     pub fn new(limits: Arc<Limits>, seal: Seal, registry: Registry) -> Arc<Self> {
         Arc::new(Self {
+            cache: Cache::new(&limits),
+            generations: Generations::default(),
             limits,
             seal,
             registry,
             sessions: Sessions::default(),
-            current: Swap::new(State::default(), Snapshot::new(Catalog::default(), HashMap::new())),
+            current: Swap::new(State::default(), Snapshot::empty()),
             applied: Mutex::new(Instant::now()),
         })
     }
@@ -113,6 +120,11 @@ impl Gateway {
     /// What one caller may see. Today every caller is the owner, who sees everything.
     pub(crate) fn view_of(&self, _: &Caller) -> View {
         self.view()
+    }
+
+    /// Whether calls of a module are sent at present; `None` if there is no such module.
+    pub fn breaker_state(&self, module: &str) -> Option<breaker::State> {
+        self.snapshot().gates().get(module).map(|gate| gate.health.state())
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
@@ -181,18 +193,32 @@ impl Gateway {
     }
 
     fn hear(&self, event: Event) {
-        if matches!(event, Event::ListChanged) {
-            self.rebuild(|_| {});
-        } else {
-            self.sessions.hand_on(event);
+        match &event {
+            Event::ListChanged => return self.rebuild(|_| {}),
+            Event::ResourceUpdated { params, .. } => {
+                if let Some(uri) = params.object().and_then(|params| params.text("uri")) {
+                    self.cache.forget_resource(&uri);
+                }
+            }
+            Event::Log { .. } | Event::ElicitationComplete { .. } => {}
         }
+        self.sessions.hand_on(event);
     }
 
     /// Makes the catalog anew after a change, and tells the sessions what it means for them.
     fn rebuild(&self, change: impl FnOnce(&mut State)) {
         let make = |state: &mut State, before: &Snapshot| {
             change(state);
-            state.snapshot(&self.limits, before)
+            let modules = state.modules(&self.limits);
+            let catalog = state.catalog(&modules, &before.catalog);
+            let gates = modules
+                .iter()
+                .map(|(rule, throttle)| {
+                    (Arc::clone(&rule.name), before.gate_like(rule, *throttle, &self.limits))
+                })
+                .collect();
+            let generations = self.generations.follow(before, &catalog, &self.cache);
+            Snapshot::new(catalog, gates, generations)
         };
         self.current.replace(make, |before, after| {
             self.sessions.tell_changes(|surfaces: Surfaces, kind| {
@@ -224,16 +250,11 @@ impl State {
         self.rules = rules;
     }
 
-    fn snapshot(&mut self, limits: &Limits, before: &Snapshot) -> Snapshot {
-        let modules = self.modules(limits);
+    fn catalog(&mut self, modules: &[(ModuleRule, Throttle)], before: &Catalog) -> Catalog {
         let rules: Vec<ModuleRule> = modules.iter().map(|(rule, _)| rule.clone()).collect();
-        let catalog = Catalog::build(&rules, &self.rules.categories, &self.roster.switches, &before.catalog);
+        let catalog = Catalog::build(&rules, &self.rules.categories, &self.roster.switches, before);
         self.roster.look_at(&catalog, now_ms());
-        let gates = modules
-            .iter()
-            .map(|(rule, throttle)| (Arc::clone(&rule.name), before.gate_like(&rule.name, *throttle)))
-            .collect();
-        Snapshot::new(catalog, gates)
+        catalog
     }
 
     /// Those of the file, then the registered ones.
@@ -247,11 +268,16 @@ impl State {
 }
 
 impl Snapshot {
-    /// The module's gate if its limits are the same, so that a reload does not forget what is running.
-    fn gate_like(&self, module: &Arc<str>, throttle: Throttle) -> Arc<Gate> {
-        match self.gates().get(module) {
+    /// The module's gate if its source and its limits are the same, so that a reload does not forget what is running;
+    /// with other limits at least how the source has been doing. Registered tools come and go in one module.
+    fn gate_like(&self, rule: &ModuleRule, throttle: Throttle, limits: &Limits) -> Arc<Gate> {
+        let old = self.catalog.module(&rule.name);
+        let same = old
+            .is_some_and(|old| old.registered && rule.registered || Arc::ptr_eq(&old.source, &rule.source));
+        match self.gates().get(&rule.name).filter(|_| same) {
             Some(gate) if gate.throttle == throttle => Arc::clone(gate),
-            _ => Arc::new(Gate::new(throttle)),
+            Some(gate) => Arc::new(Gate::new(throttle, Arc::clone(&gate.health))),
+            None => Arc::new(Gate::new(throttle, Arc::new(Health::new(limits)))),
         }
     }
 }

@@ -2,17 +2,23 @@
 //! every call takes. Knows no HTTP, no SQL and no upstream; it sees the outside through `core::source`.
 
 mod audit;
+mod cache;
 mod clock;
 mod command;
 mod deadline;
 mod dispatch;
 mod execute;
+#[cfg(test)]
+mod fake;
 mod gate;
 mod gateway;
+mod generation;
+mod health;
 mod list;
 mod parking;
 #[cfg(test)]
 mod probe;
+mod random;
 mod registered;
 mod registry;
 mod roster;
@@ -21,6 +27,7 @@ mod snapshot;
 mod surface;
 mod swap;
 mod task;
+mod terms;
 mod ticket;
 
 pub use clock::now_ms;
@@ -29,7 +36,7 @@ pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
-pub use registry::{Maker, Registry};
+pub use registry::{Maker, Registry, read as read_tool};
 pub use session::{Delivery, Inbox, Joined};
 pub use surface::{Found, Surface, Surfaces, ToolFilter};
 pub use ticket::{Purpose, Ticket};

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
 use hikite_core::error::Error;
 use hikite_core::fault::Fault;
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
 use hikite_core::seal::Seal;
-use hikite_core::source::{Backchannel, BoxFuture, CallContext, Implementation, Origin, Question};
+use hikite_core::source::{BoxFuture, CallContext, Implementation};
 use hikite_store::{Store, StoreUrl};
 
 use crate::gateway::Gateway;
@@ -16,6 +15,16 @@ use crate::registry::{Maker, Registry};
 
 pub(crate) async fn store() -> Store {
     Store::open(&StoreUrl::parse("sqlite::memory:").expect("an address")).await.expect("a store in memory")
+}
+
+/// A store that is never asked, for tests whose clock stands still: opening one takes time.
+pub(crate) fn registry_aside() -> Registry {
+    let open = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(store())
+    };
+    let store = std::thread::spawn(open).join().expect("a store");
+    Registry::new(store, Arc::new(|_, _| Err(Vec::new())))
 }
 
 pub(crate) async fn gateway() -> Arc<Gateway> {
@@ -41,27 +50,5 @@ impl Implementation for Echo {
     fn run(&self, arguments: Object, _: CallContext) -> BoxFuture<'_, Result<Raw, Error>> {
         let value = Object::default().with("http", self.0.clone()).with("arguments", arguments).raw();
         Box::pin(std::future::ready(Ok(value)))
-    }
-}
-
-pub(crate) fn context(caller: Caller) -> CallContext {
-    let session = Session { id: SessionId(1), caller, abilities: Abilities::default() };
-    CallContext {
-        session: Arc::new(session),
-        back: Arc::new(Silent),
-        origin: Origin::default(),
-        takes_rounds: false,
-    }
-}
-
-struct Silent;
-
-impl Backchannel for Silent {
-    fn progress(&self, _: Object) {}
-
-    fn log(&self, _: Raw) {}
-
-    fn ask(&self, _: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
-        Box::pin(std::future::ready(Err(Raw::null())))
     }
 }

@@ -21,6 +21,17 @@ use crate::roster::{Entry, Keeper, Roster};
 /// Makes a tool from its `http` member and its schema.
 pub type Maker = Arc<dyn Fn(&Raw, &Raw) -> Result<Arc<dyn Implementation>, Vec<Fault>> + Send + Sync>;
 
+/// A tool from its form, with what backs it.
+pub fn read(form: &Object, maker: &Maker) -> Result<(Registration, Arc<dyn Implementation>), Error> {
+    let registration = Registration::read(form)?;
+    let http = registration.http.as_ref().ok_or_else(|| {
+        fault::error(&[Fault::new("/http", "`http` is required: the request that the tool makes")])
+            .hint("give at least `{\"url\": \"https://…\"}`")
+    })?;
+    let implementation = maker(http, &registration.schema()).map_err(|faults| fault::error(&faults))?;
+    Ok((registration, implementation))
+}
+
 /// The lasting side of the registry.
 pub struct Registry {
     store: Store,
@@ -47,21 +58,9 @@ impl Registry {
         self.revision.store(-1, Ordering::Relaxed);
     }
 
-    /// A tool from its form, with what backs it.
-    pub fn read(&self, form: &Object) -> Result<(Registration, Arc<dyn Implementation>), Error> {
-        let registration = Registration::read(form)?;
-        let http = registration.http.as_ref().ok_or_else(|| {
-            fault::error(&[Fault::new("/http", "`http` is required: the request that the tool makes")])
-                .hint("give at least `{\"url\": \"https://…\"}`")
-        })?;
-        let implementation =
-            (self.maker)(http, &registration.schema()).map_err(|faults| fault::error(&faults))?;
-        Ok((registration, implementation))
-    }
-
     fn entry(&self, row: &Registered) -> Result<Entry, Error> {
         let form = row.form.object().unwrap_or_default();
-        let (registration, implementation) = self.read(&form)?;
+        let (registration, implementation) = read(&form, &self.maker)?;
         Ok(Entry {
             registration: Arc::new(registration),
             implementation,
@@ -75,7 +74,7 @@ impl Gateway {
     /// Registers the tool that `form` describes; `overwrite: true` in it replaces one of the same name. Gives its
     /// tool object.
     pub async fn register(&self, form: &Object) -> Result<Raw, Error> {
-        let (registration, implementation) = self.registry.read(form)?;
+        let (registration, implementation) = read(form, &self.registry.maker)?;
         let key = registration.key.clone();
         let _turn = self.registry.turn.lock().await;
         self.is_free(&registration)?;

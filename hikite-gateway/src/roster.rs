@@ -103,12 +103,12 @@ impl Roster {
             let item = Item { name: name(entry), raw: entry.registration.definition.clone() };
             (item, Arc::clone(&entry.implementation))
         });
+        let source = Arc::new(Registered::new(&module, tools));
         let rule = ModuleRule {
-            name: Arc::clone(&module),
             description: "Tools registered with this gateway".into(),
-            selection: Arc::default(),
-            source: Arc::new(Registered::new(&module, tools)),
             about: Arc::new(about),
+            registered: true,
+            ..ModuleRule::new(Arc::clone(&module), source)
         };
         self.modules.insert(module, rule);
     }

@@ -20,12 +20,23 @@ type Lists = HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>;
 pub(crate) struct Snapshot {
     pub(crate) catalog: Arc<Catalog>,
     gates: HashMap<Arc<str>, Arc<Gate>>,
+    /// Which state of each module this is; what was kept of another is not asked for.
+    generations: HashMap<Arc<str>, u64>,
     lists: RwLock<Lists>,
 }
 
 impl Snapshot {
-    pub(crate) fn new(catalog: Catalog, gates: HashMap<Arc<str>, Arc<Gate>>) -> Self {
-        Self { catalog: Arc::new(catalog), gates, lists: RwLock::default() }
+    /// Before anything is known.
+    pub(crate) fn empty() -> Self {
+        Self::new(Catalog::default(), HashMap::new(), HashMap::new())
+    }
+
+    pub(crate) fn new(
+        catalog: Catalog,
+        gates: HashMap<Arc<str>, Arc<Gate>>,
+        generations: HashMap<Arc<str>, u64>,
+    ) -> Self {
+        Self { catalog: Arc::new(catalog), gates, generations, lists: RwLock::default() }
     }
 
     pub(crate) fn view(&self) -> View {
@@ -39,6 +50,15 @@ impl Snapshot {
     /// The gate of a module; every module of the catalog has one.
     pub(crate) fn gate(&self, module: &Module) -> &Arc<Gate> {
         &self.gates[&module.name]
+    }
+
+    /// The module and which state of it this is.
+    pub(crate) fn state<'a>(&self, module: &'a Module) -> (&'a Arc<str>, u64) {
+        (&module.name, self.generation(&module.name).unwrap_or_default())
+    }
+
+    pub(crate) fn generation(&self, module: &str) -> Option<u64> {
+        self.generations.get(module).copied()
     }
 
     /// The items of a list as these surfaces show it, rendered once per snapshot.

@@ -27,6 +27,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub struct Fault {
     /// New connections are refused by the operating system; open ones stay.
     pub refuse: bool,
+    /// The first cut ends the fault: what connects after it is carried well.
+    pub once: bool,
     /// From the client to the server.
     pub to_server: Lane,
     /// From the server to the client.
@@ -67,6 +69,11 @@ impl Fault {
     pub fn cut_answer_after(bytes: usize) -> Self {
         Self { to_client: Lane { cut_after: Some(bytes), ..Lane::default() }, ..Self::default() }
     }
+
+    #[must_use]
+    pub fn once(self) -> Self {
+        Self { once: true, ..self }
+    }
 }
 
 /// The running proxy. Dropping it closes everything.
@@ -105,7 +112,7 @@ impl FaultProxy {
             shutdown,
             tasks: TaskTracker::new(),
         });
-        shared.tasks.spawn(accept(Arc::clone(&shared), listener, address, fault.subscribe(), report));
+        shared.tasks.spawn(accept(Arc::clone(&shared), listener, address, fault.clone(), report));
         Ok(Self { address, fault, listening, shared })
     }
 
@@ -119,6 +126,11 @@ impl FaultProxy {
         let mut listening = self.listening.clone();
         // Fails only when the proxy has ended, and then nobody connects.
         let _ = listening.wait_for(|listening| *listening != fault.refuse).await;
+    }
+
+    /// What goes wrong at present.
+    pub fn fault(&self) -> Fault {
+        *self.fault.borrow()
     }
 
     /// Leads new connections elsewhere, and ends the others.
@@ -163,10 +175,11 @@ async fn accept(
     shared: Arc<Shared>,
     listener: TcpListener,
     address: SocketAddr,
-    mut fault: watch::Receiver<Fault>,
+    faults: watch::Sender<Fault>,
     report: watch::Sender<bool>,
 ) {
     let mut listener = Some(listener);
+    let mut fault = faults.subscribe();
     loop {
         let refuse = fault.borrow_and_update().refuse;
         if refuse {
@@ -178,7 +191,7 @@ async fn accept(
         tokio::select! {
             accepted = next(listener.as_ref()) => if let Ok((client, _)) = accepted {
                 shared.accepted.fetch_add(1, Ordering::Relaxed);
-                shared.tasks.spawn(connection(Arc::clone(&shared), client, fault.clone()));
+                shared.tasks.spawn(connection(Arc::clone(&shared), client, faults.clone()));
             },
             changed = fault.changed() => if changed.is_err() { return },
             () = shared.shutdown.cancelled() => return,
@@ -193,12 +206,14 @@ async fn next(listener: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAd
     }
 }
 
-async fn connection(shared: Arc<Shared>, client: TcpStream, fault: watch::Receiver<Fault>) {
+async fn connection(shared: Arc<Shared>, client: TcpStream, faults: watch::Sender<Fault>) {
     let cut = shared.cut.lock().clone();
     shared.open.fetch_add(1, Ordering::Relaxed);
     tokio::select! {
         // Either side may leave at any time; the other then sees the end of its connection.
-        _ = forward(&shared, client, fault) => {}
+        end = forward(&shared, client, faults.subscribe()) => if end.is_err_and(|error| lane::is_cut(&error)) {
+            faults.send_if_modified(|fault| fault.once && std::mem::take(fault) != Fault::default());
+        },
         () = cut.cancelled() => {}
     }
     shared.open.fetch_sub(1, Ordering::Relaxed);

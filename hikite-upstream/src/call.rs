@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hikite_core::about::Promise;
 use hikite_core::caller::Abilities;
 use hikite_core::error::Error;
 use hikite_core::json::Raw;
@@ -14,7 +15,7 @@ use crate::connection::{Connection, NOT_SENT, Purpose};
 use crate::definition::Share;
 use crate::era::{self, ERA_LOST};
 use crate::greeting::MUTE;
-use crate::http::{DECLINED, NO_ANSWER, REFUSED, SESSION_LOST, UNREACHED};
+use crate::http::{DECLINED, MISFIT, NO_ANSWER, REFUSED, SESSION_LOST, UNREACHED};
 use crate::retire::Why;
 use crate::rounds;
 use crate::stdio::DIED;
@@ -49,7 +50,7 @@ impl Inner {
         if ran_nothing(&error) {
             // What runs on this one is not refused with it.
             connection.retire(Why::Doubted);
-        } else if !self.may_be_asked(&connection, &context, &error) {
+        } else if !self.may_be_asked(&connection, &context, &error) || !self.may_run_twice(&invocation) {
             return Err(plain(error));
         }
         let connection = self.ready(&invocation, &context).await?;
@@ -149,6 +150,18 @@ impl Inner {
         false
     }
 
+    /// Whether a request that may have begun to run may be sent again. A tool that misses something in the middle of
+    /// its work says so in the same words as one that never began.
+    fn may_run_twice(&self, invocation: &Invocation) -> bool {
+        if invocation.method != Method::CallTool {
+            return true;
+        }
+        let (name, listing) = (invocation.params.text("name"), self.listing.load());
+        let tools = listing.as_ref().map_or(&[][..], |listing| &listing.tools);
+        let tool = tools.iter().find(|tool| Some(&*tool.name) == name.as_deref());
+        tool.is_some_and(|tool| Promise::read(&tool.raw).is_repeatable())
+    }
+
     /// A failure may show that the server is no longer what it was: then it is greeted anew. Whether it does.
     pub(crate) fn doubt(&self, connection: &Arc<Connection>, error: &Error) -> bool {
         if !era::casts_doubt(error) {
@@ -219,7 +232,8 @@ fn misses_question(error: &Error) -> bool {
 pub(crate) fn plain(error: Error) -> Error {
     match error.name {
         Some(
-            ERA_LOST | SESSION_LOST | NOT_SENT | REFUSED | DECLINED | NO_ANSWER | UNREACHED | DIED | MUTE,
+            ERA_LOST | SESSION_LOST | NOT_SENT | REFUSED | DECLINED | MISFIT | NO_ANSWER | UNREACHED | DIED
+            | MUTE,
         ) => Error { name: None, ..error },
         _ => error,
     }

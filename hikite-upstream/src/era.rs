@@ -9,7 +9,7 @@ use hikite_core::listing::Listing;
 use hikite_wire::handshake::Welcome;
 use hikite_wire::stateless::{self, HEADER_MISMATCH, UNSUPPORTED_REVISION};
 
-use crate::http::{DECLINED, NO_ANSWER, REFUSED};
+use crate::http::{DECLINED, MISFIT, NO_ANSWER, REFUSED};
 
 /// The name of an error that means: the server speaks another dialect by now, and ran nothing.
 pub(crate) const ERA_LOST: &str = "EraLost";
@@ -116,7 +116,11 @@ pub(crate) fn refuses_sessions(error: &Error) -> bool {
 /// that HTTP refused: any other may have run, and its error may say anything.
 pub(crate) fn recognise(error: Error, sent_stateless: bool) -> Error {
     let relayed = error.relayed.as_ref().and_then(Raw::object).unwrap_or_default();
-    let lost = match code_of(&relayed) {
+    let code = code_of(&relayed);
+    if sent_stateless && code == Some(HEADER_MISMATCH) {
+        return error.named(MISFIT);
+    }
+    let lost = match code {
         Some(UNSUPPORTED_REVISION) => true,
         // An invalid request, or an unknown method: said of the first of a session, nothing can have run.
         Some(-32600 | -32601) if sent_stateless => complains(&error.message),
@@ -218,6 +222,7 @@ mod tests {
         assert_eq!(name(refusal(-32602, "no such session", "null"), true), None);
         assert_eq!(name(refusal(-32020, "Missing header: Mcp-Method", "null"), false), Some(ERA_LOST));
         assert_eq!(name(refusal(-32602, "`name` is missing", "null"), false), None);
+        assert_eq!(name(refusal(-32020, "Missing header: Mcp-Param-X", "null"), true), Some(MISFIT));
     }
 
     #[test]

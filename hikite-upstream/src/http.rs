@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 use crate::connection::Connection;
 use crate::era::{self, ERA_LOST};
 use crate::outbound::Outbound;
+use crate::patience;
 use crate::pending::Answer;
 
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -46,6 +47,8 @@ pub(crate) const REFUSED: &str = "Refused";
 pub(crate) const DECLINED: &str = "Declined";
 /// And when there is nobody at its address.
 pub(crate) const UNREACHED: &str = "Unreached";
+/// And when its headers do not fit the request, which then has not been run.
+pub(crate) const MISFIT: &str = "Misfit";
 /// And when it took the request and answered with something else.
 pub(crate) const NO_ANSWER: &str = "NoAnswer";
 
@@ -193,6 +196,7 @@ impl Inner {
         stateless: bool,
     ) -> Result<Answer, Error> {
         let had_session = !stateless && self.headers.read().contains_key(SESSION);
+        let wait = patience::wait(answer.headers());
         let body = read(answer.into_body(), self.answer_bytes).await.unwrap_or_default();
         if status == StatusCode::NOT_FOUND && had_session {
             return Err(self.broken("it no longer knows our session").named(SESSION_LOST));
@@ -206,11 +210,12 @@ impl Inner {
         if let Some(error) = relayed.map(Error::from_upstream) {
             return Err(match status {
                 _ if no_access => error.hint(credentials()),
+                StatusCode::TOO_MANY_REQUESTS => patience::judged(error, status, wait),
                 _ if status.is_client_error() => era::recognise(error, stateless),
-                _ => error,
+                _ => patience::judged(error, status, wait),
             });
         }
-        let error = self.broken(&format!("it answered {status}"));
+        let error = patience::judged(self.broken(&format!("it answered {status}")), status, wait);
         Err(match status {
             _ if no_access => error.hint(credentials()),
             StatusCode::BAD_REQUEST if stateless && era::complains(&String::from_utf8_lossy(&body)) => {
@@ -259,8 +264,10 @@ impl Inner {
             let Ok(frame) = frame else { return Ok(None) };
             let Some(data) = frame.data_ref() else { continue };
             reading.parser.feed(data);
-            while let Some(event) =
-                reading.parser.next_event().map_err(|error| self.broken(&error.to_string()))?
+            while let Some(event) = reading
+                .parser
+                .next_event()
+                .map_err(|error| self.broken("its stream makes no sense").because(error.to_string()))?
             {
                 reading.last_event = event.id.or(reading.last_event.take());
                 if let Some(pause) = event.retry_ms {
@@ -332,18 +339,27 @@ impl Inner {
     }
 
     fn failed(&self, error: SendError) -> Error {
-        match error {
-            SendError::Connect(reason) => Error::new(
-                Kind::UpstreamUnavailable,
-                format!("`{}` cannot be reached at {}: {reason}", self.name, origin(&self.url)),
-            )
-            .named(UNREACHED),
-            SendError::TooLarge(limit) => Error::new(
-                Kind::PayloadTooLarge,
-                format!("`{}` answered with more than {limit} bytes", self.name),
-            )
-            .hint("ask for less, or raise `limits.answer_bytes`"),
-            SendError::Certificates(_) | SendError::Transfer(_) => self.broken(&error.to_string()),
+        failure(&self.name, &self.url, &error)
+    }
+}
+
+/// Why a request could not be sent or its answer not be read. Where it went is for the log alone.
+pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> Error {
+    let unavailable = |what: &str| Error::new(Kind::UpstreamUnavailable, format!("`{name}` {what}"));
+    match error {
+        SendError::Connect(reason) => {
+            unavailable("cannot be reached").because(format!("{}: {reason}", origin(url))).named(UNREACHED)
+        }
+        SendError::TooLarge(limit) => {
+            Error::new(Kind::PayloadTooLarge, format!("`{name}` answered with more than {limit} bytes"))
+                .hint("ask for less, or raise `limits.answer_bytes`")
+        }
+        SendError::Certificates(_) => {
+            unavailable("cannot be reached: the system's certificates cannot be read")
+                .because(error.to_string())
+        }
+        SendError::Transfer(reason) => {
+            unavailable("failed: its connection broke off").because(reason.as_str())
         }
     }
 }
@@ -373,7 +389,7 @@ fn is_stream(answer: &Response<Body>) -> bool {
     kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
 }
 
-/// Scheme and host: what may be shown of a URL that may carry a key in its path or query.
-pub(crate) fn origin(url: &Uri) -> String {
+/// Scheme and host: what may be logged of a URL that may carry a key in its path or query.
+fn origin(url: &Uri) -> String {
     format!("{}://{}", url.scheme_str().unwrap_or("http"), url.authority().map_or("", |a| a.as_str()))
 }

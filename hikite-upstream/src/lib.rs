@@ -19,6 +19,7 @@ mod lister;
 mod open;
 mod outbound;
 mod outgrow;
+mod patience;
 mod pending;
 mod process;
 mod refresh;

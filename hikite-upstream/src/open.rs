@@ -32,7 +32,7 @@ impl Inner {
         let opened = self.open_as_defined(purpose, asker).await.map_err(plain);
         *self.state.lock() = match &opened {
             Ok(_) => State::Idle,
-            Err(error) => State::Failing { reason: error.message.to_string(), answers: false },
+            Err(error) => failing(error, false),
         };
         let connection = opened?;
         self.learn(&connection);
@@ -176,9 +176,15 @@ impl Inner {
             Kind::UpstreamUnavailable,
             format!("`{}` did not start within {seconds} s", self.definition.name),
         );
+        let error = error.hint("raise `limits.start_timeout` if it needs longer");
         match self.stderr.last() {
-            Some(line) => error.hint(format!("its last words on stderr: {line}")),
-            None => error.hint("raise `limits.start_timeout` if it needs longer"),
+            Some(line) => error.because(format!("its last words on stderr: {line}")),
+            None => error,
         }
     }
+}
+
+pub(crate) fn failing(error: &Error, answers: bool) -> State {
+    let cause = error.cause.as_deref().map(ToOwned::to_owned);
+    State::Failing { reason: error.message.to_string(), cause, answers }
 }

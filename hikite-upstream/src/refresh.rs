@@ -14,6 +14,7 @@ use crate::backoff::Backoff;
 use crate::connection::{Connection, Purpose};
 use crate::definition::Share;
 use crate::lister::{now, read_lists};
+use crate::open::failing;
 use crate::upstream::Inner;
 
 /// The name of a failure to read the lists of a server that runs.
@@ -75,7 +76,7 @@ impl Inner {
             Err(error) => {
                 tracing::warn!(module = name, "{error}");
                 let answers = error.name == Some(UNREADABLE);
-                *self.state.lock() = State::Failing { reason: error.message.to_string(), answers };
+                *self.state.lock() = failing(&error, answers);
                 backoff.failed(Instant::now(), error.message.into());
                 false
             }

@@ -69,8 +69,10 @@ impl Slot {
         self.judge_the_last();
         if let Some((rest, reason)) = self.backoff.lock().pause(Instant::now()) {
             let seconds = rest.as_secs() + 1;
-            return Err(Error::new(Kind::UpstreamUnavailable, reason.to_owned())
-                .hint(format!("`{name}` is tried again in {seconds} s")));
+            let error = Error::new(Kind::UpstreamUnavailable, reason.to_owned())
+                .hint(format!("`{name}` is tried again in {seconds} s"))
+                .after(rest);
+            return Err(Error { unsent: true, ..error });
         }
         let Some(opened) = self.ended.run_until_cancelled(open()).await else {
             return Err(Error::new(Kind::Cancelled, format!("nobody needs `{name}` any more")));
@@ -92,7 +94,7 @@ impl Slot {
             }
             Err(error) => {
                 self.backoff.lock().failed(Instant::now(), error.message.to_string());
-                Err(error)
+                Err(Error { unsent: true, ..error })
             }
         }
     }

@@ -9,13 +9,15 @@ use hikite_core::error::{Error, Kind};
 use hikite_egress::{Body, Client, read, resolve_same_origin};
 use hikite_wire::sse::Parser;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use http::{Method, Request, Uri};
+use http::{Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::connection::Connection;
+use crate::http::failure;
 use crate::outbound::Outbound;
+use crate::patience;
 
 #[derive(Clone, Debug)]
 pub(crate) struct SseSender {
@@ -49,9 +51,9 @@ pub(crate) async fn connect(
     *request.uri_mut() = url.clone();
     *request.headers_mut() = headers.clone();
     request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    let answer = client.send(request).await.map_err(|error| failed(error.to_string()))?;
+    let answer = client.send(request).await.map_err(|error| failure(&name, &url, &error))?;
     if !answer.status().is_success() {
-        return Err(failed(format!("it answered {}", answer.status())));
+        return Err(refused(&name, &answer));
     }
     let mut stream = Stream { body: answer.into_body(), parser: Parser::new(answer_bytes) };
     let named = loop {
@@ -87,17 +89,16 @@ async fn read_on(connection: Arc<Connection>, mut stream: Stream) {
 impl SseSender {
     pub(crate) async fn post(&self, message: Bytes) -> Result<(), Error> {
         let inner = &self.inner;
-        let failed =
-            |what: String| Error::new(Kind::UpstreamUnavailable, format!("`{}` failed: {what}", inner.name));
         let mut request = Request::new(Full::new(message));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = inner.endpoint.clone();
         *request.headers_mut() = inner.headers.clone();
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let answer = inner.client.send(request).await.map_err(|error| failed(error.to_string()))?;
-        let status = answer.status();
+        let sent = inner.client.send(request).await;
+        let answer = sent.map_err(|error| failure(&inner.name, &inner.endpoint, &error))?;
+        let taken = if answer.status().is_success() { Ok(()) } else { Err(refused(&inner.name, &answer)) };
         let _ = read(answer.into_body(), inner.answer_bytes).await;
-        if status.is_success() { Ok(()) } else { Err(failed(format!("it answered {status}"))) }
+        taken
     }
 
     pub(crate) fn send(&self, message: Bytes) {
@@ -109,6 +110,12 @@ impl SseSender {
             }
         });
     }
+}
+
+fn refused(name: &str, answer: &Response<Body>) -> Error {
+    let status = answer.status();
+    let error = Error::new(Kind::UpstreamUnavailable, format!("`{name}` failed: it answered {status}"));
+    patience::judged(error, status, patience::wait(answer.headers()))
 }
 
 struct Stream {

@@ -7,12 +7,13 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::SKILLS;
 use hikite_core::source::{CallContext, Invocation, Method};
-use hikite_wire::stateless::{HEADER_MISMATCH, ResultType};
+use hikite_wire::stateless::ResultType;
 
 use crate::call::after_it_ran;
 use crate::claim::Claiming;
 use crate::connection::Connection;
 use crate::era::upstream_code;
+use crate::http::MISFIT;
 use crate::rounds::{self, ROUNDS, failed};
 use crate::tasks;
 use crate::upstream::Inner;
@@ -124,7 +125,7 @@ impl Inner {
             connection.request_stateless(method.name(), params, Some(context.clone()), claiming).await
         };
         match send(params.clone()).await {
-            Err(error) if method == Method::CallTool && upstream_code(&error) == Some(HEADER_MISMATCH) => {
+            Err(error) if method == Method::CallTool && error.name == Some(MISFIT) => {
                 self.renew_lists().await?;
                 send(params).await
             }

@@ -39,10 +39,9 @@ pub(crate) async fn connect(
     let command = launch.command.to_owned();
     let (process, pipes) =
         Process::start(launch, spawner, &connection.tasks, place).await.map_err(|error| {
-            Error::new(
-                Kind::UpstreamUnavailable,
-                format!("`{name}` cannot be started with `{command}`: {error}"),
-            )
+            Error::new(Kind::UpstreamUnavailable, format!("`{name}` cannot be started"))
+                .because(format!("`{command}`: {error}"))
+                .hint(format!("check `mcpServers.{name}.command`"))
         })?;
     let (queue, messages) = mpsc::channel(QUEUE);
     connection.attach(Outbound::Stdio(queue));
@@ -101,9 +100,10 @@ fn reason(connection: &Connection, process: &Process, last_words: Option<String>
     let greeted = connection.welcome().is_some();
     let what = if greeted { "is gone" } else { "did not start" };
     let reason = format!("`{}` {what}: {}", connection.name, process.ending());
+    let error = Error::new(Kind::UpstreamUnavailable, reason);
     let error = match last_words {
-        Some(line) => Error::new(Kind::UpstreamUnavailable, format!("{reason}; on stderr: {line}")),
-        None => Error::new(Kind::UpstreamUnavailable, reason),
+        Some(line) => error.because(format!("on stderr: {line}")),
+        None => error,
     };
     let error = if greeted || process.never_ran() { error } else { error.named(DIED) };
     error.hint(format!("`hikite doctor` looks at it; its definition is `mcpServers.{}`", connection.name))

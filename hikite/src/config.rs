@@ -14,6 +14,7 @@ mod location;
 mod merge;
 mod named;
 mod place;
+mod policy;
 mod problem;
 mod secret;
 mod server;

@@ -48,13 +48,7 @@ impl Builder {
     /// A module of its own.
     #[must_use]
     pub fn module(mut self, name: &str, description: &str, source: Arc<dyn Source>) -> Self {
-        self.modules.push(ModuleRule {
-            name: name.into(),
-            description: description.into(),
-            selection: Arc::default(),
-            source,
-            about: Arc::default(),
-        });
+        self.modules.push(ModuleRule { description: description.into(), ..ModuleRule::new(name, source) });
         self
     }
 
@@ -129,7 +123,12 @@ impl Hikite {
     }
 
     /// Calls a tool on the path that every call takes.
-    pub async fn execute(&self, name: &str, parameters: &Value, options: CallOptions) -> Result<Answer, Error> {
+    pub async fn execute(
+        &self,
+        name: &str,
+        parameters: &Value,
+        options: CallOptions,
+    ) -> Result<Answer, Error> {
         let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
         let context = CallContext {
             session: Arc::new(session),

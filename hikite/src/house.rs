@@ -11,19 +11,24 @@ use futures_util::future::join_all;
 use hikite_core::catalog::ModuleRule;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListCache;
+use hikite_core::register::Registration;
 use hikite_core::seal::Seal;
 use hikite_core::secret::Secret;
-use hikite_core::source::Source;
+use hikite_core::source::{Implementation, Source};
 use hikite_egress::Client;
-use hikite_gateway::{Gateway, Rules, Throttle};
+use hikite_gateway::{Gateway, Maker, Registry, Rules, Throttle};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, Spawner, Upstream};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, ServerConfig, Share, Transport};
 use crate::token;
+
+/// How often the store is looked at for what other processes wrote.
+const LOOK: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 pub struct House {
@@ -33,6 +38,11 @@ pub struct House {
     lists: Arc<StoreListCache>,
     environment: Environment,
     upstreams: Mutex<HashMap<Arc<str>, Running>>,
+    /// Of tools that the config names: their addresses are the owner's word.
+    maker: Maker,
+    /// Modules of the program that hikite is part of.
+    own: Vec<ModuleRule>,
+    stopping: CancellationToken,
     /// Upstreams that a reload took away and that still finish their calls, and reports that wait for lists.
     pub(crate) tasks: TaskTracker,
 }
@@ -40,6 +50,8 @@ pub struct House {
 #[derive(Clone, Debug)]
 struct Running {
     upstream: Upstream,
+    /// The same, as the gateway knows it: as long as it is this one, so is the module.
+    source: Arc<dyn Source>,
     hash: String,
     share: Share,
 }
@@ -47,26 +59,42 @@ struct Running {
 impl House {
     /// Starts everything the config names. `program` is the hikite binary, which guards the servers it starts.
     pub async fn start(config: &Config, program: PathBuf) -> Result<Arc<Self>> {
+        Self::start_with(config, program, Vec::new()).await
+    }
+
+    /// The same with modules of the program that hikite is part of.
+    pub(crate) async fn start_with(
+        config: &Config,
+        program: PathBuf,
+        own: Vec<ModuleRule>,
+    ) -> Result<Arc<Self>> {
         token::make_folder(&config.data)?;
         let store = Store::open(&config.store_url()).await?;
         let lists = store.list_cache().await?;
         let limits = Arc::new(config.limits.clone());
+        let client = Client::new();
         let environment = Environment {
             spawner: Spawner::start(program, limits.stdio_processes).context("cannot start a thread")?,
-            client: Client::new(),
+            client: client.clone(),
             cache: Arc::clone(&lists) as Arc<dyn ListCache>,
             limits: Arc::clone(&limits),
         };
+        let registry = Registry::new(store.clone(), hikite_modules::maker(client, Arc::clone(&limits)));
         let house = Arc::new(Self {
-            gateway: Gateway::new(Arc::clone(&limits), Seal::new(token::random_key()?)),
+            gateway: Gateway::new(Arc::clone(&limits), Seal::new(token::random_key()?), registry),
             limits,
             store,
             lists,
             environment,
             upstreams: Mutex::default(),
+            maker,
+            own,
+            stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
         house.apply(config)?;
+        house.gateway.open_store().await?;
+        house.tasks.spawn(Arc::clone(&house).follow_store());
         Ok(house)
     }
 
@@ -82,10 +110,13 @@ impl House {
                 }
                 _ => self.start_upstream(server)?,
             };
-            let source: Arc<dyn Source> = Arc::new(running.upstream.clone());
+            let source = Arc::clone(&running.source);
             rules.modules.push((module(server, source), throttle(server, &self.limits)));
             next.insert(Arc::clone(&server.name), running);
         }
+        let throttle = Throttle::of(&self.limits);
+        rules.modules.extend(self.own.iter().map(|rule| (rule.clone(), throttle)));
+        rules.tools = self.tools(config)?;
         let before = std::mem::replace(&mut *upstreams, next);
         self.gateway.apply(rules);
         for (name, running) in before {
@@ -100,8 +131,23 @@ impl House {
         Ok(())
     }
 
+    /// The tools that the config registers.
+    fn tools(&self, config: &Config) -> Result<Vec<(Registration, Arc<dyn Implementation>)>> {
+        config.tools.iter().map(|form| Ok(hikite_gateway::read_tool(form, &self.maker)?)).collect()
+    }
+
+    /// What other processes write to the store is taken in soon.
+    async fn follow_store(self: Arc<Self>) {
+        while self.stopping.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
+            if let Err(error) = self.gateway.catch_up_with_store().await {
+                tracing::warn!(%error, "the store cannot be read; what is known stays in force");
+            }
+        }
+    }
+
     /// Ends every upstream, whatever still runs, waits until their processes are gone, and closes the store.
     pub async fn stop(&self) {
+        self.stopping.cancel();
         let upstreams: Vec<Running> = self.upstreams.lock().drain().map(|(_, running)| running).collect();
         join_all(upstreams.iter().map(|running| running.upstream.close(Duration::ZERO))).await;
         self.tasks.close();
@@ -126,17 +172,18 @@ impl House {
             hash: server.definition_hash.clone(),
         };
         let upstream = Upstream::start(definition, self.environment.clone(), self.gateway.listener());
-        Ok(Running { upstream, hash: server.definition_hash.clone(), share: server.share })
+        let source: Arc<dyn Source> = Arc::new(upstream.clone());
+        Ok(Running { upstream, source, hash: server.definition_hash.clone(), share: server.share })
     }
 }
 
 fn module(server: &ServerConfig, source: Arc<dyn Source>) -> ModuleRule {
     ModuleRule {
-        name: Arc::clone(&server.name),
         description: server.description.clone(),
         selection: Arc::new(server.selection.clone()),
-        source,
-        about: Arc::default(),
+        policy: server.policy,
+        resources: server.resources,
+        ..ModuleRule::new(Arc::clone(&server.name), source)
     }
 }
 

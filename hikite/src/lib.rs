@@ -3,6 +3,7 @@
 
 pub mod cli;
 pub mod config;
+mod embed;
 mod exposure;
 mod house;
 mod log;
@@ -12,4 +13,6 @@ mod report;
 mod running;
 mod token;
 
+pub use embed::{Builder, Hikite, function};
+pub use hikite_gateway::{CallOptions, ToolFilter};
 pub use house::House;

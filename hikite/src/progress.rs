@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hikite_core::catalog::Module;
-use hikite_core::source::State;
 use hikite_gateway::Gateway;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tokio::time::Instant;
@@ -64,8 +63,10 @@ async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {
     let _ = tokio::time::timeout(limit, module.source.first_listing()).await;
     let outcome = match (module.source.listing(), module.source.state()) {
         (Some(listing), _) => format!("{} tools", listing.tools.len()),
-        (None, State::Failing { reason, .. }) => format!("failed: {reason}"),
-        (None, _) => "still starting".to_owned(),
+        (None, state) => match state.trouble() {
+            Some(trouble) => format!("failed: {trouble}"),
+            None => "still starting".to_owned(),
+        },
     };
     match bar {
         Some(bar) => bar.finish_with_message(outcome),

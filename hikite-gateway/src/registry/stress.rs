@@ -11,8 +11,8 @@ use serde_json::json;
 
 use crate::command::CallOptions;
 use crate::gateway::Gateway;
-use crate::probe;
 use crate::surface::ToolFilter;
+use crate::{fake, probe};
 
 const STEADY: usize = 900;
 const SWITCHED: usize = 50;
@@ -34,7 +34,7 @@ async fn register(gateway: &Gateway, name: &str) {
 /// Calls one tool. `Ok` says that the right one answered with the right arguments.
 async fn call(gateway: &Gateway, name: &str, number: usize) -> Result<(), Kind> {
     let parameters = Raw::of(&json!({ "n": number }));
-    let context = probe::context(Caller::owner());
+    let context = fake::context("owner");
     let answer = gateway.run_tool(name, Some(parameters), CallOptions::default(), context).await;
     let value = answer.map_err(|error| error.kind)?.value.value();
     assert_eq!(value["arguments"]["n"], number);

@@ -22,7 +22,7 @@ pub(super) async fn pump(
     let mut buffer = vec![0; 16 * 1024];
     loop {
         if rule.allowance(1) == 0 {
-            return Err(io::ErrorKind::ConnectionAborted.into());
+            return Err(cut());
         }
         let count = tokio::select! {
             biased;
@@ -44,9 +44,29 @@ pub(super) async fn pump(
         output.write_all(&buffer[..allowed]).await?;
         rule.passed += allowed;
         if allowed < count {
-            return Err(io::ErrorKind::ConnectionAborted.into());
+            return Err(cut());
         }
     }
+}
+
+/// Whether a connection ended because the fault wanted it.
+pub(super) fn is_cut(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Cut>())
+}
+
+#[derive(Debug)]
+struct Cut;
+
+impl std::fmt::Display for Cut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("cut")
+    }
+}
+
+impl std::error::Error for Cut {}
+
+fn cut() -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionAborted, Cut)
 }
 
 /// The fault as it concerns one direction, and what has passed under it.

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use hikite_core::source::State;
 use hikite_store::{NEWEST, Store, StoreUrl};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -149,10 +148,7 @@ async fn upstream_findings(config: &Config) -> Result<Vec<Finding>> {
                 findings.push(Finding::good(&what, format!("{} tools", listing.tools.len())));
             }
             (None, state) => {
-                let reason = match state {
-                    State::Failing { reason, .. } => reason,
-                    other => other.word().to_owned(),
-                };
+                let reason = state.trouble().unwrap_or_else(|| state.word().to_owned());
                 let stderr = house.stderr_of(&module.name);
                 let tail = stderr.iter().rev().take(5).rev().cloned().collect::<Vec<_>>().join("\n    ");
                 let hint = (!tail.is_empty()).then(|| format!("its stderr ends with:\n    {tail}"));

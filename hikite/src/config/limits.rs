@@ -45,6 +45,18 @@ pub(crate) struct LimitsFile {
     /// Calls of one module that wait for their turn.
     #[schemars(extend("default" = 1024))]
     pub(crate) module_queue: Option<usize>,
+    /// Further attempts of one call, whatever its tool or its caller say; zero means none.
+    #[schemars(extend("default" = 5))]
+    pub(crate) retry_attempts: Option<usize>,
+    /// Failures in a row after which a server is left alone for a while; zero means never.
+    #[schemars(extend("default" = 10))]
+    pub(crate) breaker_failures: Option<usize>,
+    /// Results that are kept to be given again, all together; zero means none.
+    #[schemars(extend("default" = "64MiB"))]
+    pub(crate) cache_bytes: Option<Size>,
+    /// The largest result that is kept.
+    #[schemars(extend("default" = "1MiB"))]
+    pub(crate) cache_entry_bytes: Option<Size>,
     /// Processes of stdio upstreams.
     #[schemars(extend("default" = 64))]
     pub(crate) stdio_processes: Option<usize>,
@@ -67,8 +79,17 @@ pub(crate) struct LimitsFile {
     #[schemars(extend("default" = "1h"))]
     pub(crate) session_idle: Option<Span>,
     /// For one call; progress and open questions extend it.
-    #[schemars(extend("default" = "1m"))]
+    #[schemars(extend("default" = "30s"))]
     pub(crate) call_timeout: Option<Span>,
+    /// The most that a call may ask for itself.
+    #[schemars(extend("default" = "10m"))]
+    pub(crate) call_timeout_max: Option<Span>,
+    /// For how long a server is left alone at first; twice as long each time that it did not help.
+    #[schemars(extend("default" = "5s"))]
+    pub(crate) breaker_pause: Option<Span>,
+    /// And for how long at most.
+    #[schemars(extend("default" = "1m"))]
+    pub(crate) breaker_pause_max: Option<Span>,
     /// For a client to answer a question.
     #[schemars(extend("default" = "10m"))]
     pub(crate) question_timeout: Option<Span>,
@@ -113,6 +134,14 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
             default.module_concurrency,
         ),
         module_queue: raw.module_queue.unwrap_or(default.module_queue),
+        retry_attempts: small(raw.retry_attempts, default.retry_attempts),
+        breaker_failures: small(raw.breaker_failures, default.breaker_failures),
+        cache_bytes: read.any_size("cache_bytes", raw.cache_bytes.as_ref(), default.cache_bytes),
+        cache_entry_bytes: read.size(
+            "cache_entry_bytes",
+            raw.cache_entry_bytes.as_ref(),
+            default.cache_entry_bytes,
+        ),
         stdio_processes: read.count("stdio_processes", raw.stdio_processes, default.stdio_processes),
         stderr_lines: raw.stderr_lines.unwrap_or(default.stderr_lines),
         list_page: raw.list_page.unwrap_or(default.list_page),
@@ -121,6 +150,17 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
         idle_timeout: read.timeout("idle_timeout", raw.idle_timeout.as_ref(), default.idle_timeout),
         session_idle: read.timeout("session_idle", raw.session_idle.as_ref(), default.session_idle),
         call_timeout: read.timeout("call_timeout", raw.call_timeout.as_ref(), default.call_timeout),
+        call_timeout_max: read.timeout(
+            "call_timeout_max",
+            raw.call_timeout_max.as_ref(),
+            default.call_timeout_max,
+        ),
+        breaker_pause: read.timeout("breaker_pause", raw.breaker_pause.as_ref(), default.breaker_pause),
+        breaker_pause_max: read.timeout(
+            "breaker_pause_max",
+            raw.breaker_pause_max.as_ref(),
+            default.breaker_pause_max,
+        ),
         question_timeout: read.timeout(
             "question_timeout",
             raw.question_timeout.as_ref(),
@@ -136,6 +176,11 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
     }
 }
 
+/// A count that nobody needs to be large.
+fn small(raw: Option<usize>, default: u32) -> u32 {
+    raw.map_or(default, |count| u32::try_from(count).unwrap_or(u32::MAX))
+}
+
 struct Reader<'c, 'a, 'r> {
     check: &'c mut Check<'a, 'r>,
     path: &'c Path<'c>,
@@ -143,8 +188,12 @@ struct Reader<'c, 'a, 'r> {
 
 impl Reader<'_, '_, '_> {
     fn size(&mut self, key: &str, raw: Option<&Size>, default: usize) -> usize {
-        let size = raw.and_then(|raw| self.read(key, raw.read()));
-        self.positive(key, size.unwrap_or(default), &0)
+        let size = self.any_size(key, raw, default);
+        self.positive(key, size, &0)
+    }
+
+    fn any_size(&mut self, key: &str, raw: Option<&Size>, default: usize) -> usize {
+        raw.and_then(|raw| self.read(key, raw.read())).unwrap_or(default)
     }
 
     fn count(&mut self, key: &str, raw: Option<usize>, default: usize) -> usize {

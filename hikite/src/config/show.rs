@@ -8,6 +8,7 @@ use hikite_core::rate::Rate;
 use hikite_core::selection::{Argument, Override, Selection, ToolRef};
 use serde_json::{Map, Value, json};
 
+use super::policy;
 use super::unit::{show_size, show_span};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
@@ -73,6 +74,8 @@ fn show_server(server: &ServerConfig) -> Value {
     server.call_timeout.map(|timeout| set("timeout", show_span(timeout).into()));
     server.concurrency.map(|count| set("concurrency", count.into()));
     server.rate.map(|rate| set("rate", show_rate(rate).into()));
+    policy::show(&server.policy).into_iter().for_each(|(key, value)| drop(set(&key, value)));
+    server.resources.cache.map(|cache| set("cacheResources", show_span(cache).into()));
     let tools = show_selection(&server.selection);
     (!tools.is_empty()).then(|| set("tools", tools.into()));
     shown.into()
@@ -140,6 +143,7 @@ fn show_override(change: &Override) -> Value {
     shown.insert("enabled".into(), change.enabled.into());
     shown.extend(change.name.as_deref().map(|name| ("name".to_owned(), name.into())));
     shown.extend(change.description.as_deref().map(|text| ("description".to_owned(), text.into())));
+    shown.extend(policy::show(&change.policy));
     let arguments: Map<String, Value> =
         change.arguments.iter().map(|argument| (argument.name.clone(), show_argument(argument))).collect();
     shown.extend((!arguments.is_empty()).then(|| ("arguments".to_owned(), arguments.into())));
@@ -169,6 +173,10 @@ fn show_limits(limits: &Limits) -> Value {
         "parked_calls": limits.parked_calls,
         "module_concurrency": limits.module_concurrency,
         "module_queue": limits.module_queue,
+        "retry_attempts": limits.retry_attempts,
+        "breaker_failures": limits.breaker_failures,
+        "cache_bytes": show_size(limits.cache_bytes),
+        "cache_entry_bytes": show_size(limits.cache_entry_bytes),
         "stdio_processes": limits.stdio_processes,
         "stderr_lines": limits.stderr_lines,
         "list_page": limits.list_page,
@@ -177,6 +185,9 @@ fn show_limits(limits: &Limits) -> Value {
         "idle_timeout": show_span(limits.idle_timeout),
         "session_idle": show_span(limits.session_idle),
         "call_timeout": show_span(limits.call_timeout),
+        "call_timeout_max": show_span(limits.call_timeout_max),
+        "breaker_pause": show_span(limits.breaker_pause),
+        "breaker_pause_max": show_span(limits.breaker_pause_max),
         "question_timeout": show_span(limits.question_timeout),
         "resume": show_span(limits.resume),
         "start_timeout": show_span(limits.start_timeout),

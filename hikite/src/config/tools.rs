@@ -12,6 +12,8 @@ use serde::Deserialize;
 use super::check::Check;
 use super::named::Named;
 use super::place::Path;
+use super::policy::{self, RetryFile};
+use super::unit::Span;
 
 /// Which tools are meant. Without any include, all of them. Names may be `tool`, `server:tool` or
 /// `mcp__server__tool`.
@@ -41,6 +43,12 @@ pub(crate) struct Change {
     pub(crate) name: Option<String>,
     /// Another description.
     pub(crate) description: Option<String>,
+    /// For one call of it.
+    pub(crate) timeout: Option<Span>,
+    /// Further attempts of calls that fail, if its annotations allow it.
+    pub(crate) retry: Option<RetryFile>,
+    /// How long a result is given again to the same caller, if its annotations say that it only reads.
+    pub(crate) cache: Option<Span>,
     /// Changes to its arguments, by name.
     pub(crate) arguments: Option<Named<Preset>>,
 }
@@ -162,11 +170,19 @@ impl Reader<'_, '_, '_> {
                 name: change.name.clone(),
                 description: change.description.clone(),
                 arguments,
-                policy: Policy::default(),
+                policy: self.policy(&path, change),
             };
             overrides.push((name, change));
         }
         overrides
+    }
+
+    fn policy(&mut self, path: &Path<'_>, change: &Change) -> Policy {
+        Policy {
+            timeout: policy::timeout(self.check, &path.key("timeout"), change.timeout.as_ref()),
+            retry: policy::retry(self.check, &path.key("retry"), change.retry.as_ref()),
+            cache: policy::span(self.check, &path.key("cache"), change.cache.as_ref()),
+        }
     }
 
     fn argument(&mut self, path: &Path<'_>, name: &str, preset: &Preset) -> Argument {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hikite_core::about::Policy;
 use hikite_core::rate::Rate;
 use hikite_core::selection::{Selection, ToolRef};
 use schemars::JsonSchema;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use super::check::Check;
 use super::named::Named;
 use super::place::Path;
+use super::policy::{self, RetryFile};
 use super::tools::{self, Tools};
 use super::transport::{self, Given, Kind, Transport};
 use super::unit::Span;
@@ -56,6 +58,12 @@ pub(crate) struct Upstream {
     pub(crate) concurrency: Option<usize>,
     /// Calls in a span of time: `10/s`, `600/m`, `5000/h`.
     pub(crate) rate: Option<String>,
+    /// Further attempts of calls that fail, where the tool's annotations allow it. Default: none.
+    pub(crate) retry: Option<RetryFile>,
+    /// How long results of its read-only tools are given again to the same caller. Default: not at all.
+    pub(crate) cache: Option<Span>,
+    /// How long its resources are given again to the same caller. Default: not at all.
+    pub(crate) cache_resources: Option<Span>,
     /// Which of its tools are used, wherever they are shown.
     pub(crate) tools: Option<Tools>,
 
@@ -109,6 +117,10 @@ pub struct ServerConfig {
     pub call_timeout: Option<Duration>,
     pub concurrency: Option<usize>,
     pub rate: Option<Rate>,
+    /// How calls of its tools are run; their time is `call_timeout`.
+    pub policy: Policy,
+    /// How its resources are read.
+    pub resources: Policy,
     pub selection: Selection,
     /// SHA-256 in hex over all that makes it this server and not another: the transport, variables expanded.
     pub definition_hash: String,
@@ -150,8 +162,11 @@ fn server(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &Upstream
     let mut selection = tools::check(check, &path.key("tools"), &tools, own, &[]);
     let disabled_tools = raw.disabled_tools.iter().flatten();
     selection.exclude_names.extend(disabled_tools.map(|tool| ToolRef::parse(tool, own)));
-    let (call_timeout, concurrency, rate) =
-        (timeout(check, path, raw), concurrency(check, path, raw), rate(check, path, raw));
+    let call_timeout = policy::timeout(check, &path.key("timeout"), raw.timeout.as_ref());
+    let (concurrency, rate) = (concurrency(check, path, raw), rate(check, path, raw));
+    let retry = policy::retry(check, &path.key("retry"), raw.retry.as_ref());
+    let cache = policy::span(check, &path.key("cache"), raw.cache.as_ref());
+    let cache_resources = policy::span(check, &path.key("cacheResources"), raw.cache_resources.as_ref());
     let transport = transport?;
     Some(ServerConfig {
         description: raw.description.clone().unwrap_or_default(),
@@ -161,20 +176,11 @@ fn server(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &Upstream
         call_timeout,
         concurrency,
         rate,
+        policy: Policy { timeout: None, retry, cache },
+        resources: Policy { timeout: None, retry, cache: cache_resources },
         selection,
         name,
     })
-}
-
-fn timeout(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) -> Option<Duration> {
-    let path = path.key("timeout");
-    match raw.timeout.as_ref()?.read_foreign() {
-        Ok(Duration::ZERO) => {
-            check.fail(&path, "must be more than zero".into(), "leave it out for the default")
-        }
-        Ok(timeout) => Some(timeout),
-        Err((message, hint)) => check.fail(&path, message, hint),
-    }
 }
 
 fn concurrency(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) -> Option<usize> {

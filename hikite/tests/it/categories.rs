@@ -125,10 +125,7 @@ async fn what_a_category_does_not_have_and_what_its_server_refuses_are_told_apar
         (&error["code"], &error["name"]),
         (&json!("UPSTREAM_UNAVAILABLE"), &json!("UpstreamCallError"))
     );
-    assert!(
-        error["message"].as_str().expect("text").contains("`down` cannot be reached at http://127.0.0.1:9"),
-        "{error}"
-    );
+    assert_eq!(error["message"], "`down` cannot be reached");
     // A tool's own failure is its result, not ours.
     let own = client.call_in("text", "test_error_handling", json!({})).await;
     assert_eq!(

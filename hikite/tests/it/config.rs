@@ -142,7 +142,7 @@ async fn start_up_tells_the_counts_the_doubts_and_how_to_connect() {
     gateway.says("the category `c` names `neither`, which up does not have").await;
     gateway.says("the category `d` waits for the tools of down").await;
     gateway.says("lists are known module=\"up\" tools=33").await;
-    gateway.says("`down` cannot be reached at http://127.0.0.1:9").await;
+    gateway.says("`down` cannot be reached; http://127.0.0.1:9").await;
     let url = format!("http://{}/mcp", gateway.address());
     for snippet in [
         format!("claude mcp add --transport http hikite {url} --header \"Authorization: Bearer {}\"", gateway.token()),

@@ -73,10 +73,7 @@ async fn lists_outlive_a_restart_and_their_server() {
     assert_eq!(category["structuredContent"]["tools"].as_object().expect("tools").len(), 33);
     let error = error_of(&client.call("echo", json!({ "text": "x" })).await);
     assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");
-    assert!(
-        error["message"].as_str().expect("text").starts_with("`a` cannot be reached at http://127.0.0.1:"),
-        "{error}"
-    );
+    assert_eq!(error["message"], "`a` cannot be reached", "where it is, is nobody's business");
 }
 
 #[tokio::test]

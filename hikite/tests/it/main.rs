@@ -4,12 +4,15 @@
 mod ask;
 mod auth;
 mod bridge;
+mod cache;
 mod calls;
 mod categories;
 mod cli;
 mod config;
+mod cut;
 mod direct;
 mod era;
+mod executor;
 mod faults;
 mod foreign;
 mod http;

@@ -1,0 +1,204 @@
+//! The circuit breaker of one module: after so many failures in a row nothing is sent for a while, then one call
+//! finds out whether the source is well again. A state machine that is asked with the time.
+
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// So many failures in a row open it; zero means never.
+    pub failures: u32,
+    /// The first pause; it doubles while probes fail.
+    pub pause: Duration,
+    pub longest_pause: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Everything passes.
+    Closed,
+    /// Nothing passes until the pause is over.
+    Open,
+    /// One call is on its way to find out.
+    HalfOpen,
+}
+
+impl State {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half-open",
+        }
+    }
+}
+
+/// What a call may do, and which of its words count afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    Plain,
+    /// The one call that finds out.
+    Probe,
+}
+
+/// Times are spans since any fixed start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Breaker {
+    failures: u32,
+    /// How often it opened since the last success.
+    openings: u32,
+    /// Until when nothing passes, once it has opened.
+    until: Option<Duration>,
+    probing: bool,
+}
+
+impl Breaker {
+    /// Lets a call pass, or says how long nothing will.
+    pub fn enter(&mut self, now: Duration) -> Result<Pass, Duration> {
+        match self.until {
+            None => Ok(Pass::Plain),
+            Some(until) if now < until => Err(until.saturating_sub(now)),
+            Some(_) if self.probing => Err(Duration::ZERO),
+            Some(_) => {
+                self.probing = true;
+                Ok(Pass::Probe)
+            }
+        }
+    }
+
+    /// The same without a claim to be the one that finds out.
+    pub fn refuses(&self, now: Duration) -> Option<Duration> {
+        let rest = self.until?.saturating_sub(now);
+        (self.probing || !rest.is_zero()).then_some(rest)
+    }
+
+    /// The source answered, whatever it said.
+    pub fn succeeded(&mut self, pass: Pass) {
+        // What was sent before it opened says nothing of now.
+        if pass == Pass::Probe || self.until.is_none() {
+            *self = Self::default();
+        }
+    }
+
+    /// The source did not answer, or said that it cannot. `random` lies between 0 and 1.
+    pub fn failed(&mut self, rule: Rule, pass: Pass, now: Duration, random: f64) {
+        if pass == Pass::Plain && self.until.is_some() {
+            return;
+        }
+        self.failures = self.failures.saturating_add(1);
+        self.probing = false;
+        if rule.failures > 0 && self.failures >= rule.failures {
+            let grown = rule.pause.saturating_mul(2_u32.saturating_pow(self.openings));
+            // Half of it is certain, so that many modules that failed together do not come back together.
+            let jittered = grown.min(rule.longest_pause).mul_f64(0.5 + random.clamp(0.0, 1.0) / 2.0);
+            self.until = Some(now + jittered);
+            self.openings = self.openings.saturating_add(1);
+        }
+    }
+
+    /// The call ended without telling anything of the source: somebody else finds out.
+    pub fn left(&mut self, pass: Pass) {
+        if pass == Pass::Probe {
+            self.probing = false;
+        }
+    }
+
+    pub fn state(&self) -> State {
+        match self.until {
+            None => State::Closed,
+            Some(_) if self.probing => State::HalfOpen,
+            Some(_) => State::Open,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: Rule =
+        Rule { failures: 3, pause: Duration::from_secs(5), longest_pause: Duration::from_secs(15) };
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn opened() -> Breaker {
+        let mut breaker = Breaker::default();
+        for _ in 0..3 {
+            let pass = breaker.enter(at(0)).expect("closed");
+            breaker.failed(RULE, pass, at(0), 1.0);
+        }
+        breaker
+    }
+
+    #[test]
+    fn it_opens_after_failures_in_a_row_and_not_before() {
+        let mut breaker = Breaker::default();
+        for _ in 0..10 {
+            breaker.failed(RULE, Pass::Plain, at(0), 1.0);
+            breaker.failed(RULE, Pass::Plain, at(0), 1.0);
+            assert_eq!(breaker.enter(at(0)), Ok(Pass::Plain));
+            breaker.succeeded(Pass::Plain);
+        }
+        assert_eq!(breaker.state(), State::Closed);
+        let mut breaker = opened();
+        assert_eq!(breaker.state(), State::Open);
+        assert_eq!(breaker.enter(at(2)), Err(at(3)));
+        assert_eq!(breaker.refuses(at(2)), Some(at(3)));
+    }
+
+    #[test]
+    fn one_probe_passes_and_closes_it() {
+        let mut breaker = opened();
+        assert_eq!(breaker.refuses(at(5)), None);
+        assert_eq!(breaker.enter(at(5)), Ok(Pass::Probe));
+        assert_eq!(breaker.state(), State::HalfOpen);
+        assert_eq!(breaker.enter(at(5)), Err(at(0)), "only one");
+        assert_eq!(breaker.refuses(at(5)), Some(at(0)));
+        breaker.succeeded(Pass::Probe);
+        assert_eq!((breaker.state(), breaker.enter(at(5))), (State::Closed, Ok(Pass::Plain)));
+    }
+
+    #[test]
+    fn a_probe_that_fails_opens_it_for_longer_up_to_a_limit() {
+        let mut breaker = opened();
+        let mut now = at(5);
+        for pause in [10, 15, 15] {
+            let pass = breaker.enter(now).expect("a probe");
+            breaker.failed(RULE, pass, now, 1.0);
+            assert_eq!(breaker.enter(now), Err(at(pause)));
+            now += at(pause);
+        }
+    }
+
+    #[test]
+    fn a_probe_that_is_given_up_leaves_the_question_to_the_next() {
+        let mut breaker = opened();
+        let pass = breaker.enter(at(5)).expect("a probe");
+        breaker.left(pass);
+        assert_eq!(breaker.enter(at(5)), Ok(Pass::Probe));
+    }
+
+    #[test]
+    fn what_was_sent_before_it_opened_changes_nothing() {
+        let mut breaker = opened();
+        breaker.succeeded(Pass::Plain);
+        breaker.failed(RULE, Pass::Plain, at(4), 1.0);
+        breaker.left(Pass::Plain);
+        assert_eq!(breaker.enter(at(4)), Err(at(1)));
+    }
+
+    #[test]
+    fn the_pause_is_jittered_and_zero_failures_mean_never() {
+        let mut breaker = Breaker::default();
+        for _ in 0..3 {
+            breaker.failed(RULE, Pass::Plain, at(0), 0.0);
+        }
+        assert_eq!(breaker.enter(at(0)), Err(RULE.pause / 2));
+        let mut never = Breaker::default();
+        for _ in 0..100 {
+            never.failed(Rule { failures: 0, ..RULE }, Pass::Plain, at(0), 1.0);
+        }
+        assert_eq!(never.state(), State::Closed);
+    }
+}

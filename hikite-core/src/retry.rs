@@ -1,0 +1,131 @@
+//! When a failed call is tried again: how long to wait before, and how many such attempts one module may make, so
+//! that an outage is not multiplied by those who wait for its end.
+
+use std::time::Duration;
+
+use crate::about::Retry;
+
+/// No pause between two attempts is longer.
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Exponential backoff with full jitter: anything up to the delay, doubled with every attempt that was made.
+/// `random` lies between 0 and 1.
+pub fn pause(retry: Retry, made: u32, random: f64) -> Duration {
+    let longest = retry.delay.saturating_mul(2_u32.saturating_pow(made)).min(LONGEST_PAUSE);
+    longest.mul_f64(random.clamp(0.0, 1.0))
+}
+
+/// What every call earns for further attempts.
+const SHARE: f64 = 0.2;
+/// What good times may save. One attempt: whatever is saved, an outage would spend.
+const SAVED: f64 = 1.0;
+/// So many failures in a row have earned what was saved.
+const EARNED_BY: u32 = 5;
+/// What is not spent while everything fails is kept only up to here.
+const HOARDED: f64 = 10.0;
+
+/// A module's allowance for further attempts. Of calls that fail one after the other, five or more, at most a fifth
+/// is tried again, whatever came before; of fewer, one call.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    credit: f64,
+    /// Calls that failed since the last success; further attempts are not counted.
+    failures: u32,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { credit: SAVED, failures: 0 }
+    }
+}
+
+impl Budget {
+    /// A call succeeded. `first`: with its first attempt.
+    pub fn succeeded(&mut self, first: bool) {
+        self.failures = 0;
+        self.credit = (self.credit + if first { SHARE } else { 0.0 }).min(SAVED);
+    }
+
+    /// The first attempt of a call failed.
+    pub fn failed(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+        // The first failures have to earn what was saved before them.
+        if self.failures > EARNED_BY {
+            self.credit = (self.credit + SHARE).min(HOARDED);
+        }
+    }
+
+    /// Takes one further attempt, if there is one.
+    pub fn take(&mut self) -> bool {
+        // A fifth has no exact form: five of them shall still make one.
+        let enough = self.credit > 1.0 - SHARE / 2.0;
+        if enough {
+            self.credit = (self.credit - 1.0).max(0.0);
+        }
+        enough
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_and_are_jittered_from_nothing_to_all() {
+        let retry = Retry { attempts: 9, delay: Duration::from_millis(100) };
+        let longest: Vec<u128> = (0..4).map(|made| pause(retry, made, 1.0).as_millis()).collect();
+        assert_eq!(longest, [100, 200, 400, 800]);
+        assert_eq!(pause(retry, 3, 0.0), Duration::ZERO);
+        assert_eq!(pause(retry, 2, 0.5), Duration::from_millis(200));
+        assert_eq!(pause(retry, u32::MAX, 1.0), LONGEST_PAUSE);
+    }
+
+    /// Every call fails and takes whatever further attempts it gets.
+    fn attempts_in_outage(budget: &mut Budget, calls: u32) -> u32 {
+        let mut further = 0;
+        for _ in 0..calls {
+            budget.failed();
+            while budget.take() {
+                further += 1;
+            }
+        }
+        further
+    }
+
+    #[test]
+    fn an_outage_is_multiplied_by_a_fifth_at_most_whatever_came_before() {
+        for healthy in [0, 1, 7, 10_000] {
+            for calls in 1..500 {
+                let mut budget = Budget::default();
+                (0..healthy).for_each(|_| budget.succeeded(true));
+                let further = attempts_in_outage(&mut budget, calls);
+                assert!(further <= (calls / 5).max(1), "{further} of {calls} after {healthy}");
+                assert!(further >= (calls / 5).saturating_sub(1), "{further} of {calls}: it is not stingy");
+            }
+        }
+    }
+
+    #[test]
+    fn one_outage_does_not_save_for_the_next() {
+        let mut budget = Budget::default();
+        (0..1000).for_each(|_| budget.failed());
+        budget.succeeded(false);
+        assert!(attempts_in_outage(&mut budget, 10) <= 2);
+    }
+
+    #[test]
+    fn calls_that_only_succeed_when_tried_again_use_up_their_share() {
+        let mut budget = Budget::default();
+        let mut further = 0;
+        for _ in 0..1000 {
+            budget.failed();
+            if budget.take() {
+                further += 1;
+                budget.succeeded(false);
+            }
+        }
+        assert!(further <= 201, "{further}");
+        (0..5).for_each(|_| budget.succeeded(true));
+        assert!(budget.take(), "five good calls earn one more attempt");
+    }
+}

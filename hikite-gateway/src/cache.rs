@@ -1,0 +1,170 @@
+//! Results that are given again: only where a tool or a resource was marked for it and changes nothing, only to the
+//! caller who got them, only as long as both the configuration and the server allow. Who asks for the same while it
+//! is being fetched waits for the one who fetches.
+
+mod kept;
+mod key;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::Raw;
+use hikite_core::limits::Limits;
+use moka::future::Cache as Store;
+use parking_lot::Mutex;
+
+use kept::{Kept, Lifetime};
+pub(crate) use key::{Keep, Key};
+
+/// What one call brings for all who wait for the same; empty while it is on its way.
+type Seat = tokio::sync::Mutex<Option<Result<Raw, Error>>>;
+
+#[derive(Debug)]
+pub(crate) struct Cache {
+    store: Store<Key, Arc<Kept>>,
+    flights: Mutex<HashMap<Key, Arc<Seat>>>,
+    is_on: bool,
+    entry_bytes: usize,
+}
+
+/// The outcome of a call, and whether it was another's.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) outcome: Result<Raw, Error>,
+    pub(crate) again: bool,
+}
+
+impl Cache {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let store = Store::builder()
+            .max_capacity(limits.cache_bytes as u64)
+            .weigher(|key: &Key, kept: &Arc<Kept>| key.bytes().saturating_add(kept.bytes()))
+            .expire_after(Lifetime)
+            .support_invalidation_closures()
+            .build();
+        let is_on = limits.cache_bytes > 0;
+        Self { store, flights: Mutex::default(), is_on, entry_bytes: limits.cache_entry_bytes }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// The kept result, else what whoever asked for the same first gets, else what `call` brings. Nobody waits for
+    /// another longer than `wait`, and if the other goes away or runs out of its time, the next one calls.
+    pub(crate) async fn answer(
+        &self,
+        keep: &Keep,
+        wait: Duration,
+        call: impl Future<Output = Result<Raw, Error>>,
+    ) -> Answer {
+        if let Some(kept) = self.kept(&keep.key).await {
+            return Answer { outcome: Ok(kept.again()), again: true };
+        }
+        let flight = self.join(&keep.key);
+        let Ok(mut seat) = tokio::time::timeout(wait, flight.seat.lock()).await else {
+            return Answer { outcome: Err(too_long(&keep.key.module)), again: true };
+        };
+        if let Some(outcome) = &*seat {
+            let outcome = outcome.clone().map(|result| kept::marked(&result, Duration::ZERO));
+            return Answer { outcome, again: true };
+        }
+        // It may have been kept between the first look and now.
+        if let Some(kept) = self.kept(&keep.key).await {
+            return Answer { outcome: Ok(kept.again()), again: true };
+        }
+        let outcome = call.await;
+        if concerns_all(&outcome) {
+            *seat = Some(outcome.clone());
+            let kept = outcome.as_ref().ok().and_then(|result| Kept::new(result, keep.ttl, self.entry_bytes));
+            if let Some(kept) = kept.filter(|_| flight.is_wanted()) {
+                self.store.insert(keep.key.clone(), Arc::new(kept)).await;
+            }
+            flight.land();
+        }
+        Answer { outcome, again: false }
+    }
+
+    /// What was read of this resource is not true any more.
+    pub(crate) fn forget_resource(&self, uri: &str) {
+        self.flights.lock().retain(|key, _| !key.reads(uri));
+        for (key, kept) in &self.store {
+            if key.reads(uri) {
+                kept.forget();
+            }
+        }
+    }
+
+    /// The module is another than before: what was kept of it until now is never asked for again.
+    pub(crate) fn forget_module(&self, module: &Arc<str>, generation: u64) {
+        let module = Arc::clone(module);
+        // Fails only without the support for it, which was asked for above.
+        let _ = self
+            .store
+            .invalidate_entries_if(move |key, _| key.module == module && key.generation < generation);
+    }
+
+    async fn kept(&self, key: &Key) -> Option<Arc<Kept>> {
+        self.store.get(key).await.filter(|kept| kept.is_fresh())
+    }
+
+    fn join<'a>(&'a self, key: &'a Key) -> Flight<'a> {
+        let mut flights = self.flights.lock();
+        let seat = match flights.get(key) {
+            Some(seat) => Arc::clone(seat),
+            None => Arc::clone(flights.entry(key.clone()).or_default()),
+        };
+        Flight { cache: self, key, seat }
+    }
+}
+
+/// Those who want the same at the same time.
+struct Flight<'a> {
+    cache: &'a Cache,
+    key: &'a Key,
+    seat: Arc<Seat>,
+}
+
+impl Flight<'_> {
+    /// Whether what it brings is still what others would ask for.
+    fn is_wanted(&self) -> bool {
+        self.cache.flights.lock().get(self.key).is_some_and(|seat| Arc::ptr_eq(seat, &self.seat))
+    }
+
+    /// Nobody joins it any more.
+    fn land(&self) {
+        let mut flights = self.cache.flights.lock();
+        if flights.get(self.key).is_some_and(|seat| Arc::ptr_eq(seat, &self.seat)) {
+            flights.remove(self.key);
+        }
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        let mut flights = self.cache.flights.lock();
+        // The table's and ours: nobody else waits. Others join under the same lock.
+        let last = Arc::strong_count(&self.seat) == 2;
+        if last && flights.get(self.key).is_some_and(|seat| Arc::ptr_eq(seat, &self.seat)) {
+            flights.remove(self.key);
+        }
+    }
+}
+
+/// Whether an outcome is one for everybody who waits: it is not if it is about the one who called.
+fn concerns_all(outcome: &Result<Raw, Error>) -> bool {
+    match outcome {
+        Ok(result) => kept::is_complete(result),
+        Err(error) => !matches!(error.kind, Kind::Timeout | Kind::Cancelled | Kind::Internal),
+    }
+}
+
+fn too_long(module: &str) -> Error {
+    let message = format!("`{module}` did not answer another call for the same in time");
+    Error::new(Kind::Timeout, message).hint("try again, or give it more time")
+}
+
+#[cfg(test)]
+mod tests;

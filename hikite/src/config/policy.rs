@@ -1,0 +1,78 @@
+//! How calls are run, where the file decides it: their time, further attempts, and how long results are kept. The same
+//! words for a server and for single tools.
+
+use std::time::Duration;
+
+use hikite_core::about::{Policy, Retry};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::check::Check;
+use super::place::Path;
+use super::unit::{Span, show_span};
+
+/// Further attempts after a failure that allows them, for tools that promise that running twice does no harm: their
+/// number, or their number and the first pause.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Retry")]
+pub(crate) enum RetryFile {
+    Attempts(usize),
+    Paced(Paced),
+}
+
+/// How often, and how fast.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Paced {
+    /// Attempts besides the first; `limits.retry_attempts` at most.
+    pub(crate) attempts: usize,
+    /// The first pause is anything up to this; each further one may be twice as long.
+    #[schemars(extend("default" = "1s"))]
+    pub(crate) delay: Option<Span>,
+}
+
+pub(crate) fn retry(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&RetryFile>) -> Option<Retry> {
+    let (attempts, delay) = match raw? {
+        RetryFile::Attempts(attempts) => (*attempts, None),
+        RetryFile::Paced(paced) => (paced.attempts, paced.delay.as_ref()),
+    };
+    let delay = match delay {
+        Some(delay) => span(check, &path.key("delay"), Some(delay))?,
+        None => Retry::DELAY,
+    };
+    Some(Retry { attempts: u32::try_from(attempts).unwrap_or(u32::MAX), delay })
+}
+
+/// Zero is a decision, too: not at all.
+pub(crate) fn span(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&Span>) -> Option<Duration> {
+    match raw?.read() {
+        Ok(span) => Some(span),
+        Err((message, hint)) => check.fail(path, message, hint),
+    }
+}
+
+/// For one call. A number over an hour is another client's milliseconds.
+pub(crate) fn timeout(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&Span>) -> Option<Duration> {
+    match raw?.read_foreign() {
+        Ok(Duration::ZERO) => {
+            check.fail(path, "must be more than zero".into(), "leave it out for the default")
+        }
+        Ok(timeout) => Some(timeout),
+        Err((message, hint)) => check.fail(path, message, hint),
+    }
+}
+
+/// What is decided, in the form of the file.
+pub(crate) fn show(policy: &Policy) -> Map<String, Value> {
+    let mut shown = Map::new();
+    shown.extend(policy.timeout.map(|timeout| ("timeout".to_owned(), show_span(timeout).into())));
+    shown.extend(policy.retry.map(|retry| ("retry".to_owned(), show_retry(retry))));
+    shown.extend(policy.cache.map(|cache| ("cache".to_owned(), show_span(cache).into())));
+    shown
+}
+
+fn show_retry(retry: Retry) -> Value {
+    json!({ "attempts": retry.attempts, "delay": show_span(retry.delay) })
+}

@@ -1,0 +1,135 @@
+//! Connections cut at every byte of a call and of its answer: nothing runs twice that must not, and what may is done.
+
+use std::time::Duration;
+
+use hikite_testkit::fault::{Fault, FaultProxy};
+use hikite_testkit::fixture::{Answer, Era, Fixture, Options, Transport};
+use hikite_testkit::gateway::{Client, TestGateway};
+use serde_json::json;
+
+use crate::{configured, fixture, with};
+
+/// More bytes than any of these requests and answers have.
+const ENOUGH: usize = 20_000;
+
+struct Scene {
+    fixture: Fixture,
+    proxy: FaultProxy,
+    client: Client,
+    _gateway: TestGateway,
+}
+
+impl Scene {
+    async fn open(era: Era, answer: Answer) -> Self {
+        let options = Options { era, answer, ..Options::default() };
+        let (fixture, server) = fixture(Transport::Http, options).await;
+        let proxy = FaultProxy::start(fixture.address()).await.expect("a proxy");
+        let server = with(server, "url", format!("http://{}/mcp", proxy.address()));
+        let server = with(server, "retry", json!({ "attempts": 3, "delay": "1ms" }));
+        // What is tried here is not the breaker.
+        let limits = json!({ "breaker_failures": 0 });
+        let gateway = configured(json!({ "mcpServers": { "a": server }, "limits": limits })).await;
+        let client = gateway.client("direct").await;
+        client.text("echo", json!({ "text": "up" })).await;
+        Self { fixture, proxy, client, _gateway: gateway }
+    }
+
+    /// Calls while a cut is due after so many bytes: whether it was cut, whether it was answered, how often it ran.
+    async fn cut(&self, fault: Fault, tool: &str) -> (bool, bool, u64) {
+        let before = self.fixture.calls();
+        self.proxy.set(fault.once()).await;
+        let result = self.client.call(tool, json!({ "text": "x", "marker": "x" })).await;
+        let cut = self.proxy.fault() == Fault::default();
+        self.proxy.set(Fault::default()).await;
+        (cut, result["isError"] != true, self.fixture.calls() - before)
+    }
+
+    /// Cuts at every `step`th byte until all of them passed; `check` gets what became of each call.
+    async fn everywhere(
+        &self,
+        fault: fn(usize) -> Fault,
+        tool: &str,
+        step: usize,
+        mut check: impl FnMut(usize, bool, u64),
+    ) {
+        for bytes in (0..ENOUGH).step_by(step) {
+            if tool == "echo" {
+                // What is tried again has to be earned.
+                for _ in 0..5 {
+                    self.client.text("echo", json!({ "text": "well" })).await;
+                }
+            }
+            let (cut, answered, runs) = self.cut(fault(bytes), tool).await;
+            check(bytes, answered, runs);
+            if !cut && bytes > 100 {
+                assert!(answered && runs == 1, "nothing was cut");
+                return;
+            }
+        }
+        panic!("the request is longer than {ENOUGH} bytes");
+    }
+}
+
+/// `echo_marker` promises nothing, so that running it twice would be wrong.
+async fn never_twice(era: Era) {
+    let scene = Scene::open(era, Answer::Json).await;
+    for fault in [Fault::cut_request_after, Fault::cut_answer_after] {
+        let mut lost = 0;
+        scene
+            .everywhere(fault, "echo_marker", 1, |bytes, answered, runs| {
+                assert!(runs <= 1, "cut after {bytes} bytes, and run {runs} times");
+                assert!(!answered || runs == 1, "an answer of a call that did not run");
+                lost += usize::from(!answered);
+            })
+            .await;
+        assert!(lost > 50, "only {lost} calls were lost: the cuts do not hit");
+    }
+}
+
+async fn succeeds_in_the_end(era: Era) {
+    let scene = Scene::open(era, Answer::Json).await;
+    for fault in [Fault::cut_request_after, Fault::cut_answer_after] {
+        let mut repeated = 0;
+        scene
+            .everywhere(fault, "echo", 17, |bytes, answered, runs| {
+                assert!(answered, "cut after {bytes} bytes, and not tried again");
+                assert!((1..=2).contains(&runs));
+                repeated += usize::from(runs == 2);
+            })
+            .await;
+        let answers = fault(1).to_client.cut_after.is_some();
+        assert!(repeated > 0 || !answers, "whose answer is cut has run, and runs again");
+    }
+}
+
+#[tokio::test]
+async fn what_promises_nothing_never_runs_twice_on_a_server_with_sessions() {
+    never_twice(Era::Legacy).await;
+}
+
+#[tokio::test]
+async fn what_promises_nothing_never_runs_twice_on_a_stateless_server() {
+    never_twice(Era::Modern).await;
+}
+
+#[tokio::test]
+async fn what_may_run_twice_succeeds_wherever_it_is_cut() {
+    succeeds_in_the_end(Era::Legacy).await;
+    succeeds_in_the_end(Era::Modern).await;
+}
+
+/// A stream that can be taken up again is, which takes its time: only some places are tried.
+#[tokio::test]
+async fn a_stream_cut_in_the_middle_never_runs_its_call_twice() {
+    for era in [Era::Legacy, Era::Modern] {
+        let scene = Scene::open(era, Answer::Sse).await;
+        for bytes in [1, 100, 180, 260, 340, 420] {
+            let cut = tokio::time::timeout(
+                Duration::from_secs(20),
+                scene.cut(Fault::cut_answer_after(bytes), "echo_marker"),
+            );
+            let (_, _, runs) = cut.await.expect("it ends");
+            assert!(runs <= 1, "{era:?}: cut after {bytes} bytes, and run {runs} times");
+        }
+    }
+}
