@@ -343,7 +343,9 @@ impl Inner {
                 format!("`{}` answered with more than {limit} bytes", self.name),
             )
             .hint("ask for less, or raise `limits.answer_bytes`"),
-            SendError::Certificates(_) | SendError::Transfer(_) => self.broken(&error.to_string()),
+            SendError::Certificates(_) | SendError::Transfer(_) | SendError::Refused => {
+                self.broken(&error.to_string())
+            }
         }
     }
 }
