@@ -146,3 +146,6 @@ impl Reader<'_> {
         Rest { names, taken: self.parameters.is_open().then_some(taken) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,8 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
 use hikite_core::source::{BoxFuture, CallContext, Implementation, Origin};
 use hikite_egress::{Client, Content};
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
-use http::{HeaderName, Request};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{HeaderName, Method, Request};
 
 use crate::answer;
 use crate::body::{Body, Encoding};
@@ -46,6 +46,11 @@ impl HttpTool {
         let uri = form.address.fill(arguments, form.query_rest.as_ref())?;
         let mut headers = form.headers.fill(arguments)?;
         let body = form.body.as_ref().and_then(|body| body.fill(arguments));
+        if body.is_none() && matches!(form.method, Method::POST | Method::PUT | Method::PATCH) {
+            // Some services refuse a request that does not say that it has no body (RFC 9110, 8.6).
+            headers.remove(CONTENT_TYPE);
+            headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
         trace(&mut headers, origin);
         let mut request = Request::new(Content::new(body.unwrap_or_else(Bytes::new)));
         *request.method_mut() = form.method.clone();
@@ -84,3 +89,6 @@ fn trace(headers: &mut HeaderMap, origin: &Origin) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
