@@ -2,6 +2,7 @@
 //! and what can go wrong. Nothing here awaits, reads a clock or touches a file or a socket.
 
 pub mod about;
+pub mod annotation;
 pub mod answer;
 pub mod breaker;
 pub mod caller;

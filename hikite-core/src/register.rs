@@ -68,15 +68,17 @@ impl Registration {
     }
 
     /// Says more in the annotations of the definition, where nothing was said.
-    pub fn annotate(&mut self, hints: &[(&str, bool)]) {
+    pub fn annotate(&mut self, hints: &Object) {
         let Some(definition) = self.definition.object() else { return };
         let mut annotations = definition.get("annotations").and_then(Raw::object).unwrap_or_default();
-        for (name, value) in hints {
+        for (name, value) in hints.iter() {
             if annotations.get(name).is_none() {
-                annotations.set(name, Raw::of(value));
+                annotations.set(name, value.clone());
             }
         }
-        self.definition = definition.with("annotations", annotations).raw();
+        if !annotations.is_empty() {
+            self.definition = definition.with("annotations", annotations).raw();
+        }
     }
 }
 

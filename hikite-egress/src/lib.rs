@@ -1,89 +1,22 @@
-//! The only place that builds an HTTP client. Connections are pooled and plain HTTP never loads certificates;
-//! redirects are not followed, because a redirect would carry credentials to a host nobody configured.
+//! The only place that builds an HTTP client. Redirects are not followed, because a redirect would carry credentials
+//! to a host nobody configured, and no proxy of the environment is used. Addresses that did not come from the owner
+//! are looked up, judged and pinned before anything is sent.
 
-use std::fmt;
-use std::sync::OnceLock;
-use std::time::Duration;
+mod allow;
+mod client;
+mod connector;
+mod network;
+mod patience;
 
 use bytes::{Bytes, BytesMut};
-use http::{Request, Response, Uri};
-use http_body_util::{BodyExt, Full};
+use http::Uri;
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::Client as Pool;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+pub use allow::{Allow, Allowed};
+pub use client::{Client, Content, SendError};
 pub use hyper::body::Incoming as Body;
-
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const POOL_IDLE: Duration = Duration::from_secs(90);
-
-#[derive(Clone)]
-pub struct Client {
-    plain: Pool<HttpConnector, Full<Bytes>>,
-    secure: std::sync::Arc<OnceLock<Pool<HttpsConnector<HttpConnector>, Full<Bytes>>>>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum SendError {
-    #[error("the system's certificates cannot be read: {0}")]
-    Certificates(std::io::Error),
-    #[error("{0}")]
-    Connect(String),
-    #[error("{0}")]
-    Transfer(String),
-    #[error("the answer is larger than {0} bytes")]
-    TooLarge(usize),
-}
-
-impl Client {
-    pub fn new() -> Self {
-        Self { plain: pool().build(connector()), secure: std::sync::Arc::new(OnceLock::new()) }
-    }
-
-    pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, SendError> {
-        let answer = if request.uri().scheme() == Some(&http::uri::Scheme::HTTPS) {
-            self.secure()?.request(request).await
-        } else {
-            self.plain.request(request).await
-        };
-        answer.map_err(|error| {
-            if error.is_connect() {
-                SendError::Connect(chain(&error))
-            } else {
-                SendError::Transfer(chain(&error))
-            }
-        })
-    }
-
-    fn secure(&self) -> Result<&Pool<HttpsConnector<HttpConnector>, Full<Bytes>>, SendError> {
-        if let Some(pool) = self.secure.get() {
-            return Ok(pool);
-        }
-        let mut tcp = connector();
-        tcp.enforce_http(false);
-        let tls = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_native_roots()
-            .map_err(SendError::Certificates)?
-            .https_only()
-            .enable_all_versions()
-            .wrap_connector(tcp);
-        Ok(self.secure.get_or_init(|| pool().build(tls)))
-    }
-}
-
-impl Default for Client {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").finish_non_exhaustive()
-    }
-}
+pub use patience::retry_after;
 
 /// Reads a body to its end, or to the limit.
 pub async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, SendError> {
@@ -130,22 +63,8 @@ pub fn resolve_same_origin(base: &Uri, reference: &str) -> Option<Uri> {
     (target.scheme() == base.scheme() && target.authority() == base.authority()).then_some(target)
 }
 
-fn connector() -> HttpConnector {
-    let mut connector = HttpConnector::new();
-    connector.set_nodelay(true);
-    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    connector
-}
-
-#[expect(clippy::disallowed_methods, reason = "this is the one place")]
-fn pool() -> hyper_util::client::legacy::Builder {
-    let mut builder = Pool::builder(TokioExecutor::new());
-    builder.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE);
-    builder
-}
-
 /// The causes of an error, outermost first; hyper's own text names none of them.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

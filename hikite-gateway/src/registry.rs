@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use hikite_core::annotation;
 use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault};
 use hikite_core::json::{Object, Raw};
@@ -23,12 +24,14 @@ pub type Maker = Arc<dyn Fn(&Raw, &Raw) -> Result<Arc<dyn Implementation>, Vec<F
 
 /// A tool from its form, with what backs it.
 pub fn read(form: &Object, maker: &Maker) -> Result<(Registration, Arc<dyn Implementation>), Error> {
-    let registration = Registration::read(form)?;
+    let mut registration = Registration::read(form)?;
     let http = registration.http.as_ref().ok_or_else(|| {
         fault::error(&[Fault::new("/http", "`http` is required: the request that the tool makes")])
             .hint("give at least `{\"url\": \"https://…\"}`")
     })?;
     let implementation = maker(http, &registration.schema()).map_err(|faults| fault::error(&faults))?;
+    let method = http.object().and_then(|http| http.text("method")).unwrap_or_else(|| "GET".into());
+    registration.annotate(&annotation::of_method(&method));
     Ok((registration, implementation))
 }
 

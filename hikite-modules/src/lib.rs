@@ -1,1 +1,35 @@
-//! Tools that are described, not programmed: requests made from templates.
+//! Tools that are described, not programmed: requests made from templates. Nothing here knows who may call what:
+//! a call that arrives here has been decided.
+
+mod address;
+mod answer;
+mod body;
+mod escape;
+mod form;
+mod header;
+mod parameter;
+mod pick;
+mod reference;
+mod template;
+mod tool;
+
+use std::sync::Arc;
+
+use hikite_core::fault::Fault;
+use hikite_core::json::Raw;
+use hikite_core::limits::Limits;
+use hikite_core::source::Implementation;
+use hikite_egress::Client;
+
+pub use tool::HttpTool;
+
+/// Makes a tool from the `http` member of its form and its schema, or tells all that is wrong with them.
+pub type Maker = Arc<dyn Fn(&Raw, &Raw) -> Result<Arc<dyn Implementation>, Vec<Fault>> + Send + Sync>;
+
+/// Tools that send their requests through `client`.
+pub fn maker(client: Client, limits: Arc<Limits>) -> Maker {
+    Arc::new(move |http, schema| {
+        let tool = HttpTool::read(http, schema, client.clone(), &limits)?;
+        Ok(Arc::new(tool))
+    })
+}

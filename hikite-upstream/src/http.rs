@@ -358,6 +358,7 @@ pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> Error {
             unavailable("cannot be reached: the system's certificates cannot be read")
                 .because(error.to_string())
         }
+        SendError::Refused => unavailable("cannot be reached: its address is not allowed"),
         SendError::Transfer(reason) => {
             unavailable("failed: its connection broke off").because(reason.as_str())
         }

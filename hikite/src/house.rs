@@ -15,7 +15,7 @@ use hikite_core::register::Registration;
 use hikite_core::seal::Seal;
 use hikite_core::secret::Secret;
 use hikite_core::source::{Implementation, Source};
-use hikite_egress::Client;
+use hikite_egress::{Allow, Client};
 use hikite_gateway::{Gateway, Maker, Registry, Rules, Throttle};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, Spawner, Upstream};
@@ -79,7 +79,9 @@ impl House {
             cache: Arc::clone(&lists) as Arc<dyn ListCache>,
             limits: Arc::clone(&limits),
         };
-        let registry = Registry::new(store.clone(), hikite_modules::maker(client, Arc::clone(&limits)));
+        let guarded = hikite_modules::maker(Client::guarded(Allow::default()), Arc::clone(&limits));
+        let registry = Registry::new(store.clone(), guarded);
+        let maker = hikite_modules::maker(client, Arc::clone(&limits));
         let house = Arc::new(Self {
             gateway: Gateway::new(Arc::clone(&limits), Seal::new(token::random_key()?), registry),
             limits,

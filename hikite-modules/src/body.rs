@@ -1,0 +1,194 @@
+//! The body of a request: a JSON document with references in its strings. A string that is one reference and nothing
+//! else keeps the type of the value; whatever names an absent value is left out.
+
+use bytes::Bytes;
+use hikite_core::fault::step;
+use hikite_core::json::{Object, Raw, write_string};
+
+use crate::address::write_pairs;
+use crate::form::{Reader, Rest};
+use crate::header::Headers;
+use crate::reference::{Reference, text};
+use crate::template::Template;
+
+/// Deeper documents are nobody's request.
+const DEEPEST: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) encoding: Encoding,
+    pub(crate) part: Part,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Json,
+    /// `application/x-www-form-urlencoded`.
+    Form,
+    /// Any other content type: a string is sent as it is.
+    Text,
+}
+
+#[derive(Debug)]
+pub(crate) enum Part {
+    Fixed(Raw),
+    Value(Reference),
+    Text(Template),
+    Object(Vec<(Box<str>, Self)>),
+    List(Vec<Self>),
+    /// An object of the arguments that nothing mentions.
+    Rest(Rest),
+}
+
+impl Encoding {
+    pub(crate) fn of(headers: &Headers) -> Self {
+        let Some(kind) = headers.content_type() else { return Self::Json };
+        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        match kind.as_str() {
+            "application/json" => Self::Json,
+            "application/x-www-form-urlencoded" => Self::Form,
+            _ if kind.ends_with("+json") => Self::Json,
+            _ => Self::Text,
+        }
+    }
+}
+
+impl Body {
+    /// The bytes for these arguments; nothing if the whole body is an absent value.
+    pub(crate) fn fill(&self, arguments: &Object) -> Option<Bytes> {
+        let mut out = Vec::with_capacity(128);
+        if !self.part.write(arguments, &mut out) {
+            return None;
+        }
+        match self.encoding {
+            Encoding::Json => Some(out.into()),
+            Encoding::Text => Some(Bytes::from(text(&Raw::trusted(out)).into_owned())),
+            Encoding::Form => {
+                let mut form = String::with_capacity(out.len());
+                let members = Raw::trusted(out).object().unwrap_or_default();
+                members.iter().for_each(|(name, value)| write_pairs(name, value, &mut form));
+                Some(Bytes::from(form).slice(usize::from(!members.is_empty())..))
+            }
+        }
+    }
+}
+
+impl Part {
+    pub(crate) fn read(reader: &mut Reader<'_>, body: &Raw) -> Self {
+        read(reader, "/http/body", body, 0)
+    }
+
+    pub(crate) fn is_text(&self) -> bool {
+        match self {
+            Self::Fixed(raw) => raw.bytes().first() == Some(&b'"'),
+            Self::Value(_) | Self::Text(_) => true,
+            Self::Object(_) | Self::List(_) | Self::Rest(_) => false,
+        }
+    }
+
+    /// Appends the JSON; nothing is appended and `false` given where it is absent.
+    fn write(&self, arguments: &Object, out: &mut Vec<u8>) -> bool {
+        match self {
+            Self::Fixed(raw) => out.extend_from_slice(raw.bytes()),
+            Self::Value(reference) => match reference.find(arguments) {
+                Some(value) => out.extend_from_slice(value.bytes()),
+                None => return false,
+            },
+            Self::Text(template) => {
+                let mut text = String::new();
+                if !template.render(arguments, |value, out| out.push_str(value), &mut text) {
+                    return false;
+                }
+                write_string(&text, out);
+            }
+            Self::Object(members) => write_members(members, arguments, out),
+            Self::List(items) => {
+                out.push(b'[');
+                let first = out.len();
+                for item in items {
+                    let start = out.len();
+                    if start > first {
+                        out.push(b',');
+                    }
+                    if !item.write(arguments, out) {
+                        out.truncate(start);
+                    }
+                }
+                out.push(b']');
+            }
+            Self::Rest(rest) => {
+                let object = rest
+                    .of(arguments)
+                    .fold(Object::default(), |all, (name, value)| all.with(name, value.clone()));
+                object.write(out);
+            }
+        }
+        true
+    }
+}
+
+fn write_members(members: &[(Box<str>, Part)], arguments: &Object, out: &mut Vec<u8>) {
+    out.push(b'{');
+    let first = out.len();
+    for (name, part) in members {
+        let start = out.len();
+        if start > first {
+            out.push(b',');
+        }
+        write_string(name, out);
+        out.push(b':');
+        if !part.write(arguments, out) {
+            out.truncate(start);
+        }
+    }
+    out.push(b'}');
+}
+
+fn read(reader: &mut Reader<'_>, pointer: &str, raw: &Raw, depth: usize) -> Part {
+    if depth > DEEPEST {
+        reader.fault(pointer, format!("a body is at most {DEEPEST} levels deep"));
+        return Part::Fixed(Raw::null());
+    }
+    match raw.bytes().first() {
+        Some(b'"') => {
+            let Some(template) = reader.template(pointer, &text(raw)) else {
+                return Part::Fixed(Raw::null());
+            };
+            match (template.as_fixed(), template.as_sole()) {
+                (Some(fixed), _) => Part::Fixed(Raw::from(fixed)),
+                (_, Some(reference)) => Part::Value(reference.clone()),
+                _ => Part::Text(template),
+            }
+        }
+        Some(b'{') => {
+            let members = raw.object().unwrap_or_default();
+            let members = members.iter().map(|(name, value)| {
+                (name.into(), read(reader, &format!("{pointer}{}", step(name)), value, depth + 1))
+            });
+            fixed_if_all(Part::Object(members.collect()))
+        }
+        Some(b'[') => {
+            let items = raw.items().unwrap_or_default().into_iter().enumerate();
+            let items = items.map(|(at, item)| read(reader, &format!("{pointer}/{at}"), &item, depth + 1));
+            fixed_if_all(Part::List(items.collect()))
+        }
+        // What is kept must not keep the whole form alive.
+        _ => Part::Fixed(raw.copied()),
+    }
+}
+
+/// What holds no reference is put together once.
+fn fixed_if_all(part: Part) -> Part {
+    let is_fixed = |part: &Part| matches!(part, Part::Fixed(_));
+    let all = match &part {
+        Part::Object(members) => members.iter().all(|(_, part)| is_fixed(part)),
+        Part::List(items) => items.iter().all(is_fixed),
+        _ => false,
+    };
+    if !all {
+        return part;
+    }
+    let mut out = Vec::new();
+    part.write(&Object::default(), &mut out);
+    Part::Fixed(Raw::trusted(out))
+}

@@ -1,0 +1,150 @@
+//! The headers of a request. Their names are fixed; values hold no control characters, so that no argument can add
+//! a header of its own.
+
+use hikite_core::error::Error;
+use hikite_core::fault::{self, Fault, step};
+use hikite_core::json::{Object, Raw};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+
+use crate::form::Reader;
+use crate::template::{Piece, Template};
+
+/// What belongs to the connection or to the message as such is not a tool's to say.
+const OURS: [&str; 11] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "http2-settings",
+];
+
+#[derive(Debug, Default)]
+pub(crate) struct Headers {
+    fixed: HeaderMap,
+    filled: Vec<(HeaderName, Template)>,
+    /// The fixed values of the form: they may be credentials.
+    hidden: Vec<Box<str>>,
+}
+
+impl Headers {
+    pub(crate) fn read(reader: &mut Reader<'_>, written: Option<&Raw>) -> Self {
+        let mut headers = Self::default();
+        match written.map(Raw::object) {
+            Some(Some(members)) => {
+                members.iter().for_each(|(name, value)| headers.add(reader, name, value));
+            }
+            Some(None) => reader.fault("/http/headers", "`headers` is an object of names and values"),
+            None => {}
+        }
+        headers.unless_given(header::ACCEPT, "application/json, text/*;q=0.9, */*;q=0.5");
+        headers.unless_given(header::USER_AGENT, concat!("hikite/", env!("CARGO_PKG_VERSION")));
+        headers
+    }
+
+    /// Sets a value where the form says nothing.
+    pub(crate) fn unless_given(&mut self, name: HeaderName, value: &'static str) {
+        if !self.fixed.contains_key(&name) && self.filled.iter().all(|(filled, _)| *filled != name) {
+            self.fixed.insert(name, HeaderValue::from_static(value));
+        }
+    }
+
+    pub(crate) fn content_type(&self) -> Option<&str> {
+        self.fixed.get(header::CONTENT_TYPE)?.to_str().ok()
+    }
+
+    pub(crate) fn hidden(&self) -> &[Box<str>] {
+        &self.hidden
+    }
+
+    /// The headers for these arguments. One with an absent value is left out.
+    pub(crate) fn fill(&self, arguments: &Object) -> Result<HeaderMap, Error> {
+        let mut headers = self.fixed.clone();
+        for (name, template) in &self.filled {
+            let mut text = String::new();
+            if !template.render(arguments, |value, out| out.push_str(value), &mut text) {
+                continue;
+            }
+            match value(&text) {
+                Some(value) => headers.insert(name.clone(), value),
+                None => return Err(unsendable(template)),
+            };
+        }
+        Ok(headers)
+    }
+
+    fn add(&mut self, reader: &mut Reader<'_>, written: &str, raw: &Raw) {
+        let pointer = format!("/http/headers{}", step(written));
+        let Ok(name) = HeaderName::try_from(written) else {
+            return reader.fault(pointer, "that is not a name for a header; it can hold no references");
+        };
+        if OURS.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
+            return reader.fault(pointer, format!("`{name}` is set by hikite alone"));
+        }
+        if self.fixed.contains_key(&name) || self.filled.iter().any(|(filled, _)| *filled == name) {
+            return reader.fault(pointer, format!("`{name}` is written twice"));
+        }
+        let is_plain = !matches!(raw.bytes().first(), Some(b'{' | b'[' | b'n'));
+        let template = match raw.text() {
+            Some(text) => reader.template(&pointer, &text),
+            None if is_plain => Some(Template::fixed(&raw.as_str())),
+            None => return reader.fault(pointer, "a value is a string, a number or a boolean"),
+        };
+        let Some(template) = template else { return };
+        let Some(text) = template.as_fixed() else {
+            if name == header::CONTENT_TYPE {
+                return reader
+                    .fault(pointer, "`content-type` says how the body is written: it holds no references");
+            }
+            let mut literals = template.pieces().iter().filter_map(|piece| match piece {
+                Piece::Text(text) => Some(text),
+                Piece::Value(_) => None,
+            });
+            if !literals.all(|text| value(text).is_some()) {
+                return reader.fault(pointer, "a header holds no control characters");
+            }
+            return self.filled.push((name, template));
+        };
+        match value(text) {
+            Some(value) => {
+                if name != header::CONTENT_TYPE && name != header::ACCEPT {
+                    self.hidden.push(text.into());
+                }
+                self.fixed.insert(name, value);
+            }
+            None => reader.fault(pointer, "a header holds no control characters"),
+        }
+    }
+}
+
+/// A value that can be sent; nothing if it cannot.
+fn value(text: &str) -> Option<HeaderValue> {
+    if text.chars().any(char::is_control) {
+        return None;
+    }
+    let mut value = HeaderValue::from_bytes(text.as_bytes()).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+fn unsendable(template: &Template) -> Error {
+    let faults: Vec<Fault> = template
+        .pieces()
+        .iter()
+        .filter_map(|piece| match piece {
+            Piece::Value(reference) => Some(reference),
+            Piece::Text(_) => None,
+        })
+        .map(|reference| {
+            let message =
+                format!("Invalid value for parameter {}: no control characters", reference.written());
+            Fault::new(step(reference.argument()), message)
+        })
+        .collect();
+    fault::error(&faults)
+}

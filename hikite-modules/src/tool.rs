@@ -1,0 +1,94 @@
+//! A tool that is one HTTP request: its form is taken apart once, a call only fills in the values.
+
+use std::fmt;
+
+use bytes::Bytes;
+use hikite_core::error::Error;
+use hikite_core::fault::Fault;
+use hikite_core::json::{Object, Raw};
+use hikite_core::limits::Limits;
+use hikite_core::source::{BoxFuture, CallContext, Implementation, Origin};
+use hikite_egress::{Client, Content};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{HeaderName, Method, Request};
+
+use crate::answer;
+use crate::body::{Body, Encoding};
+use crate::form::Form;
+
+pub struct HttpTool {
+    form: Form,
+    client: Client,
+    answer_bytes: usize,
+    /// What stands in every request and may be a credential: no message repeats it.
+    hidden: Vec<Box<str>>,
+}
+
+impl HttpTool {
+    /// Reads the `http` member of a form against the schema of the tool's arguments. All faults are told, their
+    /// pointers start with `/http`.
+    pub fn read(http: &Raw, schema: &Raw, client: Client, limits: &Limits) -> Result<Self, Vec<Fault>> {
+        let mut form = Form::read(http, schema)?;
+        if matches!(form.body, Some(Body { encoding: Encoding::Json, .. })) {
+            form.headers.unless_given(CONTENT_TYPE, "application/json");
+        }
+        let mut hidden: Vec<Box<str>> = form.headers.hidden().to_vec();
+        // `Bearer x` is as secret as `x`.
+        let bare = form.headers.hidden().iter().filter_map(|value| Some(value.rsplit_once(' ')?.1.into()));
+        hidden.extend(bare.collect::<Vec<_>>());
+        hidden.extend(form.address.fixed_values().map(Into::into));
+        hidden.push(form.address.host().into());
+        Ok(Self { form, client, answer_bytes: limits.answer_bytes, hidden })
+    }
+
+    fn request(&self, arguments: &Object, origin: &Origin) -> Result<Request<Content>, Error> {
+        let form = &self.form;
+        let uri = form.address.fill(arguments, form.query_rest.as_ref())?;
+        let mut headers = form.headers.fill(arguments)?;
+        let body = form.body.as_ref().and_then(|body| body.fill(arguments));
+        if body.is_none() && matches!(form.method, Method::POST | Method::PUT | Method::PATCH) {
+            // Some services refuse a request that does not say that it has no body (RFC 9110, 8.6).
+            headers.remove(CONTENT_TYPE);
+            headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
+        trace(&mut headers, origin);
+        let mut request = Request::new(Content::new(body.unwrap_or_else(Bytes::new)));
+        *request.method_mut() = form.method.clone();
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        Ok(request)
+    }
+
+    async fn send(&self, request: Request<Content>) -> Result<Raw, Error> {
+        let answer = self.client.send(request).await.map_err(|error| answer::unsent(&error))?;
+        let form = &self.form;
+        answer::value(&form.method, answer, form.pick.as_ref(), self.answer_bytes, &self.hidden).await
+    }
+}
+
+impl Implementation for HttpTool {
+    fn run(&self, arguments: Object, context: CallContext) -> BoxFuture<'_, Result<Raw, Error>> {
+        let request = self.request(&arguments, &context.origin);
+        Box::pin(async move { self.send(request?).await })
+    }
+}
+
+impl fmt::Debug for HttpTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpTool").field("method", &self.form.method).finish_non_exhaustive()
+    }
+}
+
+/// The trace that the call belongs to goes on at the service, unless the form has a word of its own for it.
+fn trace(headers: &mut HeaderMap, origin: &Origin) {
+    let parts = [("traceparent", &origin.traceparent), ("tracestate", &origin.tracestate)];
+    for (name, value) in parts {
+        let value = value.as_deref().and_then(|value| HeaderValue::from_str(value).ok());
+        if let Some(value) = value {
+            headers.entry(HeaderName::from_static(name)).or_insert(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! What the service answers, and how badly.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Bytes,
+    pub(super) delay: Duration,
+    pub(super) cut: Option<Cut>,
+}
+
+/// Where the connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    BeforeHeaders,
+    AfterBytes(usize),
+}
+
+impl Answer {
+    /// A status without a body.
+    pub fn status(status: u16) -> Self {
+        Self { status, headers: Vec::new(), body: Bytes::new(), delay: Duration::ZERO, cut: None }
+    }
+
+    pub fn json(value: &Value) -> Self {
+        Self::bytes("application/json", value.to_string())
+    }
+
+    pub fn text(text: &str) -> Self {
+        Self::bytes("text/plain; charset=utf-8", text.to_owned())
+    }
+
+    pub fn bytes(content_type: &str, body: impl Into<Bytes>) -> Self {
+        Self { body: body.into(), ..Self::status(200) }.header("content-type", content_type)
+    }
+
+    /// The connection is closed without an answer.
+    pub fn cut() -> Self {
+        Self { cut: Some(Cut::BeforeHeaders), ..Self::status(200) }
+    }
+
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Waits before the first byte.
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// The connection is closed after so many bytes of the body, of which more were promised.
+    #[must_use]
+    pub fn cut_after(mut self, bytes: usize) -> Self {
+        self.cut = Some(Cut::AfterBytes(bytes));
+        self
+    }
+}
