@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::caller::{Session, SessionId};
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::json::{Object, Raw};
 use crate::listing::Listing;
 
@@ -166,6 +166,22 @@ pub trait Backchannel: Send + Sync {
     fn lacks(&self, _: QuestionKind) {}
     /// Puts a question to the client: its result, or its JSON-RPC error object.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>>;
+}
+
+/// A client that hears nothing while its call runs, and answers no questions.
+#[derive(Clone, Copy, Debug)]
+pub struct Nobody;
+
+impl Backchannel for Nobody {
+    fn progress(&self, _: Object) {}
+
+    fn log(&self, _: Raw) {}
+
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
+        let message = format!("nobody is there to answer `{}`", question.kind.method());
+        let refused = Error::new(Kind::MethodNotFound, message).rpc();
+        Box::pin(std::future::ready(Err(refused)))
+    }
 }
 
 #[derive(Clone, Debug)]

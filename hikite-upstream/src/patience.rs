@@ -28,3 +28,32 @@ pub(crate) fn judged(error: Error, status: StatusCode, wait: Option<Duration>) -
 pub(crate) fn wait(headers: &HeaderMap) -> Option<Duration> {
     Some(hikite_egress::retry_after(headers)?.min(LONGEST))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_statuses_that_mean_later_change_the_kind() {
+        let kind = |status: u16| {
+            let error = Error::new(Kind::ToolExecution, "no");
+            judged(error, StatusCode::from_u16(status).expect("a status"), None).kind
+        };
+        assert_eq!(kind(429), Kind::RateLimit);
+        for status in [502, 503, 504] {
+            assert_eq!(kind(status), Kind::UpstreamUnavailable, "{status}");
+        }
+        for status in [400, 401, 404, 408, 500, 501] {
+            assert_eq!(kind(status), Kind::ToolExecution, "{status}");
+        }
+        let told = judged(Error::new(Kind::Internal, "no"), StatusCode::SERVICE_UNAVAILABLE, Some(LONGEST));
+        assert_eq!((told.retry_after, told.hint.as_deref()), (Some(LONGEST), Some("try again in 86400 s")));
+    }
+
+    #[test]
+    fn a_wait_of_years_counts_as_a_day() {
+        let mut headers = HeaderMap::new();
+        headers.insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("99999999999"));
+        assert_eq!(wait(&headers), Some(LONGEST));
+    }
+}

@@ -11,14 +11,13 @@ use hikite_core::catalog::ModuleRule;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::register::Registration;
-use hikite_core::source::{BoxFuture, CallContext, Implementation, Origin, Source};
+use hikite_core::source::{BoxFuture, CallContext, Implementation, Nobody, Origin, Source};
 use hikite_gateway::{CallOptions, Gateway, ToolFilter};
 use hikite_server::App;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::Terminal;
 use crate::config::Config;
 use crate::house::House;
 use crate::running::settings;
@@ -132,7 +131,7 @@ impl Hikite {
         let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
         let context = CallContext {
             session: Arc::new(session),
-            back: Arc::new(Terminal),
+            back: Arc::new(Nobody),
             origin: Origin::default(),
             takes_rounds: false,
         };

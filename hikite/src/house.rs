@@ -30,7 +30,6 @@ use crate::token;
 /// How often the store is looked at for what other processes wrote.
 const LOOK: Duration = Duration::from_millis(500);
 
-#[derive(Debug)]
 pub struct House {
     pub gateway: Arc<Gateway>,
     pub limits: Arc<Limits>,
@@ -45,6 +44,12 @@ pub struct House {
     stopping: CancellationToken,
     /// Upstreams that a reload took away and that still finish their calls, and reports that wait for lists.
     pub(crate) tasks: TaskTracker,
+}
+
+impl std::fmt::Debug for House {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("House").finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Debug)]
