@@ -316,8 +316,8 @@ mod tests {
     /// The same value, written in another way.
     fn spelled_otherwise(value: &serde_json::Value) -> String {
         let text = |text: &str| {
-            let escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
-            format!("\"{escaped}\"")
+            let escaped: Vec<String> = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
+            format!("\"{}\"", escaped.concat())
         };
         match value {
             serde_json::Value::Object(members) => {
