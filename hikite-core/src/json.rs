@@ -1,6 +1,8 @@
 //! JSON that is relayed, not understood: values as the bytes that arrived, and objects whose members can be
 //! read, set and removed one by one while every other member keeps its bytes and its place.
 
+mod canonical;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
@@ -8,6 +10,8 @@ use std::fmt;
 use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+pub use canonical::canonical;
 
 /// One valid JSON value as bytes. Cloning counts a reference.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
-use hikite_core::json::Object;
+use hikite_core::json::{Object, canonical};
 use hikite_core::seal::Seal;
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
@@ -87,43 +86,18 @@ pub(crate) fn refused() -> Error {
 impl Purpose<'_> {
     /// What must be the same in the request that brings the ticket back, however it is written.
     fn digest(&self) -> [u8; 32] {
-        let mut hash = Sha256::new().chain_update(self.method);
         let own = |name: &str| ["_meta", "inputResponses", "requestState"].contains(&name);
-        let mut members: Vec<_> = self.params.iter().filter(|(name, _)| !own(name)).collect();
-        members.sort_by_key(|(name, _)| *name);
-        for (name, value) in members {
-            add(&mut hash, name.as_bytes());
-            add_canonical(&mut hash, &value.value());
+        let mut rest = Object::default();
+        for (name, value) in self.params.iter().filter(|(name, _)| !own(name)) {
+            rest.set(name, value.clone());
         }
-        hash.finalize().into()
-    }
-}
-
-/// With its length, so that no two lists of parts read the same.
-fn add(hash: &mut Sha256, part: &[u8]) {
-    hash.update((part.len() as u64).to_be_bytes());
-    hash.update(part);
-}
-
-/// Clients may write the members of an object in another order the next time.
-fn add_canonical(hash: &mut Sha256, value: &Value) {
-    match value {
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_by_key(|(name, _)| *name);
-            add(hash, format!("{{{}", members.len()).as_bytes());
-            for (name, value) in members {
-                add(hash, name.as_bytes());
-                add_canonical(hash, value);
-            }
-        }
-        Value::Array(items) => {
-            add(hash, format!("[{}", items.len()).as_bytes());
-            for item in items {
-                add_canonical(hash, item);
-            }
-        }
-        plain => add(hash, plain.to_string().as_bytes()),
+        // No method has a line feed in it, so that no two pairs read the same.
+        Sha256::new()
+            .chain_update(self.method)
+            .chain_update("\n")
+            .chain_update(canonical(&rest.raw()))
+            .finalize()
+            .into()
     }
 }
 

@@ -1,0 +1,115 @@
+//! Arguments of a call held against the tool's schema: compiled once, all faults told at once, and what was
+//! certainly meant set right. Arguments that pass keep their bytes.
+
+mod coerce;
+mod complain;
+mod document;
+mod draft;
+mod fill;
+mod read;
+mod schema;
+mod shape;
+mod survey;
+mod unwrap;
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use crate::fault::Fault;
+use crate::json::{Object, Raw};
+use draft::Draft;
+use schema::Schema;
+
+/// A coerced string may hold further values to coerce; nobody wraps deeper than this.
+const ROUNDS: usize = 4;
+
+/// Checks the arguments of one tool. Cheap to make: the schema is compiled by the first call.
+pub struct Checker {
+    source: Option<Raw>,
+    compiled: OnceLock<Result<Schema, String>>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// Relay the bytes that came.
+    AsSent,
+    /// These instead: unwrapped, coerced, or with defaults filled in.
+    Changed(Object),
+}
+
+impl Checker {
+    /// Takes the tool's `inputSchema`. Without one, or with one that is no object, everything passes.
+    pub fn new(schema: Option<Raw>) -> Self {
+        Self { source: schema.filter(Raw::is_object), compiled: OnceLock::new() }
+    }
+
+    pub fn check(&self, arguments: Option<&Raw>) -> Result<Checked, Vec<Fault>> {
+        let Some(schema) = self.schema() else { return Ok(Checked::AsSent) };
+        let mut draft = Draft::read(arguments)?;
+        if passes(schema, &draft) {
+            return Ok(finish(schema, draft));
+        }
+        if let Some(opened) = unwrap::text(&draft) {
+            draft = opened?;
+        }
+        let sent = draft.raw.clone();
+        if mend(schema, &mut draft) {
+            return Ok(finish(schema, draft));
+        }
+        for mut inner in unwrap::wrappers(schema, sent) {
+            if mend(schema, &mut inner) {
+                return Ok(finish(schema, inner));
+            }
+        }
+        Err(complain::faults(schema, &draft.value))
+    }
+
+    /// Why nothing is checked, once the first call has found out that the schema is broken.
+    pub fn problem(&self) -> Option<&str> {
+        self.compiled.get()?.as_ref().err().map(String::as_str)
+    }
+
+    /// The same, found out now and not by the first call.
+    pub fn find_problem(&self) -> Option<&str> {
+        self.schema();
+        self.problem()
+    }
+
+    fn schema(&self) -> Option<&Schema> {
+        let source = self.source.as_ref()?;
+        self.compiled.get_or_init(|| Schema::compile(source)).as_ref().ok()
+    }
+}
+
+impl fmt::Debug for Checker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checker").field("schema", &self.source).finish_non_exhaustive()
+    }
+}
+
+fn passes(schema: &Schema, draft: &Draft) -> bool {
+    draft.value.is_object() && schema.is_valid(&draft.value)
+}
+
+/// Coerces what fails until the whole passes, or nothing is left to coerce.
+fn mend(schema: &Schema, draft: &mut Draft) -> bool {
+    for _ in 0..ROUNDS {
+        if passes(schema, draft) {
+            return true;
+        }
+        let edits = coerce::edits(schema, draft);
+        if edits.is_empty() {
+            return false;
+        }
+        draft.apply(&edits);
+    }
+    passes(schema, draft)
+}
+
+fn finish(schema: &Schema, mut draft: Draft) -> Checked {
+    fill::defaults(schema, &mut draft);
+    draft.finish()
+}
+
+#[cfg(test)]
+mod tests;

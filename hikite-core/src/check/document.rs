@@ -1,0 +1,88 @@
+//! The schema as a document: references inside it are followed here as the validators follow them, so that its
+//! other readers see the same schemas. Nothing outside is ever looked at.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::fault::step;
+
+/// No tool puts one object together from more schemas.
+const APPLIED_MAX: usize = 64;
+
+pub(super) struct Document {
+    pub(super) root: Value,
+    /// Where the schemas stand that have a name of their own.
+    anchors: HashMap<String, String>,
+}
+
+impl Document {
+    pub(super) fn new(root: Value) -> Self {
+        let mut anchors = HashMap::new();
+        find_anchors(&root, "", &mut anchors);
+        Self { root, anchors }
+    }
+
+    /// What `#`, `#/a/b`, `#anchor`, or the root's own `$id` before any of these leads to.
+    pub(super) fn target(&self, reference: &str) -> Option<&Value> {
+        let own = self.root.get("$id").and_then(Value::as_str).map(|id| id.trim_end_matches('#'));
+        let (resource, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        if !resource.is_empty() && Some(resource) != own {
+            return None;
+        }
+        if fragment.is_empty() || fragment.starts_with('/') {
+            return self.root.pointer(&decode_percent(fragment)?);
+        }
+        self.root.pointer(self.anchors.get(fragment)?)
+    }
+
+    /// The schema, and what it demands of the same value in any case: references and `allOf`. Each once.
+    pub(super) fn applied<'a>(&'a self, schema: &'a Value) -> Vec<&'a Value> {
+        let mut found = vec![schema];
+        let mut next = 0;
+        while let Some(schema) = found.get(next).copied() {
+            next += 1;
+            let reference = schema.get("$ref").and_then(Value::as_str);
+            let target = reference.and_then(|reference| self.target(reference));
+            let all = schema.get("allOf").and_then(Value::as_array);
+            for schema in target.into_iter().chain(all.into_iter().flatten()) {
+                if found.len() < APPLIED_MAX && !found.iter().any(|known| std::ptr::eq(*known, schema)) {
+                    found.push(schema);
+                }
+            }
+        }
+        found
+    }
+}
+
+fn find_anchors(value: &Value, pointer: &str, anchors: &mut HashMap<String, String>) {
+    match value {
+        Value::Object(members) => {
+            let named = ["$anchor", "$dynamicAnchor"].into_iter().filter_map(|k| members.get(k)?.as_str());
+            let old = members.get("$id").and_then(|id| id.as_str()?.strip_prefix('#'));
+            for name in named.chain(old).filter(|name| !name.is_empty()) {
+                anchors.insert(name.to_owned(), pointer.to_owned());
+            }
+            let below = members.iter().filter(|(_, value)| value.is_object() || value.is_array());
+            below.for_each(|(name, value)| find_anchors(value, &format!("{pointer}{}", step(name)), anchors));
+        }
+        Value::Array(items) => {
+            let below = items.iter().enumerate();
+            below.for_each(|(index, value)| find_anchors(value, &format!("{pointer}/{index}"), anchors));
+        }
+        _ => {}
+    }
+}
+
+fn decode_percent(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
+    let mut parts = text.split('%');
+    let mut out = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        out.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        out.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(out).ok()
+}

@@ -1,0 +1,126 @@
+//! Reads arguments into a tree, no deeper than the validators can follow, and notices members that stand twice.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::json::{Object, Raw};
+
+/// Validators recurse: so deep arguments may be without endangering the stack.
+const DEPTH_MAX: usize = 64;
+
+pub(super) struct Reading {
+    pub(super) raw: Raw,
+    pub(super) value: Value,
+    /// Whether `raw` is not what came: of two members with one name the earlier is gone, because it is not the
+    /// one that is checked.
+    pub(super) changed: bool,
+}
+
+/// The error says why in words that can be shown.
+pub(super) fn read(raw: Raw) -> Result<Reading, &'static str> {
+    let (twice, deep) = (Cell::new(false), Cell::new(false));
+    let seed = Tree { depth: DEPTH_MAX, twice: &twice, deep: &deep };
+    match seed.deserialize(&mut serde_json::Deserializer::from_slice(raw.bytes())) {
+        Ok(value) if twice.get() => Ok(Reading { raw: once(&raw), value, changed: true }),
+        Ok(value) => Ok(Reading { raw, value, changed: false }),
+        Err(_) if deep.get() => Err("the arguments are nested too deeply"),
+        Err(_) => Err("the arguments hold a number or a text that cannot be read"),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Tree<'a> {
+    depth: usize,
+    twice: &'a Cell<bool>,
+    deep: &'a Cell<bool>,
+}
+
+impl Tree<'_> {
+    fn below<E: Error>(self) -> Result<Self, E> {
+        match self.depth.checked_sub(1) {
+            Some(depth) => Ok(Self { depth, ..self }),
+            None => {
+                self.deep.set(true);
+                Err(E::custom("too deep"))
+            }
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Tree<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Tree<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("not a number"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let below = self.below()?;
+        let mut array = Vec::new();
+        while let Some(item) = items.next_element_seed(below)? {
+            array.push(item);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let below = self.below()?;
+        let mut object = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            if object.insert(name, members.next_value_seed(below)?).is_some() {
+                self.twice.set(true);
+            }
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+/// The same without the members that a later one of the same name replaces.
+fn once(raw: &Raw) -> Raw {
+    if let Some(object) = raw.object() {
+        let mut kept = Object::default();
+        for (name, value) in object.iter() {
+            kept.set(name, once(value));
+        }
+        return kept.raw();
+    }
+    match raw.items() {
+        Some(items) => Raw::array(&items.iter().map(once).collect::<Vec<_>>()),
+        None => raw.clone(),
+    }
+}

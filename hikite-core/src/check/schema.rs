@@ -1,0 +1,126 @@
+//! A tool's schema, compiled. Nothing is fetched. A schema that is wrong, leads out of its document or is larger
+//! than any tool needs is broken.
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+use super::document::Document;
+use super::shape::{self, Part};
+use super::survey::{Findings, survey};
+use crate::json::Raw;
+
+/// The largest schema of a real tool that we know has 30,000 bytes.
+const BYTES_MAX: usize = 1 << 20;
+/// Bytes of one regular expression once compiled.
+const PATTERN_BYTES_MAX: usize = 1 << 20;
+/// Steps of a regular expression that must be able to go back; all others take linear time.
+const BACKTRACKS_MAX: usize = 10_000;
+/// Steps to find all faults of one value; above, only that it has some is told.
+const VISITS_MAX: usize = 20_000;
+
+pub(super) struct Schema {
+    pub(super) document: Document,
+    pub(super) findings: Findings,
+    validator: Validator,
+}
+
+impl Schema {
+    /// The error says what is wrong with the schema, for whoever keeps the tool.
+    pub(super) fn compile(source: &Raw) -> Result<Self, String> {
+        if source.bytes().len() > BYTES_MAX {
+            return Err(format!("the schema has more than {BYTES_MAX} bytes"));
+        }
+        let mut root: Value =
+            source.decode().map_err(|_| "the schema is nested too deeply or holds a number out of range")?;
+        let (meant, other) = drafts(&mut root);
+        let document = Document::new(root);
+        let findings = survey(&document)?;
+        // What the draft that was meant complains of is told.
+        let validator = build(&document.root, meant)
+            .or_else(|problem| other.and_then(|draft| build(&document.root, draft).ok()).ok_or(problem))?;
+        Ok(Self { document, findings, validator })
+    }
+
+    pub(super) fn is_valid(&self, value: &Value) -> bool {
+        self.validator.is_valid(value)
+    }
+
+    /// All that is wrong with a value; `None` where to find out would take too long.
+    pub(super) fn errors<'a>(&'a self, value: &'a Value) -> Option<jsonschema::ErrorIterator<'a>> {
+        let mut left = VISITS_MAX;
+        self.count(&self.document.root, value, &mut left);
+        (left > 0).then(|| self.validator.iter_errors(value))
+    }
+
+    /// Whether the arguments may have a member of this name by themselves.
+    pub(super) fn has_property(&self, name: &str) -> bool {
+        let applied = self.document.applied(&self.document.root);
+        applied.into_iter().any(|schema| schema.get("properties").is_some_and(|all| all.get(name).is_some()))
+    }
+
+    /// Counts what the search for faults may look at. Unlike the check itself it stops nowhere and remembers
+    /// nothing, so alternatives that nest can make it take for ever.
+    fn count(&self, schema: &Value, value: &Value, left: &mut usize) {
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            return;
+        }
+        for reference in shape::references(schema) {
+            if let Some(schema) = self.document.target(reference) {
+                self.count(schema, value, left);
+            }
+        }
+        shape::inner(schema, &mut |part, name, schema| match (part, value) {
+            (Part::Same, _) => self.count(schema, value, left),
+            (Part::Member, Value::Object(members)) => {
+                if let Some(member) = members.get(name) {
+                    self.count(schema, member, left);
+                }
+            }
+            (Part::Members, Value::Object(members)) => {
+                for member in members.values() {
+                    self.count(schema, member, left);
+                }
+            }
+            (Part::Items, Value::Array(items)) => {
+                for item in items {
+                    self.count(schema, item, left);
+                }
+            }
+            _ => {}
+        });
+    }
+}
+
+/// The draft that `$schema` names. Without one it is 2020-12, or else draft-07, which people write who do not
+/// say so.
+fn drafts(root: &mut Value) -> (Draft, Option<Draft>) {
+    match root.get("$schema").and_then(Value::as_str).map(Draft::from_schema_uri) {
+        None => (Draft::Draft202012, Some(Draft::Draft7)),
+        Some(Draft::Unknown) => {
+            root.as_object_mut().map(|members| members.shift_remove("$schema"));
+            (Draft::Draft202012, Some(Draft::Draft7))
+        }
+        Some(draft) => (draft, None),
+    }
+}
+
+fn build(root: &Value, draft: Draft) -> Result<Validator, String> {
+    let patterns = PatternOptions::fancy_regex()
+        .backtrack_limit(BACKTRACKS_MAX)
+        .size_limit(PATTERN_BYTES_MAX)
+        .dfa_size_limit(PATTERN_BYTES_MAX);
+    jsonschema::options()
+        .offline()
+        .with_draft(draft)
+        .should_validate_formats(false)
+        .without_content_encoding_support("base64")
+        .without_content_media_type_support("application/json")
+        .with_pattern_options(patterns)
+        .build(root)
+        .map_err(|error| {
+            let place = Some(error.instance_path().as_str()).filter(|place| !place.is_empty()).unwrap_or("/");
+            let reason: String = error.masked().to_string().chars().take(200).collect();
+            format!("at {}: {reason}", place.chars().take(200).collect::<String>())
+        })
+}

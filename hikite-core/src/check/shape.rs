@@ -1,0 +1,69 @@
+//! Where schemas stand inside a schema: the keywords that hold further ones, and which part of a value those
+//! are for.
+
+use serde_json::Value;
+
+/// The part of a value that an inner schema is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The value itself.
+    Same,
+    /// The member of the name that the schema stands under.
+    Member,
+    /// Any member, or any member's name.
+    Members,
+    /// Any item.
+    Items,
+    /// None: it only stands there to be referred to.
+    Nothing,
+}
+
+/// Every keyword that holds one schema, a list of schemas, or schemas by name.
+const KEYWORDS: &[(&str, Part)] = &[
+    ("allOf", Part::Same),
+    ("anyOf", Part::Same),
+    ("oneOf", Part::Same),
+    ("not", Part::Same),
+    ("if", Part::Same),
+    ("then", Part::Same),
+    ("else", Part::Same),
+    ("dependentSchemas", Part::Same),
+    ("dependencies", Part::Same),
+    ("properties", Part::Member),
+    ("patternProperties", Part::Members),
+    ("additionalProperties", Part::Members),
+    ("unevaluatedProperties", Part::Members),
+    ("propertyNames", Part::Members),
+    ("items", Part::Items),
+    ("prefixItems", Part::Items),
+    ("additionalItems", Part::Items),
+    ("unevaluatedItems", Part::Items),
+    ("contains", Part::Items),
+    ("contentSchema", Part::Nothing),
+    ("$defs", Part::Nothing),
+    ("definitions", Part::Nothing),
+];
+
+/// Keywords whose member names are names and not keywords.
+const BY_NAME: &[&str] =
+    &["dependentSchemas", "dependencies", "properties", "patternProperties", "$defs", "definitions"];
+
+/// The schemas directly inside `schema`, with the part they are for and the name they stand under.
+pub(super) fn inner<'a>(schema: &'a Value, found: &mut impl FnMut(Part, &'a str, &'a Value)) {
+    let Some(members) = schema.as_object() else { return };
+    for (keyword, part) in KEYWORDS {
+        match members.get(*keyword) {
+            Some(Value::Object(named)) if BY_NAME.contains(keyword) => {
+                named.iter().for_each(|(name, schema)| found(*part, name, schema));
+            }
+            Some(Value::Array(list)) => list.iter().for_each(|schema| found(*part, "", schema)),
+            Some(one) => found(*part, "", one),
+            None => {}
+        }
+    }
+}
+
+/// What a schema says it refers to.
+pub(super) fn references(schema: &Value) -> impl Iterator<Item = &str> {
+    ["$ref", "$dynamicRef", "$recursiveRef"].into_iter().filter_map(|keyword| schema.get(keyword)?.as_str())
+}
