@@ -24,6 +24,8 @@ pub enum Kind {
     Conflict,
     Overloaded,
     MethodNotFound,
+    MethodNotAllowed,
+    MediaType,
     Internal,
 }
 
@@ -64,6 +66,8 @@ pub const TABLE: &[Face] = &[
     Face { kind: Kind::Conflict,            code: "CONFLICT",              http: 409, rpc: -32602, fault: Fault::Caller,   retry: false },
     Face { kind: Kind::Overloaded,          code: "OVERLOADED",            http: 503, rpc: -32603, fault: Fault::Gateway,  retry: true },
     Face { kind: Kind::MethodNotFound,      code: "METHOD_NOT_FOUND",      http: 404, rpc: -32601, fault: Fault::Caller,   retry: false },
+    Face { kind: Kind::MethodNotAllowed,    code: "METHOD_NOT_ALLOWED",    http: 405, rpc: -32600, fault: Fault::Caller,   retry: false },
+    Face { kind: Kind::MediaType,           code: "UNSUPPORTED_MEDIA_TYPE", http: 415, rpc: -32600, fault: Fault::Caller,  retry: false },
     Face { kind: Kind::Internal,            code: "INTERNAL_ERROR",        http: 500, rpc: -32603, fault: Fault::Gateway,  retry: false },
 ];
 

@@ -2,6 +2,7 @@
 //! every call takes. Knows no HTTP, no SQL and no upstream; it sees the outside through `core::source`.
 
 mod audit;
+mod clock;
 mod command;
 mod deadline;
 mod dispatch;
@@ -17,6 +18,7 @@ mod surface;
 mod task;
 mod ticket;
 
+pub use clock::now_ms;
 pub use command::{CallOptions, Command, Target};
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};

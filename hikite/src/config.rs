@@ -5,6 +5,7 @@
 mod auth;
 mod category;
 mod check;
+mod cors;
 mod expand;
 mod file;
 pub mod import;
@@ -15,6 +16,7 @@ mod merge;
 mod named;
 mod place;
 mod problem;
+mod rate;
 mod secret;
 mod server;
 mod shape;
@@ -37,6 +39,7 @@ use hikite_core::limits::Limits;
 
 pub use auth::Auth;
 pub use check::Outside;
+pub use cors::Cors;
 pub use file::schema;
 pub use location::known_locations;
 pub use merge::{Merged, merge};
