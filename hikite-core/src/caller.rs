@@ -10,9 +10,17 @@ pub struct Caller {
     pub subject: Arc<str>,
 }
 
+/// The subject of whoever runs this hikite.
+const OWNER: &str = "owner";
+
 impl Caller {
     pub fn owner() -> Self {
-        Self { subject: "owner".into() }
+        Self { subject: OWNER.into() }
+    }
+
+    /// Whether it may change what there is for everybody: register, unregister and switch tools.
+    pub fn is_admin(&self) -> bool {
+        &*self.subject == OWNER
     }
 }
 
@@ -88,5 +96,18 @@ impl Abilities {
     /// Whether the client can be asked anything.
     pub fn any(&self) -> bool {
         self.sampling.is_some() || self.elicitation.is_some() || self.roots.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_alone_is_an_admin() {
+        assert!(Caller::owner().is_admin());
+        for subject in ["", "Owner", "owner ", "owner2", "alice"] {
+            assert!(!Caller { subject: subject.into() }.is_admin(), "{subject:?}");
+        }
     }
 }

@@ -27,6 +27,8 @@ pub enum Kind {
     Conflict,
     Overloaded,
     MethodNotFound,
+    MethodNotAllowed,
+    MediaType,
     Internal,
 }
 
@@ -101,6 +103,12 @@ pub const TABLE: &[Face] = &[
     Face { kind: Kind::MethodNotFound,      code: "METHOD_NOT_FOUND",      http: 404, rpc: -32601, fault: Fault::Caller,   retry: false,
         meaning: "The request names a method that is not there.",
         cure: "Correct the method." },
+    Face { kind: Kind::MethodNotAllowed,    code: "METHOD_NOT_ALLOWED",    http: 405, rpc: -32600, fault: Fault::Caller,   retry: false,
+        meaning: "The address is right, the HTTP method is not.",
+        cure: "Use one of the methods that `Allow` names." },
+    Face { kind: Kind::MediaType,           code: "UNSUPPORTED_MEDIA_TYPE", http: 415, rpc: -32600, fault: Fault::Caller,  retry: false,
+        meaning: "The body is not of a type that is taken here.",
+        cure: "Send JSON, and `Content-Type: application/json`." },
     Face { kind: Kind::Internal,            code: "INTERNAL_ERROR",        http: 500, rpc: -32603, fault: Fault::Gateway,  retry: false,
         meaning: "hikite itself failed.",
         cure: "Try once more; then report it with the `requestId`, under which the log says more." },

@@ -34,6 +34,14 @@ pub struct Bucket {
     due: Duration,
 }
 
+/// What a bucket still holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    pub count: u32,
+    /// When it is as if nothing had ever been taken.
+    pub until_full: Duration,
+}
+
 impl Bucket {
     /// Takes one at `now` (time since any fixed start), or says how long to wait.
     pub fn take(&mut self, rate: Rate, now: Duration) -> Result<(), Duration> {
@@ -44,6 +52,14 @@ impl Bucket {
         }
         self.due = due + rate.spacing();
         Ok(())
+    }
+
+    /// What could be taken at `now`.
+    pub fn left(&self, rate: Rate, now: Duration) -> Left {
+        let until_full = self.due.saturating_sub(now);
+        let free = rate.per.saturating_sub(until_full).as_nanos();
+        let count = free / rate.spacing().as_nanos().max(1);
+        Left { count: u32::try_from(count).unwrap_or(u32::MAX).min(rate.count), until_full }
     }
 }
 
@@ -62,6 +78,26 @@ mod tests {
         assert_eq!(bucket.take(rate, start), Err(Duration::from_millis(250)));
         assert_eq!(bucket.take(rate, start + Duration::from_millis(250)), Ok(()));
         assert!(bucket.take(rate, start + Duration::from_millis(250)).is_err());
+    }
+
+    #[test]
+    fn what_is_left_counts_down_and_comes_back() {
+        let rate = Rate::parse("3/s").expect("valid");
+        let mut bucket = Bucket::default();
+        let start = Duration::from_secs(100);
+        assert_eq!(bucket.left(rate, start), Left { count: 3, until_full: Duration::ZERO });
+        for left in [2, 1, 0] {
+            assert_eq!(bucket.take(rate, start), Ok(()));
+            assert_eq!(bucket.left(rate, start).count, left);
+        }
+        let refused = bucket.take(rate, start).expect_err("nothing is left");
+        assert_eq!(bucket.left(rate, start + refused).count, 1);
+        assert_eq!(bucket.left(rate, start + Duration::from_secs(1)).count, 3);
+        // A window that its count does not divide evenly.
+        let odd = Rate { count: 7, per: Duration::from_secs(60) };
+        let mut bucket = Bucket::default();
+        assert_eq!(bucket.left(odd, start).count, 7);
+        assert_eq!((bucket.take(odd, start), bucket.left(odd, start).count), (Ok(()), 6));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
 use hikite_core::listing::{Item, ListKind, Listing};
 use hikite_core::seal::Seal;
-use hikite_core::source::{Backchannel, BoxFuture, CallContext, Invocation, Origin, Question, Source, State};
+use hikite_core::source::{BoxFuture, CallContext, Invocation, Nobody, Origin, Source, State};
 
 use crate::command::{CallOptions, Command, Target};
 use crate::gate::Throttle;
@@ -101,18 +101,6 @@ pub(crate) fn gateway(source: &Arc<Fake>, policy: Policy) -> Arc<Gateway> {
     let gateway = Gateway::new(Arc::new(Limits::default()), Seal::new([7; 32]), probe::registry_aside());
     gateway.apply(rules(source, policy, policy));
     gateway
-}
-
-struct Nobody;
-
-impl Backchannel for Nobody {
-    fn progress(&self, _: Object) {}
-
-    fn log(&self, _: Raw) {}
-
-    fn ask(&self, _: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
-        Box::pin(async { Err(Raw::null()) })
-    }
 }
 
 pub(crate) fn context(subject: &str) -> CallContext {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use arc_swap::ArcSwap;
 use hikite_core::caller::SessionId;
 use hikite_core::limits::Limits;
+use hikite_core::rate::Rate;
 use hikite_gateway::{Gateway, Parking, Surfaces};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -14,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::auth::Auth;
 use crate::mcp::{Back, Bounds, Channels, Lanes, Sessions};
 use crate::origin::Origins;
+use crate::rate::Buckets;
 
 pub struct App {
     pub(crate) gateway: Arc<Gateway>,
@@ -24,6 +26,8 @@ pub struct App {
     /// Of clients without a session: the calls that wait, and the lanes they run on.
     pub(crate) parking: Arc<Parking<Arc<Back>>>,
     pub(crate) lanes: Lanes,
+    /// How often each caller has come lately.
+    pub(crate) buckets: Buckets,
     pub(crate) tasks: TaskTracker,
     /// Fires when we stop: no new work, open streams end.
     pub(crate) stopping: CancellationToken,
@@ -40,6 +44,8 @@ pub struct Settings {
     pub origins: Origins,
     /// The surfaces of a client that does not choose.
     pub surfaces: Surfaces,
+    /// How often one caller may come; without it as often as it likes.
+    pub rate: Option<Rate>,
 }
 
 impl std::fmt::Debug for App {
@@ -58,6 +64,7 @@ impl App {
         let app = Arc::new(Self {
             parking: Parking::new(gateway.seal().clone(), limits.parked_calls, limits.question_timeout),
             lanes: Lanes::default(),
+            buckets: Buckets::default(),
             sessions: Sessions::new(limits.sessions, gateway.seal().clone()),
             channels: Channels::default(),
             gateway,

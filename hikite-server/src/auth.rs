@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -13,7 +14,7 @@ use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use subtle::ConstantTimeEq;
 
 use crate::app::App;
-use crate::health::refusal;
+use crate::refusal::refusal;
 
 #[derive(Clone, Debug)]
 pub enum Auth {
@@ -45,12 +46,25 @@ pub(crate) async fn require_caller(
         let error = Error::new(Kind::Authentication, "a valid bearer token is required").hint(
             "send `Authorization: Bearer <token>`; the local token is in the file `token` of the data folder",
         );
-        let mut response = refusal(&error);
+        let mut response = refusal(error);
         let challenge = HeaderValue::from_static("Bearer realm=\"hikite\"");
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         return response;
     };
     request.extensions_mut().insert(caller);
+    next.run(request).await
+}
+
+/// Stands before what changes things for everybody.
+pub(crate) async fn require_admin(
+    Extension(caller): Extension<Caller>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if !caller.is_admin() {
+        let error = Error::new(Kind::Authorization, "only an admin may change which tools there are");
+        return refusal(error.hint("ask whoever runs this hikite"));
+    }
     next.run(request).await
 }
 

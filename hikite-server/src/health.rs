@@ -1,57 +1,44 @@
 //! Whether we are up, for people and load balancers; says nothing about what stands behind.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::time::rfc3339;
+use hikite_gateway::now_ms;
 use http::StatusCode;
-use http::header::CONTENT_TYPE;
+use http::header::{ALLOW, HeaderValue};
 
 use crate::app::App;
+use crate::refusal::{json, refusal};
 
 pub(crate) async fn health(State(app): State<Arc<App>>) -> Response {
     let body = Object::default()
         .with("status", "ok")
+        .with("message", "MCP Server is running")
         .with("name", "hikite")
         .with("version", env!("CARGO_PKG_VERSION"))
-        .with("uptime", Raw::of(&app.started.elapsed().as_secs()))
-        .with("timestamp", Raw::of(&now_ms()));
+        .with("uptime", Raw::of(&app.started.elapsed().as_secs_f64()))
+        .with("timestamp", rfc3339(now_ms()).as_str());
     json(StatusCode::OK, &body.raw())
 }
 
 pub(crate) async fn not_found() -> Response {
-    refusal(
-        &Error::new(Kind::NotFound, "there is nothing at this address").hint("MCP clients connect to `/mcp`"),
-    )
+    let error = Error::new(Kind::NotFound, "there is nothing at this address");
+    refusal(error.hint("MCP clients connect to `/mcp`; `/docs` describes the REST API"))
 }
 
-/// A HEAD request must not open a stream.
-pub(crate) async fn not_allowed() -> StatusCode {
-    StatusCode::METHOD_NOT_ALLOWED
+/// The method is no method of this address; which are stands in `Allow`.
+pub(crate) async fn wrong_method() -> Response {
+    refusal(Error::new(Kind::MethodNotAllowed, "this address does not take this method"))
 }
 
-pub(crate) fn json(status: StatusCode, body: &Raw) -> Response {
-    (status, [(CONTENT_TYPE, "application/json")], body.bytes().clone()).into_response()
-}
-
-/// An error outside JSON-RPC.
-pub(crate) fn refusal(error: &Error) -> Response {
-    let status = StatusCode::from_u16(error.kind.face().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut body = Object::default()
-        .with("success", Raw::of(&false))
-        .with("error", &*error.message)
-        .with("code", error.code());
-    if let Some(hint) = &error.hint {
-        body.set("hint", &**hint);
-    }
-    json(status, &body.raw())
-}
-
-#[expect(clippy::disallowed_methods, reason = "the caller wants the wall clock")]
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+/// The same where only we know which methods are, as for a HEAD request that must not open a stream.
+pub(crate) fn only(methods: &'static str) -> Response {
+    let error = Error::new(Kind::MethodNotAllowed, "this address does not take this method here");
+    let mut response = refusal(error);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    response
 }

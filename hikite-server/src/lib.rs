@@ -8,6 +8,10 @@ mod connection;
 mod health;
 mod mcp;
 mod origin;
+mod rate;
+mod refusal;
+pub mod request_id;
+mod rest;
 mod router;
 
 pub use accept::serve;

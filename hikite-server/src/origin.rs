@@ -1,5 +1,5 @@
-//! Against DNS rebinding and foreign web pages: the Host must be ours, and an Origin, where a browser sends
-//! one, too.
+//! Against DNS rebinding and foreign web pages: the Host must be ours, and an Origin, where a browser sends one,
+//! must be ours too or one that the config lets in. Pages that are let in may read the answers.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,12 +10,13 @@ use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, Kind};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HOST, HeaderValue, ORIGIN, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST, HeaderValue,
+    ORIGIN, VARY,
 };
 use http::{HeaderMap, Method, StatusCode};
 
 use crate::app::App;
-use crate::health::refusal;
+use crate::refusal::refusal;
 
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
@@ -23,50 +24,77 @@ pub struct Origins {
     pub hosts: Vec<String>,
     /// Whole origins of web pages that may call us.
     pub origins: Vec<String>,
+    /// Any web page may call us. It needs a token like everybody: nothing is sent along by itself.
+    pub any_origin: bool,
     /// Bound to an address that others can reach: any address may then be written in a URL.
     pub reachable: bool,
 }
 
+const METHODS: &str = "GET, POST, PUT, PATCH, DELETE";
+/// The headers we read from a page's requests.
+const REQUEST_HEADERS: &str = "authorization, content-type, last-event-id, mcp-method, mcp-name, \
+    mcp-protocol-version, mcp-session-id, traceparent, tracestate, x-request-id";
+/// The headers a page may read in our answers.
+const ANSWER_HEADERS: &str = "mcp-session-id, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
+    ratelimit-reset, retry-after, www-authenticate, x-request-id";
+/// How long a browser need not ask again, in seconds.
+const PREFLIGHT_AGE: &str = "600";
+
 pub(crate) async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    if let Err(what) = app.settings.load().origins.check(request.headers()) {
-        let error = Error::new(Kind::Authorization, format!("the {what} of this request is not allowed"))
-            .hint("add it to `server.allowed_hosts` or `server.allowed_origins` if it is yours");
-        return refusal(&error);
-    }
-    let Some(origin) = request.headers().get(ORIGIN).cloned() else { return next.run(request).await };
+    let checked = app.settings.load().origins.check(request.headers());
+    let allowed = match checked {
+        Ok(allowed) => allowed,
+        Err(what) => {
+            let error = Error::new(Kind::Authorization, format!("the {what} of this request is not allowed"));
+            let hint =
+                "add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors` if it is yours";
+            return refusal(error.hint(hint));
+        }
+    };
     // A browser's question before the request itself carries no token.
-    let preflight =
+    let asks_first =
         request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-    let mut response =
-        if preflight { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
-    allow(response.headers_mut(), origin);
+    match allowed {
+        None => next.run(request).await,
+        Some(origin) if asks_first => preflight(origin),
+        Some(origin) => {
+            let mut response = next.run(request).await;
+            allow(response.headers_mut(), origin);
+            response
+        }
+    }
+}
+
+fn preflight(origin: HeaderValue) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let headers = response.headers_mut();
+    allow(headers, origin);
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(REQUEST_HEADERS));
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_AGE));
     response
 }
 
-/// Lets the page at `origin`, which has been checked, read the answer.
+/// Lets the page at `origin`, which has been checked, read the answer. Never with credentials: a token is sent by
+/// the page itself or not at all.
 fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(VARY, HeaderValue::from_static("Origin"));
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
-    headers.insert(
-        ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static(
-            "authorization, content-type, last-event-id, mcp-protocol-version, mcp-session-id",
-        ),
-    );
-    headers
-        .insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("mcp-session-id, www-authenticate"));
+    headers.append(VARY, HeaderValue::from_static("Origin"));
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(ANSWER_HEADERS));
 }
 
 impl Origins {
-    fn check(&self, headers: &HeaderMap) -> Result<(), &'static str> {
+    /// What a browser is to be told of the page that asks, if it is one; or which header is not allowed.
+    fn check(&self, headers: &HeaderMap) -> Result<Option<HeaderValue>, &'static str> {
         let host = single(headers, HOST).map_err(|()| "Host")?.ok_or("Host")?;
         if !self.is_own_host(host) {
             return Err("Host");
         }
         match single(headers, ORIGIN).map_err(|()| "Origin")? {
-            Some(origin) if !self.is_own_origin(origin, host) => Err("Origin"),
-            _ => Ok(()),
+            None => Ok(None),
+            Some(_) if self.any_origin => Ok(Some(HeaderValue::from_static("*"))),
+            Some(origin) if self.is_own_origin(origin, host) => Ok(headers.get(ORIGIN).cloned()),
+            Some(_) => Err("Origin"),
         }
     }
 
@@ -132,7 +160,7 @@ mod tests {
         for value in origin {
             headers.append(ORIGIN, value.parse().expect("a value"));
         }
-        origins.check(&headers)
+        origins.check(&headers).map(|_| ())
     }
 
     #[test]
@@ -165,5 +193,15 @@ mod tests {
         let reachable = Origins { reachable: true, ..own };
         assert_eq!(check(&reachable, &["192.0.2.1:7300"], &["http://192.0.2.1:7300"]), Ok(()));
         assert_eq!(check(&reachable, &["192.0.2.1:7300"], &["http://203.0.113.5"]), Err("Origin"));
+    }
+
+    #[test]
+    fn any_origin_still_means_our_own_host() {
+        let open = Origins { any_origin: true, ..Origins::default() };
+        for origin in ["https://anything.example", "null", "http://localhost"] {
+            assert_eq!(check(&open, &["localhost"], &[origin]), Ok(()), "{origin}");
+        }
+        assert_eq!(check(&open, &["evil.example"], &["https://anything.example"]), Err("Host"));
+        assert_eq!(check(&open, &["localhost"], &["http://a", "http://b"]), Err("Origin"));
     }
 }

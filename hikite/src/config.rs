@@ -5,6 +5,7 @@
 mod auth;
 mod category;
 mod check;
+mod cors;
 mod expand;
 mod file;
 pub mod import;
@@ -16,6 +17,7 @@ mod named;
 mod place;
 mod policy;
 mod problem;
+mod rate;
 mod secret;
 mod server;
 mod shape;
@@ -40,6 +42,7 @@ use hikite_store::StoreUrl;
 
 pub use auth::Auth;
 pub use check::Outside;
+pub use cors::Cors;
 pub use file::schema;
 pub use location::known_locations;
 pub use merge::{Merged, merge};

@@ -1,10 +1,18 @@
-//! Who can reach the door. Behind an address that others can reach, a token is required, and TLS in front.
+//! Who can reach the door. Behind an address that others can reach, a token is required, and TLS in front; where
+//! every web page may knock, a token too.
 
 use crate::cli::WrongSetup;
-use crate::config::{Auth, Config};
+use crate::config::{Auth, Config, Cors};
 
 /// Refuses a set-up that anybody, or anybody who listens in, could use.
 pub(crate) fn check(config: &Config) -> Result<(), WrongSetup> {
+    if config.server.cors == Cors::Any && matches!(config.auth, Auth::None) {
+        return Err(WrongSetup(
+            "`auth.mode` is \"none\" and `server.cors` lets every web page in: any page could use your tools\n\
+             hint: remove `auth.mode`, or name the pages in `server.cors.origin`"
+                .into(),
+        ));
+    }
     let listen = config.server.listen;
     if listen.ip().is_loopback() {
         return Ok(());

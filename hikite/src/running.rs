@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Auth, Config};
+use crate::config::{Auth, Config, Cors};
 use crate::house::House;
 use crate::{reload, report, token};
 
@@ -96,15 +96,21 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
         Auth::Token(Some(token)) => hikite_server::Auth::Token(token.clone()),
         Auth::Token(None) => hikite_server::Auth::Token(token::local_token(&config.data)?),
     };
+    let pages: &[String] = match &config.server.cors {
+        Cors::Only(pages) => pages,
+        Cors::Off | Cors::Any => &[],
+    };
     let public_host = config.server.public_url.as_deref().and_then(host_of);
     Ok(Settings {
         auth,
         origins: Origins {
             hosts: config.server.allowed_hosts.iter().cloned().chain(public_host).collect(),
-            origins: config.server.allowed_origins.clone(),
+            origins: config.server.allowed_origins.iter().chain(pages).cloned().collect(),
+            any_origin: config.server.cors == Cors::Any,
             reachable: !config.server.listen.ip().is_loopback(),
         },
         surfaces: Surfaces::of(config.server.surfaces.iter().copied()),
+        rate: config.server.rate,
     })
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::json::{Object, Raw, write_string};
+use hikite_core::json::{Object, Raw, canonical};
 use hikite_core::source::{CallContext, Method};
 use sha2::{Digest, Sha256};
 
@@ -81,59 +81,5 @@ impl Key {
             part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '#', '?']))
         };
         self.is_resource && (is_part(uri, &self.subject) || is_part(&self.subject, uri))
-    }
-}
-
-/// Deeper parts count as they are written.
-const DEPTH: usize = 64;
-
-/// The same bytes for the same value: members sorted, no blanks, strings in one spelling.
-fn canonical(raw: &Raw) -> Vec<u8> {
-    let mut out = Vec::with_capacity(raw.bytes().len());
-    write_canonical(raw, DEPTH, &mut out);
-    out
-}
-
-fn write_canonical(raw: &Raw, depth: usize, out: &mut Vec<u8>) {
-    if depth == 0 {
-        out.extend_from_slice(raw.bytes());
-    } else if let Some(object) = raw.object() {
-        let mut members: Vec<(&str, &Raw)> = object.iter().collect();
-        members.sort_unstable_by_key(|(name, _)| *name);
-        out.push(b'{');
-        for (name, value) in members {
-            write_string(name, out);
-            out.push(b':');
-            write_canonical(value, depth - 1, out);
-            out.push(b',');
-        }
-        out.push(b'}');
-    } else if let Some(items) = raw.items() {
-        out.push(b'[');
-        for item in items {
-            write_canonical(&item, depth - 1, out);
-            out.push(b',');
-        }
-        out.push(b']');
-    } else if let Some(text) = raw.text() {
-        write_string(&text, out);
-    } else {
-        out.extend_from_slice(raw.bytes());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_that_are_the_same_have_the_same_bytes() {
-        let of = |text: &str| canonical(&Raw::parse(text.to_owned()).expect("valid"));
-        assert_eq!(of(r#"{"a":1, "b":[ "\u0041", {} ]}"#), of(r#"{"b":["A",{}],"a":1}"#));
-        for other in [r#"{"a":1,"b":["A",[]]}"#, r#"{"a":"1","b":["A",{}]}"#, r#"{"b":["A",{}]}"#] {
-            assert_ne!(of(other), of(r#"{"b":["A",{}],"a":1}"#), "{other}");
-        }
-        assert_ne!(of("12345678901234567890123"), of("12345678901234567890124"));
-        assert_ne!(of("[[],[]]"), of("[[[]]]"));
     }
 }

@@ -23,9 +23,10 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::health::{not_allowed, refusal};
+use crate::health::only;
 use crate::mcp::session::Session;
 use crate::mcp::{stateless, stream};
+use crate::refusal::refusal;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -61,7 +62,7 @@ pub(crate) async fn post(
     }
     let body = match read(&app, body).await {
         Ok(body) => body,
-        Err(error) => return refusal(&error),
+        Err(error) => return refusal(error),
     };
     if let Some(messages) = split(&body) {
         if let Err(response) = check_revision(&headers) {
@@ -76,7 +77,7 @@ pub(crate) async fn post(
     if stateless::claims(&body, &message) || stateless::names_revision(&headers) {
         return match choice.surfaces(&app) {
             Ok(surfaces) => stateless::post(app, caller, surfaces, &headers, message).await,
-            Err(error) => refusal(&error),
+            Err(error) => refusal(error),
         };
     }
     with_session(&app, caller, &choice, &headers, message).await
@@ -110,7 +111,7 @@ async fn with_session(
                 }
                 response
             }
-            Err(error) => refusal(&error),
+            Err(error) => refusal(error),
         };
     }
     let session = match find(app, &caller, headers) {
@@ -144,7 +145,7 @@ pub(crate) async fn get(
     headers: HeaderMap,
 ) -> Response {
     if stateless::names_revision(&headers) {
-        return not_allowed().await.into_response();
+        return only("POST");
     }
     if !accepts(&headers, "text/event-stream") {
         return problem(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream");
@@ -162,6 +163,11 @@ pub(crate) async fn get(
     }
 }
 
+/// Must not open a stream.
+pub(crate) async fn head() -> Response {
+    only("GET, POST, DELETE")
+}
+
 /// Ends the session.
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
@@ -169,7 +175,7 @@ pub(crate) async fn delete(
     headers: HeaderMap,
 ) -> Response {
     if stateless::names_revision(&headers) {
-        return not_allowed().await.into_response();
+        return only("POST");
     }
     match find(&app, &caller, &headers) {
         Ok(session) => {

@@ -16,11 +16,12 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::health::refusal;
+use crate::health::only;
 use crate::mcp::http::{Choice, problem, read};
 use crate::mcp::pipe::Pipe;
 use crate::mcp::stream;
 use crate::mcp::table::random_id;
+use crate::refusal::refusal;
 
 /// The open streams by the id in their endpoint.
 #[derive(Debug, Default)]
@@ -39,7 +40,7 @@ pub(crate) async fn open(
 ) -> Response {
     let (surfaces, id) = match choice.surfaces(&app).and_then(|surfaces| Ok((surfaces, random_id()?))) {
         Ok(opened) => opened,
-        Err(error) => return refusal(&error),
+        Err(error) => return refusal(error),
     };
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
     let pipe = Pipe::new(Arc::clone(&app), caller, surfaces, out);
@@ -47,6 +48,11 @@ pub(crate) async fn open(
     let endpoint = sse::event("endpoint", format!("/messages?sessionId={id}").as_bytes());
     let open = Open { app: Arc::clone(&app), id };
     stream::of_messages(Some(endpoint), messages, None, app.stopping.clone(), open)
+}
+
+/// Must not open a stream.
+pub(crate) async fn head() -> Response {
+    only("GET")
 }
 
 pub(crate) async fn post(
@@ -64,7 +70,7 @@ pub(crate) async fn post(
             pipe.receive(&body).await;
             StatusCode::ACCEPTED.into_response()
         }
-        Err(error) => refusal(&error),
+        Err(error) => refusal(error),
     }
 }
 

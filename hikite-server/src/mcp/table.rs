@@ -97,8 +97,9 @@ mod tests {
 
     fn app() -> Arc<App> {
         let limits = Arc::new(Limits::default());
-        let origins = Origins { hosts: Vec::new(), origins: Vec::new(), reachable: false };
-        let settings = Settings { auth: Auth::None, origins, surfaces: Surfaces::of([Surface::Direct]) };
+        let origins = Origins::default();
+        let settings =
+            Settings { auth: Auth::None, origins, surfaces: Surfaces::of([Surface::Direct]), rate: None };
         let gateway = Gateway::new(Arc::clone(&limits), Seal::new([7; 32]));
         App::new(gateway, limits, settings, CancellationToken::new())
     }

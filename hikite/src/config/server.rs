@@ -2,13 +2,16 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use hikite_core::rate::Rate;
 use hikite_gateway::Surface;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::Check;
+use super::cors::{self, Cors, CorsFile, is_page_origin};
 use super::file::OneOrMany;
 use super::place::Path;
+use super::rate::{self, RateFile};
 use super::url;
 
 pub const DEFAULT_PORT: u16 = 7300;
@@ -30,6 +33,10 @@ pub(crate) struct ServerFile {
     pub(crate) allowed_hosts: Option<Vec<String>>,
     /// Origins of web pages that may speak to hikite besides the local ones, like `https://app.example`.
     pub(crate) allowed_origins: Option<Vec<String>>,
+    /// Web pages that may call hikite from a browser. Default: those of `allowed_origins` and of this machine.
+    pub(crate) cors: Option<CorsFile>,
+    /// How often one caller may come. Default: as often as it likes.
+    pub(crate) rate_limit: Option<RateFile>,
 }
 
 /// What a client is shown.
@@ -51,6 +58,9 @@ pub struct ServerSection {
     pub surfaces: Vec<Surface>,
     pub allowed_hosts: Vec<String>,
     pub allowed_origins: Vec<String>,
+    pub cors: Cors,
+    /// How often one caller may come.
+    pub rate: Option<Rate>,
 }
 
 impl From<SurfaceWord> for Surface {
@@ -82,11 +92,12 @@ pub(crate) fn check(
             &path.key("allowed_origins"),
             raw.allowed_origins.as_deref(),
             |origin| {
-                let host = origin.split_once("://").map(|(_, host)| host).unwrap_or_default();
-                let bad = host.is_empty() || host.contains(['/', ' ', '*']);
-                bad.then_some(("an origin", "write `https://example.com`, without a path"))
+                let hint = "write `https://example.com`, without a path";
+                (!is_page_origin(origin)).then_some(("an origin", hint))
             },
         ),
+        cors: cors::check(check, &path.key("cors"), raw.cors.as_ref()),
+        rate: rate::check(check, &path.key("rate_limit"), raw.rate_limit.as_ref()),
     }
 }
 

@@ -13,7 +13,7 @@ use super::unit::{show_size, show_span};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 
-use super::{Auth, Config, ServerConfig, Share, Transport};
+use super::{Auth, Config, Cors, ServerConfig, Share, Transport, rate};
 
 pub fn show(config: &Config) -> Value {
     let server = &config.server;
@@ -29,6 +29,8 @@ pub fn show(config: &Config) -> Value {
             "surface": surfaces,
             "allowed_hosts": server.allowed_hosts,
             "allowed_origins": server.allowed_origins,
+            "cors": show_cors(&server.cors),
+            "rate_limit": server.rate.map(rate::show),
         },
         "mcpServers": servers,
         "categories": categories,
@@ -37,6 +39,14 @@ pub fn show(config: &Config) -> Value {
         "limits": show_limits(&config.limits),
         "data": config.data,
     })
+}
+
+fn show_cors(cors: &Cors) -> Value {
+    match cors {
+        Cors::Off => json!({ "enabled": false }),
+        Cors::Any => json!({ "enabled": true, "origin": "*" }),
+        Cors::Only(origins) => json!({ "enabled": true, "origin": origins }),
+    }
 }
 
 fn show_auth(auth: &Auth) -> Value {

@@ -449,3 +449,67 @@ fn what_is_shown_loads_again() {
     let again = loaded(&show(&config).to_string());
     assert_eq!(show(&config), show(&again));
 }
+
+fn server_with(text: &str, variables: &[(&str, &str)]) -> Result<super::ServerSection, Problems> {
+    let env =
+        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let read = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
+    let text = format!("{{ \"server\": {text} }}");
+    Config::parse(&text, Path::new("hikite.json"), Outside { env: &env, read: &read })
+        .map(|config| config.server)
+}
+
+#[test]
+fn web_pages_are_let_in_by_the_file_else_by_the_environment() {
+    use super::Cors;
+    let only = |origins: &[&str]| Cors::Only(origins.iter().map(|origin| (*origin).to_owned()).collect());
+    let on = ("CORS_ENABLED", "true");
+    let page = ("CORS_ORIGIN", "https://env.example, https://two.example");
+    for (text, variables, expected) in [
+        ("{}", &[][..], Cors::Off),
+        ("{}", &[on], Cors::Any),
+        ("{}", &[page], Cors::Off),
+        ("{}", &[("CORS_ENABLED", "yes")], Cors::Off),
+        ("{}", &[on, page], only(&["https://env.example", "https://two.example"])),
+        (r#"{ "cors": { "enabled": false } }"#, &[on], Cors::Off),
+        (r#"{ "cors": {} }"#, &[], Cors::Any),
+        (
+            r#"{ "cors": { "enabled": true } }"#,
+            &[page],
+            only(&["https://env.example", "https://two.example"]),
+        ),
+        (r#"{ "cors": { "origin": "https://App.example" } }"#, &[page], only(&["https://app.example"])),
+        (r#"{ "cors": { "enabled": true, "origin": ["https://a", "*"] } }"#, &[], Cors::Any),
+        ("{}", &[on, ("CORS_ORIGIN", "nonsense")], only(&[])),
+    ] {
+        let server = server_with(text, variables).unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!(server.cors, expected, "{text} {variables:?}");
+    }
+    refused(
+        r#"{ "server": { "cors": { "origin": ["https://a/b"] } } }"#,
+        "hikite.json:1:35: server.cors.origin[0]: `https://a/b` is not an origin\nhint: write `https://example.com`, without a path, or `*`",
+    );
+}
+
+#[test]
+fn the_rate_of_a_caller_has_two_spellings() {
+    let window = |max, ms| Some(Rate { count: max, per: Duration::from_millis(ms) });
+    for (text, expected) in [
+        ("{}", None),
+        (r#"{ "rate_limit": "100/m" }"#, window(100, 60_000)),
+        (r#"{ "rate_limit": { "max": 5, "timeWindow": 1500 } }"#, window(5, 1500)),
+    ] {
+        let server = server_with(text, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!(server.rate, expected, "{text}");
+    }
+    for wrong in [
+        r#"{ "rate_limit": "often" }"#,
+        r#"{ "rate_limit": { "max": 0, "timeWindow": 1 } }"#,
+        r#"{ "rate_limit": { "max": 1, "timeWindow": 0 } }"#,
+        r#"{ "rate_limit": { "max": 1 } }"#,
+        r#"{ "rate_limit": { "max": 1, "timeWindow": 86400001 } }"#,
+        r#"{ "rate_limit": { "max": 1, "window": 1 } }"#,
+    ] {
+        assert!(server_with(wrong, &[]).is_err(), "{wrong}");
+    }
+}

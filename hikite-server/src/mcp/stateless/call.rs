@@ -122,7 +122,8 @@ fn begin(
 ) -> Result<Running<Arc<Back>>, Error> {
     let (back, questions) = Back::new(&request.claim, out);
     let back = Arc::new(back);
-    let mut lease = Lanes::lease(app, request)?;
+    let mut lease =
+        Lanes::lease(app, (request.caller.clone(), request.claim.abilities.clone()), request.surfaces)?;
     let level = request.claim.level.filter(|level| lease.changes_level(Some(*level)));
     let (app, name) = (Arc::clone(app), request.method.clone());
     let (surfaces, way_back) = (request.surfaces, Arc::clone(&back));

@@ -13,7 +13,6 @@ use hikite_gateway::{Delivery, Inbox, Joined, Surfaces};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::Request;
 use crate::app::App;
 
 #[derive(Debug, Default)]
@@ -23,7 +22,8 @@ pub(crate) struct Lanes {
     count: Arc<AtomicUsize>,
 }
 
-type Likeness = (Caller, Abilities);
+/// What callers of one lane have in common.
+pub(crate) type Likeness = (Caller, Abilities);
 
 #[derive(Debug)]
 struct Lane {
@@ -71,12 +71,11 @@ impl Inbox for Nobody {
 
 impl Lanes {
     /// The lane used last is taken first: calls that follow one another meet the same connections.
-    pub(crate) fn lease(app: &Arc<App>, request: &Request) -> Result<Lease, Error> {
-        let likeness = (request.caller.clone(), request.claim.abilities.clone());
+    pub(crate) fn lease(app: &Arc<App>, likeness: Likeness, surfaces: Surfaces) -> Result<Lease, Error> {
         let free = app.lanes.free.lock().get_mut(&likeness).and_then(Vec::pop);
         let lane = match free {
             Some(lane) => lane,
-            None => Self::open(app, likeness, request.surfaces)?,
+            None => Self::open(app, likeness, surfaces)?,
         };
         let session = Arc::clone(&lane.session);
         Ok(Lease { session, app: Arc::clone(app), lane: Some(lane), answered: false })

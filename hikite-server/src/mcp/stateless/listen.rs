@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hikite_core::caller::{Abilities, Session};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
-use hikite_core::source::{Backchannel, BoxFuture, CallContext, Origin, Question};
+use hikite_core::source::{CallContext, Nobody, Origin};
 use hikite_gateway::{Command, Delivery, Inbox, Joined};
 use hikite_wire::encode;
 use hikite_wire::message::Id;
@@ -104,7 +104,7 @@ async fn subscribe(app: &App, session: &Arc<Session>, uris: &[Raw]) -> Vec<Raw> 
     for uri in uris {
         let context = CallContext {
             session: Arc::clone(session),
-            back: Arc::new(Silent),
+            back: Arc::new(Nobody),
             origin: Origin::default(),
             takes_rounds: false,
         };
@@ -162,18 +162,5 @@ impl Inbox for Listener {
             Some(early) => early.push(message),
             None => self.send(message),
         }
-    }
-}
-
-/// Subscribing tells nothing and asks nothing.
-struct Silent;
-
-impl Backchannel for Silent {
-    fn progress(&self, _: Object) {}
-
-    fn log(&self, _: Raw) {}
-
-    fn ask(&self, _: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
-        Box::pin(async { Err(encode::error_object(-32601, "nobody can be asked here")) })
     }
 }

@@ -1,0 +1,121 @@
+//! Errors outside JSON-RPC. A refusal travels as a value and is written once, by the outermost layer, which knows
+//! the request's id.
+
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::time::rfc3339;
+use hikite_gateway::now_ms;
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+
+use crate::request_id::RequestId;
+
+/// Why a request was not done, and how long it took to find out, where that was asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Refused {
+    error: Error,
+    took: Option<Duration>,
+}
+
+/// An error outside JSON-RPC: its status now, its body when it leaves.
+pub(crate) fn refusal(error: Error) -> Response {
+    refuse(Refused { error, took: None })
+}
+
+/// The same for a call that ran for a time.
+pub(crate) fn refusal_after(error: Error, took: Duration) -> Response {
+    refuse(Refused { error, took: Some(took) })
+}
+
+fn refuse(refused: Refused) -> Response {
+    let status = refused.error.kind.face().http;
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = status.into_response();
+    if let Some(wait) = refused.error.retry_after {
+        response.headers_mut().insert(RETRY_AFTER, whole_seconds(wait).into());
+    }
+    response.extensions_mut().insert(refused);
+    response
+}
+
+/// Gives a refusal its body; any other answer stays as it is.
+pub(crate) fn written(mut response: Response, id: &RequestId) -> Response {
+    let Some(refused) = response.extensions_mut().remove::<Refused>() else { return response };
+    let body = body(&refused, id);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    *response.body_mut() = body.bytes().clone().into();
+    response
+}
+
+fn body(Refused { error, took }: &Refused, id: &RequestId) -> Raw {
+    // What went wrong inside is for the log.
+    let message = if error.kind == Kind::Internal { "Internal server error" } else { &*error.message };
+    let mut body =
+        Object::default().with("success", Raw::of(&false)).with("error", message).with("code", error.code());
+    if let Some(hint) = error.hint.as_deref().filter(|_| error.kind != Kind::Internal) {
+        body.set("hint", hint);
+    }
+    for (name, value) in [("details", &error.details), ("schema", &error.schema)] {
+        if let Some(value) = value {
+            body.set(name, value.clone());
+        }
+    }
+    body.set("requestId", &*id.0);
+    if let Some(took) = took {
+        body.set("executionTime", milliseconds(*took));
+    }
+    body.with("timestamp", rfc3339(now_ms()).as_str()).raw()
+}
+
+pub(crate) fn json(status: StatusCode, body: &Raw) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body.bytes().clone()).into_response()
+}
+
+/// A span in milliseconds, to the microsecond.
+pub(crate) fn milliseconds(span: Duration) -> Raw {
+    let whole = span.as_millis();
+    let rest = span.as_micros() % 1000;
+    Raw::trusted(format!("{whole}.{rest:03}"))
+}
+
+/// A wait in the whole seconds of HTTP headers; never too short.
+pub(crate) fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(error: Error) -> serde_json::Value {
+        body(&Refused { error, took: Some(Duration::from_micros(1_500)) }, &RequestId("r-1".into())).value()
+    }
+
+    #[test]
+    fn an_error_of_ours_shows_nothing_of_the_inside() {
+        let secret = Error::new(Kind::Internal, "at /srv/hikite: stack").hint("look at 10.0.0.1");
+        let shown = shown(secret);
+        assert_eq!(shown["error"], "Internal server error");
+        assert_eq!(shown["code"], "INTERNAL_ERROR");
+        assert_eq!(shown.get("hint"), None);
+    }
+
+    #[test]
+    fn a_refusal_has_the_shape_of_the_specification() {
+        let error = Error::new(Kind::ToolNotFound, "Tool not found: x").hint("did you mean `y`?");
+        let shown = shown(error);
+        let names: Vec<&String> = shown.as_object().expect("an object").keys().collect();
+        assert_eq!(names, ["success", "error", "code", "hint", "requestId", "executionTime", "timestamp"]);
+        assert_eq!((&shown["success"], &shown["executionTime"]), (&false.into(), &1.5.into()));
+    }
+
+    #[test]
+    fn a_wait_is_told_in_seconds_and_never_too_short() {
+        for (ms, seconds) in [(0, 0), (1, 1), (1000, 1), (1001, 2)] {
+            assert_eq!(whole_seconds(Duration::from_millis(ms)), seconds);
+        }
+    }
+}

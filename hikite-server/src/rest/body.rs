@@ -1,0 +1,34 @@
+//! The body of a REST request: one JSON object, or a clear word about what is wrong with it.
+
+use axum::body::Body;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+
+use crate::app::App;
+use crate::mcp::http::read as read_bytes;
+
+pub(crate) async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<Object, Error> {
+    if !is_json(headers) {
+        let error = Error::new(Kind::MediaType, "the body must be application/json");
+        return Err(error.hint("send `Content-Type: application/json`"));
+    }
+    let bytes = read_bytes(app, body).await?;
+    if bytes.is_empty() {
+        return Err(Error::new(Kind::Validation, "the body is empty").hint("send a JSON object"));
+    }
+    let raw = Raw::parse(bytes).map_err(|error| {
+        let place = format!("line {}, column {}", error.line(), error.column());
+        let what = if error.is_eof() { "ends too early" } else { "is not valid JSON" };
+        Error::new(Kind::Validation, format!("the body {what}: {place}"))
+    })?;
+    raw.object().ok_or_else(|| Error::new(Kind::Validation, "the body must be a JSON object"))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut kinds = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(kind), None) = (kinds.next(), kinds.next()) else { return false };
+    let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("application/json")
+}

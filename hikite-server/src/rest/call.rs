@@ -1,0 +1,113 @@
+//! Running a tool. The parameters and the result stay the bytes that came; a client that goes away cancels its call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use hikite_core::about::Retry;
+use hikite_core::answer::Answer;
+use hikite_core::caller::{Abilities, Caller};
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::{CallContext, Nobody, Origin};
+use hikite_core::time::rfc3339;
+use hikite_gateway::{CallOptions, now_ms};
+use http::{HeaderMap, StatusCode, Uri};
+use tokio::time::Instant;
+
+use super::form::Form;
+use super::{body, query};
+use crate::app::App;
+use crate::mcp::Lanes;
+use crate::refusal::{json, milliseconds, refusal_after};
+use crate::request_id::RequestId;
+
+pub(crate) const NAME_CHARS: usize = 512;
+/// The bounds of what a call may ask for; the limits of the config may be stricter.
+pub(crate) const TIMEOUT_MS_MAX: u32 = 3_600_000;
+pub(crate) const RETRY_MAX: u32 = 10;
+pub(crate) const DELAY_MS_MAX: u32 = 60_000;
+
+/// What a request asks for.
+struct Wanted {
+    name: String,
+    parameters: Option<Raw>,
+    options: CallOptions,
+}
+
+pub(crate) async fn call(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Extension(id): Extension<RequestId>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let began = Instant::now();
+    let outcome = match wanted(&app, &uri, &headers, body).await {
+        Ok(wanted) => run(&app, caller, id, wanted).await,
+        Err(error) => Err(error),
+    };
+    let took = began.elapsed();
+    match outcome {
+        Ok(answer) => {
+            let mut body = Object::default().with("success", Raw::of(&true)).with("result", answer.value);
+            if !answer.others.is_empty() {
+                body.set("content", Raw::array(&answer.others));
+            }
+            body.set("executionTime", milliseconds(took));
+            json(StatusCode::OK, &body.with("timestamp", rfc3339(now_ms())).raw())
+        }
+        Err(error) => refusal_after(error, took),
+    }
+}
+
+async fn wanted(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result<Wanted, Error> {
+    query::none(uri)?;
+    let mut form = Form::new(body::read(app, headers, body).await?, &["name", "parameters", "options"]);
+    let name = form.text("name", NAME_CHARS);
+    if name.as_ref().map_or(form.raw("name").is_none(), String::is_empty) {
+        form.fault("name", "`name` must be the key or the name of a tool");
+    }
+    let parameters = form.raw("parameters");
+    // Text that holds an object is unwrapped where the parameters are checked.
+    if parameters.as_ref().is_some_and(|sent| !sent.is_object() && sent.text().is_none()) {
+        form.fault("parameters", "`parameters` must be an object");
+    }
+    let options = options(&mut form);
+    form.finish()?;
+    Ok(Wanted { name: name.unwrap_or_default(), parameters, options })
+}
+
+fn options(form: &mut Form) -> CallOptions {
+    let Some(mut options) = form.inner("options", &["timeout", "retry", "retryDelay"]) else {
+        return CallOptions::default();
+    };
+    let span = |ms: u32| Duration::from_millis(ms.into());
+    let timeout = options.whole("timeout", 1..=TIMEOUT_MS_MAX).map(span);
+    let delay = options.whole("retryDelay", 0..=DELAY_MS_MAX).map_or(Retry::DELAY, span);
+    let retry = options.whole("retry", 0..=RETRY_MAX).map(|attempts| Retry { attempts, delay });
+    form.join(options);
+    CallOptions { timeout, retry }
+}
+
+/// Runs it on a lane, which is what stands for a session where the client has none.
+async fn run(app: &Arc<App>, caller: Caller, id: RequestId, wanted: Wanted) -> Result<Answer, Error> {
+    let surfaces = app.settings.load().surfaces;
+    let mut lease = Lanes::lease(app, (caller, Abilities::default()), surfaces)?;
+    let context = CallContext {
+        session: Arc::clone(&lease.session),
+        back: Arc::new(Nobody),
+        origin: Origin { request_id: Some(id.0), ..Origin::default() },
+        takes_rounds: false,
+    };
+    let outcome = app.gateway.run_tool(&wanted.name, wanted.parameters, wanted.options, context).await;
+    // After a time-out the server may still be at it.
+    if outcome.as_ref().map_or_else(|error| error.kind != Kind::Timeout, |_| true) {
+        lease.answered();
+    }
+    outcome
+}

@@ -1,0 +1,168 @@
+//! The members of a request's object, read one by one; everything that is wrong is told at once.
+
+use std::ops::RangeInclusive;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::fault::{self, Fault, step};
+use hikite_core::json::{Object, Raw};
+use hikite_core::suggest;
+
+pub(crate) struct Form {
+    members: Object,
+    /// The pointer to the object itself.
+    place: String,
+    pub(crate) faults: Vec<Fault>,
+}
+
+impl Form {
+    pub(crate) fn new(members: Object, known: &[&str]) -> Self {
+        Self::at(String::new(), members, known)
+    }
+
+    fn at(place: String, members: Object, known: &[&str]) -> Self {
+        let unknown = members.iter().map(|(name, _)| name).filter(|name| !known.contains(name));
+        let faults = unknown
+            .map(|name| Fault::new(place.clone() + &step(name), unknown_member("member", name, known)))
+            .collect();
+        Self { members, place, faults }
+    }
+
+    /// A member as it came.
+    pub(crate) fn raw(&self, name: &str) -> Option<Raw> {
+        self.members.get(name).cloned()
+    }
+
+    pub(crate) fn text(&mut self, name: &str, longest: usize) -> Option<String> {
+        let raw = self.raw(name)?;
+        match raw.text() {
+            Some(text) if text.chars().count() <= longest => return Some(text),
+            Some(_) => self.fault(name, format!("`{name}` is longer than {longest} characters")),
+            None => self.fault(name, format!("`{name}` must be a string")),
+        }
+        None
+    }
+
+    pub(crate) fn texts(&mut self, name: &str) -> Option<Vec<String>> {
+        let texts = self.raw(name)?.decode().ok();
+        if texts.is_none() {
+            self.fault(name, format!("`{name}` must be a list of strings"));
+        }
+        texts
+    }
+
+    /// A whole number, however it is spelled: `5`, `5.0` and `5e0` are one number.
+    pub(crate) fn whole(&mut self, name: &str, range: RangeInclusive<u32>) -> Option<u32> {
+        let raw = self.raw(name)?;
+        let number = raw.decode::<f64>().ok().filter(|number| number.fract() == 0.0);
+        let whole =
+            number.filter(|number| (f64::from(*range.start())..=f64::from(*range.end())).contains(number));
+        if whole.is_none() {
+            self.fault(name, out_of_range(name, &range));
+        }
+        whole.map(small)
+    }
+
+    /// The members of an object inside.
+    pub(crate) fn inner(&mut self, name: &str, known: &[&str]) -> Option<Self> {
+        let raw = self.raw(name)?;
+        let Some(members) = raw.object() else {
+            self.fault(name, format!("`{name}` must be an object"));
+            return None;
+        };
+        Some(Self::at(self.place.clone() + &step(name), members, known))
+    }
+
+    /// Takes over what is wrong inside.
+    pub(crate) fn join(&mut self, inner: Self) {
+        self.faults.extend(inner.faults);
+    }
+
+    pub(crate) fn fault(&mut self, name: &str, message: impl Into<String>) {
+        self.faults.push(Fault::new(self.place.clone() + &step(name), message));
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        failed(&self.faults)
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "held against a range of u32 before"
+)]
+fn small(number: f64) -> u32 {
+    number as u32
+}
+
+/// `Validation failed`, with every fault; nothing if there is none.
+pub(crate) fn failed(faults: &[Fault]) -> Result<(), Error> {
+    let Some(first) = faults.first() else { return Ok(()) };
+    let details = fault::error(faults).details;
+    let more = if faults.len() > 1 {
+        format!(" (and {} more, see `details`)", faults.len() - 1)
+    } else {
+        String::new()
+    };
+    Err(Error {
+        details,
+        ..Error::new(Kind::Validation, "Validation failed").hint(first.message.clone() + &more)
+    })
+}
+
+pub(crate) fn unknown_member(what: &str, name: &str, known: &[&str]) -> String {
+    let shown: String = name.chars().take(64).collect();
+    let near = suggest::did_you_mean(name, known.iter().copied());
+    let hint = near.unwrap_or_else(|| format!("there are: {}", known.join(", ")));
+    format!("unknown {what} `{shown}`; {hint}")
+}
+
+pub(crate) fn out_of_range(name: &str, range: &RangeInclusive<u32>) -> String {
+    format!("`{name}` must be a whole number from {} to {}", range.start(), range.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(text: &str, known: &[&str]) -> Form {
+        let raw = Raw::parse(text.to_owned()).expect("JSON");
+        Form::new(raw.object().expect("an object"), known)
+    }
+
+    #[test]
+    fn everything_wrong_is_told_at_once_and_where() {
+        let mut form = form(r#"{"names":1,"name":2,"options":{"retri":1,"retry":99}}"#, &["name", "options"]);
+        assert_eq!(form.text("name", 9), None);
+        let mut options = form.inner("options", &["retry"]).expect("an object");
+        assert_eq!(options.whole("retry", 0..=5), None);
+        form.join(options);
+        let error = form.finish().expect_err("it is wrong");
+        assert_eq!(&*error.message, "Validation failed");
+        let details = error.details.expect("details").value();
+        let pointers: Vec<&str> = details
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|fault| fault["pointer"].as_str())
+            .collect();
+        assert_eq!(pointers, ["/names", "/name", "/options/retri", "/options/retry"]);
+        assert_eq!(details[0]["message"], "unknown member `names`; did you mean `name`?");
+    }
+
+    #[test]
+    fn a_whole_number_may_be_spelled_in_any_way_but_must_be_whole() {
+        for (text, expected) in [
+            ("5", Some(5)),
+            ("5.0", Some(5)),
+            ("5e0", Some(5)),
+            ("5.5", None),
+            ("-1", None),
+            ("\"5\"", None),
+            ("1e99", None),
+        ] {
+            let mut form = form(&format!("{{\"n\":{text}}}"), &["n"]);
+            assert_eq!(form.whole("n", 0..=10), expected, "{text}");
+        }
+    }
+}

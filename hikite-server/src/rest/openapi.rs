@@ -1,0 +1,146 @@
+//! The description of the REST API (`OpenAPI` 3.1), rendered once. It is written by hand from the parts the handlers
+//! use themselves (bounds, the table of errors), because what is relayed has no types it could be made from.
+
+mod operation;
+mod refused;
+mod schema;
+
+use std::sync::LazyLock;
+
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use serde_json::{Value, json};
+
+static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| document().to_string().into());
+
+pub(crate) async fn openapi() -> Response {
+    let headers = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-cache")];
+    (headers, DOCUMENT.clone()).into_response()
+}
+
+pub(crate) fn document() -> Value {
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "hikite",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "Every tool behind this gateway, over plain HTTP.",
+            "description": "Look at tools, find them and run them. A tool's key is `module:tool`; its bare name is \
+                enough where only one tool has it. Every request but those for health, this description and `/docs` \
+                needs a bearer token. Every answer carries `X-Request-Id`; every error has one shape and one of the \
+                codes of `Error`.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "security": [{ "bearer": [] }],
+        "tags": [
+            { "name": "Tools", "description": "Looking at tools, finding them and running them." },
+            { "name": "Registry", "description": "Changing which tools there are; for admins." },
+            { "name": "Overview", "description": "Where tools come from and how they are grouped." },
+            { "name": "Health", "description": "Whether the gateway is up." },
+        ],
+        "paths": operation::paths(),
+        "components": {
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "The token of the config, else the one in the file `token` of the data folder.",
+                },
+            },
+            "headers": headers(),
+            "parameters": {
+                "Key": {
+                    "name": "key",
+                    "in": "path",
+                    "required": true,
+                    "description": "`module:tool`, or the bare name where only one tool has it; percent-encoded.",
+                    "schema": { "type": "string", "minLength": 1 },
+                    "example": "registered:weather",
+                },
+            },
+            "responses": refused::responses(),
+            "schemas": schema::schemas(),
+        },
+    })
+}
+
+fn headers() -> Value {
+    let whole = json!({ "type": "integer", "minimum": 0 });
+    json!({
+        "X-Request-Id": {
+            "description": "The id of this request in logs and traces: the client's own if it sent a good one.",
+            "required": true,
+            "schema": { "type": "string", "minLength": 1, "maxLength": 128 },
+        },
+        "RateLimit-Limit": { "description": "Requests in a window, where there is a limit.", "schema": whole },
+        "RateLimit-Remaining": { "description": "Requests that are left now.", "schema": whole },
+        "RateLimit-Reset": { "description": "Seconds until all of them are back.", "schema": whole },
+        "RateLimit-Policy": {
+            "description": "The limit and its window in seconds, like `100;w=60`.",
+            "schema": { "type": "string" },
+        },
+        "Retry-After": { "description": "Seconds to wait before trying again.", "schema": whole },
+        "WWW-Authenticate": { "description": "What is asked for.", "required": true, "schema": { "type": "string" } },
+        "Location": {
+            "description": "Where the new tool is.",
+            "required": true,
+            "schema": { "type": "string", "format": "uri-reference" },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every `$ref` below the value.
+    fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get("$ref").and_then(Value::as_str));
+                members.values().for_each(|member| references(member, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere_and_nothing_is_left_unused() {
+        let document = document();
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        for reference in &found {
+            let pointer = reference.strip_prefix('#').expect("inside the document");
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+        for (kind, parts) in document["components"].as_object().expect("components") {
+            for name in parts.as_object().into_iter().flatten().map(|(name, _)| name) {
+                let reference = format!("#/components/{kind}/{name}");
+                assert!(
+                    kind == "securitySchemes" || found.contains(&reference.as_str()),
+                    "{reference} is unused"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn operations_have_names_of_their_own() {
+        let document = document();
+        let paths = document["paths"].as_object().expect("paths");
+        let mut names: Vec<&str> = paths
+            .values()
+            .flat_map(|path| path.as_object().into_iter().flatten())
+            .map(|(method, operation)| {
+                operation["operationId"].as_str().unwrap_or_else(|| panic!("{method}"))
+            })
+            .collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

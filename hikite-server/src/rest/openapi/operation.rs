@@ -1,0 +1,261 @@
+//! The operations of the description.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::refused::{ALWAYS, WITH_BODY, reference};
+use crate::rest::tools::{LIMIT, LIMIT_MAX, PAGE_MAX};
+
+/// One method of one address.
+struct Operation {
+    method: &'static str,
+    path: &'static str,
+    id: &'static str,
+    tag: &'static str,
+    summary: &'static str,
+    /// Its parameters, each an object or a reference.
+    parameters: Vec<Value>,
+    /// The name of its body's schema.
+    body: Option<&'static str>,
+    /// Its answer: the status, what it is, and the name of its schema.
+    answer: (u16, &'static str, Option<&'static str>),
+    /// Statuses of its own errors, besides those that every request may meet.
+    errors: &'static [u16],
+    needs_token: bool,
+}
+
+impl Operation {
+    const NEW: Self = Self {
+        method: "get",
+        path: "",
+        id: "",
+        tag: "Tools",
+        summary: "",
+        parameters: Vec::new(),
+        body: None,
+        answer: (200, "", None),
+        errors: &[],
+        needs_token: true,
+    };
+
+    fn statuses(&self) -> BTreeSet<u16> {
+        let always = if self.needs_token { ALWAYS } else { &[403, 500] };
+        let body = if self.body.is_some() { WITH_BODY } else { &[] };
+        [always, body, self.errors].into_iter().flatten().copied().collect()
+    }
+
+    fn value(&self) -> Value {
+        let mut operation = json!({
+            "operationId": self.id,
+            "tags": [self.tag],
+            "summary": self.summary,
+            "responses": self.responses(),
+        });
+        if !self.parameters.is_empty() {
+            operation["parameters"] = self.parameters.clone().into();
+        }
+        if let Some(body) = self.body {
+            let schema = json!({ "$ref": format!("#/components/schemas/{body}") });
+            operation["requestBody"] =
+                json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+        }
+        if !self.needs_token {
+            operation["security"] = json!([]);
+        }
+        operation
+    }
+
+    fn responses(&self) -> Map<String, Value> {
+        let (status, description, schema) = self.answer;
+        let mut names = vec!["X-Request-Id"];
+        if self.needs_token {
+            names.extend(["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit-Policy"]);
+        }
+        if status == 201 {
+            names.push("Location");
+        }
+        let headers: Map<String, Value> = names
+            .into_iter()
+            .map(|name| (name.to_owned(), json!({ "$ref": format!("#/components/headers/{name}") })))
+            .collect();
+        let mut answer = json!({ "description": description, "headers": headers });
+        if let Some(schema) = schema {
+            let schema = json!({ "$ref": format!("#/components/schemas/{schema}") });
+            answer["content"] = json!({ "application/json": { "schema": schema } });
+        }
+        if self.id == "registerTool" {
+            answer["links"] = links();
+        }
+        let mut responses: Map<String, Value> = [(status.to_string(), answer)].into_iter().collect();
+        responses.extend(self.statuses().into_iter().map(reference));
+        responses
+    }
+}
+
+/// What can be done with a tool once it is registered.
+fn links() -> Value {
+    let link = |operation: &str, description: &str| {
+        json!({
+            "operationId": operation,
+            "description": description,
+            "parameters": { "key": "$response.body#/key" },
+        })
+    };
+    json!({
+        "GetTool": link("getTool", "The tool under its key."),
+        "EnableTool": link("enableTool", "Switches it on."),
+        "DisableTool": link("disableTool", "Switches it off."),
+        "UnregisterTool": link("unregisterTool", "Takes it away again."),
+    })
+}
+
+pub(crate) fn paths() -> Value {
+    let mut paths = Map::new();
+    for operation in operations() {
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        path[operation.method] = operation.value();
+    }
+    paths.into()
+}
+
+/// Every status of an error that some operation may answer with.
+pub(crate) fn statuses() -> BTreeSet<u16> {
+    operations().iter().flat_map(Operation::statuses).collect()
+}
+
+fn operations() -> Vec<Operation> {
+    [looking(), changing(), health()].into_iter().flatten().collect()
+}
+
+fn looking() -> Vec<Operation> {
+    vec![
+        Operation {
+            path: "/v1/tools",
+            id: "listTools",
+            summary: "Lists tools, page by page.",
+            parameters: list_parameters(),
+            answer: (200, "A page of tools.", Some("ToolPage")),
+            ..Operation::NEW
+        },
+        Operation {
+            path: "/v1/tools/{key}",
+            id: "getTool",
+            summary: "Shows one tool.",
+            parameters: vec![key()],
+            answer: (200, "The tool.", Some("Tool")),
+            errors: &[404],
+            ..Operation::NEW
+        },
+        Operation {
+            method: "post",
+            path: "/v1/tools/call",
+            id: "callTool",
+            summary: "Runs a tool and gives the value of its result.",
+            body: Some("CallRequest"),
+            answer: (200, "What the tool gave.", Some("CallAnswer")),
+            errors: &[404, 499, 502, 503],
+            ..Operation::NEW
+        },
+        Operation {
+            method: "post",
+            path: "/v1/tools/search",
+            id: "searchTools",
+            summary: "Finds tools by what they do.",
+            body: Some("SearchRequest"),
+            answer: (200, "The tools that fit, best first.", Some("SearchAnswer")),
+            ..Operation::NEW
+        },
+        Operation {
+            path: "/v1/modules",
+            id: "listModules",
+            tag: "Overview",
+            summary: "Lists the modules, each the tools of one source.",
+            answer: (200, "The modules.", Some("Modules")),
+            ..Operation::NEW
+        },
+        Operation {
+            path: "/v1/categories",
+            id: "listCategories",
+            tag: "Overview",
+            summary: "Lists the categories of the config.",
+            answer: (200, "The categories.", Some("Categories")),
+            ..Operation::NEW
+        },
+    ]
+}
+
+fn changing() -> Vec<Operation> {
+    let switch = |path, id, summary| Operation {
+        method: "post",
+        path,
+        id,
+        tag: "Registry",
+        summary,
+        parameters: vec![key()],
+        answer: (200, "The tool as it is now.", Some("Tool")),
+        errors: &[404, 409],
+        ..Operation::NEW
+    };
+    vec![
+        Operation {
+            method: "post",
+            path: "/v1/tools",
+            id: "registerTool",
+            tag: "Registry",
+            summary: "Registers a tool that makes an HTTP request.",
+            body: Some("Registration"),
+            answer: (201, "The tool as it is now.", Some("Tool")),
+            errors: &[409],
+            ..Operation::NEW
+        },
+        Operation {
+            method: "delete",
+            path: "/v1/tools/{key}",
+            id: "unregisterTool",
+            tag: "Registry",
+            summary: "Takes a registered tool away.",
+            parameters: vec![key()],
+            answer: (204, "It is gone.", None),
+            errors: &[404, 409],
+            ..Operation::NEW
+        },
+        switch("/v1/tools/{key}/enable", "enableTool", "Switches a tool on."),
+        switch("/v1/tools/{key}/disable", "disableTool", "Switches a tool off."),
+    ]
+}
+
+fn health() -> Vec<Operation> {
+    let health = |path, id| Operation {
+        path,
+        id,
+        tag: "Health",
+        summary: "Says that the gateway is up.",
+        answer: (200, "It is up.", Some("Health")),
+        needs_token: false,
+        ..Operation::NEW
+    };
+    vec![health("/", "root"), health("/health", "health")]
+}
+
+fn key() -> Value {
+    json!({ "$ref": "#/components/parameters/Key" })
+}
+
+fn list_parameters() -> Vec<Value> {
+    let query = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "query", "description": description, "schema": schema });
+    let text = || json!({ "type": "string" });
+    let whole = |maximum: u32, default: u32| json!({ "type": "integer", "minimum": 1, "maximum": maximum, "default": default });
+    vec![
+        query("category", "Only tools of this category.", text()),
+        query(
+            "tag",
+            "Only tools with this tag; several: with all of them.",
+            json!({ "type": "array", "items": text() }),
+        ),
+        query("module", "Only tools of this module.", text()),
+        query("enabled", "Only tools that are on, or off.", json!({ "type": "boolean" })),
+        query("page", "Which page, from 1.", whole(PAGE_MAX, 1)),
+        query("limit", "Tools on a page.", whole(LIMIT_MAX, LIMIT)),
+    ]
+}

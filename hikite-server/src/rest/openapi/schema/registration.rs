@@ -1,0 +1,105 @@
+//! The form that registers a tool, as the description has it.
+
+use serde_json::{Value, json};
+
+/// A member of the form that may also be null, which says nothing.
+fn optional(kind: &str, description: &str) -> Value {
+    json!({ "type": [kind, "null"], "description": description })
+}
+
+pub(crate) fn form() -> Value {
+    let word = |description: &str| json!({ "type": ["string", "null"], "maxLength": 128, "description": description });
+    let list = |description: &str| {
+        json!({
+            "type": ["array", "null"],
+            "maxItems": 64,
+            "items": { "type": "string", "pattern": "\\S" },
+            "description": description,
+        })
+    };
+    let whole = |minimum: u32, description: &str| json!({ "type": ["integer", "null"], "minimum": minimum, "description": description });
+    json!({
+        "type": "object",
+        "required": ["name", "description", "http"],
+        "additionalProperties": false,
+        "properties": {
+            "name": { "type": "string", "pattern": "^[a-z][a-z0-9-]*$", "maxLength": 128 },
+            "description": { "type": "string", "pattern": "\\S" },
+            "title": word("A name for people."),
+            "module": {
+                "type": ["string", "null"],
+                "pattern": "^[A-Za-z0-9_-]+$",
+                "maxLength": 128,
+                "description": "The module it belongs to; `registered` unless named.",
+            },
+            "parameters": {
+                "type": ["array", "null"],
+                "items": { "$ref": "#/components/schemas/Parameter" },
+                "description": "What it takes, in the simple form. Not together with `inputSchema`.",
+            },
+            "inputSchema": optional("object", "What it takes, as a JSON Schema of type `object`."),
+            "outputSchema": optional("object", "What it gives, as a JSON Schema."),
+            "annotations": optional("object", "What its maker promises: `readOnlyHint`, `idempotentHint` and the like."),
+            "version": word("`1.0.0` unless named."),
+            "tags": list("Words to find it by."),
+            "category": word("The category it is listed under."),
+            "author": word("Who made it."),
+            "examples": {
+                "type": ["array", "null"],
+                "maxItems": 64,
+                "items": { "$ref": "#/components/schemas/Example" },
+            },
+            "dependencies": list("Tools that it needs; while one is missing or off it cannot be called."),
+            "timeout": whole(1, "Milliseconds a call may take."),
+            "retry": whole(0, "Further attempts after a failure that allows them."),
+            "retryDelay": whole(0, "Milliseconds before the first further attempt."),
+            "cacheTtl": whole(0, "Milliseconds a result may be given again; only for tools that are read-only."),
+            "http": { "$ref": "#/components/schemas/HttpRequest" },
+            "overwrite": optional("boolean", "Replaces a registered tool of the same name."),
+        },
+        "examples": [{
+            "name": "weather",
+            "description": "The weather of a city.",
+            "parameters": [{ "name": "city", "type": "string", "description": "The city.", "required": true }],
+            "tags": ["weather"],
+            "http": { "method": "GET", "url": "https://api.example/weather/{city}", "result": "current" },
+            "overwrite": true,
+        }],
+    })
+}
+
+pub(crate) fn parameter() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name", "type"],
+        "properties": {
+            "name": { "type": "string", "minLength": 1 },
+            "type": { "enum": ["string", "number", "integer", "boolean", "object", "array"] },
+            "description": { "type": "string" },
+            "required": { "type": "boolean", "default": false },
+            "default": {},
+            "enum": { "type": "array" },
+            "pattern": { "type": "string", "format": "regex" },
+            "minimum": { "type": "number" },
+            "maximum": { "type": "number" },
+        },
+    })
+}
+
+pub(crate) fn http_request() -> Value {
+    json!({
+        "type": "object",
+        "required": ["url"],
+        "additionalProperties": false,
+        "description": "The request that a call makes. `{name}` stands for a parameter, in the path of the address, in \
+            values of the query and of headers, and in strings of the body.",
+        "properties": {
+            "method": { "enum": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], "default": "GET" },
+            "url": { "type": "string", "pattern": "^https?://" },
+            "headers": { "type": "object", "additionalProperties": { "type": "string" } },
+            "query": { "type": "object", "additionalProperties": { "type": "string" } },
+            "body": {},
+            "result": { "type": "string", "description": "The part of the answer that is the result, like `data.items[0]`." },
+        },
+    })
+}

@@ -1,0 +1,37 @@
+//! The page that shows the description and lets people try it. Everything comes from here: the page asks nobody
+//! else, and the browser is told to see to that.
+
+use axum::response::{IntoResponse, Response};
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+pub(crate) async fn html() -> Response {
+    part("text/html; charset=utf-8", include_str!("page/page.html"))
+}
+
+pub(crate) async fn css() -> Response {
+    part("text/css; charset=utf-8", include_str!("page/page.css"))
+}
+
+pub(crate) async fn script() -> Response {
+    part("text/javascript; charset=utf-8", include_str!("page/page.js"))
+}
+
+pub(crate) async fn words() -> Response {
+    part("text/javascript; charset=utf-8", include_str!("page/words.js"))
+}
+
+fn part(kind: &'static str, text: &'static str) -> Response {
+    let headers = [
+        (CONTENT_TYPE, kind),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, text).into_response()
+}

@@ -1,0 +1,103 @@
+//! Looking at tools: a page of them, one of them, or those that fit a question.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use hikite_core::caller::Caller;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_gateway::{Found, ToolFilter};
+use http::{HeaderMap, Uri};
+
+use super::form::Form;
+use super::query::{self, Query};
+use super::{Answer, Named, body, key, ok};
+use crate::app::App;
+
+/// Beyond it no page has anything.
+pub(crate) const PAGE_MAX: u32 = 1_000_000;
+pub(crate) const LIMIT_MAX: u32 = 100;
+pub(crate) const LIMIT: u32 = 50;
+pub(crate) const FOUND: u32 = 20;
+/// Nobody asks longer questions in good faith.
+pub(crate) const QUERY_CHARS: usize = 1000;
+
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Answer {
+    let mut query = Query::read(&uri, &["category", "tag", "module", "enabled", "page", "limit"]);
+    let filter = ToolFilter {
+        module: query.one("module"),
+        category: query.one("category"),
+        tags: query.all("tag"),
+        enabled: query.flag("enabled"),
+    };
+    let page = query.whole("page", 1..=PAGE_MAX).unwrap_or(1);
+    let limit = query.whole("limit", 1..=LIMIT_MAX).unwrap_or(LIMIT);
+    query.finish()?;
+    let start = (page as usize - 1) * limit as usize;
+    let found = app.gateway.tools_page(&caller, &filter, start, limit as usize).await;
+    Ok(ok(&listed(&found, page, limit)))
+}
+
+pub(crate) async fn get(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    Ok(ok(&app.gateway.tool(&caller, &key(path)?).await?))
+}
+
+pub(crate) async fn search(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    query::none(&uri)?;
+    let mut form = Form::new(body::read(&app, &headers, body).await?, &["query", "filters", "limit"]);
+    let asked = form.raw("query").filter(|query| !query.is_null());
+    if asked.is_none_or(|query| query.text().is_some_and(|text| text.trim().is_empty())) {
+        return Err(Error::new(Kind::Validation, "Query is required").into());
+    }
+    let query = form.text("query", QUERY_CHARS).unwrap_or_default();
+    let filter = filter(&mut form);
+    let limit = form.whole("limit", 1..=LIMIT_MAX).unwrap_or(FOUND);
+    form.finish()?;
+    let found = app.gateway.find_tools(&caller, &query, &filter, limit as usize).await;
+    let body = Object::default()
+        .with("query", query.as_str())
+        .with("results", Raw::array(&found.items))
+        .with("total", Raw::of(&found.total));
+    Ok(ok(&body.raw()))
+}
+
+fn filter(form: &mut Form) -> ToolFilter {
+    let Some(mut filters) = form.inner("filters", &["category", "tags", "module"]) else {
+        return ToolFilter::default();
+    };
+    let filter = ToolFilter {
+        module: filters.text("module", usize::MAX),
+        category: filters.text("category", usize::MAX),
+        tags: filters.texts("tags").unwrap_or_default(),
+        enabled: None,
+    };
+    form.join(filters);
+    filter
+}
+
+fn listed(found: &Found, page: u32, limit: u32) -> Raw {
+    let pagination = Object::default()
+        .with("page", Raw::of(&page))
+        .with("limit", Raw::of(&limit))
+        .with("total", Raw::of(&found.total))
+        .with("totalPages", Raw::of(&found.total.div_ceil(limit as usize)));
+    Object::default().with("tools", Raw::array(&found.items)).with("pagination", pagination).raw()
+}

@@ -1,0 +1,90 @@
+//! `server.cors`: which web pages may call hikite from a browser, in the words of the file or of the environment.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::check::Check;
+use super::file::OneOrMany;
+use super::place::Path;
+
+/// Web pages that may call hikite from a browser.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Cors")]
+pub(crate) struct CorsFile {
+    /// `false` lets in only the pages of `allowed_origins`.
+    #[schemars(extend("default" = true))]
+    pub(crate) enabled: Option<bool>,
+    /// `"*"` for every page, or the origins of those that may call, like `https://app.example`.
+    #[schemars(extend("default" = "*"))]
+    pub(crate) origin: Option<OneOrMany<String>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cors {
+    #[default]
+    Off,
+    /// Every page, as long as it has a token.
+    Any,
+    Only(Vec<String>),
+}
+
+const ANY: &str = "*";
+
+/// The file counts over `CORS_ENABLED` and `CORS_ORIGIN`.
+pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&CorsFile>) -> Cors {
+    let named = (check.outside.env)("CORS_ENABLED").is_some_and(|value| value.trim() == "true");
+    let enabled = raw.map_or(named, |raw| raw.enabled.unwrap_or(true));
+    let written = match raw.and_then(|raw| raw.origin.as_ref()) {
+        Some(OneOrMany::One(origin)) => origin_of(check, &path.key("origin"), origin).into_iter().collect(),
+        Some(OneOrMany::Many(origins)) => {
+            let path = path.key("origin");
+            let each = origins.iter().enumerate();
+            each.filter_map(|(at, origin)| origin_of(check, &path.index(at), origin)).collect()
+        }
+        None => of_environment(check, path),
+    };
+    match () {
+        () if !enabled => Cors::Off,
+        () if written.iter().any(|origin| origin == ANY) => Cors::Any,
+        () => Cors::Only(written),
+    }
+}
+
+fn of_environment(check: &mut Check<'_, '_>, path: &Path<'_>) -> Vec<String> {
+    let Some(text) = (check.outside.env)("CORS_ORIGIN").filter(|text| !text.trim().is_empty()) else {
+        return vec![ANY.into()];
+    };
+    let (right, wrong): (Vec<String>, Vec<String>) = text
+        .split(',')
+        .map(|origin| origin.trim().to_ascii_lowercase())
+        .partition(|origin| is_origin(origin));
+    for origin in wrong {
+        check
+            .report
+            .warning(path, format!("`CORS_ORIGIN` names `{origin}`, which is not an origin; it is ignored"));
+    }
+    right
+}
+
+fn origin_of(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<String> {
+    let origin = check.expand(path, text)?.to_ascii_lowercase();
+    if is_origin(&origin) {
+        return Some(origin);
+    }
+    check.fail(
+        path,
+        format!("`{text}` is not an origin"),
+        "write `https://example.com`, without a path, or `*`",
+    )
+}
+
+fn is_origin(text: &str) -> bool {
+    text == ANY || is_page_origin(text)
+}
+
+/// A scheme and a host, and nothing after them.
+pub(crate) fn is_page_origin(text: &str) -> bool {
+    let host = text.split_once("://").map(|(_, host)| host).unwrap_or_default();
+    !host.is_empty() && !host.contains(['/', ' ', '*'])
+}

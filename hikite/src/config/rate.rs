@@ -1,0 +1,58 @@
+//! Rates: so many in such a time.
+
+use std::time::Duration;
+
+use hikite_core::rate::Rate;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::check::Check;
+use super::place::Path;
+
+/// A rate like `"100/m"`, or so many in so many milliseconds.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "RateLimit")]
+pub(crate) enum RateFile {
+    Text(String),
+    Window(Window),
+}
+
+/// So many in so many milliseconds.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(rename = "RateWindow")]
+pub(crate) struct Window {
+    /// How many.
+    pub(crate) max: u32,
+    /// In so many milliseconds.
+    pub(crate) time_window: u64,
+}
+
+/// A day: what is longer is no rate.
+const LONGEST_MS: u64 = 86_400_000;
+
+pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&RateFile>) -> Option<Rate> {
+    match raw? {
+        RateFile::Text(text) => {
+            let hint = "write `10/s`, `600/m` or `5000/h`";
+            Rate::parse(text).or_else(|| check.fail(path, format!("`{text}` is not a rate"), hint))
+        }
+        RateFile::Window(window) if window.max == 0 => check.fail(
+            &path.key("max"),
+            "must be more than zero".into(),
+            "leave `rate_limit` out for no limit",
+        ),
+        RateFile::Window(window) if !(1..=LONGEST_MS).contains(&window.time_window) => {
+            check.fail(&path.key("timeWindow"), "must be from 1 to 86400000".into(), "it is in milliseconds")
+        }
+        RateFile::Window(window) => {
+            Some(Rate { count: window.max, per: Duration::from_millis(window.time_window) })
+        }
+    }
+}
+
+pub(crate) fn show(rate: Rate) -> Value {
+    json!({ "max": rate.count, "timeWindow": u64::try_from(rate.per.as_millis()).unwrap_or(u64::MAX) })
+}
