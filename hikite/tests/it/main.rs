@@ -24,6 +24,7 @@ mod reload;
 mod resume;
 mod stateless;
 mod stdio;
+mod store;
 mod tasks;
 
 use std::sync::LazyLock;
