@@ -5,6 +5,7 @@
 mod auth;
 mod category;
 mod check;
+mod egress;
 mod expand;
 mod file;
 pub mod import;
@@ -19,6 +20,8 @@ mod secret;
 mod server;
 mod shape;
 mod show;
+mod tool;
+mod tool_request;
 mod tools;
 mod transport;
 mod unit;
@@ -37,6 +40,7 @@ use hikite_core::limits::Limits;
 
 pub use auth::Auth;
 pub use check::Outside;
+pub use egress::EgressSection;
 pub use file::schema;
 pub use location::known_locations;
 pub use merge::{Merged, merge};
@@ -46,6 +50,7 @@ pub use problem::{Problem, Problems};
 pub use server::{DEFAULT_PORT, ServerSection, parse_listen};
 pub(crate) use server::{listen_hint, url_fault};
 pub use show::show;
+pub use tool::ToolConfig;
 pub use transport::Transport;
 pub use upstream::{ServerConfig, Share};
 
@@ -59,6 +64,9 @@ pub struct Config {
     /// The names of those that are off. Categories may name them: they count as servers that are not running.
     pub disabled: Vec<Arc<str>>,
     pub categories: Vec<Arc<CategoryRule>>,
+    /// The tools that the file itself describes.
+    pub tools: Vec<ToolConfig>,
+    pub egress: EgressSection,
     pub auth: Auth,
     pub limits: Limits,
     /// The folder for what is kept between runs; it may not exist yet.

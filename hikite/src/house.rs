@@ -28,6 +28,8 @@ pub struct House {
     pub gateway: Arc<Gateway>,
     pub limits: Arc<Limits>,
     environment: Environment,
+    /// For requests to addresses that are not the owner's word.
+    guarded: Client,
     upstreams: Mutex<HashMap<Arc<str>, Running>>,
     /// Upstreams that a reload took away and that still finish their calls, and reports that wait for lists.
     pub(crate) tasks: TaskTracker,
@@ -55,6 +57,7 @@ impl House {
             gateway: Gateway::new(Arc::clone(&limits), Seal::new(token::random_key()?)),
             limits,
             environment,
+            guarded: Client::guarded(config.egress.rules()),
             upstreams: Mutex::default(),
             tasks: TaskTracker::new(),
         });
@@ -80,6 +83,7 @@ impl House {
         }
         let before = std::mem::replace(&mut *upstreams, next);
         self.gateway.apply(rules);
+        self.guarded.allow(config.egress.rules());
         for (name, running) in before {
             let stays = upstreams
                 .get(&name)

@@ -7,6 +7,8 @@ use hikite_core::rate::Rate;
 
 use hikite_gateway::Surface;
 
+mod tool;
+
 use super::{Auth, Config, Outside, Problems, Share, Transport, show};
 
 fn load(text: &str) -> Result<Config, Problems> {
