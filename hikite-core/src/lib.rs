@@ -21,5 +21,6 @@ pub mod secret;
 pub mod selection;
 pub mod source;
 pub mod suggest;
+pub mod trace;
 pub mod uri;
 pub mod view;

@@ -16,6 +16,7 @@ use hikite_core::view::{self, View};
 use crate::command::{Command, Target};
 use crate::execute::execute;
 use crate::gateway::Gateway;
+use crate::request::without_query;
 use crate::snapshot::Snapshot;
 use crate::surface::{Surfaces, arguments, describe};
 use crate::task;
@@ -139,7 +140,7 @@ impl Gateway {
         }
         let view = snapshot.view();
         let module = view.resource(&uri)?;
-        let what = format!("{} {uri}", method.name());
+        let what = format!("{} {}", method.name(), without_query(&uri));
         execute(snapshot.gate(module), module, what, Invocation { method, params }, context).await
     }
 

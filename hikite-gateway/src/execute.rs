@@ -12,6 +12,7 @@ use hikite_core::source::{CallContext, Invocation};
 use crate::audit::Audit;
 use crate::deadline::{Deadline, Extending};
 use crate::gate::{Gate, Turn};
+use crate::request::Request;
 
 /// Runs one invocation. `what` names it in the audit record.
 pub(crate) async fn execute(
@@ -21,7 +22,7 @@ pub(crate) async fn execute(
     invocation: Invocation,
     context: CallContext,
 ) -> Result<Raw, Error> {
-    let audit = Audit::open(Arc::clone(&context.session), Arc::clone(&module.name), what);
+    let audit = Audit::open(&gate.meter, &context, &module.name, invocation.method, what);
     let outcome = run(gate, module, invocation, context).await;
     audit.close(&outcome);
     outcome
@@ -33,14 +34,16 @@ pub(crate) async fn execute_aside(
     module: &Module,
     what: String,
     invocation: Invocation,
-    context: CallContext,
+    mut context: CallContext,
 ) -> Result<Raw, Error> {
-    let audit = Audit::open(Arc::clone(&context.session), Arc::clone(&module.name), what);
+    let audit = Audit::open(&gate.meter, &context, &module.name, invocation.method, what);
+    let request = Request::begin(&gate.meter, module, &invocation, &mut context);
     let call = AssertUnwindSafe(module.source.call(invocation, context)).catch_unwind();
     let outcome = match tokio::time::timeout(gate.throttle.timeout, call).await {
         Ok(outcome) => outcome.unwrap_or_else(|_| Err(panicked(module))),
         Err(_) => Err(timed_out(&module.name, gate)),
     };
+    request.end(&outcome);
     audit.close(&outcome);
     outcome
 }
@@ -54,14 +57,17 @@ async fn run(
     let turn = gate.enter(&module.name).await?;
     let deadline = Deadline::new(Arc::clone(&context.back), Arc::clone(gate));
     let _place = Place { turn: Some(turn), deadline: Arc::clone(&deadline) };
-    let context = CallContext { back: Arc::new(Extending(Arc::clone(&deadline))), ..context };
+    let mut context = CallContext { back: Arc::new(Extending(Arc::clone(&deadline))), ..context };
+    let request = Request::begin(&gate.meter, module, &invocation, &mut context);
     // A panic fails this call alone.
     let call = AssertUnwindSafe(module.source.call(invocation, context)).catch_unwind();
-    tokio::select! {
+    let outcome = tokio::select! {
         biased;
         outcome = call => outcome.unwrap_or_else(|_| Err(panicked(module))),
         () = deadline.expired() => Err(timed_out(&module.name, gate)),
-    }
+    };
+    request.end(&outcome);
+    outcome
 }
 
 /// The place of a running call; what was lent meanwhile is not given back a second time.

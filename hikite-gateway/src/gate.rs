@@ -1,5 +1,6 @@
 //! How many calls of one module run at once, how many wait, and how often they may come.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
@@ -7,6 +8,8 @@ use hikite_core::rate::{Bucket, Rate};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
+
+use crate::meter::ModuleMeter;
 
 /// The limits of one module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +23,7 @@ pub struct Throttle {
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) throttle: Throttle,
+    pub(crate) meter: Arc<ModuleMeter>,
     places: Semaphore,
     /// Running and waiting calls together are bounded by this one.
     room: Semaphore,
@@ -43,7 +47,7 @@ impl Turn<'_> {
 }
 
 impl Gate {
-    pub(crate) fn new(throttle: Throttle) -> Self {
+    pub(crate) fn new(throttle: Throttle, meter: Arc<ModuleMeter>) -> Self {
         Self {
             places: Semaphore::new(throttle.concurrency.min(Semaphore::MAX_PERMITS)),
             room: Semaphore::new(
@@ -52,12 +56,14 @@ impl Gate {
             bucket: Mutex::default(),
             started: Instant::now(),
             throttle,
+            meter,
         }
     }
 
     pub(crate) async fn enter(&self, module: &str) -> Result<Turn<'_>, Error> {
         if let Some(rate) = self.throttle.rate {
             self.bucket.lock().take(rate, self.started.elapsed()).map_err(|wait| {
+                self.meter.rate_limited();
                 Error::new(
                     Kind::RateLimit,
                     format!("`{module}` takes at most {} calls per {:?}", rate.count, rate.per),
@@ -74,6 +80,15 @@ impl Gate {
         let turn = tokio::time::timeout(self.throttle.timeout, self.places.acquire());
         let place = turn.await.map_err(|_| full())?.map_err(|_| full())?;
         Ok(Turn { place, room })
+    }
+
+    /// Calls that wait for their turn now.
+    pub(crate) fn waiting(&self) -> usize {
+        let taken = |all: usize, free: &Semaphore| {
+            all.min(Semaphore::MAX_PERMITS).saturating_sub(free.available_permits())
+        };
+        let inside = taken(self.throttle.concurrency.saturating_add(self.throttle.queue), &self.room);
+        inside.saturating_sub(taken(self.throttle.concurrency, &self.places))
     }
 
     /// A call that waits for its client lends its place to others.
@@ -95,6 +110,11 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meter::Meter;
+
+    fn gate(throttle: Throttle) -> Gate {
+        Gate::new(throttle, Meter::default().module(&"m".into()))
+    }
 
     fn throttle(concurrency: usize, queue: usize, rate: Option<&str>) -> Throttle {
         Throttle { concurrency, queue, rate: rate.and_then(Rate::parse), timeout: Duration::from_secs(1) }
@@ -102,19 +122,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn calls_wait_their_turn_and_the_queue_has_an_end() {
-        let gate = Gate::new(throttle(1, 1, None));
+        let gate = gate(throttle(1, 1, None));
         let first = gate.enter("m").await.expect("a place");
         let second = gate.enter("m");
         tokio::pin!(second);
         assert!(tokio::time::timeout(Duration::from_millis(5), &mut second).await.is_err(), "it waits");
+        assert_eq!(gate.waiting(), 1);
         assert_eq!(gate.enter("m").await.expect_err("no room").kind, Kind::Overloaded);
         drop(first);
         assert!(second.await.is_ok());
+        assert_eq!(gate.waiting(), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_lent_place_is_used_by_others_and_counted_once() {
-        let gate = Gate::new(throttle(1, 0, None));
+        let gate = gate(throttle(1, 0, None));
         let asking = gate.enter("m").await.expect("a place");
         gate.lend();
         let other = gate.enter("m").await.expect("the lent place");
@@ -134,7 +156,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_rate_refuses_and_says_when_to_come_back() {
-        let gate = Gate::new(throttle(9, 9, Some("2/m")));
+        let gate = gate(throttle(9, 9, Some("2/m")));
         for _ in 0..2 {
             assert!(gate.enter("m").await.is_ok());
         }

@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::gate::{Gate, Throttle};
+use crate::meter::{Meter, ModuleMeter};
 use crate::session::Sessions;
 use crate::snapshot::Snapshot;
 use crate::surface::Surfaces;
@@ -35,6 +36,7 @@ pub struct Gateway {
     pub(crate) limits: Arc<Limits>,
     pub(crate) sessions: Sessions,
     pub(crate) seal: Seal,
+    pub(crate) meter: Meter,
     snapshot: ArcSwap<Snapshot>,
     rules: Mutex<Rules>,
     /// When the rules were last replaced.
@@ -53,6 +55,7 @@ impl Gateway {
         Arc::new(Self {
             limits,
             seal,
+            meter: Meter::default(),
             sessions: Sessions::default(),
             snapshot: ArcSwap::from_pointee(Snapshot::new(Catalog::default(), HashMap::new())),
             rules: Mutex::default(),
@@ -166,9 +169,13 @@ impl Gateway {
         let gates = rules
             .modules
             .iter()
-            .map(|(rule, throttle)| (Arc::clone(&rule.name), before.gate_like(&rule.name, *throttle)))
+            .map(|(rule, throttle)| {
+                let meter = self.meter.module(&rule.name);
+                (Arc::clone(&rule.name), before.gate_like(&rule.name, *throttle, meter))
+            })
             .collect();
         let after = Arc::new(Snapshot::new(catalog, gates));
+        self.meter.keep(|name| after.gates().contains_key(name));
         self.snapshot.store(Arc::clone(&after));
         self.sessions.tell_changes(|surfaces: Surfaces, kind| {
             let differs = |kind| before.list(surfaces, kind) != after.list(surfaces, kind);
@@ -181,10 +188,10 @@ impl Gateway {
 
 impl Snapshot {
     /// The module's gate if its limits are the same, so that a reload does not forget what is running.
-    fn gate_like(&self, module: &Arc<str>, throttle: Throttle) -> Arc<Gate> {
+    fn gate_like(&self, module: &Arc<str>, throttle: Throttle, meter: Arc<ModuleMeter>) -> Arc<Gate> {
         match self.gates().get(module) {
             Some(gate) if gate.throttle == throttle => Arc::clone(gate),
-            _ => Arc::new(Gate::new(throttle)),
+            _ => Arc::new(Gate::new(throttle, meter)),
         }
     }
 }

@@ -3,11 +3,15 @@
 
 mod accept;
 mod app;
+mod arrival;
 mod auth;
 mod connection;
 mod health;
 mod mcp;
+mod metrics;
+mod observe;
 mod origin;
+pub mod request_id;
 mod router;
 
 pub use accept::serve;

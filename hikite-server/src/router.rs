@@ -9,10 +9,15 @@ use axum::routing::{any, get, post};
 
 use crate::app::App;
 use crate::mcp::{http, sse};
-use crate::{auth, health, origin};
+use crate::{auth, health, metrics, observe, origin, request_id};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
     let public = Router::new().route("/", get(health::health)).route("/health", get(health::health));
+
+    // Of its own, because its token opens nothing else.
+    let metrics = Router::new()
+        .route("/metrics", get(metrics::metrics))
+        .layer(from_fn_with_state(Arc::clone(&app), metrics::require_reader));
 
     let protected = Router::new()
         .route("/mcp", post(http::post).get(http::get).head(health::not_allowed).delete(http::delete))
@@ -22,5 +27,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route_layer(from_fn(crate::connection::close_refused))
         .layer(from_fn_with_state(Arc::clone(&app), auth::require_caller));
 
-    public.merge(protected).layer(from_fn_with_state(Arc::clone(&app), origin::check)).with_state(app)
+    public
+        .merge(metrics)
+        .merge(protected)
+        .layer(from_fn_with_state(Arc::clone(&app), origin::check))
+        .layer(from_fn_with_state(Arc::clone(&app), observe::observe))
+        .layer(from_fn(request_id::assign))
+        .with_state(app)
 }

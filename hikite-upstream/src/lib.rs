@@ -6,6 +6,7 @@ mod annotation;
 mod backoff;
 mod cache;
 mod call;
+mod carry;
 mod claim;
 mod connection;
 mod definition;

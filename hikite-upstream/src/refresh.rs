@@ -73,7 +73,7 @@ impl Inner {
                 self.keep(listing)
             }
             Err(error) => {
-                tracing::warn!(module = name, "{error}");
+                tracing::warn!(module = name, "{}", error.guarded());
                 let answers = error.name == Some(UNREADABLE);
                 *self.state.lock() = State::Failing { reason: error.message.to_string(), answers };
                 backoff.failed(Instant::now(), error.message.into());

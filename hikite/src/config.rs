@@ -13,12 +13,14 @@ mod limits;
 mod location;
 mod merge;
 mod named;
+mod otel;
 mod place;
 mod problem;
 mod secret;
 mod server;
 mod shape;
 mod show;
+mod telemetry;
 mod tools;
 mod transport;
 mod unit;
@@ -46,6 +48,7 @@ pub use problem::{Problem, Problems};
 pub use server::{DEFAULT_PORT, ServerSection, parse_listen};
 pub(crate) use server::{listen_hint, url_fault};
 pub use show::show;
+pub use telemetry::{Log, Otlp, Telemetry};
 pub use transport::Transport;
 pub use upstream::{ServerConfig, Share};
 
@@ -61,6 +64,7 @@ pub struct Config {
     pub categories: Vec<Arc<CategoryRule>>,
     pub auth: Auth,
     pub limits: Limits,
+    pub telemetry: Telemetry,
     /// The folder for what is kept between runs; it may not exist yet.
     pub data: PathBuf,
     /// `file:line:column: path: message`, one line each.

@@ -10,6 +10,7 @@ mod progress;
 mod reload;
 mod report;
 mod running;
+mod telemetry;
 mod token;
 
 pub use house::House;

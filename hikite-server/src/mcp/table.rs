@@ -98,7 +98,12 @@ mod tests {
     fn app() -> Arc<App> {
         let limits = Arc::new(Limits::default());
         let origins = Origins { hosts: Vec::new(), origins: Vec::new(), reachable: false };
-        let settings = Settings { auth: Auth::None, origins, surfaces: Surfaces::of([Surface::Direct]) };
+        let settings = Settings {
+            auth: Auth::None,
+            origins,
+            surfaces: Surfaces::of([Surface::Direct]),
+            metrics_token: None,
+        };
         let gateway = Gateway::new(Arc::clone(&limits), Seal::new([7; 32]));
         App::new(gateway, limits, settings, CancellationToken::new())
     }

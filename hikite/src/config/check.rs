@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::file::File;
 use super::place::Path;
 use super::problem::Report;
-use super::{Config, auth, category, expand, limits, server, upstream};
+use super::{Config, auth, category, expand, limits, server, telemetry, upstream};
 
 /// The world as the config sees it, so that loading is a function of its arguments.
 #[derive(Clone, Copy)]
@@ -47,6 +47,11 @@ impl Check<'_, '_> {
             categories,
             auth: auth::check(self, &Path::ROOT.key("auth"), &file.auth.clone().unwrap_or_default()),
             limits: limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default()),
+            telemetry: telemetry::check(
+                self,
+                &Path::ROOT.key("telemetry"),
+                &file.telemetry.clone().unwrap_or_default(),
+            ),
             data: self.data(file.data.as_deref()),
             warnings: Vec::new(),
         }

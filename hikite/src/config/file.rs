@@ -9,6 +9,7 @@ use super::category::CategoryFile;
 use super::limits::LimitsFile;
 use super::named::Named;
 use super::server::ServerFile;
+use super::telemetry::TelemetryFile;
 use super::upstream::Upstream;
 
 /// The configuration of hikite. A plain `mcpServers` block, pasted from another client, is a whole file.
@@ -31,6 +32,8 @@ pub(crate) struct File {
     pub(crate) auth: Option<AuthFile>,
     /// Every limit of the program. What is left out keeps its default.
     pub(crate) limits: Option<LimitsFile>,
+    /// Logs, traces and metrics.
+    pub(crate) telemetry: Option<TelemetryFile>,
     /// The folder for what is kept between runs. Default: `hikite` in the user's data folder.
     pub(crate) data: Option<String>,
 }

@@ -15,7 +15,6 @@ const LATER_KEYS: &[&str] = &[
     "search",
     "vault",
     "store",
-    "telemetry",
     "server.public_url",
     "server.tls",
     "server.node_url",
