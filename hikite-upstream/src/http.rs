@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::Raw;
+use hikite_core::source::Origin;
 use hikite_egress::{Body, Client, SendError, read};
 use hikite_wire::message::Message;
 use hikite_wire::sse::Parser;
@@ -18,6 +19,7 @@ use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::carry;
 use crate::connection::Connection;
 use crate::era::{self, ERA_LOST};
 use crate::outbound::Outbound;
@@ -103,10 +105,11 @@ impl HttpSender {
         id: u64,
         message: Bytes,
         routing: Option<HeaderMap>,
+        origin: &Origin,
     ) -> Result<Answer, Error> {
         let inner = &self.inner;
         let stateless = routing.is_some();
-        let answer = inner.post(message, routing).await?;
+        let answer = inner.post(message, routing, origin).await?;
         let status = answer.status();
         if let Some(session) = answer.headers().get(SESSION).filter(|_| !stateless) {
             inner.headers.write().insert(SESSION, session.clone());
@@ -126,13 +129,17 @@ impl HttpSender {
         let inner = Arc::clone(&self.inner);
         let sent = self.inner.sends.track_future(async move {
             let sending = async {
-                match inner.post(message, None).await {
+                match inner.post(message, None, &Origin::default()).await {
                     Ok(answer) => {
                         // Read to the end, so that the connection can be used again.
                         let _ = read(answer.into_body(), inner.answer_bytes).await;
                     }
                     Err(error) => {
-                        tracing::debug!(module = &*inner.name, %error, "a message was not delivered");
+                        tracing::debug!(
+                            module = &*inner.name,
+                            error = error.guarded(),
+                            "a message was not delivered"
+                        );
                     }
                 }
             };
@@ -161,7 +168,12 @@ impl HttpSender {
 }
 
 impl Inner {
-    async fn post(&self, message: Bytes, routing: Option<HeaderMap>) -> Result<Response<Body>, Error> {
+    async fn post(
+        &self,
+        message: Bytes,
+        routing: Option<HeaderMap>,
+        origin: &Origin,
+    ) -> Result<Response<Body>, Error> {
         let mut request = self.bare(Method::POST, Full::new(message));
         let headers = request.headers_mut();
         if let Some(routing) = routing {
@@ -170,6 +182,7 @@ impl Inner {
         }
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, BOTH);
+        carry::into_headers(headers, origin);
         self.client.send(request).await.map_err(|error| self.failed(error))
     }
 
@@ -301,7 +314,11 @@ impl Inner {
                     let parser = Parser::new(self.answer_bytes);
                     let mut reading = Reading { body: answer.into_body(), parser, last_event: last, pause };
                     if let Err(error) = self.read_stream(&mut reading, None).await {
-                        tracing::debug!(module = &*self.name, %error, "the event stream broke");
+                        tracing::debug!(
+                            module = &*self.name,
+                            error = error.guarded(),
+                            "the event stream broke"
+                        );
                     }
                     (last, pause) = (reading.last_event, reading.pause);
                 }

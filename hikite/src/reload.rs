@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::house::House;
 use crate::running::{Overrides, settings};
-use crate::{exposure, report};
+use crate::{exposure, log, report};
 
 const KEPT: &str = "the changed config is wrong, the old one stays in force:";
 /// How often the file is looked at.
@@ -55,16 +55,21 @@ pub(crate) async fn follow(
 fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<Config> {
     let mut config = overrides.apply(Config::load(Some(file), &|name| std::env::var(name).ok())?);
     let wanted = (config.server.listen, &config.limits, &config.data);
+    let sends = (&config.telemetry.otlp, &before.telemetry.otlp);
     if overrides.listen.is_none() && wanted.0 != before.server.listen
         || (wanted.1, wanted.2) != (&before.limits, &before.data)
         || config.store != before.store
+        || sends.0 != sends.1
     {
-        tracing::warn!("`server.listen`, `limits`, `data` and `store` take effect after a restart");
+        tracing::warn!(
+            "`server.listen`, `limits`, `data`, `store` and `telemetry.otlp` take effect after a restart"
+        );
     }
     config.server.listen = before.server.listen;
     config.limits = before.limits.clone();
     config.data.clone_from(&before.data);
     config.store.clone_from(&before.store);
+    config.telemetry.otlp.clone_from(&before.telemetry.otlp);
     if !overrides.stdio {
         exposure::check(&config)?;
     }
@@ -79,6 +84,7 @@ fn apply(next: &Config, house: &House, app: &App) -> bool {
     match settings(next).and_then(|settings| house.apply(next).map(|()| settings)) {
         Ok(settings) => {
             app.configure(settings);
+            log::follow(&next.telemetry.log);
             tracing::info!(file = %shown(next), "the changed config is in force");
             true
         }
