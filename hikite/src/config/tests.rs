@@ -436,7 +436,9 @@ fn a_store_is_a_file_or_a_database_and_its_password_is_hidden() {
     ] {
         assert_eq!(shown(text).as_deref(), Some(expected), "{text}");
     }
-    assert!(!format!("{:?}", loaded(r#"{ "store": { "url": "postgres://u:${KEY}@h/d" } }"#)).contains("s3cret"));
+    assert!(
+        !format!("{:?}", loaded(r#"{ "store": { "url": "postgres://u:${KEY}@h/d" } }"#)).contains("s3cret")
+    );
     refused(
         r#"{ "store": { "url": "mysql://u:${KEY}@h/d" } }"#,
         "

@@ -166,7 +166,10 @@ async fn a_backup_that_is_taken_while_others_write_is_a_whole_store() {
             let rows = copy.registered().await.expect("read");
             assert!(rows.len() >= before.len(), "what was told before is in it");
             let numbers = rows.iter().map(|tool| tool.registered_at);
-            assert!(numbers.eq(0..u64::try_from(rows.len()).expect("few")), "and nothing is left out between");
+            assert!(
+                numbers.eq(0..u64::try_from(rows.len()).expect("few")),
+                "and nothing is left out between"
+            );
             assert_eq!(copy.check().await.expect("checked"), [""; 0]);
         }
         let told = writer.kill();
@@ -218,13 +221,20 @@ async fn a_store_is_checked_copied_and_moved_from_a_terminal() {
     let to = database();
     let run = gateway.run(&["store", "migrate", "--json", "--to", &to]).await;
     let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
-    assert_eq!((&report["from"], &report["version"], &report["copied"]["rows"]), (&json!(1), &json!(1), &json!(1)));
+    assert_eq!(
+        (&report["from"], &report["version"], &report["copied"]["rows"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
     let run = gateway.run(&["store", "migrate", "--to", &to]).await;
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("is not empty") && !run.stderr.contains("not-asked-for"), "{}", run.stderr);
     let run = gateway.run(&["store", "migrate", "--to", "mysql://u:hunter2@h/d"]).await;
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("hint: write `sqlite:PATH`") && !run.stderr.contains("hunter2"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("hint: write `sqlite:PATH`") && !run.stderr.contains("hunter2"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[tokio::test]
