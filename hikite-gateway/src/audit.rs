@@ -19,6 +19,8 @@ pub(crate) struct Audit {
     /// Dropped unclosed means that the caller went away.
     outcome: &'static str,
     bytes: usize,
+    /// Why it failed, in words that are for the log alone.
+    cause: Option<Box<str>>,
     /// How often the source was asked.
     pub(crate) attempts: u32,
     /// The result is one that was given before, or another call's.
@@ -28,7 +30,7 @@ pub(crate) struct Audit {
 impl Audit {
     pub(crate) fn open(session: Arc<Session>, module: Arc<str>, what: String) -> Self {
         let (started, outcome) = (Instant::now(), "cancelled");
-        Self { session, what, module, started, outcome, bytes: 0, attempts: 0, cached: false }
+        Self { session, what, module, started, outcome, bytes: 0, cause: None, attempts: 0, cached: false }
     }
 
     pub(crate) fn close(mut self, outcome: &Result<Raw, Error>) {
@@ -37,7 +39,10 @@ impl Audit {
                 self.outcome = "ok";
                 self.bytes = result.bytes().len();
             }
-            Err(error) => self.outcome = error.code(),
+            Err(error) => {
+                self.outcome = error.code();
+                self.cause.clone_from(&error.cause);
+            }
         }
     }
 }
@@ -55,6 +60,7 @@ impl Drop for Audit {
             bytes = self.bytes,
             attempts = self.attempts,
             cached = self.cached,
+            cause = self.cause.as_deref(),
         );
     }
 }
