@@ -25,6 +25,8 @@ pub(crate) struct Audit {
     /// Dropped unclosed means that the caller went away.
     outcome: &'static str,
     bytes: usize,
+    /// Why it failed, in words that are for the log alone.
+    cause: Option<Box<str>>,
     /// How often the source was asked.
     pub(crate) attempts: u32,
     /// The result is one that was given before, or another call's.
@@ -50,6 +52,7 @@ impl Audit {
             started: Instant::now(),
             outcome: "cancelled",
             bytes: 0,
+            cause: None,
             attempts: 0,
             cached: false,
         }
@@ -61,7 +64,10 @@ impl Audit {
                 self.outcome = "ok";
                 self.bytes = result.bytes().len();
             }
-            Err(error) => self.outcome = error.code(),
+            Err(error) => {
+                self.outcome = error.code();
+                self.cause.clone_from(&error.cause);
+            }
         }
     }
 }
@@ -83,6 +89,7 @@ impl Drop for Audit {
             bytes = self.bytes,
             attempts = self.attempts,
             cached = self.cached,
+            cause = self.cause.as_deref(),
         );
     }
 }

@@ -120,7 +120,8 @@ impl HttpSender {
         if is_stream(&answer) {
             return inner.follow(id, answer.into_body(), !stateless).await;
         }
-        let body = read(answer.into_body(), inner.answer_bytes).await.map_err(|error| inner.failed(error))?;
+        let body =
+            read(answer.into_body(), inner.answer_bytes).await.map_err(|error| inner.failed(&error))?;
         inner.answer(&body)
     }
 
@@ -183,7 +184,7 @@ impl Inner {
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, BOTH);
         carry::into_headers(headers, origin);
-        self.client.send(request).await.map_err(|error| self.failed(error))
+        self.client.send(request).await.map_err(|error| self.failed(&error))
     }
 
     fn bare(&self, method: Method, body: Full<Bytes>) -> Request<Full<Bytes>> {
@@ -337,7 +338,7 @@ impl Inner {
         if let Some(last) = last_event.and_then(|last| HeaderValue::from_str(last).ok()) {
             request.headers_mut().insert(LAST_EVENT, last);
         }
-        self.client.send(request).await.map_err(|error| self.failed(error))
+        self.client.send(request).await.map_err(|error| self.failed(&error))
     }
 
     /// Ends the session at the server when the connection is closed.
@@ -355,8 +356,8 @@ impl Inner {
         Error::new(Kind::UpstreamUnavailable, format!("`{}` failed: {what}", self.name))
     }
 
-    fn failed(&self, error: SendError) -> Error {
-        failure(&self.name, &self.url, &error)
+    fn failed(&self, error: &SendError) -> Error {
+        failure(&self.name, &self.url, error)
     }
 }
 

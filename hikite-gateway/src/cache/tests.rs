@@ -1,3 +1,5 @@
+//! Results given again, seen from a gateway with one source: by whom, for how long, and by whom never.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! What a failing source is asked again and when it is left alone, with a clock that stands still.
+
 use std::time::Duration;
 
 use hikite_core::about::{Policy, Retry};
