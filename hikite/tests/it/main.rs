@@ -13,6 +13,7 @@ mod era;
 mod faults;
 mod foreign;
 mod http;
+mod http_tools;
 mod lists;
 mod mixup;
 mod process;
