@@ -73,7 +73,10 @@ impl<'r> Checker<'r, '_> {
         }
         let required = schema.get("required").and_then(Json::as_array).into_iter().flatten();
         if let Some(absent) = required.filter_map(Json::as_str).find(|key| !value.contains_key(*key)) {
-            self.report.missing(path, format!("`{absent}` is missing"), None);
+            // What is there and wrong has been told.
+            if object.get(absent).is_none() {
+                self.report.missing(path, format!("`{absent}` is missing"), None);
+            }
             return None;
         }
         Some(Json::Object(value))

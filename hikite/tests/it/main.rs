@@ -16,6 +16,7 @@ mod executor;
 mod faults;
 mod foreign;
 mod http;
+mod http_tools;
 mod lists;
 mod mixup;
 mod process;
