@@ -14,6 +14,8 @@ mod faults;
 mod foreign;
 mod http;
 mod lists;
+mod log;
+mod metrics;
 mod mixup;
 mod process;
 mod relay;
@@ -22,6 +24,7 @@ mod resume;
 mod stateless;
 mod stdio;
 mod tasks;
+mod traces;
 
 use std::sync::LazyLock;
 
