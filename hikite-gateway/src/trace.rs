@@ -146,6 +146,10 @@ impl Span {
         &self.record.context
     }
 
+    pub fn rename(&mut self, name: String) {
+        self.record.name = name;
+    }
+
     pub fn set(&mut self, name: &'static str, value: impl Into<Value>) {
         if self.record.context.sampled {
             self.record.attributes.push((name, value.into()));

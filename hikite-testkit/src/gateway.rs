@@ -63,6 +63,14 @@ impl TestGateway {
         Self::run_in(programs, folder, config, command).await
     }
 
+    /// The same with more variables in its environment.
+    pub async fn start_with(programs: &Programs, config: Value, variables: &[(&str, &str)]) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        let mut command = programs.hikite(folder.path());
+        command.args(["serve", "--listen", "127.0.0.1:0"]).envs(variables.iter().copied());
+        Self::run_in(programs, folder, config, command).await
+    }
+
     async fn start_in(programs: &Programs, folder: Arc<TempDir>, config: Value) -> Self {
         let mut command = programs.hikite(folder.path());
         command.args(["serve", "--listen", "127.0.0.1:0"]);

@@ -84,8 +84,8 @@ fn apply(next: &Config, house: &House, app: &App) -> bool {
     match settings(next).and_then(|settings| house.apply(next).map(|()| settings)) {
         Ok(settings) => {
             app.configure(settings);
-            log::follow(&next.telemetry.log);
             tracing::info!(file = %shown(next), "the changed config is in force");
+            log::follow(&next.telemetry.log);
             true
         }
         Err(error) => {

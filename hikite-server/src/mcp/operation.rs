@@ -38,6 +38,7 @@ const METHODS: [&str; 19] = [
     "subscriptions/listen",
     "roots/list",
 ];
+const RESOURCE: &str = "mcp.resource.uri";
 const OTHER: &str = "_OTHER";
 /// What a client calls a thing is told up to this length.
 const LONGEST: usize = 128;
@@ -50,6 +51,8 @@ pub(crate) struct Operation<'a> {
     started: Instant,
     error: Option<&'static str>,
     span: Option<Box<Span>>,
+    /// What is asked for, in the client's words: the attribute and its value.
+    target: Option<(&'static str, String)>,
     pub(crate) origin: Origin,
 }
 
@@ -80,8 +83,7 @@ impl<'a> Operation<'a> {
         let span = meter.tracer().and_then(|tracer| {
             let around = context_of(&origin);
             let parent = said.clone().or_else(|| around.clone());
-            let name = || named(method, target(&asked).as_deref());
-            let mut span = tracer.begin(SpanKind::Server, name, parent)?;
+            let mut span = tracer.begin(SpanKind::Server, || method.to_owned(), parent)?;
             span.link(around.filter(|around| said.as_ref().is_some_and(|said| said.trace != around.trace)));
             describe(&mut span, method, transport, &asked, &origin);
             Some(span)
@@ -95,7 +97,8 @@ impl<'a> Operation<'a> {
             (None, None) => origin,
         };
         let error = Some(Kind::Cancelled.face().code);
-        Self { meter, method, transport, started: Instant::now(), error, span, origin }
+        let target = span.as_ref().filter(|span| span.context().sampled).and_then(|_| target(&asked));
+        Self { meter, method, transport, started: Instant::now(), error, span, target, origin }
     }
 
     pub(crate) fn end(mut self, outcome: &Result<Raw, Error>) {
@@ -131,10 +134,22 @@ impl<'a> Operation<'a> {
 impl Drop for Operation<'_> {
     fn drop(&mut self) {
         self.meter.operation(self.method, self.transport, self.error, self.started.elapsed());
-        if let (Some(span), Some(error)) = (&mut self.span, self.error) {
+        let Some(span) = &mut self.span else { return };
+        if let Some(error) = self.error {
             span.fail(error);
         }
+        // What does not exist could have any name, and that could be anything.
+        if let Some((name, value)) = self.target.take().filter(|_| !self.error.is_some_and(is_unknown)) {
+            if name != RESOURCE {
+                span.rename(named(self.method, Some(&value)));
+            }
+            span.set(name, value);
+        }
     }
+}
+
+fn is_unknown(code: &str) -> bool {
+    [Kind::ToolNotFound, Kind::NotFound, Kind::Validation].iter().any(|kind| kind.face().code == code)
 }
 
 fn describe(
@@ -153,21 +168,19 @@ fn describe(
     span.set_with("jsonrpc.request.id", || Some(short(asked.id.raw().as_str().trim_matches('"'))));
     span.set_with("mcp.session.id", || asked.session.map(|session| session.to_string()));
     span.set_with("hikite.request.id", || origin.request_id.as_deref().map(ToOwned::to_owned));
-    match method {
-        "tools/call" => {
-            span.set("gen_ai.operation.name", "execute_tool");
-            span.set_with("gen_ai.tool.name", || target(asked));
-        }
-        "prompts/get" => span.set_with("gen_ai.prompt.name", || target(asked)),
-        _ => span
-            .set_with("mcp.resource.uri", || asked.params.text("uri").map(|uri| short(without_query(&uri)))),
+    if method == "tools/call" {
+        span.set("gen_ai.operation.name", "execute_tool");
     }
 }
 
-/// The tool or prompt that is asked for.
-fn target(asked: &Asked<'_>) -> Option<String> {
-    let named = matches!(asked.method, "tools/call" | "prompts/get");
-    asked.params.text("name").filter(|_| named).map(|name| short(&name))
+/// The tool, prompt or resource that is asked for. A query may hold a key.
+fn target(asked: &Asked<'_>) -> Option<(&'static str, String)> {
+    let (attribute, member) = match asked.method {
+        "tools/call" => ("gen_ai.tool.name", "name"),
+        "prompts/get" => ("gen_ai.prompt.name", "name"),
+        _ => (RESOURCE, "uri"),
+    };
+    Some((attribute, short(without_query(&asked.params.text(member)?))))
 }
 
 /// The trace that the request itself says it belongs to.

@@ -164,3 +164,107 @@ fn decoded(text: &str) -> Option<String> {
     }
     String::from_utf8(bytes).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path as FilePath;
+
+    use super::*;
+    use crate::config::{Config, Outside, Problems, show};
+
+    fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, Problems> {
+        let env = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        let read = |_: &FilePath| Ok("from-a-file\n".to_owned());
+        Config::parse(text, FilePath::new("x"), Outside { env: &env, read: &read })
+    }
+
+    fn otlp(text: &str, variables: &[(&str, &str)]) -> Option<Otlp> {
+        load(text, variables).expect("a good config").telemetry.otlp
+    }
+
+    fn exposed(url: Option<&Secret>) -> Option<&str> {
+        url.map(Secret::expose)
+    }
+
+    #[test]
+    fn nothing_is_sent_unless_somebody_says_where() {
+        assert_eq!(otlp("{}", &[]), None);
+        assert_eq!(otlp(r#"{"telemetry":{"otlp":{"interval":"5s"}}}"#, &[("OTEL_SERVICE_NAME", "x")]), None);
+        let file = r#"{"telemetry":{"otlp":{"endpoint":"http://c:4318/x/"}}}"#;
+        assert_eq!(otlp(file, &[("OTEL_SDK_DISABLED", "TRUE")]), None);
+        let told = otlp(file, &[]).expect("an endpoint");
+        assert_eq!(exposed(told.traces.as_ref()), Some("http://c:4318/x/v1/traces"));
+        assert_eq!(exposed(told.metrics.as_ref()), Some("http://c:4318/x/v1/metrics"));
+        assert_eq!((told.service.as_str(), told.interval, told.timeout), ("hikite", INTERVAL, TIMEOUT));
+        assert_eq!(told.sampler, Sampler { ratio: 1.0, parent_based: true });
+    }
+
+    #[test]
+    fn headers_of_the_environment_do_not_go_where_the_file_says() {
+        let variables = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://e"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "key=a%2Cb, x = y"),
+        ];
+        let told = otlp("{}", &variables).expect("an endpoint");
+        let pairs: Vec<(&str, &str)> =
+            told.headers.iter().map(|(name, value)| (&**name, value.expose())).collect();
+        assert_eq!(pairs, [("key", "a,b"), ("x", "y")]);
+        let file = r#"{"telemetry":{"otlp":{"endpoint":"http://c","headers":{"own":{"file":"f"}}}}}"#;
+        let config = load(file, &variables).expect("good");
+        let told = config.telemetry.otlp.as_ref().expect("an endpoint");
+        assert_eq!((told.headers.len(), told.headers[0].1.expose()), (1, "from-a-file"));
+        let shown = show(&config).to_string();
+        assert!(!shown.contains("from-a-file") && !shown.contains("a,b"), "{shown}");
+    }
+
+    #[test]
+    fn each_kind_may_have_an_address_of_its_own_or_none() {
+        let told = otlp(
+            "{}",
+            &[
+                ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t/custom"),
+                ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c"),
+                ("OTEL_METRICS_EXPORTER", "none"),
+                ("OTEL_TRACES_SAMPLER", "parentbased_traceidratio"),
+                ("OTEL_TRACES_SAMPLER_ARG", "0.25"),
+                ("OTEL_RESOURCE_ATTRIBUTES", "service.name=named,a=b"),
+            ],
+        );
+        let told = told.expect("an endpoint");
+        assert_eq!((exposed(told.traces.as_ref()), told.metrics), (Some("http://t/custom"), None));
+        assert_eq!(told.sampler, Sampler { ratio: 0.25, parent_based: true });
+        assert_eq!((told.service.as_str(), told.attributes.len()), ("named", 1));
+    }
+
+    #[test]
+    fn a_wrong_variable_is_a_warning_and_a_wrong_key_an_error() {
+        for (name, value) in [
+            (ENDPOINT, "collector:4317"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "nonsense"),
+            ("OTEL_TRACES_SAMPLER", "mostly"),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "soon"),
+            ("OTEL_RESOURCE_ATTRIBUTES", "a=%zz"),
+        ] {
+            let config = load("{}", &[(name, value)]).expect(name);
+            assert!(
+                config.warnings.iter().any(|warning| warning.contains(name)),
+                "{name}: {:?}",
+                config.warnings
+            );
+            assert!(!config.warnings.iter().any(|warning| warning.contains(value)), "{name}");
+        }
+        for wrong in [
+            r#"{"endpoint":"collector:4317"}"#,
+            r#"{"endpoint":"http://c","sample":2}"#,
+            r#"{"endpoint":"http://c","interval":"0s"}"#,
+            r#"{"endpoint":"http://c","headers":{"a b":"x"}}"#,
+            r#"{"end_point":"http://c"}"#,
+        ] {
+            assert!(load(&format!(r#"{{"telemetry":{{"otlp":{wrong}}}}}"#), &[]).is_err(), "{wrong}");
+        }
+        assert!(load(r#"{"telemetry":{"metrics":{"token":"a","tokenFile":"f"}}}"#, &[]).is_err());
+        assert!(load(r#"{"telemetry":{"log":{"level":"a=b=c"}}}"#, &[]).is_err());
+    }
+}

@@ -18,6 +18,8 @@ mod foreign;
 mod http;
 mod http_tools;
 mod lists;
+mod log;
+mod metrics;
 mod mixup;
 mod process;
 mod relay;
@@ -27,6 +29,7 @@ mod stateless;
 mod stdio;
 mod store;
 mod tasks;
+mod traces;
 
 use std::sync::LazyLock;
 
