@@ -1,6 +1,7 @@
 //! What must hold for any input of our parsers. Each property is a plain function that panics where it is
 //! broken; `tests/fuzz.rs` drives them with mutated real inputs, and any other engine could.
 
+pub mod check;
 pub mod config;
 pub mod line;
 pub mod message;

@@ -11,6 +11,14 @@ pub const MESSAGES: &[&str] = &[
     r#"{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"eyJvIjoxMH0="},"id":4}"#,
 ];
 
+/// A schema, and arguments for it on the next line.
+pub const CHECKS: &[&str] = &[
+    "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"default\":1},\"b\":{\"type\":[\"string\",\"null\"],\"pattern\":\"^(?=x)[a-z]+$\"}},\"required\":[\"a\"],\"additionalProperties\":false}\n{\"a\":\"5\",\"b\":null}",
+    "{\"$defs\":{\"n\":{\"type\":\"object\",\"properties\":{\"n\":{\"$ref\":\"#/$defs/n\"},\"v\":{\"enum\":[1,2]}}}},\"$ref\":\"#/$defs/n\"}\n{\"arguments\":{\"n\":{\"n\":{\"v\":\"2\"}}}}",
+    "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"properties\":{\"t\":{\"type\":\"array\",\"items\":[{\"type\":\"boolean\"}],\"uniqueItems\":true}},\"anyOf\":[{\"required\":[\"t\"]},{\"required\":[\"u\"]}]}\n\"{\\\"t\\\":[\\\"true\\\"]}\"",
+    "[{\"name\":\"q\",\"type\":\"string\",\"required\":true,\"enum\":[\"a\"],\"default\":\"a\"},{\"name\":\"n\",\"type\":\"number\",\"minimum\":0,\"maximum\":9}]\n{\"n\":1.50e1}",
+];
+
 pub const OBJECTS: &[&str] = &[
     r#"{"name":"a", "x-vendor": {"n": 1.0e2,  "u":"\u00e9"} ,"z":[1, 2], "name":"b", "":null}"#,
     r#"{"type":"object","properties":{"path":{"type":"string","pattern":"^[^\\\\]*\\.rs$"}},"required":["path"],"additionalProperties":false,"$schema":"http://json-schema.org/draft-07/schema#"}"#,

@@ -3,7 +3,7 @@
 //! first byte; a failure is shrunk and printed with its seed.
 
 use bolero::{TypeGenerator, check};
-use hikite_fuzz::seed::{CONFIGS, LINES, MESSAGES, OBJECTS, STREAMS, WORDS};
+use hikite_fuzz::seed::{CHECKS, CONFIGS, LINES, MESSAGES, OBJECTS, STREAMS, WORDS};
 
 #[test]
 fn message() {
@@ -13,6 +13,11 @@ fn message() {
 #[test]
 fn object() {
     check!().with_type::<Draft>().for_each(|draft| hikite_fuzz::object::hold(&draft.bytes(OBJECTS)));
+}
+
+#[test]
+fn check_arguments() {
+    check!().with_type::<Draft>().for_each(|draft| hikite_fuzz::check::hold(&draft.bytes(CHECKS)));
 }
 
 #[test]
@@ -38,6 +43,7 @@ fn config() {
 
 #[test]
 fn unedited_inputs_hold() {
+    CHECKS.iter().for_each(|text| hikite_fuzz::check::hold(text.as_bytes()));
     MESSAGES.iter().chain(OBJECTS).for_each(|text| {
         hikite_fuzz::message::hold(text.as_bytes());
         hikite_fuzz::object::hold(text.as_bytes());

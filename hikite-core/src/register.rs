@@ -38,6 +38,7 @@ const MEMBERS: &[&str] = &[
     "cacheTtl",
     "http",
     "overwrite",
+    "enabled",
 ];
 
 /// A form that has been checked.
@@ -50,6 +51,7 @@ pub struct Registration {
     /// The request it makes, where it is backed by HTTP.
     pub http: Option<Raw>,
     pub overwrite: bool,
+    pub enabled: bool,
 }
 
 impl Registration {
@@ -118,7 +120,8 @@ impl Reader<'_> {
             definition: definition.raw(),
             about: Arc::new(self.about()),
             http: self.object("http"),
-            overwrite: self.flag("overwrite"),
+            overwrite: self.flag("overwrite", false),
+            enabled: self.flag("enabled", true),
         }
     }
 
@@ -277,13 +280,13 @@ impl Reader<'_> {
         Some(given)
     }
 
-    fn flag(&mut self, member: &str) -> bool {
+    fn flag(&mut self, member: &str, default: bool) -> bool {
         match self.given(member).map(|given| given.decode::<bool>()) {
-            None => false,
+            None => default,
             Some(Ok(flag)) => flag,
             Some(Err(_)) => {
                 self.fault(member, format!("`{member}` must be true or false"));
-                false
+                default
             }
         }
     }

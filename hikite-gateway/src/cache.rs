@@ -7,6 +7,7 @@ mod key;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
@@ -26,6 +27,8 @@ pub(crate) struct Cache {
     store: Store<Key, Arc<Kept>>,
     flights: Mutex<HashMap<Key, Arc<Seat>>>,
     is_on: bool,
+    /// Whether anything was ever kept: most houses keep nothing, and have nothing to forget.
+    is_used: AtomicBool,
     entry_bytes: usize,
 }
 
@@ -45,7 +48,8 @@ impl Cache {
             .support_invalidation_closures()
             .build();
         let is_on = limits.cache_bytes > 0;
-        Self { store, flights: Mutex::default(), is_on, entry_bytes: limits.cache_entry_bytes }
+        let is_used = AtomicBool::new(false);
+        Self { store, flights: Mutex::default(), is_on, is_used, entry_bytes: limits.cache_entry_bytes }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -80,6 +84,7 @@ impl Cache {
             *seat = Some(outcome.clone());
             let kept = outcome.as_ref().ok().and_then(|result| Kept::new(result, keep.ttl, self.entry_bytes));
             if let Some(kept) = kept.filter(|_| flight.is_wanted()) {
+                self.is_used.store(true, Ordering::Relaxed);
                 self.store.insert(keep.key.clone(), Arc::new(kept)).await;
             }
             flight.land();
@@ -90,6 +95,9 @@ impl Cache {
     /// What was read of this resource is not true any more.
     pub(crate) fn forget_resource(&self, uri: &str) {
         self.flights.lock().retain(|key, _| !key.reads(uri));
+        if !self.is_used.load(Ordering::Relaxed) {
+            return;
+        }
         for (key, kept) in &self.store {
             if key.reads(uri) {
                 kept.forget();
@@ -99,6 +107,9 @@ impl Cache {
 
     /// The module is another than before: what was kept of it until now is never asked for again.
     pub(crate) fn forget_module(&self, module: &Arc<str>, generation: u64) {
+        if !self.is_used.load(Ordering::Relaxed) {
+            return;
+        }
         let module = Arc::clone(module);
         // Fails only without the support for it, which was asked for above.
         let _ = self

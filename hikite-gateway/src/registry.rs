@@ -77,18 +77,22 @@ impl Gateway {
     /// Registers the tool that `form` describes; `overwrite: true` in it replaces one of the same name. Gives its
     /// tool object.
     pub async fn register(&self, form: &Object) -> Result<Raw, Error> {
-        let (registration, implementation) = read(form, &self.registry.maker)?;
+        let (mut registration, implementation) = read(form, &self.registry.maker)?;
         let key = registration.key.clone();
+        // Only the file decides for good; here it is the first position of the switch.
+        let enabled = std::mem::replace(&mut registration.enabled, true);
         let _turn = self.registry.turn.lock().await;
         self.is_free(&registration)?;
         let mut kept = form.clone();
-        kept.remove("overwrite");
+        for once in ["overwrite", "enabled"] {
+            kept.remove(once);
+        }
         let row = Registered { key: key.clone(), form: kept.raw().copied(), registered_at: now_ms() };
         if !self.registry.store.put_registered(&row, registration.overwrite).await? {
             return Err(taken(&key.tool));
         }
-        if self.with_roster(|roster| roster.switches.contains_key(&key)) {
-            self.registry.store.set_switch(&key, true).await?;
+        if !enabled || self.with_roster(|roster| roster.switches.contains_key(&key)) {
+            self.registry.store.set_switch(&key, enabled).await?;
         }
         let entry = Entry {
             registration: Arc::new(registration),
@@ -98,6 +102,9 @@ impl Gateway {
         };
         self.change_roster(|roster| {
             roster.switches.remove(&key);
+            if !enabled {
+                roster.switches.insert(key.clone(), false);
+            }
             roster.put(entry);
         });
         self.tool_object(&key)

@@ -8,6 +8,7 @@ use hikite_core::catalog::{Catalog, ModuleRule};
 use hikite_core::key::ToolKey;
 use hikite_core::listing::Item;
 use hikite_core::register::Registration;
+use hikite_core::selection::{Override, Selection, ToolRef};
 use hikite_core::source::Implementation;
 use hikite_core::switch::Switches;
 
@@ -103,9 +104,15 @@ impl Roster {
             let item = Item { name: name(entry), raw: entry.registration.definition.clone() };
             (item, Arc::clone(&entry.implementation))
         });
+        let disabled = entries.iter().filter(|entry| !entry.registration.enabled).map(|entry| {
+            let tool = ToolRef { server: None, tool: name(entry) };
+            (tool, Override { enabled: false, ..Override::default() })
+        });
+        let disabled = disabled.collect();
         let source = Arc::new(Registered::new(&module, tools));
         let rule = ModuleRule {
             description: "Tools registered with this gateway".into(),
+            selection: Arc::new(Selection { overrides: disabled, ..Selection::default() }),
             about: Arc::new(about),
             registered: true,
             ..ModuleRule::new(Arc::clone(&module), source)

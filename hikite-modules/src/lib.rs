@@ -26,6 +26,11 @@ pub use tool::HttpTool;
 /// Makes a tool from the `http` member of its form and its schema, or tells all that is wrong with them.
 pub type Maker = Arc<dyn Fn(&Raw, &Raw) -> Result<Arc<dyn Implementation>, Vec<Fault>> + Send + Sync>;
 
+/// What is wrong with the `http` member of a form, where nobody wants the tool yet.
+pub fn faults(http: &Raw, schema: &Raw) -> Vec<Fault> {
+    form::Form::read(http, schema).err().unwrap_or_default()
+}
+
 /// Tools that send their requests through `client`.
 pub fn maker(client: Client, limits: Arc<Limits>) -> Maker {
     Arc::new(move |http, schema| {

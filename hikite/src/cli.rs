@@ -1,10 +1,12 @@
 //! The command line: flags, and one file per subcommand. Data goes to stdout, everything else to stderr.
 
+mod call;
 mod completions;
 mod config;
 mod doctor;
 mod guard;
 mod health;
+mod register;
 mod serve;
 mod stdio;
 mod store;
@@ -17,6 +19,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use hikite_core::json::Raw;
 
 use crate::config::{Config, Problems};
 use crate::log::{self, LogFormat};
@@ -55,9 +58,11 @@ enum Command {
     Serve(serve::Serve),
     /// Serve MCP on stdin and stdout, for clients that start hikite themselves
     Stdio(stdio::Stdio),
-    /// List, search, describe and call tools from the terminal
+    /// List, search, describe, call, register and switch tools from the terminal
     #[command(subcommand)]
     Tools(tools::Tools),
+    /// Call a tool and print its result
+    Call(call::Call),
     /// Check, show and import configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -103,6 +108,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Serve(serve) => block_on(serve.run(&common)),
         Command::Stdio(stdio) => block_on(stdio.run(&common)),
         Command::Tools(tools) => block_on(tools.run(&common)),
+        Command::Call(call) => block_on(call.run(&common)),
         Command::Config(config) => config.run(&common),
         Command::Store(store) => block_on(store.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
@@ -146,13 +152,29 @@ pub(crate) fn program() -> Result<PathBuf> {
 
 fn complain(error: &anyhow::Error) {
     let text = match error.downcast_ref::<hikite_core::error::Error>() {
-        Some(error) => match &error.hint {
-            Some(hint) => format!("{}\nhint: {hint}", error.message),
-            None => error.message.to_string(),
-        },
+        Some(error) => explained(error),
         None => format!("{error:#}"),
     };
     note(&if text.starts_with("error:") { text } else { format!("error: {text}") });
+}
+
+/// The message, or each single fault on a line of its own where the message only joins them, and what to do.
+fn explained(error: &hikite_core::error::Error) -> String {
+    let details = error.details.as_ref().and_then(Raw::items).unwrap_or_default();
+    let faults = details.iter().filter_map(Raw::object);
+    let faults: Vec<(String, String)> =
+        faults.filter_map(|fault| Some((fault.text("pointer")?, fault.text("message")?))).collect();
+    let lines: Vec<String> =
+        faults.iter().map(|(pointer, message)| format!("{pointer}: {message}")).collect();
+    let is_joined = !faults.is_empty() && faults.iter().all(|(_, message)| error.message.contains(message));
+    let mut text = if is_joined { lines.join("\nerror: ") } else { error.message.to_string() };
+    if !is_joined {
+        text = lines.iter().fold(text, |text, line| format!("{text}\n  {line}"));
+    }
+    match &error.hint {
+        Some(hint) => format!("{text}\nhint: {hint}"),
+        None => text,
+    }
 }
 
 /// Prints data. Whoever reads it may have seen enough and gone.

@@ -6,6 +6,7 @@ mod auth;
 mod category;
 mod check;
 mod cors;
+mod egress;
 mod expand;
 mod file;
 pub mod import;
@@ -23,6 +24,8 @@ mod server;
 mod shape;
 mod show;
 mod store;
+mod tool;
+mod tool_request;
 mod tools;
 mod transport;
 mod unit;
@@ -43,6 +46,7 @@ use hikite_store::StoreUrl;
 pub use auth::Auth;
 pub use check::Outside;
 pub use cors::Cors;
+pub use egress::EgressSection;
 pub use file::schema;
 pub use location::known_locations;
 pub use merge::{Merged, merge};
@@ -52,6 +56,7 @@ pub use problem::{Problem, Problems};
 pub use server::{DEFAULT_PORT, ServerSection, parse_listen};
 pub(crate) use server::{listen_hint, url_fault};
 pub use show::show;
+pub use tool::ToolConfig;
 pub use transport::Transport;
 pub use upstream::{ServerConfig, Share};
 
@@ -65,6 +70,9 @@ pub struct Config {
     /// The names of those that are off. Categories may name them: they count as servers that are not running.
     pub disabled: Vec<Arc<str>>,
     pub categories: Vec<Arc<CategoryRule>>,
+    /// The tools that the file itself describes.
+    pub tools: Vec<ToolConfig>,
+    pub egress: EgressSection,
     pub auth: Auth,
     /// The store, where the file names one.
     pub store: Option<StoreUrl>,

@@ -15,7 +15,7 @@ use hikite_core::register::Registration;
 use hikite_core::seal::Seal;
 use hikite_core::secret::Secret;
 use hikite_core::source::{Implementation, Source};
-use hikite_egress::{Allow, Client};
+use hikite_egress::Client;
 use hikite_gateway::{Gateway, Maker, Registry, Rules, Throttle};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, Spawner, Upstream};
@@ -36,6 +36,8 @@ pub struct House {
     pub store: Store,
     lists: Arc<StoreListCache>,
     environment: Environment,
+    /// For requests to addresses that are not the owner's word.
+    guarded: Client,
     upstreams: Mutex<HashMap<Arc<str>, Running>>,
     /// Of tools that the config names: their addresses are the owner's word.
     maker: Maker,
@@ -84,8 +86,9 @@ impl House {
             cache: Arc::clone(&lists) as Arc<dyn ListCache>,
             limits: Arc::clone(&limits),
         };
-        let guarded = hikite_modules::maker(Client::guarded(Allow::default()), Arc::clone(&limits));
-        let registry = Registry::new(store.clone(), guarded);
+        let guarded = Client::guarded(config.egress.rules());
+        let registry =
+            Registry::new(store.clone(), hikite_modules::maker(guarded.clone(), Arc::clone(&limits)));
         let maker = hikite_modules::maker(client, Arc::clone(&limits));
         let house = Arc::new(Self {
             gateway: Gateway::new(Arc::clone(&limits), Seal::new(token::random_key()?), registry),
@@ -93,6 +96,7 @@ impl House {
             store,
             lists,
             environment,
+            guarded,
             upstreams: Mutex::default(),
             maker,
             own,
@@ -126,6 +130,7 @@ impl House {
         rules.tools = self.tools(config)?;
         let before = std::mem::replace(&mut *upstreams, next);
         self.gateway.apply(rules);
+        self.guarded.allow(config.egress.rules());
         for (name, running) in before {
             let stays = upstreams
                 .get(&name)
@@ -140,7 +145,7 @@ impl House {
 
     /// The tools that the config registers.
     fn tools(&self, config: &Config) -> Result<Vec<(Registration, Arc<dyn Implementation>)>> {
-        config.tools.iter().map(|form| Ok(hikite_gateway::read_tool(form, &self.maker)?)).collect()
+        config.tools.iter().map(|tool| Ok(hikite_gateway::read_tool(&tool.form, &self.maker)?)).collect()
     }
 
     /// What other processes write to the store is taken in soon.

@@ -1,12 +1,15 @@
-//! One-run comparisons on this machine: calls straight to an upstream against calls through hikite, the time
-//! to the first list, and what dead upstreams cost. Read ratios and CPU seconds, not absolute times: the
+//! One-run comparisons on this machine: calls straight to an upstream against calls through hikite and over REST,
+//! the time to the first list, what dead upstreams cost, pages of a long list, and the parts of a call. Read ratios and CPU seconds, not absolute times: the
 //! machine is shared and the sides are measured in turns.
 
 mod calls;
 mod client;
+mod core;
 mod dead;
 mod load;
+mod page;
 mod process;
+mod rest;
 mod start;
 mod table;
 mod upstream;
@@ -76,8 +79,17 @@ async fn measure(bench: &Bench, only: Option<&str>) -> Result<Vec<Table>> {
     if wanted("dead") {
         tables.push(show(dead::measure(bench).await?));
     }
+    if wanted("core") {
+        tables.extend(core::measure()?.into_iter().map(show));
+    }
+    if wanted("pages") {
+        tables.push(show(page::measure(bench).await?));
+    }
+    if wanted("rest") {
+        tables.push(show(rest::measure(bench).await?));
+    }
     if tables.is_empty() {
-        bail!("`--only` takes calls, start or dead");
+        bail!("`--only` takes calls, start, dead, core, pages or rest");
     }
     Ok(tables)
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 const USAGE: &str = "usage: cargo xtask tidy
-       cargo xtask bench [--seconds N] [--rounds N] [--only calls|start|dead] [--json FILE]";
+       cargo xtask bench [--seconds N] [--rounds N] [--only calls|start|dead|core|pages|rest] [--json FILE]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -9,7 +9,7 @@ use super::shape::{self, Part};
 use super::survey::{Findings, survey};
 use crate::json::Raw;
 
-/// The largest schema of a real tool that we know has 30,000 bytes.
+/// The largest of 1,162 schemas of real tools has 12,400 bytes.
 const BYTES_MAX: usize = 1 << 20;
 /// Bytes of one regular expression once compiled.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
@@ -32,12 +32,13 @@ impl Schema {
         }
         let mut root: Value =
             source.decode().map_err(|_| "the schema is nested too deeply or holds a number out of range")?;
-        let (meant, other) = drafts(&mut root);
+        let (meant, others) = drafts(&mut root);
         let document = Document::new(root);
         let findings = survey(&document)?;
         // What the draft that was meant complains of is told.
-        let validator = build(&document.root, meant)
-            .or_else(|problem| other.and_then(|draft| build(&document.root, draft).ok()).ok_or(problem))?;
+        let validator = build(&document.root, meant).or_else(|problem| {
+            others.iter().find_map(|draft| build(&document.root, *draft).ok()).ok_or(problem)
+        })?;
         Ok(Self { document, findings, validator })
     }
 
@@ -92,16 +93,16 @@ impl Schema {
     }
 }
 
-/// The draft that `$schema` names. Without one it is 2020-12, or else draft-07, which people write who do not
-/// say so.
-fn drafts(root: &mut Value) -> (Draft, Option<Draft>) {
+/// The draft that `$schema` names. Without one it is 2020-12; people who do not say so also write older ones.
+fn drafts(root: &mut Value) -> (Draft, &'static [Draft]) {
+    const OLDER: &[Draft] = &[Draft::Draft7, Draft::Draft4];
     match root.get("$schema").and_then(Value::as_str).map(Draft::from_schema_uri) {
-        None => (Draft::Draft202012, Some(Draft::Draft7)),
+        None => (Draft::Draft202012, OLDER),
         Some(Draft::Unknown) => {
             root.as_object_mut().map(|members| members.shift_remove("$schema"));
-            (Draft::Draft202012, Some(Draft::Draft7))
+            (Draft::Draft202012, OLDER)
         }
-        Some(draft) => (draft, None),
+        Some(draft) => (draft, &[]),
     }
 }
 

@@ -2,20 +2,16 @@
 
 use std::fmt::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::Result;
 use clap::{Args, Subcommand};
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
 use hikite_core::catalog::Tool;
-use hikite_core::json::{Object, Raw};
 use hikite_core::search;
-use hikite_core::source::{Backchannel, BoxFuture, CallContext, Origin, Question};
 use hikite_core::view::View;
-use hikite_gateway::{CallOptions, Command, Target};
 use serde_json::{Value, json};
 
-use super::{Common, note, print, program};
+use super::register::{Register, Switch, Unregister};
+use super::{Common, call, print, program};
 use crate::house::House;
 use crate::progress;
 
@@ -29,6 +25,14 @@ pub(crate) enum Tools {
     Describe(Describe),
     /// Call a tool and print its result
     Call(Call),
+    /// Register a tool that is an HTTP request; a running hikite sees it by itself
+    Register(Register),
+    /// Remove a registered tool
+    Unregister(Unregister),
+    /// Switch a tool on
+    Enable(Switch),
+    /// Switch a tool off, for every client
+    Disable(Switch),
 }
 
 #[derive(Debug, Args)]
@@ -81,7 +85,10 @@ pub(crate) struct Call {
 }
 
 impl Tools {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) async fn run(mut self, common: &Common) -> Result<ExitCode> {
+        if let Self::Register(register) = &mut self {
+            register.read()?;
+        }
         let house = House::start(&common.load()?, program()?).await?;
         let outcome = self.act(&house).await;
         house.stop().await;
@@ -89,8 +96,7 @@ impl Tools {
     }
 
     async fn act(self, house: &House) -> Result<ExitCode> {
-        // A call waits only for the module it names.
-        if !matches!(self, Self::Call(_)) {
+        if self.needs_all_lists() {
             progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
         }
         let view = house.gateway.view();
@@ -99,8 +105,21 @@ impl Tools {
             Self::Search(search) => search.print(&view),
             Self::Describe(describe) => describe.print(&view)?,
             Self::Call(call) => return call.run(house).await,
+            Self::Register(register) => register.run(house).await?,
+            Self::Unregister(unregister) => unregister.run(house).await?,
+            Self::Enable(switch) => switch.run(house, true).await?,
+            Self::Disable(switch) => switch.run(house, false).await?,
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// What names a module waits for that one alone.
+    fn needs_all_lists(&self) -> bool {
+        match self {
+            Self::List(_) | Self::Search(_) | Self::Describe(_) => true,
+            Self::Enable(switch) | Self::Disable(switch) => !switch.names_module(),
+            Self::Call(_) | Self::Register(_) | Self::Unregister(_) => false,
+        }
     }
 }
 
@@ -151,64 +170,8 @@ impl Describe {
 
 impl Call {
     async fn run(self, house: &House) -> Result<ExitCode> {
-        let params = Object::default().with("name", self.tool.as_str()).with("arguments", self.arguments()?);
-        let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
-        let context = CallContext {
-            session: Arc::new(session),
-            back: Arc::new(Terminal),
-            origin: Origin::default(),
-            takes_rounds: false,
-        };
-        let command = Command::Call {
-            target: Target::Named(self.tool.clone()),
-            params,
-            options: CallOptions::default(),
-        };
-        let result = house.gateway.dispatch(command, context).await?;
-        let members =
-            result.object().ok_or_else(|| anyhow!("the tool answered with something else than a result"))?;
-        print(&if self.json { result.as_str().into_owned() } else { text_of(&members) });
-        let failed = members.get("isError").is_some_and(|flag| flag.as_str() == "true");
-        Ok(ExitCode::from(u8::from(failed)))
-    }
-
-    fn arguments(&self) -> Result<Object> {
-        let mut arguments = match &self.arguments {
-            Some(text) => Raw::parse(text.clone()).ok().and_then(|raw| raw.object()).with_context(|| {
-                format!("`{text}` is not a JSON object\nhint: quote it like '{{\"path\": \".\"}}'")
-            })?,
-            None => Object::default(),
-        };
-        for param in &self.params {
-            let Some((name, value)) = param.split_once('=') else {
-                bail!("`{param}` is not NAME=VALUE");
-            };
-            arguments.set(name, Raw::parse(value.to_owned()).unwrap_or_else(|_| Raw::from(value)));
-        }
-        Ok(arguments)
-    }
-}
-
-/// The terminal as the client of a call: it sees progress, and answers no questions.
-struct Terminal;
-
-impl Backchannel for Terminal {
-    fn progress(&self, params: Object) {
-        let number = |name: &str| params.get(name).map(|value| value.as_str().into_owned());
-        let total = number("total").map(|total| format!("/{total}")).unwrap_or_default();
-        let message = params.text("message").unwrap_or_default();
-        note(&format!("{}{total} {message}", number("progress").unwrap_or_default()));
-    }
-
-    fn log(&self, params: Raw) {
-        tracing::info!("{}", params.as_str());
-    }
-
-    fn ask(&self, _: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
-        let refused = Object::default()
-            .with("code", Raw::of(&hikite_core::error::Kind::MethodNotFound.face().rpc))
-            .with("message", "a terminal call answers no questions");
-        Box::pin(async move { Err(refused.raw()) })
+        let arguments = call::arguments(self.arguments.as_deref(), &self.params)?;
+        call::call(house, &self.tool, arguments, self.json).await
     }
 }
 
@@ -239,17 +202,4 @@ fn table(tools: &[&Tool]) -> String {
     }
     let _ = write!(text, "{} tool{}", tools.len(), if tools.len() == 1 { "" } else { "s" });
     text
-}
-
-/// The text of a result; other blocks by their kind.
-fn text_of(result: &Object) -> String {
-    let blocks = result.get("content").and_then(Raw::items).unwrap_or_default();
-    let lines = blocks.iter().filter_map(Raw::object).map(|block| {
-        block.text("text").unwrap_or_else(|| format!("[{}]", block.text("type").unwrap_or_default()))
-    });
-    let text = lines.collect::<Vec<_>>().join("\n");
-    match result.get("structuredContent") {
-        Some(structured) if text.is_empty() => format!("{:#}", structured.value()),
-        _ => text,
-    }
 }

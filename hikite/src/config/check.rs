@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::file::File;
 use super::place::Path;
 use super::problem::Report;
-use super::{Config, auth, category, expand, limits, server, store, upstream};
+use super::tool_request::literal;
+use super::{Config, auth, category, egress, expand, limits, server, store, tool, upstream};
 
 /// The world as the config sees it, so that loading is a function of its arguments.
 #[derive(Clone, Copy)]
@@ -45,6 +46,8 @@ impl Check<'_, '_> {
             servers,
             disabled,
             categories,
+            tools: tool::check(self, &Path::ROOT.key("tools"), &file.tools.clone().unwrap_or_default()),
+            egress: egress::check(self, &Path::ROOT.key("egress"), &file.egress.clone().unwrap_or_default()),
             auth: auth::check(self, &Path::ROOT.key("auth"), &file.auth.clone().unwrap_or_default()),
             limits: limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default()),
             store: store::check(self, &Path::ROOT.key("store"), &file.store.clone().unwrap_or_default()),
@@ -56,6 +59,15 @@ impl Check<'_, '_> {
     /// The text with its variables filled in; `None` if that failed and was reported.
     pub(crate) fn expand(&mut self, path: &Path<'_>, text: &str) -> Option<String> {
         match expand::expand(text, self.outside.env) {
+            Ok(text) => Some(text),
+            Err(error) => self.fail(path, error.to_string(), error.hint()),
+        }
+    }
+
+    /// The same for a template: what a variable holds is text in it, whatever braces it has.
+    pub(crate) fn expand_literally(&mut self, path: &Path<'_>, text: &str) -> Option<String> {
+        let env = self.outside.env;
+        match expand::expand(text, &|name| env(name).as_deref().map(literal)) {
             Ok(text) => Some(text),
             Err(error) => self.fail(path, error.to_string(), error.hint()),
         }

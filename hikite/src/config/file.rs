@@ -6,10 +6,12 @@ use serde::Deserialize;
 
 use super::auth::AuthFile;
 use super::category::CategoryFile;
+use super::egress::EgressFile;
 use super::limits::LimitsFile;
 use super::named::Named;
 use super::server::ServerFile;
 use super::store::StoreFile;
+use super::tool::ToolFile;
 use super::upstream::Upstream;
 
 /// The configuration of hikite. A plain `mcpServers` block, pasted from another client, is a whole file.
@@ -28,6 +30,10 @@ pub(crate) struct File {
     pub(crate) mcp_servers: Option<Named<Upstream>>,
     /// Named selections of tools, opened one at a time.
     pub(crate) categories: Option<Named<CategoryFile>>,
+    /// Tools that are HTTP requests, by name.
+    pub(crate) tools: Option<Named<ToolFile>>,
+    /// Where requests may go whose address did not come from this file.
+    pub(crate) egress: Option<EgressFile>,
     /// Who may connect.
     pub(crate) auth: Option<AuthFile>,
     /// Where registered tools, switches and cached lists are kept.

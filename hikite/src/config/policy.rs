@@ -76,3 +76,53 @@ pub(crate) fn show(policy: &Policy) -> Map<String, Value> {
 fn show_retry(retry: Retry) -> Value {
     json!({ "attempts": retry.attempts, "delay": show_span(retry.delay) })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::{Config, Outside, show};
+
+    fn load(server: &str) -> Result<serde_json::Value, String> {
+        let text = format!(r#"{{ "mcpServers": {{ "s": {{ "command": "x", {server} }} }} }}"#);
+        let outside = Outside { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
+        let config =
+            Config::parse(&text, Path::new("x"), outside).map_err(|problems| problems.to_string())?;
+        Ok(show(&config)["mcpServers"]["s"].clone())
+    }
+
+    #[test]
+    fn a_number_of_attempts_has_the_usual_pace_and_all_is_shown() {
+        let shown = load(
+            r#""retry": 2, "cache": "30s", "cacheResources": 60,
+               "tools": { "overrides": { "t": { "timeout": "5s", "retry": { "attempts": 0, "delay": "10ms" }, "cache": 0 } } }"#,
+        )
+        .expect("valid");
+        assert_eq!(shown["retry"], serde_json::json!({ "attempts": 2, "delay": "1s" }));
+        assert_eq!((&shown["cache"], &shown["cacheResources"]), (&"30s".into(), &"1m".into()));
+        let tool = &shown["tools"]["overrides"]["t"];
+        assert_eq!((&tool["timeout"], &tool["cache"]), (&"5s".into(), &"0s".into()));
+        assert_eq!(tool["retry"], serde_json::json!({ "attempts": 0, "delay": "10ms" }));
+    }
+
+    #[test]
+    fn what_is_no_amount_is_refused_at_its_place() {
+        for (server, problem) in [
+            (r#""retry": 1.5"#, "mcpServers.s.retry: expected a whole number or an object, found a number"),
+            (r#""retry": { "delay": "1s" }"#, "mcpServers.s.retry: `attempts` is missing"),
+            (
+                r#""retry": { "attempts": 1, "delay": "soon" }"#,
+                "mcpServers.s.retry.delay: `soon` is not a duration",
+            ),
+            (r#""cache": "long""#, "mcpServers.s.cache: `long` is not a duration"),
+            (r#""cacheResource": "1s""#, "mcpServers.s.cacheResource: unknown key"),
+            (
+                r#""tools": { "overrides": { "t": { "timeout": 0 } } }"#,
+                "mcpServers.s.tools.overrides.t.timeout: must be more than zero",
+            ),
+        ] {
+            let problems = load(server).expect_err(server);
+            assert!(problems.contains(problem), "{server}: {problems}");
+        }
+    }
+}

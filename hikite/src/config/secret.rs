@@ -30,7 +30,8 @@ pub(crate) fn url(written: &str, expanded: String) -> Secret {
     Secret::shown_as(expanded, shown)
 }
 
-fn is_credential(flag: &str) -> bool {
+/// Whether a name sounds like that of a credential.
+pub(crate) fn is_credential(flag: &str) -> bool {
     let flag = flag.to_ascii_lowercase();
     ["key", "token", "secret", "password", "passwd", "auth", "header", "credential"]
         .iter()

@@ -35,6 +35,9 @@ struct Checker<'r, 'a> {
 
 impl<'r> Checker<'r, '_> {
     fn node(&mut self, path: &Path<'_>, node: &Node, schema: &'r Json) -> Option<Json> {
+        if *schema == Json::Bool(true) {
+            return Some(node.json());
+        }
         let leaves = self.leaves(schema);
         let Some(leaf) = leaves.iter().find(|leaf| fits(node, leaf)) else {
             self.misfit(path, node, &leaves);

@@ -22,6 +22,8 @@ pub fn show(config: &Config) -> Value {
         config.servers.iter().map(|s| (s.name.to_string(), show_server(s))).collect();
     let categories: Map<String, Value> =
         config.categories.iter().map(|rule| (rule.name.to_string(), show_category(rule))).collect();
+    let tools: Map<String, Value> =
+        config.tools.iter().map(|tool| (tool.name(), tool.shown.clone())).collect();
     json!({
         "server": {
             "listen": server.listen.to_string(),
@@ -34,6 +36,8 @@ pub fn show(config: &Config) -> Value {
         },
         "mcpServers": servers,
         "categories": categories,
+        "tools": tools,
+        "egress": { "allow": config.egress.allow },
         "auth": show_auth(&config.auth),
         "store": { "url": config.store_url().to_string() },
         "limits": show_limits(&config.limits),

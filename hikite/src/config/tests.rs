@@ -7,6 +7,8 @@ use hikite_core::rate::Rate;
 
 use hikite_gateway::Surface;
 
+mod tool;
+
 use super::{Auth, Config, Outside, Problems, Share, Transport, show};
 
 fn load(text: &str) -> Result<Config, Problems> {
@@ -420,6 +422,42 @@ error: hikite.json:2:32: auth.tokenFile: both `token` and `tokenFile` are given
 hint: keep one of them
 error: hikite.json:2:74: mcpServers[\"a:b\"]: the name of a server cannot have a `:`
 hint: letters, digits, `-` and `_` are always right",
+    );
+}
+
+#[test]
+fn a_store_is_a_file_or_a_database_and_its_password_is_hidden() {
+    let shown = |text: &str| show(&loaded(text))["store"]["url"].as_str().map(ToOwned::to_owned);
+    for (text, expected) in [
+        ("{}", "sqlite:/home/me/.local/share/hikite/hikite.db"),
+        (r#"{ "data": "here" }"#, "sqlite:conf/here/hikite.db"),
+        (r#"{ "store": { "url": "sqlite:x/y.db" } }"#, "sqlite:conf/x/y.db"),
+        (r#"{ "store": { "url": "sqlite:~/y.db" } }"#, "sqlite:/home/me/y.db"),
+        (r#"{ "store": { "url": "sqlite::memory:" } }"#, "sqlite::memory:"),
+        (r#"{ "store": { "url": "postgres://u:${KEY}@h/d" } }"#, "postgres://u:***@h/d"),
+    ] {
+        assert_eq!(shown(text).as_deref(), Some(expected), "{text}");
+    }
+    assert!(
+        !format!("{:?}", loaded(r#"{ "store": { "url": "postgres://u:${KEY}@h/d" } }"#)).contains("s3cret")
+    );
+    refused(
+        r#"{ "store": { "url": "mysql://u:${KEY}@h/d" } }"#,
+        "
+error: hikite.json:1:21: store.url: the address of a store is `sqlite:…` or `postgres://…`
+hint: write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`",
+    );
+    refused(
+        r#"{ "store": { "url": "sqlite:a", "url_file": "key.txt" } }"#,
+        "
+error: hikite.json:1:33: store.url_file: both `url` and `url_file` are given
+hint: keep one of them",
+    );
+    refused(
+        r#"{ "store": { "url_file": "key.txt" } }"#,
+        "
+error: hikite.json:1:26: store.url_file: the address of a store is `sqlite:…` or `postgres://…`
+hint: write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`",
     );
 }
 

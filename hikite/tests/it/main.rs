@@ -28,6 +28,7 @@ mod rest_registry;
 mod resume;
 mod stateless;
 mod stdio;
+mod store;
 mod tasks;
 
 use std::sync::LazyLock;

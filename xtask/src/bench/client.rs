@@ -36,23 +36,7 @@ pub(super) struct Client {
 impl Client {
     /// Connects as soon as something listens, and says hello.
     pub(super) async fn open(target: &Target, patience: Duration) -> Result<Self> {
-        let started = Instant::now();
-        let stream = loop {
-            match TcpStream::connect(target.address).await {
-                Ok(stream) => break stream,
-                Err(error) if started.elapsed() > patience => {
-                    return Err(error).with_context(|| format!("nothing listens on {}", target.address));
-                }
-                Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
-            }
-        };
-        stream.set_nodelay(true)?;
-        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-        let mut driver = JoinSet::new();
-        driver.spawn(async {
-            // The request that was under way tells of the failure.
-            let _ = connection.await;
-        });
+        let (sender, driver) = connect(target.address, patience).await?;
         let mut client = Self { target: target.clone(), sender, session: None, last_id: 0, _driver: driver };
         client.hello().await?;
         Ok(client)
@@ -115,6 +99,31 @@ impl Client {
         }
         Ok(if is_stream { last_data(&body) } else { body })
     }
+}
+
+/// A connection as soon as something listens, and what moves its bytes.
+pub(super) async fn connect(
+    address: SocketAddr,
+    patience: Duration,
+) -> Result<(SendRequest<Full<Bytes>>, JoinSet<()>)> {
+    let started = Instant::now();
+    let stream = loop {
+        match TcpStream::connect(address).await {
+            Ok(stream) => break stream,
+            Err(error) if started.elapsed() > patience => {
+                return Err(error).with_context(|| format!("nothing listens on {address}"));
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    };
+    stream.set_nodelay(true)?;
+    let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+    let mut driver = JoinSet::new();
+    driver.spawn(async {
+        // The request that was under way tells of the failure.
+        let _ = connection.await;
+    });
+    Ok((sender, driver))
 }
 
 /// The data of a stream's last event: the answer.

@@ -28,23 +28,43 @@ impl Load {
     }
 }
 
+/// One of the clients, and the request that it makes over and over.
+pub(super) trait Repeat: Send + 'static {
+    fn once(&mut self) -> impl Future<Output = Result<()>> + Send;
+}
+
+struct Echo {
+    client: Client,
+    tool: String,
+}
+
+impl Repeat for Echo {
+    async fn once(&mut self) -> Result<()> {
+        self.client.echo(&self.tool).await
+    }
+}
+
 pub(super) async fn run(target: &Target, tool: &str, clients: usize, duration: Duration) -> Result<Load> {
     let mut ready = Vec::new();
     for _ in 0..clients {
-        let mut client = Client::open(target, duration).await?;
+        ready.push(Echo { client: Client::open(target, duration).await?, tool: tool.to_owned() });
+    }
+    repeat(ready, duration).await
+}
+
+pub(super) async fn repeat<R: Repeat>(mut ready: Vec<R>, duration: Duration) -> Result<Load> {
+    for client in &mut ready {
         for _ in 0..WARM_UP {
-            client.echo(tool).await?;
+            client.once().await?;
         }
-        ready.push(client);
     }
     let started = Instant::now();
     let mut running = JoinSet::new();
     for mut client in ready {
-        let tool = tool.to_owned();
         running.spawn(async move {
             let mut times_ms = Vec::new();
             while started.elapsed() < duration {
-                times_ms.push(timed(client.echo(&tool)).await?);
+                times_ms.push(timed(client.once()).await?);
             }
             anyhow::Ok(times_ms)
         });

@@ -26,6 +26,10 @@ impl Upstream {
         Self::launch(&free_address()?, &[])
     }
 
+    pub(super) fn with_tools(count: usize) -> Result<Self> {
+        Self::launch(&free_address()?, &["--tools", &count.to_string()])
+    }
+
     /// Takes requests at an address and never answers.
     pub(super) fn silent(address: SocketAddr) -> Result<Self> {
         Self::launch(&address, &["--silent"])

@@ -1,5 +1,6 @@
 //! A fixed, fast MCP server: streamable HTTP with JSON answers and no sessions, or stdio. It does as little as
-//! it can, so that what is measured is the way to it. `--silent` takes requests and never answers.
+//! it can, so that what is measured is the way to it. `--silent` takes requests and never answers, `--tools N`
+//! gives it so many tools.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -22,16 +23,17 @@ use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
 pub(crate) fn serve(words: &[&str]) -> Result<()> {
-    let server = Arc::new(Server::new());
     match words {
-        ["--stdio"] => server.stdio(),
+        ["--stdio"] => Server::new(super::TOOLS).stdio(),
         ["--http", address, rest @ ..] => {
             let silent = rest == ["--silent"];
+            let tools = if let ["--tools", count] = rest { count.parse()? } else { super::TOOLS };
+            let server = Arc::new(Server::new(tools));
             let runtime =
                 tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
             runtime.block_on(server.http(address.parse()?, silent))
         }
-        _ => bail!("usage: xtask upstream --stdio | --http ADDR [--silent]"),
+        _ => bail!("usage: xtask upstream --stdio | --http ADDR [--silent | --tools N]"),
     }
 }
 
@@ -62,8 +64,8 @@ struct Text<'a> {
 }
 
 impl Server {
-    fn new() -> Self {
-        let tools: Vec<Value> = (0..super::TOOLS).map(tool).collect();
+    fn new(tools: usize) -> Self {
+        let tools: Vec<Value> = (0..tools).map(tool).collect();
         Self { tools: json!({ "tools": tools }).to_string() }
     }
 

@@ -1,0 +1,37 @@
+//! The check of arguments: no schema and no arguments make it panic, what it gives back passes in turn, and what
+//! it says never repeats a value. Canonical spelling is stable for anything that is JSON.
+
+use bytes::Bytes;
+use hikite_core::check::{Checked, Checker};
+use hikite_core::json::{Raw, canonical};
+use hikite_core::parameter;
+
+/// The first line is the schema, the rest are the arguments.
+pub fn hold(input: &[u8]) {
+    let end = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
+    let (schema, arguments) = input.split_at(end);
+    let read = |bytes: &[u8]| Raw::parse(Bytes::copy_from_slice(bytes)).ok();
+    let (schema, arguments) = (read(schema), read(arguments));
+    [&schema, &arguments].into_iter().flatten().for_each(spelling_is_stable);
+    let Some(schema) = schema else { return };
+    if let Ok(shown) = parameter::schema(&schema) {
+        assert_eq!(Checker::new(Some(shown)).find_problem(), None, "we wrote a broken schema");
+    }
+    let checker = Checker::new(Some(schema));
+    match checker.check(arguments.as_ref()) {
+        Ok(Checked::AsSent) => {}
+        Ok(Checked::Changed(object)) => {
+            assert!(checker.check(Some(&object.raw())).is_ok(), "what was set right is refused");
+        }
+        Err(faults) => {
+            assert!((1..=20).contains(&faults.len()));
+            assert!(faults.iter().all(|fault| fault.pointer.is_empty() || fault.pointer.starts_with('/')));
+        }
+    }
+}
+
+fn spelling_is_stable(raw: &Raw) {
+    let once = canonical(raw);
+    let again = Raw::parse(once.clone()).expect("canonical JSON is JSON");
+    assert_eq!(canonical(&again), once);
+}

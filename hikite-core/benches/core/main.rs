@@ -1,0 +1,23 @@
+//! What the innermost parts of a call cost: the check of its arguments, and finding its tool. `cargo bench` prints
+//! each row as a JSON array behind the name of its table, for `cargo xtask bench`; without `--bench` everything
+//! runs once, so that it is known to work.
+
+mod catalog;
+mod check;
+mod timer;
+
+use timer::Timer;
+
+fn main() {
+    let timer = Timer { measures: std::env::args().any(|argument| argument == "--bench") };
+    for (table, rows) in [("check", check::rows(timer)), ("catalog", catalog::rows(timer))] {
+        for row in rows.into_iter().filter(|_| timer.measures) {
+            print(table, &row);
+        }
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the rows are what was asked for")]
+fn print(table: &str, row: &serde_json::Value) {
+    println!("{table} {row}");
+}

@@ -1,0 +1,108 @@
+//! `hikite tools register`, `unregister`, `enable` and `disable`: what the store keeps, from a terminal. A hikite that
+//! runs on the same store sees the change by itself.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use hikite_core::json::{Object, Raw};
+
+use super::{note, print};
+use crate::config::{Place, jsonc};
+use crate::house::House;
+
+#[derive(Debug, Args)]
+pub(crate) struct Register {
+    /// The file with the tool's form, JSON with or without comments; `-` reads stdin
+    file: PathBuf,
+    /// Replace a registered tool of the same name
+    #[arg(long)]
+    overwrite: bool,
+    /// Print the tool as JSON
+    #[arg(long)]
+    json: bool,
+    #[arg(skip)]
+    form: Object,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Unregister {
+    /// `module:tool`, or the name alone where it is the only one
+    tool: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Switch {
+    /// `module:tool`, or the name alone where it is the only one
+    tool: String,
+    /// Print the tool as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Register {
+    /// Reads the form, before anything is started for it.
+    pub(crate) fn read(&mut self) -> Result<()> {
+        let text = if self.file == Path::new("-") {
+            std::io::read_to_string(std::io::stdin()).context("cannot read stdin")?
+        } else {
+            std::fs::read_to_string(&self.file)
+                .with_context(|| format!("cannot read `{}`", self.file.display()))?
+        };
+        self.form = form(&text).with_context(|| format!("`{}` is no form of a tool", self.file.display()))?;
+        if self.overwrite {
+            self.form.set("overwrite", Raw::of(&true));
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn run(self, house: &House) -> Result<()> {
+        let tool = house.gateway.register(&self.form).await?;
+        tell(&tool, self.json, "is registered");
+        Ok(())
+    }
+}
+
+impl Unregister {
+    pub(crate) async fn run(self, house: &House) -> Result<()> {
+        house.gateway.unregister(&self.tool).await?;
+        note(&format!("`{}` is no longer registered", self.tool));
+        Ok(())
+    }
+}
+
+impl Switch {
+    pub(crate) fn names_module(&self) -> bool {
+        self.tool.contains(':')
+    }
+
+    pub(crate) async fn run(self, house: &House, enabled: bool) -> Result<()> {
+        let tool = house.gateway.switch(&self.tool, enabled).await?;
+        tell(&tool, self.json, if enabled { "is switched on" } else { "is switched off" });
+        Ok(())
+    }
+}
+
+fn form(text: &str) -> Result<Object> {
+    let tree = match jsonc::parse(text) {
+        Ok(tree) => tree,
+        Err(error) => {
+            let hint = error.hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+            bail!("{}: {}{hint}", Place::of(text, error.at), error.message);
+        }
+    };
+    let form = Raw::from(tree.json()).object();
+    form.context(
+        "it is not an object\nhint: write `{\"name\": …, \"description\": …, \"http\": {\"url\": …}}`",
+    )
+}
+
+/// The tool as data if that is wanted, else a sentence for a person.
+fn tell(tool: &Raw, json: bool, what: &str) {
+    if json {
+        return print(&tool.as_str());
+    }
+    let members = tool.object().unwrap_or_default();
+    let key = members.text("key").or_else(|| members.text("name")).unwrap_or_default();
+    note(&format!("`{key}` {what}"));
+}

@@ -1,0 +1,49 @@
+//! The `egress` section: where requests may go whose address is not the owner's word.
+
+use hikite_egress::{Allow, Allowed};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::check::Check;
+use super::place::Path;
+
+/// Where requests may go whose address did not come from this file: those of tools that were registered over the
+/// network or from the terminal. Addresses in this file are the owner's word and always allowed.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Egress")]
+pub(crate) struct EgressFile {
+    /// What may be reached beside the public internet: addresses, blocks like `10.0.0.0/8`, and host names.
+    pub(crate) allow: Option<Vec<String>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EgressSection {
+    /// As written, variables filled in.
+    pub allow: Vec<String>,
+}
+
+impl EgressSection {
+    pub fn rules(&self) -> Allow {
+        Allow::of(self.allow.iter().filter_map(|text| Allowed::parse(text)))
+    }
+}
+
+pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &EgressFile) -> EgressSection {
+    let list = path.key("allow");
+    let written = raw.allow.as_deref().unwrap_or_default().iter().enumerate();
+    let allow = written.filter_map(|(index, text)| {
+        let path = list.index(index);
+        let text = check.expand(&path, text)?;
+        if Allowed::parse(&text).is_none() {
+            let hint = "write `127.0.0.1`, `10.0.0.0/8` or `internal.example`";
+            return check.fail(
+                &path,
+                format!("`{text}` is no address, no block of addresses and no name"),
+                hint,
+            );
+        }
+        Some(text)
+    });
+    EgressSection { allow: allow.collect() }
+}

@@ -1,0 +1,150 @@
+//! The `tools` section: tools that are HTTP requests, each in the form in which tools are registered. What is wrong
+//! with a template is found here, with its line.
+
+use std::fmt;
+
+use hikite_core::fault::Fault;
+use hikite_core::json::{Object, Raw};
+use hikite_core::register::Registration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::check::Check;
+use super::named::Named;
+use super::place::Path;
+use super::tool_request::{self, RequestFile};
+
+/// A tool that is one HTTP request.
+#[derive(Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(rename = "Tool")]
+pub(crate) struct ToolFile {
+    /// What it does; all that the model reads before it uses the tool.
+    description: String,
+    /// A name for people.
+    title: Option<String>,
+    /// The module it belongs to.
+    #[schemars(extend("default" = "registered"))]
+    module: Option<String>,
+    /// Its parameters, as a list of `{name, type, description, required, default, enum, pattern, minimum, maximum}`.
+    parameters: Option<Vec<Value>>,
+    /// Its parameters as a JSON Schema, instead of `parameters`.
+    input_schema: Option<Map<String, Value>>,
+    /// The JSON Schema of its result.
+    output_schema: Option<Map<String, Value>>,
+    /// What it promises, like `{ "readOnlyHint": true }`, where its method does not say it.
+    annotations: Option<Map<String, Value>>,
+    #[schemars(extend("default" = "1.0.0"))]
+    version: Option<String>,
+    tags: Option<Vec<String>>,
+    category: Option<String>,
+    author: Option<String>,
+    /// `{description, parameters, expectedResult?}` each.
+    examples: Option<Vec<Value>>,
+    /// Names or keys of the tools it needs.
+    dependencies: Option<Vec<String>>,
+    /// Milliseconds for one call. Default: `limits.call_timeout`.
+    timeout: Option<u64>,
+    /// Further attempts after a failure that allows them.
+    #[schemars(extend("default" = 0))]
+    retry: Option<u64>,
+    /// Milliseconds of the first pause between attempts.
+    #[schemars(extend("default" = 1000))]
+    retry_delay: Option<u64>,
+    /// Milliseconds for which a result may be given again, where the tool is read-only.
+    cache_ttl: Option<u64>,
+    /// `false` switches it off.
+    #[schemars(extend("default" = true))]
+    enabled: Option<bool>,
+    /// The request. `{name}` stands for an argument; a literal brace is written twice.
+    #[serde(skip_serializing)]
+    http: RequestFile,
+}
+
+/// A tool of the file, in the form in which tools are registered.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ToolConfig {
+    /// Its variables are filled in: it may hold secrets.
+    pub form: Object,
+    /// The form as it may be seen.
+    pub(crate) shown: Value,
+}
+
+impl fmt::Debug for ToolConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.shown)
+    }
+}
+
+impl ToolConfig {
+    pub fn name(&self) -> String {
+        self.form.text("name").unwrap_or_default()
+    }
+}
+
+pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Named<ToolFile>) -> Vec<ToolConfig> {
+    raw.iter().filter_map(|(name, raw)| tool(check, &path.key(name), name, raw)).collect()
+}
+
+fn tool(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &ToolFile) -> Option<ToolConfig> {
+    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if !is_name {
+        let message = "a tool's name starts with a lowercase letter and has only lowercase letters, numbers and hyphens";
+        check.report.error_in_name(path, message, None);
+    }
+    let http_path = path.key("http");
+    let http = tool_request::expand(check, &http_path, &raw.http)?;
+    for fault in hikite_modules::faults(&Raw::from(http.clone()), &schema(raw)) {
+        tell(check, path, &fault);
+    }
+    let mut members = Map::from_iter([("name".to_owned(), name.into())]);
+    if let Ok(Value::Object(written)) = serde_json::to_value(raw) {
+        members.extend(written.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    let form = members.iter().fold(Object::default(), |form, (key, value)| form.with(key, Raw::of(value)));
+    let form = form.with("http", Raw::from(http));
+    for fault in faults(&form) {
+        tell(check, path, &fault);
+    }
+    members.remove("name");
+    members.insert("http".to_owned(), tool_request::shown(&raw.http));
+    Some(ToolConfig { form, shown: members.into() })
+}
+
+/// What is wrong with the form itself; its name is the key it stands under and has been looked at.
+fn faults(form: &Object) -> Vec<Fault> {
+    let details = Registration::read(form).err().and_then(|error| error.details);
+    let details = details.and_then(|details| details.items()).unwrap_or_default();
+    let faults = details.iter().filter_map(Raw::object).map(|fault| {
+        Fault::new(fault.text("pointer").unwrap_or_default(), fault.text("message").unwrap_or_default())
+    });
+    faults.filter(|fault| fault.pointer != "/name").collect()
+}
+
+/// Enough of the schema to know the names of the parameters.
+fn schema(raw: &ToolFile) -> Raw {
+    if let Some(schema) = &raw.input_schema {
+        return Raw::of(schema);
+    }
+    let listed = raw.parameters.iter().flatten().filter_map(|parameter| parameter["name"].as_str());
+    let properties: Map<String, Value> = listed.map(|name| (name.to_owned(), json!({}))).collect();
+    Raw::from(json!({ "properties": properties }))
+}
+
+/// Reports a fault of the form at the place its pointer leads to.
+fn tell(check: &mut Check<'_, '_>, path: &Path<'_>, fault: &Fault) {
+    fn walk(check: &mut Check<'_, '_>, path: &Path<'_>, pointer: &str, message: &str) {
+        let Some(rest) = pointer.strip_prefix('/') else {
+            return check.report.error(path, message, None);
+        };
+        let end = rest.find('/').unwrap_or(rest.len());
+        let (step, rest) = rest.split_at(end);
+        match step.parse() {
+            Ok(index) => walk(check, &path.index(index), rest, message),
+            Err(_) => walk(check, &path.key(&step.replace("~1", "/").replace("~0", "~")), rest, message),
+        }
+    }
+    walk(check, path, &fault.pointer, &fault.message);
+}

@@ -1,0 +1,75 @@
+//! The parts of a call that need no network, as the benchmark of `hikite-core` measures them.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::table::{Cell, Table};
+
+/// A table, the columns of its rows, and how many decimals of their numbers are worth showing.
+struct Kind {
+    name: &'static str,
+    title: &'static str,
+    columns: &'static [&'static str],
+    decimals: &'static [usize],
+}
+
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "check",
+        title: "check of one call's arguments, median ns",
+        columns: &["tool", "schema B", "arguments B", "no check", "passes", "as text", "refused", "compile"],
+        decimals: &[0, 0, 0, 1, 0, 0, 0, 0],
+    },
+    Kind {
+        name: "catalog",
+        title: "finding a tool, median ns",
+        columns: &["tools", "by key", "by name", "absent", "by walking", "build ms"],
+        decimals: &[0, 1, 1, 1, 0, 2],
+    },
+];
+
+pub(super) fn measure() -> Result<Vec<Table>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["bench", "-q", "-p", "hikite-core", "--bench", "core"])
+        .current_dir(crate::root()?)
+        .stderr(std::process::Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "the benchmark of hikite-core failed");
+    let text = String::from_utf8(output.stdout)?;
+    KINDS.iter().map(|kind| table(kind, &text)).collect()
+}
+
+fn table(kind: &Kind, text: &str) -> Result<Table> {
+    let rows = text.lines().filter_map(|line| line.strip_prefix(kind.name)?.strip_prefix(' '));
+    let rows = rows.map(|row| cells(kind, row)).collect::<Result<Vec<_>>>()?;
+    ensure!(!rows.is_empty(), "no rows for `{}`", kind.name);
+    Ok(Table { name: kind.name, title: kind.title.into(), columns: kind.columns, rows })
+}
+
+fn cells(kind: &Kind, row: &str) -> Result<Vec<Cell>> {
+    let row: Vec<Value> = serde_json::from_str(row)?;
+    ensure!(row.len() == kind.columns.len(), "a row of {} cells for `{}`", row.len(), kind.name);
+    let cell = |(value, decimals): (&Value, &usize)| match value {
+        Value::String(text) => Ok(Cell::text(text)),
+        number => Ok(Cell::Number(number.as_f64().context("neither text nor number")?, *decimals)),
+    };
+    row.iter().zip(kind.decimals).map(cell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_become_tables() {
+        let table = table(&KINDS[1], "check [1]\ncatalog [100,1.25,2,3,4.5,0.126]\n").expect("a table");
+        assert!(
+            table.to_string().ends_with("  100        1.2      2.0     3.0           4      0.13\n"),
+            "{table}"
+        );
+        assert!(super::table(&KINDS[0], "check [1]\n").is_err());
+    }
+}
