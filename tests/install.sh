@@ -65,7 +65,7 @@ install_node() {
 # Says by name what is missing, instead of a test failing later for want of it.
 check() {
     local path missing=()
-    for path in python/bin/{pytest,biomcp,mcp-server-fetch,mcp-server-git,mcp-server-time} \
+    for path in python/bin/{pytest,schemathesis,biomcp,mcp-server-fetch,mcp-server-git,mcp-server-time} \
         python-1x/bin/{serena,mcp-server-sqlite} \
         node/node_modules/.bin/{conformance,mcp-inspector,mcp-remote,node} \
         node/node_modules/.bin/mcp-server-{everything,filesystem,memory,sequential-thinking} \

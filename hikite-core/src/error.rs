@@ -135,6 +135,8 @@ pub struct Error {
     pub details: Option<Raw>,
     /// How long to wait before the same request may succeed.
     pub retry_after: Option<Duration>,
+    /// The time that was over, where one was.
+    pub after: Option<Duration>,
     /// What went wrong in the words of whoever noticed: for the log, never for a client.
     pub cause: Option<Box<str>>,
     /// Nothing was sent: there is no connection, and whoever opens them paces the attempts.
@@ -153,6 +155,7 @@ impl Error {
             schema: None,
             details: None,
             retry_after: None,
+            after: None,
             cause: None,
             unsent: false,
             relayed: None,

@@ -31,9 +31,9 @@ impl Off {
                 .hint("it is switched off in the configuration; use another tool"),
             Self::Switch => error(format!("the tool `{name}` is disabled"))
                 .hint(format!("use another tool, or switch it on: `hikite tools enable {name}`")),
-            Self::Missing(_) | Self::Needs(_) => {
+            Self::Missing(needed) | Self::Needs(needed) => {
                 error(format!("the tool `{name}` is disabled: {}", self.reason()))
-                    .hint("use another tool, or see to the one that it needs")
+                    .hint(format!("use another tool, or see to `{needed}`, which it needs"))
             }
         }
     }

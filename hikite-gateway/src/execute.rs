@@ -158,8 +158,9 @@ fn panicked(module: &Module) -> Error {
 
 fn timed_out(module: &str, timeout: Duration) -> Error {
     let seconds = timeout.as_secs_f64();
-    Error::new(Kind::Timeout, format!("`{module}` did not answer within {seconds} s"))
-        .hint(format!("ask for less, or raise `mcpServers.{module}.timeout`"))
+    let error = Error::new(Kind::Timeout, format!("`{module}` did not answer within {seconds} s"))
+        .hint(format!("ask for less, or raise `mcpServers.{module}.timeout`"));
+    Error { after: Some(timeout), ..error }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod query;
 pub(crate) mod redirect;
 pub(crate) mod registry;
 pub(crate) mod tools;
+mod words;
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;

@@ -19,6 +19,7 @@ use http::{HeaderMap, StatusCode, Uri};
 use tokio::time::Instant;
 
 use super::form::Form;
+use super::words::of_tool;
 use super::{body, query};
 use crate::app::App;
 use crate::mcp::Lanes;
@@ -108,5 +109,5 @@ async fn run(app: &Arc<App>, caller: Caller, origin: Origin, wanted: Wanted) -> 
     if outcome.as_ref().map_or_else(|error| error.kind != Kind::Timeout, |_| true) {
         lease.answered();
     }
-    outcome
+    outcome.map_err(|error| of_tool(&wanted.name, error))
 }

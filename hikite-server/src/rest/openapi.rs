@@ -57,7 +57,7 @@ pub(crate) fn document() -> Value {
                     "required": true,
                     "description": "`module:tool`, or the bare name where only one tool has it; percent-encoded.",
                     "schema": { "type": "string", "minLength": 1 },
-                    "example": "registered:weather",
+                    "example": "files:read_file",
                 },
             },
             "responses": refused::responses(),

@@ -10,6 +10,7 @@ use hikite_core::json::Raw;
 use http::header::{HeaderValue, LOCATION};
 use http::{HeaderMap, StatusCode, Uri};
 
+use super::words::of_tool;
 use super::{Answer, Named, body, key, ok, query};
 use crate::app::App;
 use crate::refusal::json;
@@ -32,18 +33,24 @@ pub(crate) async fn register(
 
 pub(crate) async fn unregister(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
     query::none(&uri)?;
-    app.gateway.unregister(&key(path)?).await?;
+    let name = key(path)?;
+    app.gateway.unregister(&name).await.map_err(|error| of_tool(&name, error))?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 pub(crate) async fn enable(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
-    query::none(&uri)?;
-    Ok(ok(&app.gateway.switch(&key(path)?, true).await?))
+    switch(&app, path, &uri, true).await
 }
 
 pub(crate) async fn disable(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
-    query::none(&uri)?;
-    Ok(ok(&app.gateway.switch(&key(path)?, false).await?))
+    switch(&app, path, &uri, false).await
+}
+
+async fn switch(app: &App, path: Named, uri: &Uri, enabled: bool) -> Answer {
+    query::none(uri)?;
+    let name = key(path)?;
+    let tool = app.gateway.switch(&name, enabled).await.map_err(|error| of_tool(&name, error))?;
+    Ok(ok(&tool))
 }
 
 /// Where the new tool is to be found.

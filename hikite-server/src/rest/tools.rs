@@ -13,6 +13,7 @@ use http::{HeaderMap, Uri};
 
 use super::form::Form;
 use super::query::{self, Query};
+use super::words::of_tool;
 use super::{Answer, Named, body, key, ok};
 use crate::app::App;
 
@@ -51,7 +52,9 @@ pub(crate) async fn get(
     uri: Uri,
 ) -> Answer {
     query::none(&uri)?;
-    Ok(ok(&app.gateway.tool(&caller, &key(path)?).await?))
+    let name = key(path)?;
+    let tool = app.gateway.tool(&caller, &name).await.map_err(|error| of_tool(&name, error))?;
+    Ok(ok(&tool))
 }
 
 pub(crate) async fn search(

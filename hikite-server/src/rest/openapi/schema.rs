@@ -124,8 +124,8 @@ fn call_request() -> Value {
                 "description": "The tool's key, or its bare name where only one tool has it.",
             },
             "parameters": {
-                "type": ["object", "string"],
-                "description": "What the tool's `inputSchema` asks for; text is taken for the JSON of such an object.",
+                "type": "object",
+                "description": "What the tool's `inputSchema` asks for. Text that holds such an object is understood too.",
             },
             "options": {
                 "type": "object",
@@ -138,7 +138,7 @@ fn call_request() -> Value {
             },
         },
         "examples": [
-            { "name": "registered:weather", "parameters": { "city": "Kyoto" }, "options": { "timeout": 5000 } },
+            { "name": "files:read_file", "parameters": { "path": "notes.txt" }, "options": { "timeout": 5000 } },
         ],
     })
 }
@@ -150,6 +150,11 @@ fn call_answer() -> Value {
         "properties": {
             "success": { "const": true },
             "result": { "description": "The structured result of the tool, else its text, read as JSON where it is." },
+            "content": {
+                "type": "array",
+                "items": { "type": "object" },
+                "description": "Pictures, sounds and resources that came beside it, as the protocol has them.",
+            },
             "executionTime": milliseconds("Milliseconds it took."),
             "timestamp": moment(),
         },
@@ -227,7 +232,7 @@ fn categories() -> Value {
                         "name": { "type": "string" },
                         "description": { "type": "string" },
                         "modules": words(),
-                        "tools": { "type": "integer", "minimum": 0 },
+                        "tools": words(),
                     },
                 },
             },
@@ -268,9 +273,9 @@ fn error() -> Value {
         },
         "examples": [{
             "success": false,
-            "error": "Tool not found: weathr",
+            "error": "Tool not found: files:raed_file",
             "code": "TOOL_NOT_FOUND",
-            "hint": "did you mean `weather`?",
+            "hint": "did you mean `files:read_file`?",
             "requestId": "0af7651916cd43dd8448eb211c80319c",
             "executionTime": 0.041,
             "timestamp": "2026-11-15T08:30:00.000Z",

@@ -37,7 +37,15 @@ pub(crate) fn form() -> Value {
                 "items": { "$ref": "#/components/schemas/Parameter" },
                 "description": "What it takes, in the simple form. Not together with `inputSchema`.",
             },
-            "inputSchema": optional("object", "What it takes, as a JSON Schema of type `object`."),
+            "inputSchema": {
+                "type": ["object", "null"],
+                "required": ["type"],
+                "properties": {
+                    "type": { "const": "object" },
+                    "properties": { "type": "object", "additionalProperties": { "type": ["object", "boolean"] } },
+                },
+                "description": "What it takes, as a JSON Schema of type `object`.",
+            },
             "outputSchema": optional("object", "What it gives, as a JSON Schema."),
             "annotations": optional("object", "What its maker promises: `readOnlyHint`, `idempotentHint` and the like."),
             "version": word("`1.0.0` unless named."),
@@ -58,11 +66,11 @@ pub(crate) fn form() -> Value {
             "overwrite": optional("boolean", "Replaces a registered tool of the same name."),
         },
         "examples": [{
-            "name": "weather",
-            "description": "The weather of a city.",
+            "name": "sunrise",
+            "description": "When the sun rises over a city.",
             "parameters": [{ "name": "city", "type": "string", "description": "The city.", "required": true }],
-            "tags": ["weather"],
-            "http": { "method": "GET", "url": "https://api.example/weather/{city}", "result": "current" },
+            "tags": ["sky"],
+            "http": { "method": "GET", "url": "https://api.example/sunrise/{city}", "result": "today.at" },
             "overwrite": true,
         }],
     })
@@ -72,13 +80,16 @@ pub(crate) fn parameter() -> Value {
     json!({
         "type": "object",
         "required": ["name", "type"],
+        "additionalProperties": false,
+        "description": "A parameter in the simple form. No two have one name; `default` and `enum` hold values of the \
+            type, `pattern` is for strings, `minimum` and `maximum` are for numbers.",
         "properties": {
             "name": { "type": "string", "minLength": 1 },
             "type": { "enum": ["string", "number", "integer", "boolean", "object", "array"] },
             "description": { "type": "string" },
             "required": { "type": "boolean", "default": false },
             "default": {},
-            "enum": { "type": "array" },
+            "enum": { "type": "array", "minItems": 1 },
             "pattern": { "type": "string", "format": "regex" },
             "minimum": { "type": "number" },
             "maximum": { "type": "number" },
@@ -91,15 +102,19 @@ pub(crate) fn http_request() -> Value {
         "type": "object",
         "required": ["url"],
         "additionalProperties": false,
-        "description": "The request that a call makes. `{name}` stands for a parameter, in the path of the address, in \
-            values of the query and of headers, and in strings of the body.",
+        "description": "The request that a call makes. `{name}` stands for a parameter: in the path of the address, in \
+            values of the query and of headers, and in strings of the body. Parameters that stand nowhere go into the \
+            query, or into the body of a request that has one.",
         "properties": {
             "method": { "enum": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], "default": "GET" },
-            "url": { "type": "string", "pattern": "^https?://" },
+            "url": { "type": "string", "pattern": "^https?://", "description": "The address, with `{name}` in its path." },
             "headers": { "type": "object", "additionalProperties": { "type": "string" } },
-            "query": { "type": "object", "additionalProperties": { "type": "string" } },
-            "body": {},
-            "result": { "type": "string", "description": "The part of the answer that is the result, like `data.items[0]`." },
+            "query": { "type": "object" },
+            "body": { "description": "JSON; a string that is one reference keeps the type of its value." },
+            "result": {
+                "type": "string",
+                "description": "The part of the answer that is the result, like `data.items[0]` or `/data/items/0`.",
+            },
         },
     })
 }

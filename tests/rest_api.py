@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""The REST API held against its own description by schemathesis: every operation, every check.
+
+    tests/rest_api.py target/release/hikite target/debug/fixture-upstream
+
+Starts hikite with a fixture server and registered tools, and sends it what its OpenAPI description allows and what
+it forbids, with a fixed seed. Ends with 0 if every answer is as described, 1 if one is not, 2 if it could not run.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+CACHE = Path(os.environ.get("HIKITE_TEST_CACHE", TESTS.parent / ".cache/tests"))
+READY = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
+START_SECONDS = 30
+STOP_SECONDS = 20
+# The tool of the examples: it takes anything and answers with what it was asked.
+LISTS = {
+    "serverInfo": {"name": "files", "version": "1.0.0"},
+    "tools": [{"name": "read_file", "description": "Reads a file.", "inputSchema": {"type": "object"}}],
+}
+REGISTERED = (
+    {"name": "clock", "description": "The time.", "tags": ["time"], "category": "daily", "http": {"url": "https://api.example/time"}},
+    {"name": "alarm", "description": "Rings.", "dependencies": ["clock"], "http": {"url": "https://api.example/ring", "method": "POST"}},
+)
+
+
+def main() -> int:
+    options = parse_arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        process, log = start(options, folder)
+        try:
+            url = ready(process, log)
+            token = (folder / "data/token").read_text().strip()
+            for form in REGISTERED:
+                register(url, token, form)
+            status = held_against_description(options, folder, url, token)
+            report(options, folder)
+            if process.poll() is not None or "panicked" in log.read_text(errors="replace"):
+                print(f"hikite did not bear it:\n{log.read_text(errors='replace')[-4000:]}", file=sys.stderr)
+                return 1
+            return status
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+            return 2
+        finally:
+            stop(process)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Holds the REST API against its description.")
+    parser.add_argument("hikite", type=Path)
+    parser.add_argument("fixture", type=Path, help="the program fixture-upstream of hikite-testkit")
+    parser.add_argument("--seconds", type=int, default=90, help="for the whole run (default: 90)")
+    parser.add_argument("--examples", type=int, default=60, help="random requests of one operation (default: 60)")
+    parser.add_argument("--seed", type=int, default=20261115)
+    parser.add_argument("--counts", type=Path, help="write `PASSED FAILED` to this file")
+    return parser.parse_args()
+
+
+def start(options: argparse.Namespace, folder: Path) -> tuple[subprocess.Popen, Path]:
+    (folder / "lists.json").write_text(json.dumps(LISTS))
+    server = {
+        "description": "Files.",
+        "command": str(options.fixture.resolve()),
+        "args": ["--stdio", "--replay", str(folder / "lists.json")],
+    }
+    categories = {"reading": {"description": "Reading.", "server": "files"}}
+    config = folder / "hikite.json"
+    config.write_text(json.dumps({"mcpServers": {"files": server}, "categories": categories}))
+    log = folder / "hikite.log"
+    command = [options.hikite.resolve(), "serve", "--config", config, "--data", folder / "data", "--listen", "127.0.0.1:0"]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("HIKITE_")}
+    with log.open("wb") as out:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=out, env=clean), log
+
+
+def ready(process: subprocess.Popen, log: Path) -> str:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        if found := READY.search(log.read_text(errors="replace")):
+            return found[1]
+        time.sleep(0.02)
+    raise RuntimeError(f"hikite did not become ready:\n{log.read_text(errors='replace')}")
+
+
+def register(url: str, token: str, form: dict) -> None:
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{url}/v1/tools", json.dumps(form).encode(), headers)
+    try:
+        urllib.request.urlopen(request, timeout=START_SECONDS).close()
+    except OSError as error:
+        raise RuntimeError(f"`{form['name']}` could not be registered: {error}") from error
+
+
+def held_against_description(options: argparse.Namespace, folder: Path, url: str, token: str) -> int:
+    program = CACHE / "python/bin/schemathesis"
+    command = [
+        program, "run", f"{url}/v1/openapi.json", "--checks", "all", "--continue-on-failure",
+        "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", str(options.examples),
+        "--seed", str(options.seed), "--workers", "1", "--request-timeout", "10", "--warnings", "off",
+        "--header", f"Authorization: Bearer {token}",
+        "--report", "json", "--report-json-path", folder / "report.json", "--no-color",
+    ]
+    settings = {"SCHEMATHESIS_HOOKS": "rest_api_hooks", "PYTHONPATH": str(TESTS)}
+    try:
+        return min(subprocess.run(command, cwd=folder, env=os.environ | settings, timeout=options.seconds * 3).returncode, 1)
+    except FileNotFoundError as error:
+        raise RuntimeError(f"{program} is missing: run tests/install.sh") from error
+    except subprocess.TimeoutExpired as error:
+        raise RuntimeError(f"schemathesis did not end within {options.seconds * 3} s") from error
+
+
+def report(options: argparse.Namespace, folder: Path) -> None:
+    text = (folder / "report.json").read_text()
+    print(text[:3000])
+
+
+def stop(process: subprocess.Popen) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""What the description of the REST API cannot say, told to schemathesis.
+
+JSON Schema describes the form that registers a tool member by member. It cannot say how the members agree: that
+`{name}` in an address must be a parameter of the tool, that a default must be one of the allowed values, that no two
+parameters have one name. Data that is meant to be right is made right in these respects, so that a refusal of it is a
+fault of the API. Data that is meant to be wrong is sent as it was made.
+"""
+
+import schemathesis
+
+KINDS = {"string": "text", "number": 1.5, "integer": 3, "boolean": True, "object": {}, "array": []}
+REQUESTS = (
+    {"url": "https://api.example/things"},
+    {"url": "http://api.example:8080/a/b?c=d", "method": "DELETE", "headers": {"Accept": "application/json"}},
+    {"url": "https://api.example", "method": "POST", "body": {"a": [1, "b"]}, "result": "data.items[0]"},
+    {"url": "https://api.example/x", "method": "PATCH", "query": {"page": "2"}, "result": "/data/0"},
+)
+
+
+@schemathesis.hook
+def map_case(context, case):
+    is_form = case.operation.label == "POST /v1/tools" and isinstance(case.body, dict)
+    if is_form and case.meta is not None and case.meta.generation.mode.is_positive:
+        case.body = agreeing(case.body)
+    return case
+
+
+def agreeing(form: dict) -> dict:
+    form = dict(form)
+    if isinstance(form.get("http"), dict) and "{" not in str(form["http"].get("url")):
+        form["http"] = REQUESTS[len(str(form.get("name"))) % len(REQUESTS)]
+    if form.get("parameters") is not None and form.get("inputSchema") is not None:
+        del form["inputSchema"]
+    if isinstance(form.get("inputSchema"), dict):
+        known = {"type", "properties"}
+        form["inputSchema"] = {name: value for name, value in form["inputSchema"].items() if name in known}
+        form["inputSchema"].get("properties", {}).update({name: {} for name in form["inputSchema"].get("properties", {})})
+    if isinstance(form.get("parameters"), list):
+        form["parameters"] = [parameter(one, index) for index, one in enumerate(form["parameters"])]
+    return form
+
+
+def parameter(written: dict, index: int) -> dict:
+    kind = written["type"]
+    value = KINDS[kind]
+    fixed = {"name": written["name"] if index == 0 else f"{index}{written['name']}"}
+    if "default" in written:
+        fixed["default"] = value
+    if "enum" in written:
+        fixed["enum"] = [value]
+    agreed = written | fixed
+    for member, fits in (("pattern", ("string",)), ("minimum", ("number", "integer")), ("maximum", ("number", "integer"))):
+        if member in agreed and kind not in fits:
+            del agreed[member]
+    if "pattern" in agreed:
+        agreed["pattern"] = "^t?"
+    if "minimum" in agreed:
+        agreed["minimum"] = min(agreed["minimum"], 1)
+    if "maximum" in agreed:
+        agreed["maximum"] = max(agreed["maximum"], 3)
+    return agreed
