@@ -69,7 +69,6 @@ async fn the_config_is_shown_without_the_secrets_of_its_tools() {
 }
 
 #[tokio::test]
-#[ignore = "needs the registry"]
 async fn a_tool_of_the_file_is_called_and_follows_it() {
     let api = service().await;
     let tools = |path: &str| json!({ "tools": { "get-user": form(&api.url(path)) } });
@@ -95,7 +94,6 @@ async fn a_tool_of_the_file_is_called_and_follows_it() {
 }
 
 #[tokio::test]
-#[ignore = "needs the registry"]
 async fn a_registered_tool_is_seen_by_a_running_gateway_and_stays_outside() {
     let api = service().await;
     let gateway = configured(json!({ "egress": { "allow": [] } })).await;
@@ -124,7 +122,6 @@ async fn a_registered_tool_is_seen_by_a_running_gateway_and_stays_outside() {
 }
 
 #[tokio::test]
-#[ignore = "needs the registry"]
 async fn all_faults_of_a_form_are_told() {
     let gateway = configured(json!({})).await;
     let mut wrong = named(form("https://x/{idd}"), "get-user");
