@@ -291,7 +291,7 @@ async fn listening(child: &mut Child, stderr: &Mutex<String>) -> SocketAddr {
         let text = stderr.lock();
         let (_, after) = text.split_once("listening on http://")?;
         // The token is written before, the snippets after.
-        after.split_whitespace().next()?.parse().ok()
+        after.split(|end: char| end.is_whitespace() || end == '"').next()?.parse().ok()
     };
     let begin = Instant::now();
     loop {

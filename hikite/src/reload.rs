@@ -55,15 +55,14 @@ pub(crate) async fn follow(
 fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<Config> {
     let mut config = overrides.apply(Config::load(Some(file), &|name| std::env::var(name).ok())?);
     let wanted = (config.server.listen, &config.limits, &config.data);
-    let sends = (&config.telemetry.otlp, &before.telemetry.otlp);
     if overrides.listen.is_none() && wanted.0 != before.server.listen
         || (wanted.1, wanted.2) != (&before.limits, &before.data)
         || config.store != before.store
-        || sends.0 != sends.1
     {
-        tracing::warn!(
-            "`server.listen`, `limits`, `data`, `store` and `telemetry.otlp` take effect after a restart"
-        );
+        tracing::warn!("`server.listen`, `limits`, `data` and `store` take effect after a restart");
+    }
+    if config.telemetry.otlp != before.telemetry.otlp {
+        tracing::warn!("`telemetry.otlp` takes effect after a restart");
     }
     config.server.listen = before.server.listen;
     config.limits = before.limits.clone();

@@ -43,10 +43,13 @@ impl Histogram {
     }
 }
 
+/// Empty, or taken by a key for good.
+type Place<K> = OnceLock<Box<(K, Histogram)>>;
+
 /// Histograms by key. A key that is new takes the next free place; when there is none, it is not counted.
 #[derive(Debug)]
 pub(crate) struct Family<K> {
-    places: Box<[OnceLock<Box<(K, Histogram)>>]>,
+    places: Box<[Place<K>]>,
 }
 
 impl<K: PartialEq> Family<K> {

@@ -20,7 +20,9 @@ pub(super) fn render(metrics: &[Metric]) -> String {
                 }
             }
             Data::Histogram(series) => {
-                series.iter().for_each(|(labels, durations)| histogram(&mut out, &name, labels, durations));
+                for (labels, durations) in series {
+                    histogram(&mut out, &name, labels, durations);
+                }
             }
         }
     }

@@ -102,6 +102,14 @@ impl Visit for Members<'_, '_> {
         self.put(field, &value.to_string());
     }
 
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        self.put(field, &value.to_string());
+    }
+
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        self.put(field, &value.to_string());
+    }
+
     fn record_bool(&mut self, field: &Field, value: bool) {
         self.put(field, if value { "true" } else { "false" });
     }

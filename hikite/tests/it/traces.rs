@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use hikite_testkit::collector::{Collector, Mood, Span};
-use hikite_testkit::fixture::Fixture;
+use hikite_testkit::fixture::{Fixture, Options, Transport};
 use hikite_testkit::gateway::{Client, Envelope, Hello, TestGateway, eventually};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const SERVER: i32 = 2;
 const CLIENT: i32 = 3;
 
-fn sending_to(collector: &Collector, servers: Value) -> Value {
+fn sending_to(collector: &Collector, servers: &Value) -> Value {
     let otlp = json!({ "endpoint": collector.url(), "interval": "200ms", "timeout": "1s" });
     json!({ "mcpServers": servers, "telemetry": { "otlp": otlp } })
 }
@@ -52,7 +52,7 @@ async fn a_call_is_one_trace_with_the_request_to_its_server_inside() {
         let (fixture, web) = upstream(era).await;
         for server in [web, stdio(&["--extended"])] {
             let collector = Collector::start(Mood::Takes).await;
-            let gateway = configured(sending_to(&collector, json!({ "a": server }))).await;
+            let gateway = configured(sending_to(&collector, &json!({ "a": server }))).await;
             let client = gateway.client("direct").await;
             let mirrored = client.text("mirror", json!({})).await;
             let spans = calls(&collector, 2).await;
@@ -80,7 +80,7 @@ async fn a_call_is_one_trace_with_the_request_to_its_server_inside() {
 async fn requests_without_a_session_and_programs_are_traced_alike() {
     let (fixture, web) = upstream(ERAS[1]).await;
     let collector = Collector::start(Mood::Takes).await;
-    let gateway = configured(sending_to(&collector, json!({ "a": web }))).await;
+    let gateway = configured(sending_to(&collector, &json!({ "a": web }))).await;
     let client = gateway.stateless("direct", Envelope::default());
     let mirrored = client.text("mirror", json!({})).await;
     let spans = calls(&collector, 2).await;
@@ -91,7 +91,7 @@ async fn requests_without_a_session_and_programs_are_traced_alike() {
 
     let collector = Collector::start(Mood::Takes).await;
     let folder = tempfile::tempdir().expect("a folder");
-    let config = sending_to(&collector, json!({ "a": stdio(&[]) }));
+    let config = sending_to(&collector, &json!({ "a": stdio(&[]) }));
     std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
     let client =
         Client::over_stdio(&PROGRAMS, folder.path(), &["--surface", "direct"], Hello::default()).await;
@@ -117,7 +117,7 @@ async fn call_with(gateway: &TestGateway, header: Option<&str>, meta: Option<&st
 async fn the_clients_trace_is_gone_on_with() {
     let (_fixture, server) = http_fixture().await;
     let collector = Collector::start(Mood::Takes).await;
-    let gateway = configured(sending_to(&collector, json!({ "a": server }))).await;
+    let gateway = configured(sending_to(&collector, &json!({ "a": server }))).await;
     let mirrored = call_with(&gateway, Some(PARENT), None).await;
     let spans = calls(&collector, 2).await;
     let (outer, inner) = pair(&spans);
@@ -156,7 +156,7 @@ async fn without_a_collector_only_what_the_client_sent_is_carried_on() {
 async fn failures_are_told_in_one_word() {
     let (_fixture, server) = http_fixture().await;
     let collector = Collector::start(Mood::Takes).await;
-    let mut config = sending_to(&collector, json!({ "a": server }));
+    let mut config = sending_to(&collector, &json!({ "a": server }));
     config["mcpServers"]["a"]["timeout"] = "200ms".into();
     let gateway = configured(config).await;
     let client = gateway.client("direct").await;
@@ -204,7 +204,7 @@ async fn a_bad_collector_changes_nothing_for_callers() {
     let (_fixture, server) = http_fixture().await;
     for mood in [Mood::Hangs, Mood::Refuses(500), Mood::Refuses(503)] {
         let collector = Collector::start(mood).await;
-        let mut gateway = configured(sending_to(&collector, json!({ "a": server }))).await;
+        let mut gateway = configured(sending_to(&collector, &json!({ "a": server }))).await;
         let took = twenty_calls(&gateway).await;
         assert!(took < Duration::from_secs(5), "{mood:?} {took:?}");
         assert!(eventually(|| collector.requests() > 0).await);
@@ -213,8 +213,7 @@ async fn a_bad_collector_changes_nothing_for_callers() {
         assert!(begin.elapsed() < Duration::from_secs(8), "the end does not wait for it");
         assert!(!gateway.stderr().contains("panicked"));
     }
-    let nobody =
-        Fixture::start(hikite_testkit::fixture::Transport::Http, Default::default()).await.expect("a port");
+    let nobody = Fixture::start(Transport::Http, Options::default()).await.expect("a port");
     let address = nobody.url().replace("/mcp", "");
     nobody.stop().await;
     let config = json!({ "mcpServers": { "a": server },
