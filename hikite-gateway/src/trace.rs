@@ -91,7 +91,7 @@ impl Sampler {
         let half = (trace as u64) >> 1;
         #[expect(clippy::cast_precision_loss, reason = "a decision of chance needs no exactness")]
         let fraction = half as f64 / (1_u64 << 63) as f64;
-        fraction < self.ratio
+        self.ratio >= 1.0 || fraction < self.ratio
     }
 }
 
