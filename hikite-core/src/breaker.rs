@@ -23,6 +23,8 @@ pub enum State {
 }
 
 impl State {
+    pub const ALL: [Self; 3] = [Self::Closed, Self::Open, Self::HalfOpen];
+
     pub fn word(self) -> &'static str {
         match self {
             Self::Closed => "closed",

@@ -206,6 +206,19 @@ impl Error {
         Self { relayed: Some(error), ..Self::new(kind, message) }
     }
 
+    /// The JSON-RPC number that an upstream gave its error.
+    pub fn upstream_code(&self) -> Option<i64> {
+        self.relayed.as_ref()?.object()?.get("code")?.decode().ok()
+    }
+
+    /// The error as the log may show it: an upstream's own words may repeat what it was sent.
+    pub fn guarded(&self) -> String {
+        match &self.relayed {
+            Some(_) => format!("it answered with the error {}", self.upstream_code().unwrap_or_default()),
+            None => self.to_string(),
+        }
+    }
+
     pub fn code(&self) -> &'static str {
         self.kind.face().code
     }

@@ -30,5 +30,6 @@ pub mod source;
 pub mod suggest;
 pub mod switch;
 pub mod time;
+pub mod trace;
 pub mod uri;
 pub mod view;

@@ -176,7 +176,7 @@ impl Reader<'_> {
         let kind = schema.object().and_then(|schema| schema.get("type").and_then(Raw::text));
         if kind.as_deref() != Some("object") {
             self.fault("inputSchema", "`inputSchema` must be a JSON Schema of type `object`");
-        } else if let Some(problem) = crate::check::Checker::new(Some(schema.clone())).problem() {
+        } else if let Some(problem) = crate::check::Checker::new(Some(schema.clone())).find_problem() {
             self.fault("inputSchema", format!("`inputSchema` is no valid JSON Schema: {problem}"));
         }
         schema

@@ -144,6 +144,13 @@ pub struct Origin {
     pub tracestate: Option<Arc<str>>,
 }
 
+impl Origin {
+    /// The id of the trace as logs show it.
+    pub fn trace_id(&self) -> Option<&str> {
+        self.traceparent.as_deref()?.get(3..35)
+    }
+}
+
 /// One tool as a function. Registered tools are made of these.
 pub trait Implementation: Send + Sync + fmt::Debug {
     /// The value that the tool gives; the result of the protocol is made around it. Dropping the future cancels it.

@@ -39,11 +39,14 @@ pub(crate) struct Resolver {
     allow: Option<Arc<Allow>>,
 }
 
+#[cfg(test)]
+type Script = dyn Fn(&str) -> Vec<IpAddr> + Send + Sync;
+
 #[derive(Clone)]
 enum Lookup {
     System(GaiResolver),
     #[cfg(test)]
-    Scripted(Arc<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>),
+    Scripted(Arc<Script>),
 }
 
 impl Connector {
@@ -137,16 +140,16 @@ mod tests {
     use super::*;
     use crate::allow::Allowed;
 
-    fn allow(entries: &[&str]) -> Option<Arc<Allow>> {
+    fn allow(entries: &[&str]) -> Arc<Allow> {
         let entries = entries.iter().map(|text| Allowed::parse(text).expect("an entry"));
-        Some(Arc::new(Allow::of(entries)))
+        Arc::new(Allow::of(entries))
     }
 
     fn scripted(
-        allow: Option<Arc<Allow>>,
+        allow: Arc<Allow>,
         script: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static,
     ) -> Connector {
-        Connector::with(Lookup::Scripted(Arc::new(script)), allow)
+        Connector::with(Lookup::Scripted(Arc::new(script)), Some(allow))
     }
 
     async fn open(connector: &mut Connector, uri: &str) -> Result<SocketAddr, BoxError> {
@@ -224,7 +227,7 @@ mod tests {
             "192.168.0.1",
             "100.64.0.1",
         ] {
-            let mut guarded = Connector::new(allow(&[]));
+            let mut guarded = Connector::new(Some(allow(&[])));
             let error = open(&mut guarded, &format!("http://{host}:9/")).await.expect_err(host);
             assert!(is_refusal(&error), "{host}: {error}");
         }
@@ -235,7 +238,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let uri = format!("http://{}/", listener.local_addr().expect("bound"));
         assert!(open(&mut Connector::new(None), &uri).await.is_ok());
-        assert!(open(&mut Connector::new(allow(&["127.0.0.0/8"])), &uri).await.is_ok());
-        assert!(open(&mut Connector::new(allow(&["10.0.0.0/8"])), &uri).await.is_err());
+        assert!(open(&mut Connector::new(Some(allow(&["127.0.0.0/8"]))), &uri).await.is_ok());
+        assert!(open(&mut Connector::new(Some(allow(&["10.0.0.0/8"]))), &uri).await.is_err());
     }
 }

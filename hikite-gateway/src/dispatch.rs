@@ -20,6 +20,7 @@ use crate::cache::Keep;
 use crate::command::{CallOptions, Command, Target};
 use crate::execute::{Call, execute};
 use crate::gateway::Gateway;
+use crate::request::without_query;
 use crate::snapshot::Snapshot;
 use crate::surface::{Surfaces, arguments, describe};
 use crate::task;
@@ -162,7 +163,7 @@ impl Gateway {
         }
         let view = snapshot.view();
         let module = view.resource(&uri)?;
-        let what = format!("{} {uri}", method.name());
+        let what = format!("{} {}", method.name(), without_query(&uri));
         let gate = snapshot.gate(module);
         let terms = match method {
             Method::ReadResource => {

@@ -18,6 +18,7 @@ use crate::cache::Cache;
 use crate::deadline::{Deadline, Extending};
 use crate::gate::{Gate, Turn};
 use crate::random;
+use crate::request::Request;
 use crate::terms::Terms;
 
 /// What is run. `what` names it in the audit record.
@@ -36,7 +37,7 @@ pub(crate) async fn execute(
     context: CallContext,
 ) -> Result<Raw, Error> {
     let Call { what, terms, invocation } = call;
-    let mut audit = Audit::open(Arc::clone(&context.session), Arc::clone(&module.name), what);
+    let mut audit = Audit::open(&gate.meter, &context, &module.name, invocation.method, what);
     let running = run(gate, module, &terms, invocation, context, &mut audit.attempts);
     let outcome = match &terms.keep {
         None => running.await,
@@ -44,6 +45,9 @@ pub(crate) async fn execute(
             // Boxed, so that it takes no room in a call whose result is not kept.
             let answer = Box::pin(cache.answer(keep, terms.timeout, running)).await;
             audit.cached = answer.again;
+            if answer.again {
+                gate.meter.cache_hit();
+            }
             answer.outcome
         }
     };
@@ -57,14 +61,16 @@ pub(crate) async fn execute_aside(
     module: &Module,
     what: String,
     invocation: Invocation,
-    context: CallContext,
+    mut context: CallContext,
 ) -> Result<Raw, Error> {
-    let audit = Audit::open(Arc::clone(&context.session), Arc::clone(&module.name), what);
+    let audit = Audit::open(&gate.meter, &context, &module.name, invocation.method, what);
+    let request = Request::begin(&gate.meter, module, &invocation, &mut context);
     let call = AssertUnwindSafe(module.source.call(invocation, context)).catch_unwind();
     let outcome = match tokio::time::timeout(gate.throttle.timeout, call).await {
         Ok(outcome) => outcome.unwrap_or_else(|_| Err(panicked(module))),
         Err(_) => Err(timed_out(&module.name, gate.throttle.timeout)),
     };
+    request.end(&outcome);
     audit.close(&outcome);
     outcome
 }
@@ -83,7 +89,7 @@ async fn run(
     let context = CallContext { back: Arc::new(Extending(Arc::clone(&deadline))), ..context };
     let attempt = async |invocation, context, made| {
         let attempt = gate.health.attempt(&module.name, made == 0)?;
-        let outcome = once(module, &deadline, invocation, context).await;
+        let outcome = once(gate, module, &deadline, invocation, context).await;
         attempt.close(&outcome, terms.hasty);
         outcome
     };
@@ -96,7 +102,10 @@ async fn run(
         let outcome = attempt(invocation.clone(), context.clone(), *attempts - 1).await;
         let Err(error) = &outcome else { return outcome };
         match pause(gate, retry, *attempts, error, deadline.left()) {
-            Some(pause) => tokio::time::sleep(pause).await,
+            Some(pause) => {
+                gate.meter.retried();
+                tokio::time::sleep(pause).await;
+            }
             None => return outcome,
         }
     }
@@ -104,17 +113,21 @@ async fn run(
 
 /// One attempt, which ends with the deadline. A panic fails this call alone.
 async fn once(
+    gate: &Gate,
     module: &Module,
     deadline: &Deadline,
     invocation: Invocation,
-    context: CallContext,
+    mut context: CallContext,
 ) -> Result<Raw, Error> {
+    let request = Request::begin(&gate.meter, module, &invocation, &mut context);
     let call = AssertUnwindSafe(module.source.call(invocation, context)).catch_unwind();
-    tokio::select! {
+    let outcome = tokio::select! {
         biased;
         outcome = call => outcome.unwrap_or_else(|_| Err(panicked(module))),
         () = deadline.expired() => Err(timed_out(&module.name, deadline.timeout)),
-    }
+    };
+    request.end(&outcome);
+    outcome
 }
 
 /// How long to wait before the next attempt; `None` if there is to be none.

@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::health::Health;
+use crate::meter::ModuleMeter;
 
 /// The limits of one module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,7 @@ impl Throttle {
 pub(crate) struct Gate {
     pub(crate) throttle: Throttle,
     pub(crate) health: Arc<Health>,
+    pub(crate) meter: Arc<ModuleMeter>,
     places: Semaphore,
     /// Running and waiting calls together are bounded by this one.
     room: Semaphore,
@@ -60,7 +62,7 @@ impl Turn<'_> {
 }
 
 impl Gate {
-    pub(crate) fn new(throttle: Throttle, health: Arc<Health>) -> Self {
+    pub(crate) fn new(throttle: Throttle, health: Arc<Health>, meter: Arc<ModuleMeter>) -> Self {
         Self {
             health,
             places: Semaphore::new(throttle.concurrency.min(Semaphore::MAX_PERMITS)),
@@ -70,6 +72,7 @@ impl Gate {
             bucket: Mutex::default(),
             started: Instant::now(),
             throttle,
+            meter,
         }
     }
 
@@ -78,6 +81,7 @@ impl Gate {
         self.health.look(module)?;
         if let Some(rate) = self.throttle.rate {
             self.bucket.lock().take(rate, self.started.elapsed()).map_err(|wait| {
+                self.meter.rate_limited();
                 Error::new(
                     Kind::RateLimit,
                     format!("`{module}` takes at most {} calls per {:?}", rate.count, rate.per),
@@ -103,6 +107,15 @@ impl Gate {
         self.health.may_try_again() && self.throttle.rate.is_none_or(is_in_rate)
     }
 
+    /// Calls that wait for their turn now.
+    pub(crate) fn waiting(&self) -> usize {
+        let taken = |all: usize, free: &Semaphore| {
+            all.min(Semaphore::MAX_PERMITS).saturating_sub(free.available_permits())
+        };
+        let inside = taken(self.throttle.concurrency.saturating_add(self.throttle.queue), &self.room);
+        inside.saturating_sub(taken(self.throttle.concurrency, &self.places))
+    }
+
     /// A call that waits for its client lends its place to others.
     pub(crate) fn lend(&self) {
         self.room.add_permits(1);
@@ -124,9 +137,10 @@ mod tests {
     use hikite_core::limits::Limits;
 
     use super::*;
+    use crate::meter::Meter;
 
     fn gate(throttle: Throttle) -> Gate {
-        Gate::new(throttle, Arc::new(Health::new(&Limits::default())))
+        Gate::new(throttle, Arc::new(Health::new(&Limits::default())), Meter::default().module(&"m".into()))
     }
 
     fn throttle(concurrency: usize, queue: usize, rate: Option<&str>) -> Throttle {
@@ -140,9 +154,11 @@ mod tests {
         let second = gate.enter("m");
         tokio::pin!(second);
         assert!(tokio::time::timeout(Duration::from_millis(5), &mut second).await.is_err(), "it waits");
+        assert_eq!(gate.waiting(), 1);
         assert_eq!(gate.enter("m").await.expect_err("no room").kind, Kind::Overloaded);
         drop(first);
         assert!(second.await.is_ok());
+        assert_eq!(gate.waiting(), 0);
     }
 
     #[tokio::test(start_paused = true)]

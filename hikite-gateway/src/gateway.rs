@@ -24,6 +24,7 @@ use crate::clock::now_ms;
 use crate::gate::{Gate, Throttle};
 use crate::generation::Generations;
 use crate::health::Health;
+use crate::meter::{Meter, ModuleMeter};
 use crate::registry::Registry;
 use crate::roster::{Entry, Keeper, Roster};
 use crate::session::Sessions;
@@ -52,6 +53,7 @@ pub struct Gateway {
     pub(crate) seal: Seal,
     pub(crate) registry: Registry,
     pub(crate) cache: Cache,
+    pub(crate) meter: Meter,
     generations: Generations,
     current: Swap<State, Snapshot>,
     /// When the rules were last replaced.
@@ -73,6 +75,7 @@ impl Gateway {
             limits,
             seal,
             registry,
+            meter: Meter::default(),
             sessions: Sessions::default(),
             current: Swap::new(State::default(), Snapshot::empty()),
             applied: Mutex::new(Instant::now()),
@@ -214,13 +217,15 @@ impl Gateway {
             let gates = modules
                 .iter()
                 .map(|(rule, throttle)| {
-                    (Arc::clone(&rule.name), before.gate_like(rule, *throttle, &self.limits))
+                    let meter = self.meter.module(&rule.name);
+                    (Arc::clone(&rule.name), before.gate_like(rule, *throttle, &self.limits, meter))
                 })
                 .collect();
             let generations = self.generations.follow(before, &catalog, &self.cache);
             Snapshot::new(catalog, gates, generations)
         };
         self.current.replace(make, |before, after| {
+            self.meter.keep(|name| after.gates().contains_key(name));
             self.sessions.tell_changes(|surfaces: Surfaces, kind| {
                 let differs = |kind| before.list(surfaces, kind) != after.list(surfaces, kind);
                 // Templates and skills are news of the resources.
@@ -270,14 +275,20 @@ impl State {
 impl Snapshot {
     /// The module's gate if its source and its limits are the same, so that a reload does not forget what is running;
     /// with other limits at least how the source has been doing. Registered tools come and go in one module.
-    fn gate_like(&self, rule: &ModuleRule, throttle: Throttle, limits: &Limits) -> Arc<Gate> {
+    fn gate_like(
+        &self,
+        rule: &ModuleRule,
+        throttle: Throttle,
+        limits: &Limits,
+        meter: Arc<ModuleMeter>,
+    ) -> Arc<Gate> {
         let old = self.catalog.module(&rule.name);
         let same = old
             .is_some_and(|old| old.registered && rule.registered || Arc::ptr_eq(&old.source, &rule.source));
         match self.gates().get(&rule.name).filter(|_| same) {
             Some(gate) if gate.throttle == throttle => Arc::clone(gate),
-            Some(gate) => Arc::new(Gate::new(throttle, Arc::clone(&gate.health))),
-            None => Arc::new(Gate::new(throttle, Arc::new(Health::new(limits)))),
+            Some(gate) => Arc::new(Gate::new(throttle, Arc::clone(&gate.health), meter)),
+            None => Arc::new(Gate::new(throttle, Arc::new(Health::new(limits)), meter)),
         }
     }
 }

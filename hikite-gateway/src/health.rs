@@ -119,9 +119,8 @@ fn verdict(outcome: &Result<Raw, Error>, hasty: bool) -> Verdict {
     match error.kind {
         // Whoever opens connections has pauses of its own.
         Kind::UpstreamUnavailable if error.unsent => Verdict::Nothing,
-        Kind::UpstreamUnavailable => Verdict::Unwell,
         Kind::Timeout if hasty => Verdict::Nothing,
-        Kind::Timeout => Verdict::Unwell,
+        Kind::UpstreamUnavailable | Kind::Timeout => Verdict::Unwell,
         Kind::Cancelled | Kind::Internal | Kind::Overloaded | Kind::RateLimit => Verdict::Nothing,
         // It refused in its own words, so it is there.
         _ => Verdict::Well,
@@ -145,8 +144,8 @@ mod tests {
         Health::new(&Limits { breaker_failures: 3, ..Limits::default() })
     }
 
-    fn end(health: &Health, outcome: Result<Raw, Error>, hasty: bool) {
-        health.attempt("m", true).expect("closed").close(&outcome, hasty);
+    fn end(health: &Health, outcome: &Result<Raw, Error>, hasty: bool) {
+        health.attempt("m", true).expect("closed").close(outcome, hasty);
     }
 
     fn unwell(kind: Kind) -> Result<Raw, Error> {
@@ -157,7 +156,7 @@ mod tests {
     async fn a_module_that_fails_is_left_alone_and_found_again() {
         let health = health();
         for kind in [Kind::UpstreamUnavailable, Kind::Timeout, Kind::UpstreamUnavailable] {
-            end(&health, unwell(kind), false);
+            end(&health, &unwell(kind), false);
         }
         let refused = health.attempt("m", true).expect_err("open");
         assert_eq!(refused.kind, Kind::UpstreamUnavailable);
@@ -172,7 +171,7 @@ mod tests {
         // The one that finds out gives up; the next one does.
         drop(probe);
         assert_eq!(health.state(), State::Open);
-        end(&health, Ok(Raw::null()), false);
+        end(&health, &Ok(Raw::null()), false);
         assert_eq!(health.state(), State::Closed);
     }
 
@@ -181,11 +180,11 @@ mod tests {
         let health = health();
         let own = [Kind::ToolExecution, Kind::Validation, Kind::Cancelled, Kind::RateLimit, Kind::Overloaded];
         for kind in own {
-            (0..9).for_each(|_| end(&health, unwell(kind), false));
+            (0..9).for_each(|_| end(&health, &unwell(kind), false));
         }
-        (0..9).for_each(|_| end(&health, unwell(Kind::Timeout), true));
-        let unsent = Error { unsent: true, ..Error::new(Kind::UpstreamUnavailable, "no") };
-        (0..9).for_each(|_| end(&health, Err(unsent.clone()), false));
+        (0..9).for_each(|_| end(&health, &unwell(Kind::Timeout), true));
+        let unsent = Err(Error { unsent: true, ..Error::new(Kind::UpstreamUnavailable, "no") });
+        (0..9).for_each(|_| end(&health, &unsent, false));
         (0..9).for_each(|_| drop(health.attempt("m", true).expect("closed")));
         assert_eq!(health.state(), State::Closed);
     }
@@ -194,9 +193,9 @@ mod tests {
     async fn a_refusal_in_its_own_words_ends_the_row_of_failures() {
         let health = health();
         for _ in 0..5 {
-            end(&health, unwell(Kind::UpstreamUnavailable), false);
-            end(&health, unwell(Kind::UpstreamUnavailable), false);
-            end(&health, unwell(Kind::ToolExecution), false);
+            end(&health, &unwell(Kind::UpstreamUnavailable), false);
+            end(&health, &unwell(Kind::UpstreamUnavailable), false);
+            end(&health, &unwell(Kind::ToolExecution), false);
         }
         assert_eq!(health.state(), State::Closed);
     }

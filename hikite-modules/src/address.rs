@@ -12,7 +12,6 @@ use crate::form::{Reader, Rest};
 use crate::reference::text;
 use crate::template::{Piece, Template};
 
-#[derive(Debug)]
 pub(crate) struct Address {
     scheme: Scheme,
     authority: Authority,
@@ -20,7 +19,6 @@ pub(crate) struct Address {
     pairs: Vec<Pair>,
 }
 
-#[derive(Debug)]
 struct Pair {
     name: Box<str>,
     escaped_name: Box<str>,

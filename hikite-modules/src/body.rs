@@ -14,7 +14,6 @@ use crate::template::Template;
 /// Deeper documents are nobody's request.
 const DEEPEST: usize = 64;
 
-#[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) encoding: Encoding,
     pub(crate) part: Part,
@@ -29,7 +28,6 @@ pub(crate) enum Encoding {
     Text,
 }
 
-#[derive(Debug)]
 pub(crate) enum Part {
     Fixed(Raw),
     Value(Reference),

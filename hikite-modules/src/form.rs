@@ -18,7 +18,6 @@ const KEYS: [&str; 6] = ["method", "url", "headers", "query", "body", "result"];
 const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
-#[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) method: Method,
     pub(crate) address: Address,
@@ -30,7 +29,7 @@ pub(crate) struct Form {
 }
 
 /// The arguments that no template mentions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Rest {
     names: Vec<Box<str>>,
     /// What has its place already; kept only where the schema is open.

@@ -24,7 +24,7 @@ const OURS: [&str; 11] = [
     "http2-settings",
 ];
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Headers {
     fixed: HeaderMap,
     filled: Vec<(HeaderName, Template)>,

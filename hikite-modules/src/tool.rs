@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use bytes::Bytes;
 use hikite_core::error::Error;
 use hikite_core::fault::Fault;
 use hikite_core::json::{Object, Raw};
@@ -52,7 +51,7 @@ impl HttpTool {
             headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         trace(&mut headers, origin);
-        let mut request = Request::new(Content::new(body.unwrap_or_else(Bytes::new)));
+        let mut request = Request::new(Content::new(body.unwrap_or_default()));
         *request.method_mut() = form.method.clone();
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;

@@ -1,12 +1,14 @@
 //! What every handler shares, built once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use hikite_core::caller::SessionId;
 use hikite_core::limits::Limits;
 use hikite_core::rate::Rate;
+use hikite_core::secret::Secret;
+use hikite_gateway::trace::Tracer;
 use hikite_gateway::{Gateway, Parking, Surfaces};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +35,7 @@ pub struct App {
     pub(crate) stopping: CancellationToken,
     pub(crate) started: Instant,
     next_session: AtomicU64,
+    open_sessions: AtomicU32,
     /// Bytes of streams that are over and still kept.
     pub(crate) kept_bytes: AtomicUsize,
 }
@@ -46,6 +49,8 @@ pub struct Settings {
     pub surfaces: Surfaces,
     /// How often one caller may come; without it as often as it likes.
     pub rate: Option<Rate>,
+    /// Opens `/metrics` and nothing else.
+    pub metrics_token: Option<Secret>,
 }
 
 impl std::fmt::Debug for App {
@@ -74,12 +79,18 @@ impl App {
             stopping,
             started: Instant::now(),
             next_session: AtomicU64::new(1),
+            open_sessions: AtomicU32::new(0),
             kept_bytes: AtomicUsize::new(0),
         });
         let parking = Arc::clone(&app.parking);
         let expiry = async move { parking.expire().await };
         app.tasks.spawn(app.stopping.clone().run_until_cancelled_owned(expiry));
         app
+    }
+
+    /// From now on requests are traced.
+    pub fn trace(&self, tracer: Arc<Tracer>) {
+        self.gateway.meter().trace(tracer);
     }
 
     pub fn configure(&self, settings: Settings) {
@@ -96,6 +107,18 @@ impl App {
     /// How much of a stream is kept for a client that may take it up again.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds { messages: self.limits.outbox_messages.max(1), bytes: self.limits.body_bytes }
+    }
+
+    pub(crate) fn session_begins(&self) {
+        self.open_sessions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn session_ends(&self) {
+        self.open_sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn open_sessions(&self) -> u32 {
+        self.open_sessions.load(Ordering::Relaxed)
     }
 
     pub(crate) fn next_session(&self) -> SessionId {

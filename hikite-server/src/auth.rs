@@ -25,15 +25,21 @@ pub enum Auth {
 }
 
 impl Auth {
-    fn caller(&self, headers: &HeaderMap) -> Option<Caller> {
+    pub(crate) fn caller(&self, headers: &HeaderMap) -> Option<Caller> {
         let Self::Token(token) = self else { return Some(Caller::owner()) };
-        let mut sent = headers.get_all(AUTHORIZATION).iter();
-        let (Some(value), None) = (sent.next(), sent.next()) else { return None };
-        let (scheme, sent) = value.to_str().ok()?.split_once(' ')?;
-        let matches = scheme.eq_ignore_ascii_case("bearer")
-            && bool::from(sent.trim().as_bytes().ct_eq(token.expose().as_bytes()));
-        matches.then(Caller::owner)
+        bears(headers, token).then(Caller::owner)
     }
+}
+
+/// Whether the request brings exactly this token.
+pub(crate) fn bears(headers: &HeaderMap, token: &Secret) -> bool {
+    let mut sent = headers.get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (sent.next(), sent.next()) else { return false };
+    let Some((scheme, sent)) = value.to_str().ok().and_then(|value| value.split_once(' ')) else {
+        return false;
+    };
+    scheme.eq_ignore_ascii_case("bearer")
+        && bool::from(sent.trim().as_bytes().ct_eq(token.expose().as_bytes()))
 }
 
 pub(crate) async fn require_caller(
@@ -42,15 +48,7 @@ pub(crate) async fn require_caller(
     next: Next,
 ) -> Response {
     let caller = app.settings.load().auth.caller(request.headers());
-    let Some(caller) = caller else {
-        let error = Error::new(Kind::Authentication, "a valid bearer token is required").hint(
-            "send `Authorization: Bearer <token>`; the local token is in the file `token` of the data folder",
-        );
-        let mut response = refusal(error);
-        let challenge = HeaderValue::from_static("Bearer realm=\"hikite\"");
-        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
-        return response;
-    };
+    let Some(caller) = caller else { return unauthorised() };
     request.extensions_mut().insert(caller);
     next.run(request).await
 }
@@ -66,6 +64,16 @@ pub(crate) async fn require_admin(
         return refusal(error.hint("ask whoever runs this hikite"));
     }
     next.run(request).await
+}
+
+pub(crate) fn unauthorised() -> Response {
+    let error = Error::new(Kind::Authentication, "a valid bearer token is required").hint(
+        "send `Authorization: Bearer <token>`; the local token is in the file `token` of the data folder",
+    );
+    let mut response = refusal(error);
+    let challenge = HeaderValue::from_static("Bearer realm=\"hikite\"");
+    response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    response
 }
 
 #[cfg(test)]

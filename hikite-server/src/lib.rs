@@ -3,11 +3,16 @@
 
 mod accept;
 mod app;
+mod arrival;
 mod auth;
 mod connection;
 mod health;
 mod mcp;
+mod metrics;
+mod observe;
 mod origin;
+#[cfg(test)]
+mod probe;
 mod rate;
 mod refusal;
 pub mod request_id;

@@ -12,6 +12,7 @@ use hikite_core::error::{Error, Kind};
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 
+use crate::mcp::random_id;
 use crate::refusal::{refusal, written};
 
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
@@ -32,17 +33,9 @@ impl RequestId {
         sent.map_or_else(Self::random, |id| Self(id.into()))
     }
 
-    fn random() -> Self {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut bytes = [0_u8; 16];
-        // Without randomness there is still an answer; ids are for finding things, not for proof.
-        let _ = getrandom::fill(&mut bytes);
-        let digits: String = bytes
-            .iter()
-            .flat_map(|byte| [byte >> 4, byte & 15])
-            .map(|digit| char::from(DIGITS[usize::from(digit)]))
-            .collect();
-        Self(digits.into())
+    /// Ids are for finding things, not for proof: without randomness there is still an answer.
+    pub(crate) fn random() -> Self {
+        Self(random_id().map_or_else(|_| "unknown".into(), Into::into))
     }
 }
 

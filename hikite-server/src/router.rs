@@ -10,7 +10,7 @@ use axum::routing::{any, delete, get, post};
 use crate::app::App;
 use crate::mcp::{http, sse};
 use crate::rest::{call, openapi, overview, page, redirect, registry, tools};
-use crate::{auth, health, origin, rate, request_id};
+use crate::{auth, health, metrics, observe, origin, rate, request_id};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
     let public = Router::new()
@@ -22,6 +22,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/docs/page.js", get(page::script))
         .route("/docs/words.js", get(page::words))
         .method_not_allowed_fallback(health::wrong_method);
+
+    // Of its own, because its token opens nothing else.
+    let metrics = Router::new()
+        .route("/metrics", get(metrics::metrics))
+        .layer(from_fn_with_state(Arc::clone(&app), metrics::require_reader));
 
     let protected = Router::new()
         .route("/mcp", post(http::post).get(http::get).head(http::head).delete(http::delete))
@@ -43,8 +48,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .layer(from_fn_with_state(Arc::clone(&app), auth::require_caller));
 
     public
+        .merge(metrics)
         .merge(protected)
         .layer(from_fn_with_state(Arc::clone(&app), origin::check))
+        .layer(from_fn_with_state(Arc::clone(&app), observe::observe))
         .layer(from_fn(request_id::tag))
         .with_state(app)
 }
@@ -61,33 +68,15 @@ fn admin() -> Router<Arc<App>> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use axum::Extension;
     use axum::body::Body;
     use axum::extract::Request;
     use axum::response::Response;
     use hikite_core::caller::Caller;
-    use hikite_core::limits::Limits;
-    use hikite_core::seal::Seal;
-    use hikite_gateway::{Gateway, Surface, Surfaces};
-    use tokio_util::sync::CancellationToken;
     use tower::ServiceExt;
 
     use super::{admin, router};
-    use crate::{App, Auth, Origins, Settings};
-
-    fn app() -> Arc<App> {
-        let settings = Settings {
-            auth: Auth::None,
-            origins: Origins::default(),
-            surfaces: Surfaces::of([Surface::Direct]),
-            rate: None,
-        };
-        let limits = Arc::new(Limits::default());
-        let gateway = Gateway::new(Arc::clone(&limits), Seal::new([7; 32]));
-        App::new(gateway, limits, settings, CancellationToken::new())
-    }
+    use crate::probe::app;
 
     fn request(method: &str, path: &str) -> Request {
         let request = Request::builder().method(method).uri(path).header("host", "localhost");

@@ -17,7 +17,8 @@ impl Store {
         if fs::symlink_metadata(to).is_ok() {
             return Err(self.refused(Fault::Exists, format!("`{}` exists", to.display())));
         }
-        let refused = |error: io::Error| StoreError::new(Fault::NotWritable, StoreUrl::file(to), error);
+        let refused =
+            |error: io::Error| StoreError::new(Fault::NotWritable, &StoreUrl::file(to), error.to_string());
         let beside = beside(to);
         // A copy that was cut short may lie there.
         remove(&beside);

@@ -133,7 +133,7 @@ impl Target {
 
 /// Makes the folder and the file if they are not there, readable by their owner alone. Gives its plain path.
 fn prepare_file(url: &StoreUrl, path: &Path) -> Result<PathBuf, StoreError> {
-    let refused = |error: std::io::Error| StoreError::new(Fault::NotWritable, url, error);
+    let refused = |error: std::io::Error| StoreError::new(Fault::NotWritable, url, error.to_string());
     let path = std::path::absolute(path).map_err(refused)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refused)?;
@@ -152,7 +152,8 @@ fn prepare_file(url: &StoreUrl, path: &Path) -> Result<PathBuf, StoreError> {
 /// A file that was put there by hand may be open to others; what is registered may hold keys.
 fn keep_private(path: &Path) {
     let Ok(metadata) = fs::metadata(path) else { return };
-    if metadata.permissions().mode() & 0o077 == 0 {
+    let others = metadata.permissions().mode() & 0o077;
+    if others == 0 {
         return;
     }
     match fs::set_permissions(path, fs::Permissions::from_mode(0o600)) {

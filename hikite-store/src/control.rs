@@ -39,8 +39,8 @@ impl Store {
     /// `false` if the tool is there already and may not be overwritten.
     pub async fn put_registered(&self, tool: &Registered, overwrite: bool) -> Result<bool, StoreError> {
         let (module, name) = self.keepable(&tool.key)?;
-        let form =
-            std::str::from_utf8(tool.form.bytes()).map_err(|error| self.refused(Fault::Failed, error))?;
+        let form = std::str::from_utf8(tool.form.bytes())
+            .map_err(|error| self.refused(Fault::Failed, error.to_string()))?;
         let text = if overwrite {
             "INSERT INTO registered_tool (module, tool, form, registered_at) VALUES ($1, $2, $3, $4) \
              ON CONFLICT (module, tool) DO UPDATE SET form = excluded.form, registered_at = excluded.registered_at"
@@ -99,7 +99,7 @@ impl Store {
         if is_keepable(key) {
             return Ok((&key.module, &key.tool));
         }
-        Err(self.refused(Fault::Nul, key.to_string().escape_debug()))
+        Err(self.refused(Fault::Nul, key.to_string().escape_debug().to_string()))
     }
 
     /// The revision is raised last: every writer waits for it in the same order.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
 
+use crate::url::StoreUrl;
+
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the store {place} {}: {reason}\nhint: {}", fault.face().words, fault.face().hint)]
 pub struct StoreError {
@@ -74,11 +76,11 @@ impl Fault {
 }
 
 impl StoreError {
-    pub(crate) fn new(fault: Fault, place: impl ToString, reason: impl ToString) -> Self {
-        Self { fault, place: place.to_string(), reason: reason.to_string() }
+    pub(crate) fn new(fault: Fault, place: &StoreUrl, reason: impl Into<String>) -> Self {
+        Self { fault, place: place.to_string(), reason: reason.into() }
     }
 
-    pub(crate) fn of(place: impl ToString, error: &sqlx::Error) -> Self {
+    pub(crate) fn of(place: &StoreUrl, error: &sqlx::Error) -> Self {
         let fault = match error {
             sqlx::Error::PoolTimedOut => Fault::Busy,
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) => Fault::Unreachable,
@@ -177,7 +179,8 @@ mod tests {
             (Fault::Failed, Kind::Internal),
             (Fault::Nul, Kind::Validation),
         ] {
-            let error = Error::from(StoreError::new(fault, "sqlite:/secret/path", "near \"SELECT\""));
+            let error =
+                Error::from(StoreError::new(fault, &StoreUrl::file("/secret/path"), "near \"SELECT\""));
             assert_eq!(error.kind, kind);
             let shown = format!("{error} {error:?} {:?}", error.rpc());
             assert!(!shown.contains("secret") && !shown.contains("SELECT"), "{shown}");

@@ -53,7 +53,7 @@ impl Store {
             match Raw::parse(lists) {
                 Ok(lists) => drop(kept.insert(definition, Kept { lists, fetched_at })),
                 Err(_) => {
-                    tracing::warn!(definition, "a cached tool list is unreadable and will be fetched again")
+                    tracing::warn!(definition, "a cached tool list is unreadable and will be fetched again");
                 }
             }
         }

@@ -5,6 +5,7 @@ use sqlx::{AnyConnection, Connection, Executor, Row};
 
 use crate::connect::Engine;
 use crate::error::{Fault, StoreError};
+use crate::url::StoreUrl;
 
 /// The n-th brings the store to version n + 1. They are never changed once released.
 const MIGRATIONS: &[&str] = &[include_str!("../migrations/001.sql")];
@@ -29,10 +30,10 @@ impl From<sqlx::Error> for Refused {
 }
 
 impl Refused {
-    pub(crate) fn at(self, place: &impl ToString) -> StoreError {
+    pub(crate) fn at(self, place: &StoreUrl) -> StoreError {
         match self {
-            Self::Error(error) => StoreError::of(place.to_string(), &error),
-            Self::Known(fault, reason) => StoreError::new(fault, place.to_string(), reason),
+            Self::Error(error) => StoreError::of(place, &error),
+            Self::Known(fault, reason) => StoreError::new(fault, place, reason),
         }
     }
 }
@@ -102,7 +103,6 @@ async fn is_new(connection: &mut AnyConnection, engine: Engine) -> Result<bool, 
 mod tests {
     use super::*;
     use crate::connect::Target;
-    use crate::url::StoreUrl;
 
     async fn connection(path: &std::path::Path) -> AnyConnection {
         let target = Target::of(&StoreUrl::file(path)).expect("a file");
@@ -116,7 +116,9 @@ mod tests {
         let first = MIGRATIONS[0];
         let more = "CREATE TABLE more (x BIGINT NOT NULL); INSERT INTO more VALUES (1)";
         let apply_all = async |connection: &mut AnyConnection, all: &[&'static str]| {
-            apply(connection, Engine::Sqlite, all).await.map_err(|refused| refused.at(&"here").to_string())
+            apply(connection, Engine::Sqlite, all)
+                .await
+                .map_err(|refused| refused.at(&StoreUrl::memory()).to_string())
         };
         assert_eq!(apply_all(&mut one, &[first]).await, Ok(0));
         assert_eq!(apply_all(&mut one, &[first]).await, Ok(1));
@@ -134,7 +136,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut one = connection(&folder.path().join("a.db")).await;
         one.execute("CREATE TABLE theirs (x)").await.expect("made");
-        let refused = migrate(&mut one, Engine::Sqlite).await.map_err(|refused| refused.at(&"here"));
+        let refused =
+            migrate(&mut one, Engine::Sqlite).await.map_err(|refused| refused.at(&StoreUrl::memory()));
         assert_eq!(refused.map_err(|error| error.fault), Err(Fault::Foreign));
     }
 }

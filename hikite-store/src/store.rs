@@ -101,7 +101,7 @@ impl Store {
         |error| StoreError::of(self.url(), &error)
     }
 
-    pub(crate) fn refused(&self, fault: Fault, reason: impl ToString) -> StoreError {
+    pub(crate) fn refused(&self, fault: Fault, reason: impl Into<String>) -> StoreError {
         StoreError::new(fault, self.url(), reason)
     }
 

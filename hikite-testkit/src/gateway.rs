@@ -63,6 +63,14 @@ impl TestGateway {
         Self::run_in(programs, folder, config, command).await
     }
 
+    /// The same with more variables in its environment.
+    pub async fn start_with(programs: &Programs, config: Value, variables: &[(&str, &str)]) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        let mut command = programs.hikite(folder.path());
+        command.args(["serve", "--listen", "127.0.0.1:0"]).envs(variables.iter().copied());
+        Self::run_in(programs, folder, config, command).await
+    }
+
     async fn start_in(programs: &Programs, folder: Arc<TempDir>, config: Value) -> Self {
         let mut command = programs.hikite(folder.path());
         command.args(["serve", "--listen", "127.0.0.1:0"]);
@@ -283,7 +291,7 @@ async fn listening(child: &mut Child, stderr: &Mutex<String>) -> SocketAddr {
         let text = stderr.lock();
         let (_, after) = text.split_once("listening on http://")?;
         // The token is written before, the snippets after.
-        after.split_whitespace().next()?.parse().ok()
+        after.split(|end: char| end.is_whitespace() || end == '"').next()?.parse().ok()
     };
     let begin = Instant::now();
     loop {

@@ -169,7 +169,11 @@ impl Inner {
         }
         // Of several calls on it the first is enough: the next connection may be open by now.
         if connection.retire(Why::Doubted) {
-            tracing::info!(module = &*self.definition.name, "it may speak another revision by now: {error}");
+            tracing::info!(
+                module = &*self.definition.name,
+                "it may speak another revision by now: {}",
+                error.guarded()
+            );
             self.forget_era();
             self.stale.notify_one();
         }

@@ -6,11 +6,12 @@ use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
 use hikite_core::listing::SKILLS;
-use hikite_core::source::CallContext;
+use hikite_core::source::{CallContext, Origin};
 use hikite_wire::header;
 use hikite_wire::stateless::{self, TASKS};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::carry;
 use crate::connection::{Connection, Purpose};
 use crate::http::REVISION;
 use crate::outbound::Outbound;
@@ -88,7 +89,7 @@ impl Connection {
         let for_a_call = context.is_some();
         let ticket = self.ticket(context)?;
         let token = for_a_call.then_some(ticket.id);
-        let (params, routing) = self.dress(method, params, claiming, level, token);
+        let (params, routing) = self.dress(method, params, claiming, level, (token, &ticket.origin));
         self.exchange(ticket, method, Some(params), routing).await
     }
 
@@ -99,12 +100,13 @@ impl Connection {
         mut params: Object,
         claiming: Claiming,
         level: Option<Level>,
-        token: Option<u64>,
+        (token, origin): (Option<u64>, &Origin),
     ) -> (Object, Option<HeaderMap>) {
         let mut meta = params.get("_meta").and_then(Raw::object).unwrap_or_default();
         if let Some(token) = token {
             meta.set("progressToken", Raw::of(&token));
         }
+        let meta = carry::into_meta(meta, origin);
         params.set("_meta", stateless::claim(meta, &claiming.abilities, level));
         let http = self.outbound().is_some_and(Outbound::is_http);
         let routing = http.then(|| routing(method, &params, claiming.mirrored));

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use hikite_core::caller::{Abilities, Session, SessionId};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::CallContext;
+use hikite_core::source::{CallContext, Origin};
 use hikite_wire::encode;
 use hikite_wire::handshake::Welcome;
 use hikite_wire::message::Id;
@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::carry;
 use crate::level::Levels;
 use crate::listen::Listening;
 use crate::outbound::Outbound;
@@ -96,6 +97,8 @@ pub(crate) struct Greeted {
 #[derive(Debug)]
 pub(crate) struct Ticket {
     pub(crate) id: u64,
+    /// Where the call came in that it is for.
+    pub(crate) origin: Origin,
     answer: oneshot::Receiver<Answer>,
 }
 
@@ -211,7 +214,7 @@ impl Connection {
         }
         let for_a_call = context.is_some();
         let ticket = self.ticket(context)?;
-        let params = if for_a_call { Some(with_token(params, ticket.id)) } else { params };
+        let params = if for_a_call { Some(with_token(params, &ticket)) } else { params };
         self.exchange(ticket, method, params, None).await
     }
 
@@ -220,17 +223,18 @@ impl Connection {
         if self.outbound.get().is_none() {
             return Err(self.ending());
         }
+        let origin = context.as_ref().map(|context| context.origin.clone()).unwrap_or_default();
         if let Some(context) = &context {
             self.note_use(context);
         }
         let (id, answer) = self.pending.open(context, true).ok_or_else(|| self.ending().named(NOT_SENT))?;
-        Ok(Ticket { id, answer })
+        Ok(Ticket { id, origin, answer })
     }
 
     /// The same for a request that does not keep an idle server from being stopped.
     pub(crate) fn background_ticket(&self) -> Result<Ticket, Error> {
         let (id, answer) = self.pending.open(None, false).ok_or_else(|| self.ending().named(NOT_SENT))?;
-        Ok(Ticket { id, answer })
+        Ok(Ticket { id, origin: Origin::default(), answer })
     }
 
     /// Sends the request of a ticket. `routing` are the headers of a stateless request over HTTP.
@@ -241,14 +245,14 @@ impl Connection {
         params: Option<Object>,
         routing: Option<HeaderMap>,
     ) -> Result<Raw, Error> {
-        let Ticket { id, answer } = ticket;
+        let Ticket { id, origin, answer } = ticket;
         // A greeting must not be cancelled, and over HTTP a stateless request is by closing its exchange.
         let tell = !matches!(method, "initialize" | "server/discover") && routing.is_none();
         let _cancel = CancelOnDrop { connection: self, id, tell };
         let Some(outbound) = self.outbound.get() else { return Err(self.ending()) };
         let message = encode::request(&Id::number(id), method, params.map(|params| params.raw()).as_ref());
         let exchange = async {
-            match outbound.request(id, message, routing).await? {
+            match outbound.request(id, message, routing, &origin).await? {
                 Some(answer) => Ok(answer),
                 None => answer.await.map_err(|_| self.ending()),
             }
@@ -357,10 +361,11 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// The params with our progress token: progress extends the deadline even if the client did not ask for it.
-fn with_token(params: Option<Object>, id: u64) -> Object {
+/// The params with our progress token, and the trace: progress extends the deadline even if the client did not ask
+/// for it.
+fn with_token(params: Option<Object>, ticket: &Ticket) -> Object {
     let mut params = params.unwrap_or_default();
     let meta = params.get("_meta").and_then(Raw::object).unwrap_or_default();
-    params.set("_meta", meta.with("progressToken", Raw::of(&id)));
+    params.set("_meta", carry::into_meta(meta.with("progressToken", Raw::of(&ticket.id)), &ticket.origin));
     params
 }

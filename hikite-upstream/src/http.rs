@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::Raw;
+use hikite_core::source::Origin;
 use hikite_egress::{Body, Client, SendError, read};
 use hikite_wire::message::Message;
 use hikite_wire::sse::Parser;
@@ -18,6 +19,7 @@ use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::carry;
 use crate::connection::Connection;
 use crate::era::{self, ERA_LOST};
 use crate::outbound::Outbound;
@@ -103,10 +105,11 @@ impl HttpSender {
         id: u64,
         message: Bytes,
         routing: Option<HeaderMap>,
+        origin: &Origin,
     ) -> Result<Answer, Error> {
         let inner = &self.inner;
         let stateless = routing.is_some();
-        let answer = inner.post(message, routing).await?;
+        let answer = inner.post(message, routing, origin).await?;
         let status = answer.status();
         if let Some(session) = answer.headers().get(SESSION).filter(|_| !stateless) {
             inner.headers.write().insert(SESSION, session.clone());
@@ -117,7 +120,8 @@ impl HttpSender {
         if is_stream(&answer) {
             return inner.follow(id, answer.into_body(), !stateless).await;
         }
-        let body = read(answer.into_body(), inner.answer_bytes).await.map_err(|error| inner.failed(error))?;
+        let body =
+            read(answer.into_body(), inner.answer_bytes).await.map_err(|error| inner.failed(&error))?;
         inner.answer(&body)
     }
 
@@ -126,13 +130,17 @@ impl HttpSender {
         let inner = Arc::clone(&self.inner);
         let sent = self.inner.sends.track_future(async move {
             let sending = async {
-                match inner.post(message, None).await {
+                match inner.post(message, None, &Origin::default()).await {
                     Ok(answer) => {
                         // Read to the end, so that the connection can be used again.
                         let _ = read(answer.into_body(), inner.answer_bytes).await;
                     }
                     Err(error) => {
-                        tracing::debug!(module = &*inner.name, %error, "a message was not delivered");
+                        tracing::debug!(
+                            module = &*inner.name,
+                            error = error.guarded(),
+                            "a message was not delivered"
+                        );
                     }
                 }
             };
@@ -161,7 +169,12 @@ impl HttpSender {
 }
 
 impl Inner {
-    async fn post(&self, message: Bytes, routing: Option<HeaderMap>) -> Result<Response<Body>, Error> {
+    async fn post(
+        &self,
+        message: Bytes,
+        routing: Option<HeaderMap>,
+        origin: &Origin,
+    ) -> Result<Response<Body>, Error> {
         let mut request = self.bare(Method::POST, Full::new(message));
         let headers = request.headers_mut();
         if let Some(routing) = routing {
@@ -170,7 +183,8 @@ impl Inner {
         }
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, BOTH);
-        self.client.send(request).await.map_err(|error| self.failed(error))
+        carry::into_headers(headers, origin);
+        self.client.send(request).await.map_err(|error| self.failed(&error))
     }
 
     fn bare(&self, method: Method, body: Full<Bytes>) -> Request<Full<Bytes>> {
@@ -301,7 +315,11 @@ impl Inner {
                     let parser = Parser::new(self.answer_bytes);
                     let mut reading = Reading { body: answer.into_body(), parser, last_event: last, pause };
                     if let Err(error) = self.read_stream(&mut reading, None).await {
-                        tracing::debug!(module = &*self.name, %error, "the event stream broke");
+                        tracing::debug!(
+                            module = &*self.name,
+                            error = error.guarded(),
+                            "the event stream broke"
+                        );
                     }
                     (last, pause) = (reading.last_event, reading.pause);
                 }
@@ -320,7 +338,7 @@ impl Inner {
         if let Some(last) = last_event.and_then(|last| HeaderValue::from_str(last).ok()) {
             request.headers_mut().insert(LAST_EVENT, last);
         }
-        self.client.send(request).await.map_err(|error| self.failed(error))
+        self.client.send(request).await.map_err(|error| self.failed(&error))
     }
 
     /// Ends the session at the server when the connection is closed.
@@ -338,8 +356,8 @@ impl Inner {
         Error::new(Kind::UpstreamUnavailable, format!("`{}` failed: {what}", self.name))
     }
 
-    fn failed(&self, error: SendError) -> Error {
-        failure(&self.name, &self.url, &error)
+    fn failed(&self, error: &SendError) -> Error {
+        failure(&self.name, &self.url, error)
     }
 }
 

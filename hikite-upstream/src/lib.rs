@@ -5,6 +5,7 @@
 mod annotation;
 mod backoff;
 mod call;
+mod carry;
 mod claim;
 mod connection;
 mod definition;

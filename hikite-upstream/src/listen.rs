@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::BoxFuture;
+use hikite_core::source::{BoxFuture, Origin};
 use hikite_wire::message::Id;
 use hikite_wire::stateless::META_SUBSCRIPTION;
 use parking_lot::Mutex;
@@ -150,7 +150,8 @@ impl Connection {
         self.listening.unheard.lock().insert(ticket.id, sender);
         let unheard = UnheardOnDrop { listening: &self.listening, id: ticket.id };
         let params = Object::default().with("notifications", wanted);
-        let (params, routing) = self.dress(METHOD, params, self.claiming(None), None, None);
+        let (params, routing) =
+            self.dress(METHOD, params, self.claiming(None), None, (None, &Origin::default()));
         let exchange = async move {
             let _unheard = unheard;
             self.exchange(ticket, METHOD, Some(params), routing).await
@@ -192,7 +193,11 @@ async fn keep_listening(connection: &Connection) {
                 }
             }
             Err(error) => {
-                tracing::debug!(module = &*connection.name, %error, "no news of this server");
+                tracing::debug!(
+                    module = &*connection.name,
+                    error = error.guarded(),
+                    "no news of this server"
+                );
                 refused = error.relayed.is_some() || era::casts_doubt(&error);
                 missed |= open.is_none();
                 backoff.failed(Instant::now(), String::new());

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use hikite_core::error::Error;
+use hikite_core::source::Origin;
 use http::HeaderMap;
 use tokio::sync::mpsc;
 
@@ -24,6 +25,7 @@ impl Outbound {
         id: u64,
         message: Bytes,
         routing: Option<HeaderMap>,
+        origin: &Origin,
     ) -> Result<Option<Answer>, Error> {
         match self {
             Self::Stdio(queue) => {
@@ -31,8 +33,8 @@ impl Outbound {
                 let _ = queue.send(message).await;
                 Ok(None)
             }
-            Self::Http(sender) => sender.request(id, message, routing).await.map(Some),
-            Self::Sse(sender) => sender.post(message).await.map(|()| None),
+            Self::Http(sender) => sender.request(id, message, routing, origin).await.map(Some),
+            Self::Sse(sender) => sender.post(message, origin).await.map(|()| None),
         }
     }
 

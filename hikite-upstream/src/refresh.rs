@@ -74,7 +74,7 @@ impl Inner {
                 self.keep(listing)
             }
             Err(error) => {
-                tracing::warn!(module = name, "{error}");
+                tracing::warn!(module = name, "{}", error.guarded());
                 let answers = error.name == Some(UNREADABLE);
                 *self.state.lock() = failing(&error, answers);
                 backoff.failed(Instant::now(), error.message.into());

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
+use hikite_core::source::Origin;
 use hikite_egress::{Body, Client, read, resolve_same_origin};
 use hikite_wire::sse::Parser;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -14,6 +15,7 @@ use http_body_util::{BodyExt, Full};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::carry;
 use crate::connection::Connection;
 use crate::http::failure;
 use crate::outbound::Outbound;
@@ -87,13 +89,14 @@ async fn read_on(connection: Arc<Connection>, mut stream: Stream) {
 }
 
 impl SseSender {
-    pub(crate) async fn post(&self, message: Bytes) -> Result<(), Error> {
+    pub(crate) async fn post(&self, message: Bytes, origin: &Origin) -> Result<(), Error> {
         let inner = &self.inner;
         let mut request = Request::new(Full::new(message));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = inner.endpoint.clone();
         *request.headers_mut() = inner.headers.clone();
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        carry::into_headers(request.headers_mut(), origin);
         let sent = inner.client.send(request).await;
         let answer = sent.map_err(|error| failure(&inner.name, &inner.endpoint, &error))?;
         let taken = if answer.status().is_success() { Ok(()) } else { Err(refused(&inner.name, &answer)) };
@@ -104,9 +107,14 @@ impl SseSender {
     pub(crate) fn send(&self, message: Bytes) {
         let sender = self.clone();
         self.inner.tasks.spawn(async move {
-            let posting = tokio::time::timeout(PATIENCE, sender.post(message));
+            let none = Origin::default();
+            let posting = tokio::time::timeout(PATIENCE, sender.post(message, &none));
             if let Some(Ok(Err(error))) = sender.inner.closed.run_until_cancelled(posting).await {
-                tracing::debug!(module = &*sender.inner.name, %error, "a message was not delivered");
+                tracing::debug!(
+                    module = &*sender.inner.name,
+                    error = error.guarded(),
+                    "a message was not delivered"
+                );
             }
         });
     }

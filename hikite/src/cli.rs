@@ -47,9 +47,12 @@ pub(crate) struct Common {
     /// What is logged to stderr: error, warn, info, debug, trace, or directives [default: info for servers]
     #[arg(long, global = true, value_name = "FILTER", env = "HIKITE_LOG")]
     log: Option<String>,
-    /// How logs are written
-    #[arg(long, global = true, value_enum, default_value_t, env = "HIKITE_LOG_FORMAT")]
-    log_format: LogFormat,
+    /// How logs are written [default: text]
+    #[arg(long, global = true, value_enum, env = "HIKITE_LOG_FORMAT")]
+    log_format: Option<LogFormat>,
+    /// Whether the command serves clients: then the config has a say in what is logged.
+    #[arg(skip)]
+    serves: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -103,7 +106,8 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Some(other) => other,
     };
     let serves = matches!(command, Command::Serve(_) | Command::Stdio(_));
-    log::start(common.log.as_deref().unwrap_or(if serves { "info" } else { "error" }), common.log_format)?;
+    let common = Common { serves, ..common };
+    log::start(common.log.as_deref(), common.log_format, if serves { "info" } else { "error" })?;
     match command {
         Command::Serve(serve) => block_on(serve.run(&common)),
         Command::Stdio(stdio) => block_on(stdio.run(&common)),
@@ -121,6 +125,9 @@ impl Common {
     /// The config with the flags laid over it; its warnings go to the log.
     pub(crate) fn load(&self) -> Result<Config> {
         let mut config = Config::load(self.config.as_deref(), &|name| std::env::var(name).ok())?;
+        if self.serves {
+            log::follow(&config.telemetry.log);
+        }
         for warning in &config.warnings {
             tracing::warn!("{warning}");
         }

@@ -15,6 +15,7 @@ mod limits;
 mod location;
 mod merge;
 mod named;
+mod otel;
 mod place;
 mod policy;
 mod problem;
@@ -24,6 +25,7 @@ mod server;
 mod shape;
 mod show;
 mod store;
+mod telemetry;
 mod tool;
 mod tool_request;
 mod tools;
@@ -56,6 +58,7 @@ pub use problem::{Problem, Problems};
 pub use server::{DEFAULT_PORT, ServerSection, parse_listen};
 pub(crate) use server::{listen_hint, url_fault};
 pub use show::show;
+pub use telemetry::{Log, Otlp, Telemetry};
 pub use tool::ToolConfig;
 pub use transport::Transport;
 pub use upstream::{ServerConfig, Share};
@@ -77,6 +80,7 @@ pub struct Config {
     /// The store, where the file names one.
     pub store: Option<StoreUrl>,
     pub limits: Limits,
+    pub telemetry: Telemetry,
     /// The folder for what is kept between runs; it may not exist yet.
     pub data: PathBuf,
     /// `file:line:column: path: message`, one line each.

@@ -168,6 +168,11 @@ impl House {
         self.store.close().await;
     }
 
+    /// The one HTTP client, for whatever else is sent from here.
+    pub(crate) fn client(&self) -> &Client {
+        &self.environment.client
+    }
+
     pub fn stderr_of(&self, module: &str) -> Vec<String> {
         self.upstreams.lock().get(module).map(|running| running.upstream.stderr()).unwrap_or_default()
     }
@@ -236,7 +241,7 @@ fn transport(server: &ServerConfig) -> Result<hikite_upstream::Transport> {
     })
 }
 
-fn header_map(headers: &[(String, Secret)]) -> Result<HeaderMap> {
+pub(crate) fn header_map(headers: &[(String, Secret)]) -> Result<HeaderMap> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
         let name = HeaderName::try_from(name).with_context(|| format!("`{name}` is no header name"))?;

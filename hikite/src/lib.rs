@@ -11,6 +11,7 @@ mod progress;
 mod reload;
 mod report;
 mod running;
+mod telemetry;
 mod token;
 
 pub use embed::{Builder, Hikite, function};

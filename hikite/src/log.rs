@@ -1,36 +1,129 @@
-//! Logs, to stderr alone: stdout belongs to data and to the stdio transport.
+//! Logs, to stderr alone: stdout belongs to data and to the stdio transport. The level and the form may change while
+//! we run; what a flag or its variable says counts over the config.
+
+mod line;
 
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 
 use clap::ValueEnum;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Registry, reload};
+
+use crate::config::Log;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// For people.
     #[default]
+    #[value(alias = "pretty")]
     Text,
     /// One JSON object per line, for collectors.
     Json,
 }
 
-/// `filter` is a level (`info`) or directives (`hikite=debug,hyper=warn`).
-pub(crate) fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
-    let filter = EnvFilter::builder().parse(filter).map_err(|error| {
-        anyhow::anyhow!(
-            "`{filter}` is not a log filter: {error}\nhint: use error, warn, info, debug or trace"
-        )
-    })?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+impl LogFormat {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
+
+pub(crate) const HINT: &str = "use error, warn, info, debug or trace";
+
+/// What was settled when the log was started.
+struct Started {
+    filter: reload::Handle<EnvFilter, Registry>,
+    usual: &'static str,
+    fixed_level: bool,
+    fixed_format: bool,
+}
+
+static STARTED: OnceLock<Started> = OnceLock::new();
+
+/// `level` and `format` are what flags and their variables say; `usual` counts where nobody says anything.
+pub(crate) fn start(
+    level: Option<&str>,
+    format: Option<LogFormat>,
+    usual: &'static str,
+) -> anyhow::Result<()> {
+    let text = level.unwrap_or(usual);
+    let first = filter(text)
+        .map_err(|error| anyhow::anyhow!("`{text}` is not a log filter: {error}\nhint: {HINT}"))?;
+    let (filter, handle) = reload::Layer::new(first);
+    line::write_as(format.unwrap_or_default());
+    let started =
+        Started { filter: handle, usual, fixed_level: level.is_some(), fixed_format: format.is_some() };
+    let _ = STARTED.set(started);
+    let lines = tracing_subscriber::fmt::layer()
+        .event_format(line::Line)
         .with_writer(std::io::stderr)
-        .with_target(false)
         // Whoever read stderr may be gone; that must not stop us.
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
-    match format {
-        LogFormat::Text => builder.init(),
-        LogFormat::Json => builder.json().flatten_event(true).init(),
-    }
+    tracing_subscriber::registry().with(filter).with(lines).init();
     Ok(())
+}
+
+/// Follows what the config says, as far as no flag says otherwise.
+pub(crate) fn follow(log: &Log) {
+    let Some(started) = STARTED.get() else { return };
+    if !started.fixed_format {
+        line::write_as(log.format.unwrap_or_default());
+    }
+    if started.fixed_level {
+        return;
+    }
+    if let Ok(filter) = filter(log.level.as_deref().unwrap_or(started.usual)) {
+        let _ = started.filter.reload(filter);
+    }
+}
+
+/// A level alone is about hikite; of the libraries below it only warnings are of interest, and they do not know what
+/// is secret here. Directives (`debug,h2=trace`) are taken as they are.
+pub(crate) fn filter(text: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
+    let text = match text.trim().to_ascii_lowercase().as_str() {
+        level @ ("info" | "debug" | "trace") => format!("warn,hikite={level}"),
+        _ => text.to_owned(),
+    };
+    EnvFilter::builder().parse(text)
+}
+
+/// The level that `LOG_LEVEL` names, in the words of other programs too; anything else counts as nothing.
+pub(crate) fn usual_level(word: &str) -> Option<String> {
+    let level = match word.trim().to_ascii_lowercase().as_str() {
+        "fatal" | "error" => "error",
+        "warn" | "warning" => "warn",
+        "info" => "info",
+        "debug" => "debug",
+        "trace" => "trace",
+        "silent" | "off" => "off",
+        _ => return None,
+    };
+    Some(level.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_of_other_programs_are_understood() {
+        for (word, level) in
+            [("fatal", Some("error")), ("WARN", Some("warn")), ("silent", Some("off")), ("7", None)]
+        {
+            assert_eq!(usual_level(word).as_deref(), level, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_level_alone_is_about_hikite() {
+        assert_eq!(filter("trace").expect("a level").to_string(), "hikite=trace,warn");
+        assert_eq!(filter("error").expect("a level").to_string(), "error");
+        assert_eq!(filter("info,h2=trace").expect("directives").to_string(), "h2=trace,info");
+        assert!(filter("a=b=c").is_err());
+    }
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::house::House;
 use crate::running::{Overrides, settings};
-use crate::{exposure, report};
+use crate::{exposure, log, report};
 
 const KEPT: &str = "the changed config is wrong, the old one stays in force:";
 /// How often the file is looked at.
@@ -61,10 +61,14 @@ fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<C
     {
         tracing::warn!("`server.listen`, `limits`, `data` and `store` take effect after a restart");
     }
+    if config.telemetry.otlp != before.telemetry.otlp {
+        tracing::warn!("`telemetry.otlp` takes effect after a restart");
+    }
     config.server.listen = before.server.listen;
     config.limits = before.limits.clone();
     config.data.clone_from(&before.data);
     config.store.clone_from(&before.store);
+    config.telemetry.otlp.clone_from(&before.telemetry.otlp);
     if !overrides.stdio {
         exposure::check(&config)?;
     }
@@ -80,6 +84,7 @@ fn apply(next: &Config, house: &House, app: &App) -> bool {
         Ok(settings) => {
             app.configure(settings);
             tracing::info!(file = %shown(next), "the changed config is in force");
+            log::follow(&next.telemetry.log);
             true
         }
         Err(error) => {

@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{Auth, Config, Cors};
 use crate::house::House;
+use crate::telemetry::Telemetry;
 use crate::{reload, report, token};
 
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub(crate) struct Running {
     house: Arc<House>,
     stopping: CancellationToken,
     stopped: CancellationToken,
+    telemetry: Telemetry,
     tasks: TaskTracker,
 }
 
@@ -64,6 +66,7 @@ impl Running {
         let house = House::start(&config, program).await?;
         let stopping = CancellationToken::new();
         let app = App::new(Arc::clone(&house.gateway), Arc::clone(&house.limits), settings, stopping.clone());
+        let telemetry = Telemetry::start(config.telemetry.otlp.as_ref(), &app, house.client())?;
         let tasks = TaskTracker::new();
         let stopped = CancellationToken::new();
         tasks.spawn(stop_on_signal(stopping.clone(), stopped.clone())?);
@@ -75,13 +78,14 @@ impl Running {
             stopping.clone(),
         ));
         report::when_known(&house, &stopping);
-        Ok(Self { app, house, stopping, stopped, tasks })
+        Ok(Self { app, house, stopping, stopped, telemetry, tasks })
     }
 
     /// Ends everything behind the door once it is shut.
     pub(crate) async fn stop(self) {
         self.stopping.cancel();
         self.house.stop().await;
+        self.telemetry.stop().await;
         self.stopped.cancel();
         self.tasks.close();
         self.tasks.wait().await;
@@ -111,6 +115,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
         },
         surfaces: Surfaces::of(config.server.surfaces.iter().copied()),
         rate: config.server.rate,
+        metrics_token: config.telemetry.metrics_token.clone(),
     })
 }
 

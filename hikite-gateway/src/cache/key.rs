@@ -48,7 +48,9 @@ impl Keep {
         let subject = params.text(if is_resource { "uri" } else { "name" })?;
         let mut params = params.clone();
         if let Some(mut meta) = params.get("_meta").and_then(Raw::object) {
-            NOTHING.iter().for_each(|name| drop(meta.remove(name)));
+            for name in NOTHING {
+                meta.remove(name);
+            }
             params.remove("_meta");
             if !meta.is_empty() {
                 params.set("_meta", meta);

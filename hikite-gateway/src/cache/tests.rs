@@ -1,3 +1,5 @@
+//! Results given again, seen from a gateway with one source: by whom, for how long, and by whom never.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -255,7 +257,8 @@ async fn what_is_too_large_is_not_kept_and_zero_bytes_keep_nothing() {
         assert_eq!(age(&call(&large, "read").await.expect("a result")), None);
     }
     let limits = hikite_core::limits::Limits { cache_bytes: 0, ..Default::default() };
-    let off = Gateway::new(limits.into(), hikite_core::seal::Seal::new([7; 32]));
+    let off =
+        Gateway::new(limits.into(), hikite_core::seal::Seal::new([7; 32]), crate::probe::registry_aside());
     let source = quick();
     off.apply(rules(&source, MINUTE, MINUTE));
     for _ in 0..2 {

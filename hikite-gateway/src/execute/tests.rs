@@ -1,3 +1,5 @@
+//! What a failing source is asked again and when it is left alone, with a clock that stands still.
+
 use std::time::Duration;
 
 use hikite_core::about::{Policy, Retry};
@@ -103,7 +105,11 @@ async fn an_outage_is_multiplied_by_a_fifth_at_most() {
         Box::pin(async { outcome })
     });
     let limits = hikite_core::limits::Limits { breaker_failures: 0, ..Default::default() };
-    let gateway = crate::Gateway::new(limits.into(), hikite_core::seal::Seal::new([7; 32]));
+    let gateway = crate::Gateway::new(
+        limits.into(),
+        hikite_core::seal::Seal::new([7; 32]),
+        crate::probe::registry_aside(),
+    );
     gateway.apply(rules(&source, RETRY, RETRY));
     for _ in 0..500 {
         call(&gateway, "read").await.expect("healthy");

@@ -101,6 +101,7 @@ fn callers_while_tools_are_switched() {
     }
     let shown = registry.load();
     assert_eq!((shown.change, shown.disabled.len()), (TOOLS, TOOLS), "no change is lost");
+    assert!(registry.with(|switches| switches.values().all(|on| !on)), "and it is shown as it is kept");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a form may not say. Each fault has its place; all of them are told at once.
 
-use hikite_core::json::Raw;
+use hikite_core::json::{Object, Raw};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Form;
@@ -135,4 +136,31 @@ fn all_faults_are_told_at_once() {
     let form = json!({ "method": "FETCH", "url": "ftp://x", "headers": { "Host": "a" }, "query": { "q": "{nope}" }, "result": "" });
     let places: Vec<String> = faults(&form).into_iter().map(|(place, _)| place).collect();
     assert_eq!(places, ["/http/method", "/http/query/q", "/http/url", "/http/headers/Host", "/http/result"]);
+}
+
+proptest! {
+    #[test]
+    fn no_form_makes_it_panic(url in ".*", name in ".*", value in ".*", body in ".*", result in ".*") {
+        faults(&json!({ "method": "POST", "url": url, "headers": { name.as_str(): value.as_str() },
+            "query": { name.as_str(): value.as_str() }, "body": { name.as_str(): body }, "result": result }));
+        faults(&json!({ "url": format!("https://x/{url}") }));
+    }
+
+    /// Whatever a value holds, the request goes to the same host and the same place of it.
+    #[test]
+    fn a_value_is_only_ever_a_value(id in "([./%\\\\?#&@:]|\\PC|[\r\n\0]){0,12}") {
+        let http = json!({ "url": "https://host.example:8443/a/{id}/b?q={id}&r=x{id}", "headers": { "X-A": "{id}" } });
+        let schema = json!({ "properties": { "id": {} } });
+        let form = Form::read(&Raw::from(http), &Raw::from(schema)).map_err(|_| TestCaseError::fail("a form"))?;
+        let arguments = Object::default().with("id", id.as_str());
+        if let Ok(uri) = form.address.fill(&arguments, None) {
+            prop_assert_eq!(uri.authority().map(http::uri::Authority::as_str), Some("host.example:8443"));
+            let segments: Vec<&str> = uri.path().split('/').collect();
+            prop_assert!(matches!(segments.as_slice(), ["", "a", value, "b"] if !value.is_empty() && !matches!(*value, "." | "..")));
+            prop_assert_eq!(uri.query().map_or(0, |query| query.split('&').count()), 2);
+        }
+        if let Ok(headers) = form.headers.fill(&arguments) {
+            prop_assert!(headers.iter().all(|(_, value)| !value.as_bytes().iter().any(u8::is_ascii_control)));
+        }
+    }
 }

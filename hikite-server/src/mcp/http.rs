@@ -10,11 +10,11 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
-use hikite_core::source::BoxFuture;
+use hikite_core::source::{BoxFuture, Origin};
 use hikite_gateway::{Surface, Surfaces};
 use hikite_wire::encode;
 use hikite_wire::handshake::Hello;
-use hikite_wire::message::{BadMessage, Message, split};
+use hikite_wire::message::{BadMessage, Id, Message, split};
 use hikite_wire::revision::Revision;
 use http::StatusCode;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -23,7 +23,9 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::app::App;
+use crate::arrival::Arrival;
 use crate::health::only;
+use crate::mcp::operation::{Asked, Operation};
 use crate::mcp::session::Session;
 use crate::mcp::{stateless, stream};
 use crate::refusal::refusal;
@@ -53,10 +55,12 @@ impl Choice {
 pub(crate) async fn post(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
+    Extension(origin): Extension<Origin>,
     Query(choice): Query<Choice>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
+    let arrival = Arrival::over_http(origin);
     if let Err(response) = check_headers(&headers) {
         return response;
     }
@@ -68,7 +72,7 @@ pub(crate) async fn post(
         if let Err(response) = check_revision(&headers) {
             return response;
         }
-        return batch(&app, &caller, &headers, messages).await;
+        return batch(&app, &caller, &headers, messages, arrival).await;
     }
     let message = match Message::decode(&body) {
         Ok(message) => message,
@@ -76,17 +80,17 @@ pub(crate) async fn post(
     };
     if stateless::claims(&body, &message) || stateless::names_revision(&headers) {
         return match choice.surfaces(&app) {
-            Ok(surfaces) => stateless::post(app, caller, surfaces, &headers, message).await,
+            Ok(surfaces) => stateless::post(app, (caller, surfaces, arrival), &headers, message).await,
             Err(error) => refusal(error),
         };
     }
-    with_session(&app, caller, &choice, &headers, message).await
+    with_session(&app, (caller, arrival), &choice, &headers, message).await
 }
 
 /// A message of the revisions that have sessions.
 async fn with_session(
     app: &Arc<App>,
-    caller: Caller,
+    (caller, arrival): (Caller, Arrival),
     choice: &Choice,
     headers: &HeaderMap,
     message: Message,
@@ -97,22 +101,7 @@ async fn with_session(
     if let Message::Request { id, method, params } = &message
         && &**method == "initialize"
     {
-        let Some(hello) = Hello::read(params.as_ref()) else {
-            let error =
-                encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
-            return json(StatusCode::OK, encode::error(Some(id), &error));
-        };
-        app.gateway.settle().await;
-        return match open(app, caller, choice, hello) {
-            Ok((session, name)) => {
-                let mut response = json(StatusCode::OK, encode::result(id, &session.welcome()));
-                if let Ok(name) = HeaderValue::from_str(&name) {
-                    response.headers_mut().insert(SESSION, name);
-                }
-                response
-            }
-            Err(error) => refusal(error),
-        };
+        return initialize(app, (caller, arrival), choice, id, Hello::read(params.as_ref())).await;
     }
     let session = match find(app, &caller, headers) {
         Ok(session) => session,
@@ -121,7 +110,7 @@ async fn with_session(
     match message {
         Message::Request { id, method, params } => {
             let (sender, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
-            let answer = Arc::clone(&session).handle(id, method, params, Some(sender));
+            let answer = Arc::clone(&session).handle(id, method, params, Some(sender), arrival);
             let resumes = Some(session).filter(|session| session.resumes());
             answer_or_stream(Box::pin(answer), messages, resumes).await
         }
@@ -134,6 +123,39 @@ async fn with_session(
             session.touch();
             session.answered(&id, body);
             StatusCode::ACCEPTED.into_response()
+        }
+    }
+}
+
+/// The first request of a session.
+async fn initialize(
+    app: &Arc<App>,
+    (caller, arrival): (Caller, Arrival),
+    choice: &Choice,
+    id: &Id,
+    hello: Option<Hello>,
+) -> Response {
+    let revision = hello.as_ref().map_or("", |hello| hello.revision.name());
+    let asked = Asked::initialize(id, revision);
+    let operation = Operation::begin(app.gateway.meter(), arrival, asked);
+    let Some(hello) = hello else {
+        let error = encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
+        operation.close(Some((Kind::Validation.face().code, -32602)));
+        return json(StatusCode::OK, encode::error(Some(id), &error));
+    };
+    app.gateway.settle().await;
+    match open(app, caller, choice, hello) {
+        Ok((session, name)) => {
+            operation.close(None);
+            let mut response = json(StatusCode::OK, encode::result(id, &session.welcome()));
+            if let Ok(name) = HeaderValue::from_str(&name) {
+                response.headers_mut().insert(SESSION, name);
+            }
+            response
+        }
+        Err(error) => {
+            operation.close(Some((error.code(), error.kind.face().rpc.into())));
+            refusal(error)
         }
     }
 }
@@ -233,7 +255,13 @@ pub(crate) async fn answer_or_stream<A: Into<Answer> + Send + 'static>(
 }
 
 /// Several messages at once, for the one revision that has them.
-async fn batch(app: &Arc<App>, caller: &Caller, headers: &HeaderMap, messages: Vec<Bytes>) -> Response {
+async fn batch(
+    app: &Arc<App>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    messages: Vec<Bytes>,
+    arrival: Arrival,
+) -> Response {
     let session = match find(app, caller, headers) {
         Ok(session) => session,
         Err(response) => return response,
@@ -242,7 +270,7 @@ async fn batch(app: &Arc<App>, caller: &Caller, headers: &HeaderMap, messages: V
         let reason = "several messages in one body are not part of the negotiated revision";
         return bad_message(&BadMessage::Shape { reason, id: None });
     }
-    let answers = session.handle_batch(messages).await;
+    let answers = session.handle_batch(messages, arrival).await;
     if answers.is_empty() {
         StatusCode::ACCEPTED.into_response()
     } else {

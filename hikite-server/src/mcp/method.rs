@@ -9,13 +9,15 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
 use hikite_core::listing::ListKind;
 use hikite_core::source::{CallContext, Method, Origin};
-use hikite_gateway::{Command, Gateway, Page, Surfaces};
+use hikite_gateway::{Command, Gateway, Page, Surfaces, scope};
 use hikite_wire::encode;
 use hikite_wire::message::{Id, Message};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::arrival::Arrival;
 use crate::mcp::call::Call;
+use crate::mcp::operation::{Asked, Operation};
 use crate::mcp::session::Session;
 
 impl Session {
@@ -26,16 +28,30 @@ impl Session {
         method: Box<str>,
         params: Option<Raw>,
         stream: Option<mpsc::Sender<Bytes>>,
+        arrival: Arrival,
     ) -> Bytes {
         self.touch();
+        let params = params.as_ref().and_then(Raw::object).unwrap_or_default();
+        let meta = params.get("_meta").and_then(Raw::object);
+        let asked = Asked {
+            id: &id,
+            method: &method,
+            params: &params,
+            meta: meta.as_ref(),
+            revision: self.revision.name(),
+            session: Some(self.core.id.0),
+        };
+        let operation = Operation::begin(self.app.gateway.meter(), arrival, asked);
+        let context = self.context(&id, meta.as_ref(), stream.clone(), operation.origin.clone());
         let cancelled = CancellationToken::new();
         self.running.lock().insert(id.clone(), cancelled.clone());
         let _running = Forget { session: &self, id: &id };
         let answer = tokio::select! {
             biased;
-            answer = self.run(&id, &method, params, stream.clone()) => answer,
+            answer = scope::within(operation.origin.clone(), self.run(&method, params, context)) => answer,
             () = cancelled.cancelled() => Err(Error::new(Kind::Cancelled, "the client cancelled the request")),
         };
+        operation.end(&answer);
         // With other requests running, a question that came by this one may be theirs.
         if cancelled.is_cancelled() && self.running.lock().is_empty() {
             self.withdraw_questions(&id, stream.as_ref());
@@ -47,13 +63,13 @@ impl Session {
     }
 
     /// Runs the messages of a batch side by side; the answers of those that have one.
-    pub(crate) async fn handle_batch(self: Arc<Self>, messages: Vec<Bytes>) -> Vec<Bytes> {
+    pub(crate) async fn handle_batch(self: Arc<Self>, messages: Vec<Bytes>, arrival: Arrival) -> Vec<Bytes> {
         let answers = join_all(messages.into_iter().map(|bytes| {
-            let session = Arc::clone(&self);
+            let (session, arrival) = (Arc::clone(&self), arrival.clone());
             async move {
                 match Message::decode(&bytes) {
                     Ok(Message::Request { id, method, params }) => {
-                        return Some(session.handle(id, method, params, None).await);
+                        return Some(session.handle(id, method, params, None, arrival).await);
                     }
                     Ok(Message::Notification { method, params }) => {
                         session.notified(&method, params.as_ref());
@@ -70,23 +86,14 @@ impl Session {
         answers.await.into_iter().flatten().collect()
     }
 
-    async fn run(
-        self: &Arc<Self>,
-        id: &Id,
-        method: &str,
-        params: Option<Raw>,
-        stream: Option<mpsc::Sender<Bytes>>,
-    ) -> Result<Raw, Error> {
+    async fn run(self: &Arc<Self>, method: &str, params: Object, context: CallContext) -> Result<Raw, Error> {
         let gateway = &self.app.gateway;
         if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
-            let cursor = params.as_ref().and_then(Raw::object).and_then(|params| params.text("cursor"));
-            return gateway.list(self.surfaces, kind, Page { cursor }).await;
+            return gateway.list(self.surfaces, kind, Page { cursor: params.text("cursor") }).await;
         }
         if method == "ping" {
             return Ok(Raw::empty_object());
         }
-        let params = params.as_ref().and_then(Raw::object).unwrap_or_default();
-        let context = self.context(id, &params, stream);
         match method {
             "logging/setLevel" => self.change_level(params, &context).await,
             "resources/subscribe" => gateway.dispatch(Command::Subscribe { params }, context).await,
@@ -101,13 +108,13 @@ impl Session {
     fn context(
         self: &Arc<Self>,
         id: &Id,
-        params: &Object,
+        meta: Option<&Object>,
         stream: Option<mpsc::Sender<Bytes>>,
+        origin: Origin,
     ) -> CallContext {
-        let token =
-            params.get("_meta").and_then(Raw::object).and_then(|meta| meta.get("progressToken").cloned());
+        let token = meta.and_then(|meta| meta.get("progressToken").cloned());
         let back = Arc::new(Call { session: Arc::downgrade(self), request: id.clone(), token, stream });
-        CallContext { session: Arc::clone(&self.core), back, origin: Origin::default(), takes_rounds: false }
+        CallContext { session: Arc::clone(&self.core), back, origin, takes_rounds: false }
     }
 
     async fn change_level(&self, params: Object, context: &CallContext) -> Result<Raw, Error> {

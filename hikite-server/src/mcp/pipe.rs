@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hikite_core::caller::Caller;
+use hikite_core::error::Kind;
 use hikite_core::json::Raw;
 use hikite_gateway::Surfaces;
 use hikite_wire::encode;
@@ -16,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
+use crate::arrival::Arrival;
+use crate::mcp::operation::{Asked, Operation};
 use crate::mcp::session::Session;
 use crate::mcp::stateless;
 
@@ -24,6 +27,8 @@ pub(crate) struct Pipe {
     pub(crate) app: Arc<App>,
     pub(crate) caller: Caller,
     pub(crate) surfaces: Surfaces,
+    /// What its messages come over.
+    pub(crate) transport: &'static str,
     pub(crate) out: mpsc::Sender<Bytes>,
     session: OnceLock<Arc<Session>>,
     /// Requests that belong to no session, and how to cancel them.
@@ -40,13 +45,14 @@ impl Pipe {
     pub(crate) fn new(
         app: Arc<App>,
         caller: Caller,
-        surfaces: Surfaces,
+        (surfaces, transport): (Surfaces, &'static str),
         out: mpsc::Sender<Bytes>,
     ) -> Arc<Self> {
         Arc::new(Self {
             app,
             caller,
             surfaces,
+            transport,
             out,
             session: OnceLock::new(),
             alone: Mutex::default(),
@@ -75,7 +81,7 @@ impl Pipe {
         let (pipe, session) = (Arc::clone(self), Arc::clone(session));
         self.tasks.spawn(async move {
             let answered = async {
-                let answers = session.handle_batch(messages).await;
+                let answers = session.handle_batch(messages, Arrival::bare(pipe.transport)).await;
                 if !answers.is_empty() {
                     let _ = pipe.out.send(encode::batch(&answers)).await;
                 }
@@ -107,7 +113,8 @@ impl Pipe {
                 let pipe = Arc::clone(self);
                 self.tasks.spawn(async move {
                     let answered = async {
-                        let answer = session.handle(id, method, params, None).await;
+                        let arrival = Arrival::bare(pipe.transport);
+                        let answer = session.handle(id, method, params, None, arrival).await;
                         pipe.out.send(answer).await
                     };
                     pipe.gone.run_until_cancelled(answered).await;
@@ -156,11 +163,16 @@ impl Pipe {
     }
 
     fn initialize(&self, id: &Id, hello: Option<Hello>) -> Bytes {
+        let revision = hello.as_ref().map_or("", |hello| hello.revision.name());
+        let arrival = Arrival::bare(self.transport);
+        let operation = Operation::begin(self.app.gateway.meter(), arrival, Asked::initialize(id, revision));
         let Some(hello) = hello else {
             let error =
                 encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
+            operation.close(Some((Kind::Validation.face().code, -32602)));
             return encode::error(Some(id), &error);
         };
+        operation.close(None);
         let session =
             self.session.get_or_init(|| Session::open(&self.app, self.caller.clone(), self.surfaces, hello));
         encode::result(id, &session.welcome())

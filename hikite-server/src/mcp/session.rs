@@ -75,6 +75,7 @@ impl Session {
         let inbox: Weak<dyn Inbox> = Arc::<Self>::downgrade(&session);
         let _ = session.joined.set(app.gateway.join(core, surfaces, inbox));
         let name = hello.client.text("name").unwrap_or_default();
+        app.session_begins();
         tracing::info!(session = session.core.id.0, client = name, revision = %session.revision, "a session begins");
         session
     }
@@ -149,6 +150,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.app.session_ends();
         tracing::info!(session = self.core.id.0, "a session ends");
     }
 }

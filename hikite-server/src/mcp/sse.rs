@@ -16,6 +16,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::app::App;
+use crate::arrival::TCP;
 use crate::health::only;
 use crate::mcp::http::{Choice, problem, read};
 use crate::mcp::pipe::Pipe;
@@ -43,7 +44,7 @@ pub(crate) async fn open(
         Err(error) => return refusal(error),
     };
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
-    let pipe = Pipe::new(Arc::clone(&app), caller, surfaces, out);
+    let pipe = Pipe::new(Arc::clone(&app), caller, (surfaces, TCP), out);
     app.channels.0.write().insert(id.clone(), pipe);
     let endpoint = sse::event("endpoint", format!("/messages?sessionId={id}").as_bytes());
     let open = Open { app: Arc::clone(&app), id };

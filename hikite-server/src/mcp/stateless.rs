@@ -14,15 +14,18 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::Surfaces;
+use hikite_gateway::{Surfaces, scope};
 use hikite_wire::encode;
 use hikite_wire::message::{Id, Message};
 use hikite_wire::stateless::{self, Claim};
 use http::{HeaderMap, StatusCode};
+use memchr::memmem;
 use tokio::sync::mpsc;
 
 use crate::app::App;
+use crate::arrival::Arrival;
 use crate::mcp::http::{Answer, answer_or_stream};
+use crate::mcp::operation::{Asked, Operation};
 use crate::mcp::pipe::Pipe;
 pub(crate) use back::Back;
 pub(crate) use check::names_revision;
@@ -37,6 +40,7 @@ pub(crate) struct Request {
     pub(crate) claim: Claim,
     pub(crate) caller: Caller,
     pub(crate) surfaces: Surfaces,
+    pub(crate) arrival: Arrival,
 }
 
 /// Whether the message says itself that it is of this revision.
@@ -51,8 +55,7 @@ pub(crate) fn claims(body: &[u8], message: &Message) -> bool {
 /// Answers one POST.
 pub(crate) async fn post(
     app: Arc<App>,
-    caller: Caller,
-    surfaces: Surfaces,
+    (caller, surfaces, arrival): (Caller, Surfaces, Arrival),
     headers: &HeaderMap,
     message: Message,
 ) -> Response {
@@ -72,7 +75,7 @@ pub(crate) async fn post(
         Ok(claim) => claim,
         Err(refusal) => return refusal.answer(&id).response(),
     };
-    let request = Request { id, method, params, claim, caller, surfaces };
+    let request = Request { id, method, params, claim, caller, surfaces, arrival };
     if &*request.method == "subscriptions/listen" {
         return listen::stream(&app, request).await;
     }
@@ -91,7 +94,8 @@ pub(crate) async fn on_pipe(pipe: &Pipe, (id, method, params): (Id, Box<str>, Op
     match checked {
         Ok(claim) => {
             let (caller, surfaces) = (pipe.caller.clone(), pipe.surfaces);
-            let request = Request { id, method, params, claim, caller, surfaces };
+            let arrival = Arrival::bare(pipe.transport);
+            let request = Request { id, method, params, claim, caller, surfaces, arrival };
             if &*request.method == "subscriptions/listen" {
                 return listen::on_pipe(pipe, request).await;
             }
@@ -102,10 +106,33 @@ pub(crate) async fn on_pipe(pipe: &Pipe, (id, method, params): (Id, Box<str>, Op
 }
 
 /// Runs the request to its answer; `out` takes what comes before it.
-async fn handle(app: Arc<App>, request: Request, out: mpsc::Sender<Bytes>) -> Answer {
+async fn handle(app: Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) -> Answer {
     let id = request.id.clone();
-    match call::run(&app, request, out).await {
+    let operation = begin(&app, &request);
+    request.arrival.origin = operation.origin.clone();
+    let outcome = scope::within(operation.origin.clone(), call::run(&app, request, out)).await;
+    match &outcome {
+        Ok(result) => operation.end_with(result),
+        Err(refusal) => operation.close(Some(refusal.words())),
+    }
+    match outcome {
         Ok(result) => Answer::ok(encode::result(&id, &result)),
         Err(refusal) => refusal.answer(&id),
     }
+}
+
+fn begin<'a>(app: &'a App, request: &Request) -> Operation<'a> {
+    // Most requests say nothing of a trace, and are spared the look.
+    let meta =
+        request.params.get("_meta").filter(|meta| memmem::find(meta.bytes(), b"traceparent").is_some());
+    let meta = meta.and_then(Raw::object);
+    let asked = Asked {
+        id: &request.id,
+        method: &request.method,
+        params: &request.params,
+        meta: meta.as_ref(),
+        revision: stateless::REVISION,
+        session: None,
+    };
+    Operation::begin(app.gateway.meter(), request.arrival.clone(), asked)
 }

@@ -87,22 +87,11 @@ pub(crate) fn random_id() -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use hikite_core::json::Raw;
-    use hikite_core::limits::Limits;
-    use hikite_gateway::{Gateway, Surface, Surfaces};
+    use hikite_gateway::{Surface, Surfaces};
     use hikite_wire::handshake::Hello;
-    use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::{Auth, Origins, Settings};
-
-    fn app() -> Arc<App> {
-        let limits = Arc::new(Limits::default());
-        let origins = Origins::default();
-        let settings =
-            Settings { auth: Auth::None, origins, surfaces: Surfaces::of([Surface::Direct]), rate: None };
-        let gateway = Gateway::new(Arc::clone(&limits), Seal::new([7; 32]));
-        App::new(gateway, limits, settings, CancellationToken::new())
-    }
+    use crate::probe::app;
 
     fn hello() -> Hello {
         let params = Raw::parse(r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#).expect("valid");

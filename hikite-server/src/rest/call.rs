@@ -24,7 +24,6 @@ use super::{body, query};
 use crate::app::App;
 use crate::mcp::Lanes;
 use crate::refusal::{json, milliseconds, refusal_after};
-use crate::request_id::RequestId;
 
 pub(crate) const NAME_CHARS: usize = 512;
 /// The bounds of what a call may ask for; the limits of the config may be stricter.
@@ -42,14 +41,14 @@ struct Wanted {
 pub(crate) async fn call(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<RequestId>,
+    Extension(origin): Extension<Origin>,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
     let began = Instant::now();
     let outcome = match wanted(&app, &uri, &headers, body).await {
-        Ok(wanted) => run(&app, caller, id, wanted).await,
+        Ok(wanted) => run(&app, caller, origin, wanted).await,
         Err(error) => Err(error),
     };
     let took = began.elapsed();
@@ -96,13 +95,13 @@ fn options(form: &mut Form) -> CallOptions {
 }
 
 /// Runs it on a lane, which is what stands for a session where the client has none.
-async fn run(app: &Arc<App>, caller: Caller, id: RequestId, wanted: Wanted) -> Result<Answer, Error> {
+async fn run(app: &Arc<App>, caller: Caller, origin: Origin, wanted: Wanted) -> Result<Answer, Error> {
     let surfaces = app.settings.load().surfaces;
     let mut lease = Lanes::lease(app, (caller, Abilities::default()), surfaces)?;
     let context = CallContext {
         session: Arc::clone(&lease.session),
         back: Arc::new(Nobody),
-        origin: Origin { request_id: Some(id.0), ..Origin::default() },
+        origin,
         takes_rounds: false,
     };
     let outcome = app.gateway.run_tool(&wanted.name, wanted.parameters, wanted.options, context).await;

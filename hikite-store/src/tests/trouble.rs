@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use sqlx::Executor;
+use sqlx::{Executor, Row};
 
 use super::{Place, tool};
 use crate::{Fault, Store, StoreError, StoreUrl};
@@ -136,4 +136,28 @@ async fn a_database_that_does_not_answer_is_not_waited_for_forever() {
     let url = format!("postgres://u@{}/d", mute.local_addr().expect("an address"));
     let error = Store::open(&StoreUrl::parse(&url).expect("an address")).await.expect_err("mute");
     says(&error, Fault::Unreachable, &["does not answer"]);
+}
+
+/// A power cut cannot be tried here; that everything is asked for which outlives one can.
+#[tokio::test]
+async fn what_is_committed_is_on_the_disk_and_readers_cannot_write() {
+    let place = Place::sqlite();
+    let store = place.open().await;
+    for pool in [store.reader(), store.writer()] {
+        let mut connection = pool.acquire().await.expect("a connection");
+        for (setting, expected) in [
+            ("journal_mode", "wal"),
+            ("synchronous", "2"),
+            ("fullfsync", "1"),
+            ("foreign_keys", "1"),
+            ("busy_timeout", "5000"),
+        ] {
+            let text = format!("SELECT CAST({setting} AS TEXT) FROM pragma_{setting}");
+            let text = text.replace("CAST(busy_timeout", "CAST(timeout");
+            let row = connection.fetch_one(text.as_str()).await.expect(setting);
+            assert_eq!(row.try_get::<String, _>(0).expect("text"), expected, "{setting}");
+        }
+    }
+    let error = store.reader().execute("DELETE FROM registered_tool").await.expect_err("refused");
+    assert!(error.to_string().contains("readonly"), "{error}");
 }

@@ -51,7 +51,7 @@ pub(super) async fn pump(
 
 /// Whether a connection ended because the fault wanted it.
 pub(super) fn is_cut(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Cut>())
+    error.get_ref().and_then(|inner| inner.downcast_ref::<Cut>()).is_some()
 }
 
 #[derive(Debug)]

@@ -43,7 +43,7 @@ pub enum Auth {
 const SHORT: usize = 16;
 
 pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &AuthFile) -> Auth {
-    let token = token(check, path, raw);
+    let token = token(check, path, (raw.token.as_deref(), raw.token_file.as_deref()));
     match raw.mode {
         Some(Mode::None) => {
             if raw.token.is_some() || raw.token_file.is_some() {
@@ -55,8 +55,13 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &AuthFile) 
     }
 }
 
-fn token(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &AuthFile) -> Option<Secret> {
-    let (key, token) = match (&raw.token, &raw.token_file) {
+/// A token that is written in the file, or in a file of its own.
+pub(crate) fn token(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    written: (Option<&str>, Option<&str>),
+) -> Option<Secret> {
+    let (key, token) = match written {
         (Some(_), Some(_)) => {
             let message = "both `token` and `tokenFile` are given";
             check.report.error_in_name(&path.key("tokenFile"), message, Some("keep one of them".into()));

@@ -9,7 +9,7 @@ use super::file::File;
 use super::place::Path;
 use super::problem::Report;
 use super::tool_request::literal;
-use super::{Config, auth, category, egress, expand, limits, server, store, tool, upstream};
+use super::{Config, auth, category, egress, expand, limits, server, store, telemetry, tool, upstream};
 
 /// The world as the config sees it, so that loading is a function of its arguments.
 #[derive(Clone, Copy)]
@@ -51,6 +51,11 @@ impl Check<'_, '_> {
             auth: auth::check(self, &Path::ROOT.key("auth"), &file.auth.clone().unwrap_or_default()),
             limits: limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default()),
             store: store::check(self, &Path::ROOT.key("store"), &file.store.clone().unwrap_or_default()),
+            telemetry: telemetry::check(
+                self,
+                &Path::ROOT.key("telemetry"),
+                &file.telemetry.clone().unwrap_or_default(),
+            ),
             data: self.data(file.data.as_deref()),
             warnings: Vec::new(),
         }

@@ -11,6 +11,7 @@ use super::limits::LimitsFile;
 use super::named::Named;
 use super::server::ServerFile;
 use super::store::StoreFile;
+use super::telemetry::TelemetryFile;
 use super::tool::ToolFile;
 use super::upstream::Upstream;
 
@@ -40,6 +41,8 @@ pub(crate) struct File {
     pub(crate) store: Option<StoreFile>,
     /// Every limit of the program. What is left out keeps its default.
     pub(crate) limits: Option<LimitsFile>,
+    /// Logs, traces and metrics.
+    pub(crate) telemetry: Option<TelemetryFile>,
     /// The folder for what is kept between runs. Default: `hikite` in the user's data folder.
     pub(crate) data: Option<String>,
 }

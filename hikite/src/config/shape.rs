@@ -9,16 +9,8 @@ use super::place::Path;
 use super::problem::Report;
 
 /// Keys and words of the design that a later version will know.
-const LATER_KEYS: &[&str] = &[
-    "modules",
-    "projects",
-    "search",
-    "vault",
-    "telemetry",
-    "server.public_url",
-    "server.tls",
-    "server.node_url",
-];
+const LATER_KEYS: &[&str] =
+    &["modules", "projects", "search", "vault", "server.public_url", "server.tls", "server.node_url"];
 const LATER_WORDS: &[(&str, &str)] =
     &[("server.surface", "modules"), ("server.surface", "search"), ("auth.mode", "oauth")];
 
@@ -81,7 +73,10 @@ impl<'r> Checker<'r, '_> {
         }
         let required = schema.get("required").and_then(Json::as_array).into_iter().flatten();
         if let Some(absent) = required.filter_map(Json::as_str).find(|key| !value.contains_key(*key)) {
-            self.report.missing(path, format!("`{absent}` is missing"), None);
+            // What is there and wrong has been told.
+            if object.get(absent).is_none() {
+                self.report.missing(path, format!("`{absent}` is missing"), None);
+            }
             return None;
         }
         Some(Json::Object(value))

@@ -13,7 +13,7 @@ use super::unit::{show_size, show_span};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 
-use super::{Auth, Config, Cors, ServerConfig, Share, Transport, rate};
+use super::{Auth, Config, Cors, Otlp, ServerConfig, Share, Telemetry, Transport, rate};
 
 pub fn show(config: &Config) -> Value {
     let server = &config.server;
@@ -41,6 +41,7 @@ pub fn show(config: &Config) -> Value {
         "auth": show_auth(&config.auth),
         "store": { "url": config.store_url().to_string() },
         "limits": show_limits(&config.limits),
+        "telemetry": show_telemetry(&config.telemetry),
         "data": config.data,
     })
 }
@@ -61,10 +62,34 @@ fn show_auth(auth: &Auth) -> Value {
     }
 }
 
+fn show_telemetry(telemetry: &Telemetry) -> Value {
+    let mut shown = Map::new();
+    let (level, format) = (telemetry.log.level.as_deref(), telemetry.log.format.unwrap_or_default());
+    shown.insert("log".into(), json!({ "level": level.unwrap_or("info"), "format": format.word() }));
+    shown.extend(telemetry.otlp.as_ref().map(|otlp| ("otlp".to_owned(), show_otlp(otlp))));
+    shown.extend(telemetry.metrics_token.as_ref().map(|_| ("metrics".to_owned(), json!({ "token": MASK }))));
+    shown.into()
+}
+
+/// Where the environment names addresses of its own, they are shown as such.
+fn show_otlp(otlp: &Otlp) -> Value {
+    let address = |url: &Option<Secret>| url.as_ref().map(ToString::to_string);
+    json!({
+        "traces": address(&otlp.traces),
+        "metrics": address(&otlp.metrics),
+        "headers": pairs(&otlp.headers),
+        "service": otlp.service,
+        "sample": otlp.sampler.ratio,
+        "interval": show_span(otlp.interval),
+        "timeout": show_span(otlp.timeout),
+    })
+}
+
+fn pairs(pairs: &[(String, Secret)]) -> Map<String, Value> {
+    pairs.iter().map(|(name, secret)| (name.clone(), secret.to_string().into())).collect()
+}
+
 fn show_server(server: &ServerConfig) -> Value {
-    let pairs = |pairs: &[(String, Secret)]| -> Map<String, Value> {
-        pairs.iter().map(|(name, secret)| (name.clone(), secret.to_string().into())).collect()
-    };
     let mut shown = Map::new();
     let mut set = |key: &str, value: Value| shown.insert(key.to_owned(), value);
     set("description", server.description.as_str().into());

@@ -191,7 +191,7 @@ fn unused(check: &mut Check<'_, '_>, path: &Path<'_>, key: &str, given: bool, re
 }
 
 /// Environment variables or headers: named values that may be secrets.
-fn values(
+pub(crate) fn values(
     check: &mut Check<'_, '_>,
     path: &Path<'_>,
     raw: Option<&Named<Given>>,
@@ -222,7 +222,7 @@ fn env_fault(name: &str, value: &str) -> Option<&'static str> {
     value.contains('\0').then_some("holds a NUL character")
 }
 
-fn header_fault(name: &str, value: &str) -> Option<&'static str> {
+pub(crate) fn header_fault(name: &str, value: &str) -> Option<&'static str> {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {
         return Some("is not a name for a header");

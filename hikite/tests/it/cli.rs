@@ -114,6 +114,27 @@ async fn a_tool_is_called_and_its_failure_is_the_exit_code() {
 }
 
 #[tokio::test]
+async fn a_call_takes_its_arguments_one_by_one_or_as_json() {
+    let terminal = Terminal::open().await;
+    let run = terminal.run(&["call", "up:echo", "--param", "text=from a terminal"]).await;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "from a terminal\n"), "{}", run.stderr);
+    let run =
+        terminal.run(&["call", "structured", "--json", r#"{"a": 1, "b": 1}"#, "-p", "b=2.5", "--raw"]).await;
+    assert!(run.stdout.ends_with("\"structuredContent\":{\"sum\":3.5}}\n"), "{}", run.stdout);
+    assert_eq!(terminal.run(&["call", "test_error_handling"]).await.code, Some(1));
+    for (arguments, said) in [
+        (&["call", "nothing"][..], "there is no tool `nothing`"),
+        (&["call", "echo", "--json", "[1]"], "`[1]` is not a JSON object"),
+        (&["call", "echo", "--json", "-"], "`` is not a JSON object"),
+        (&["call", "echo", "--param", "text"], "`text` is not NAME=VALUE"),
+    ] {
+        let run = terminal.run(arguments).await;
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(run.stderr.contains(said), "{}", run.stderr);
+    }
+}
+
+#[tokio::test]
 async fn a_program_started_for_one_command_ends_with_it() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(
@@ -167,6 +188,7 @@ async fn completions_are_printed() {
     let bash = PROGRAMS.run(folder.path(), &["completions", "bash"]).await;
     assert_eq!(bash.code, Some(0), "{}", bash.stderr);
     assert!(bash.stdout.contains("_hikite()") && bash.stdout.contains("doctor"));
+    assert!(bash.stdout.contains("register") && bash.stdout.contains("hikite,call)"));
     assert!(!bash.stdout.contains("__guard"), "the guard is not for people");
 }
 

@@ -16,7 +16,10 @@ mod executor;
 mod faults;
 mod foreign;
 mod http;
+mod http_tools;
 mod lists;
+mod log;
+mod metrics;
 mod mixup;
 mod process;
 mod relay;
@@ -30,6 +33,7 @@ mod stateless;
 mod stdio;
 mod store;
 mod tasks;
+mod traces;
 
 use std::sync::LazyLock;
 

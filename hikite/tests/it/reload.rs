@@ -174,6 +174,15 @@ async fn another_data_folder_in_the_file_leaves_the_token_as_it_is() {
 }
 
 #[tokio::test]
+async fn another_store_in_the_file_waits_for_a_restart() {
+    let gateway = configured(json!({})).await;
+    gateway.write_config(&json!({ "store": { "url": "sqlite:elsewhere.db" } }));
+    gateway.says("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
+    gateway.says("the changed config is in force").await;
+    assert!(!gateway.folder().path().join("elsewhere.db").exists());
+}
+
+#[tokio::test]
 async fn a_reload_cannot_drop_the_token_by_naming_another_address_than_the_bound_one() {
     let token = "a-token-from-the-config-file";
     let open =

@@ -178,5 +178,6 @@ async fn an_upstream_that_is_down_is_told_over_lines_too() {
     let error = error_of(&client.call_in("c", "t", json!({})).await);
     assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");
     let text = error.to_string();
-    assert!(text.contains("/no/such/program"), "it says which program is missing: {text}");
+    assert!(!text.contains("/no/such/program"), "paths are for the log: {text}");
+    assert!(text.contains("mcpServers.a"), "it says where to look: {text}");
 }

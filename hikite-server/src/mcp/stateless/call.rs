@@ -8,8 +8,8 @@ use hikite_core::caller::Abilities;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
-use hikite_core::source::{CallContext, Origin};
-use hikite_gateway::{Page, Purpose, Running, Step, Surfaces, Ticket};
+use hikite_core::source::CallContext;
+use hikite_gateway::{Page, Purpose, Running, Step, Surfaces, Ticket, scope};
 use hikite_wire::stateless::{META_CAPABILITIES, META_CLIENT, META_LEVEL, META_REVISION, ResultType, TASKS};
 use tokio::sync::mpsc;
 
@@ -127,13 +127,11 @@ fn begin(
     let level = request.claim.level.filter(|level| lease.changes_level(Some(*level)));
     let (app, name) = (Arc::clone(app), request.method.clone());
     let (surfaces, way_back) = (request.surfaces, Arc::clone(&back));
+    let origin = request.arrival.origin.clone();
+    let within = origin.clone();
     let outcome = async move {
-        let context = CallContext {
-            session: Arc::clone(&lease.session),
-            back: way_back,
-            origin: Origin::default(),
-            takes_rounds: true,
-        };
+        let context =
+            CallContext { session: Arc::clone(&lease.session), back: way_back, origin, takes_rounds: true };
         if let Some(level) = level {
             app.gateway.set_level(Object::default().with("level", level.name()), &context).await;
         }
@@ -148,7 +146,8 @@ fn begin(
         drop(lease);
         outcome
     };
-    Ok(Running::new(back, Box::pin(outcome), questions))
+    // It may go on in a later request, and still works for this one.
+    Ok(Running::new(back, Box::pin(scope::within(within, outcome)), questions))
 }
 
 /// A server that answers with `input_required` itself: its state comes back to us in a ticket.

@@ -22,11 +22,13 @@ const LIST_TTL_MS: u32 = 60_000;
 pub(crate) struct Refusal {
     status: StatusCode,
     error: Raw,
+    /// The kind of failure it is to whoever counts.
+    code: &'static str,
 }
 
 impl Refusal {
     pub(crate) fn new(status: StatusCode, code: i32, message: &str) -> Self {
-        Self { status, error: error_object(code, message) }
+        Self { status, error: error_object(code, message), code: Kind::Validation.face().code }
     }
 
     pub(crate) fn with_data(mut self, data: Object) -> Self {
@@ -62,9 +64,17 @@ impl Refusal {
                 Self::new(StatusCode::OK, Kind::Validation.face().rpc, &error.message)
                     .with_data(Object::default().with("uri", uri))
             }
-            (MISSING_CAPABILITY, _) => Self { status: StatusCode::BAD_REQUEST, error: object },
-            _ => Self { status: StatusCode::OK, error: object },
+            (MISSING_CAPABILITY, _) => {
+                Self { status: StatusCode::BAD_REQUEST, error: object, code: error.code() }
+            }
+            _ => Self { status: StatusCode::OK, error: object, code: error.code() },
         }
+    }
+
+    /// Its kind and its number.
+    pub(crate) fn words(&self) -> (&'static str, i64) {
+        let number = self.error.object().and_then(|error| error.get("code")?.decode().ok());
+        (self.code, number.unwrap_or_default())
     }
 
     pub(crate) fn answer(&self, id: &Id) -> Answer {

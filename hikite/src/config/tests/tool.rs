@@ -64,7 +64,7 @@ fn mistakes_in_a_tool_have_their_line() {
     let check = |http: &str, expected: &str| refused(&with_http(http), expected);
     check(
         r#"{ "url": "https://x/{idd}" }"#,
-        &format!("{at}:19: tools.get-user.http.url: there is no parameter `idd`; did you mean `id`?"),
+        &format!("{at}:20: tools.get-user.http.url: there is no parameter `idd`; did you mean `id`?"),
     );
     check(
         r#"{ "url": "https://x/", "headers": { "Host": "y" } }"#,
@@ -72,12 +72,12 @@ fn mistakes_in_a_tool_have_their_line() {
     );
     check(
         r#"{ "url": "https://x/", "method": "PUT", "body": [{ "a": "{no}" }] }"#,
-        &format!("{at}:68: tools.get-user.http.body[0].a: there is no parameter `no`"),
+        &format!("{at}:67: tools.get-user.http.body[0].a: there is no parameter `no`"),
     );
     check(
         r#"{ "url": "https://x/${NOPE}" }"#,
         &format!(
-            "{at}:19: tools.get-user.http.url: the environment variable `NOPE` is not set\nhint: set it, or give it a default: `${{NOPE:-…}}`"
+            "{at}:20: tools.get-user.http.url: the environment variable `NOPE` is not set\nhint: set it, or give it a default: `${{NOPE:-…}}`"
         ),
     );
     check(

@@ -1,0 +1,196 @@
+//! What is counted while requests pass: durations by outcome, and a few totals. Everything on the path of a call is
+//! an addition to an atomic number; every set of labels is bounded; values of arguments are never among them.
+
+mod histogram;
+mod reading;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use hikite_core::error::Error;
+use hikite_core::json::Raw;
+use hikite_core::source::Method;
+use memchr::memmem;
+use parking_lot::RwLock;
+
+use crate::trace::Tracer;
+use histogram::Family;
+pub use histogram::{BOUNDS, Durations};
+pub use reading::{Data, Labels, Metric, Point};
+
+/// Kinds of requests of clients that are told apart.
+const OPERATIONS: usize = 256;
+/// Kinds of HTTP exchanges with clients that are told apart.
+const EXCHANGES: usize = 512;
+/// Kinds of calls of one module that are told apart.
+const CALLS: usize = 64;
+
+/// A tool that says of its own accord that it failed.
+pub const TOOL_ERROR: &str = "tool_error";
+
+#[derive(Debug)]
+pub struct Meter {
+    tracer: Arc<OnceLock<Arc<Tracer>>>,
+    operations: Family<Operation>,
+    exchanges: Family<Exchange>,
+    rate_limited: AtomicU64,
+    /// Looked up when the catalog is built; on the path of a call its gate has the module's own.
+    modules: RwLock<HashMap<Arc<str>, Arc<ModuleMeter>>>,
+}
+
+/// One kind of request of an MCP client.
+#[derive(Debug, PartialEq)]
+struct Operation {
+    method: &'static str,
+    transport: &'static str,
+    error: Option<&'static str>,
+}
+
+/// One kind of HTTP exchange with a client.
+#[derive(Debug, PartialEq)]
+struct Exchange {
+    method: &'static str,
+    route: Box<str>,
+    status: u16,
+}
+
+/// What is counted of one module.
+#[derive(Debug)]
+pub struct ModuleMeter {
+    tracer: Arc<OnceLock<Arc<Tracer>>>,
+    /// Whole calls, from the decision to the answer.
+    calls: Family<(Method, &'static str)>,
+    /// Single requests to the source.
+    requests: Family<(Method, Option<&'static str>)>,
+    in_flight: AtomicUsize,
+    cache_hits: AtomicU64,
+    retries: AtomicU64,
+    rate_limited: AtomicU64,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self {
+            tracer: Arc::default(),
+            operations: Family::new(OPERATIONS),
+            exchanges: Family::new(EXCHANGES),
+            rate_limited: AtomicU64::new(0),
+            modules: RwLock::default(),
+        }
+    }
+}
+
+impl Meter {
+    /// From now on spans are made; once, before the first request.
+    pub fn trace(&self, tracer: Arc<Tracer>) {
+        let _ = self.tracer.set(tracer);
+    }
+
+    pub fn tracer(&self) -> Option<&Arc<Tracer>> {
+        self.tracer.get()
+    }
+
+    /// One request of an MCP client is over. `method` and `error` are words of bounded sets.
+    pub fn operation(
+        &self,
+        method: &'static str,
+        transport: &'static str,
+        error: Option<&'static str>,
+        elapsed: Duration,
+    ) {
+        let is = |known: &Operation| {
+            known.method == method && known.error == error && known.transport == transport
+        };
+        self.operations.record(elapsed, is, || Operation { method, transport, error });
+    }
+
+    /// One HTTP exchange is over, as far as its head goes. `route` is the pattern, not the path.
+    pub fn exchange(&self, method: &'static str, route: &str, status: u16, elapsed: Duration) {
+        let is =
+            |known: &Exchange| known.status == status && known.method == method && &*known.route == route;
+        self.exchanges.record(elapsed, is, || Exchange { method, route: route.into(), status });
+    }
+
+    /// A caller was over the rate of requests that is granted.
+    pub fn rate_limited(&self) {
+        self.rate_limited.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The counters of a module; the same ones as long as it is there.
+    pub fn module(&self, name: &Arc<str>) -> Arc<ModuleMeter> {
+        if let Some(known) = self.modules.read().get(name) {
+            return Arc::clone(known);
+        }
+        let new = || Arc::new(ModuleMeter::new(Arc::clone(&self.tracer)));
+        Arc::clone(self.modules.write().entry(Arc::clone(name)).or_insert_with(new))
+    }
+
+    /// Forgets modules that are gone.
+    pub(crate) fn keep(&self, is_there: impl Fn(&Arc<str>) -> bool) {
+        self.modules.write().retain(|name, _| is_there(name));
+    }
+}
+
+impl ModuleMeter {
+    fn new(tracer: Arc<OnceLock<Arc<Tracer>>>) -> Self {
+        Self {
+            tracer,
+            calls: Family::new(CALLS),
+            requests: Family::new(CALLS),
+            in_flight: AtomicUsize::new(0),
+            cache_hits: AtomicU64::new(0),
+            retries: AtomicU64::new(0),
+            rate_limited: AtomicU64::new(0),
+        }
+    }
+
+    pub fn cache_hit(&self) {
+        self.cache_hits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn retried(&self) {
+        self.retries.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn rate_limited(&self) {
+        self.rate_limited.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn tracer(&self) -> Option<&Arc<Tracer>> {
+        self.tracer.get()
+    }
+
+    pub(crate) fn call_begins(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn call_ends(&self, method: Method, outcome: &'static str, elapsed: Duration) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        let key = (method, outcome);
+        self.calls.record(elapsed, |known| *known == key, || key);
+    }
+
+    pub(crate) fn request(&self, method: Method, error: Option<&'static str>, elapsed: Duration) {
+        let key = (method, error);
+        self.requests.record(elapsed, |known| *known == key, || key);
+    }
+}
+
+/// In one word why an outcome is no success: the code of the error, or that the tool says so itself.
+pub fn error_type(outcome: &Result<Raw, Error>) -> Option<&'static str> {
+    match outcome {
+        Ok(result) => says_error(result).then_some(TOOL_ERROR),
+        Err(error) => Some(error.code()),
+    }
+}
+
+/// Whether a result says `isError`.
+pub fn says_error(result: &Raw) -> bool {
+    // The quick look spares nearly every result the closer one.
+    memmem::find(result.bytes(), b"\"isError\"").is_some()
+        && result
+            .object()
+            .is_some_and(|result| result.get("isError").is_some_and(|flag| flag.as_str() == "true"))
+}

@@ -1,0 +1,248 @@
+//! What the meter shows at one moment, in a form of which every way of telling it is made. Names and units are those
+//! of the OpenTelemetry conventions where these have any.
+
+use std::borrow::Cow;
+use std::sync::atomic::Ordering;
+
+use hikite_core::breaker;
+use hikite_core::source::State;
+
+use super::{Durations, Meter, ModuleMeter};
+use crate::gateway::Gateway;
+
+/// One metric with all its series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    pub name: &'static str,
+    /// In the notation of UCUM: `s`, `By`, or something counted, like `{call}`.
+    pub unit: &'static str,
+    pub help: &'static str,
+    pub data: Data,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Only grows while we run.
+    Counter(Vec<Point>),
+    Gauge(Vec<Point>),
+    Histogram(Vec<(Labels, Durations)>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    pub labels: Labels,
+    pub value: f64,
+}
+
+pub type Labels = Vec<(&'static str, Cow<'static, str>)>;
+
+impl Metric {
+    pub fn counter(name: &'static str, unit: &'static str, help: &'static str, points: Vec<Point>) -> Self {
+        Self { name, unit, help, data: Data::Counter(points) }
+    }
+
+    pub fn gauge(name: &'static str, unit: &'static str, help: &'static str, points: Vec<Point>) -> Self {
+        Self { name, unit, help, data: Data::Gauge(points) }
+    }
+
+    fn histogram(name: &'static str, help: &'static str, series: Vec<(Labels, Durations)>) -> Self {
+        Self { name, unit: "s", help, data: Data::Histogram(series) }
+    }
+}
+
+impl Point {
+    /// A metric with one series.
+    pub fn alone(value: f64) -> Vec<Self> {
+        vec![Self { labels: Vec::new(), value }]
+    }
+}
+
+/// One module as it is read.
+struct Read<'a> {
+    name: &'a str,
+    meter: &'a ModuleMeter,
+    waiting: usize,
+    state: State,
+    breaker: breaker::State,
+}
+
+impl Gateway {
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Everything the gateway counts.
+    pub fn reading(&self) -> Vec<Metric> {
+        let snapshot = self.snapshot();
+        let read = |module| {
+            let gate = snapshot.gate(module);
+            Read {
+                name: &module.name,
+                meter: &gate.meter,
+                waiting: gate.waiting(),
+                state: module.source.state(),
+                breaker: gate.health.state(),
+            }
+        };
+        let modules: Vec<Read<'_>> = snapshot.catalog.modules.iter().map(read).collect();
+        let mut metrics = self.meter.durations();
+        metrics.extend(durations(&modules));
+        metrics.extend(totals(&modules));
+        metrics.extend(states(&modules));
+        metrics.push(Metric::counter(
+            "hikite.caller.rate_limited",
+            "{request}",
+            "Requests refused because their caller was over its rate.",
+            Point::alone(float(self.meter.rate_limited.load(Ordering::Relaxed))),
+        ));
+        metrics.push(Metric::counter(
+            "hikite.trace.dropped",
+            "{span}",
+            "Spans that were not sent.",
+            Point::alone(float(self.meter.tracer().map_or(0, |tracer| tracer.dropped()))),
+        ));
+        metrics
+    }
+}
+
+impl Meter {
+    fn durations(&self) -> Vec<Metric> {
+        let operations = self.operations.read().map(|(key, durations)| {
+            let mut labels: Labels =
+                vec![("mcp.method.name", key.method.into()), ("network.transport", key.transport.into())];
+            labels.extend(key.error.map(|error| ("error.type", error.into())));
+            (labels, durations)
+        });
+        let exchanges = self.exchanges.read().map(|(key, durations)| {
+            let labels: Labels = vec![
+                ("http.request.method", key.method.into()),
+                ("http.route", key.route.to_string().into()),
+                ("http.response.status_code", key.status.to_string().into()),
+            ];
+            (labels, durations)
+        });
+        vec![
+            Metric::histogram(
+                "mcp.server.operation.duration",
+                "Requests of MCP clients, from their arrival to their answer.",
+                operations.collect(),
+            ),
+            Metric::histogram(
+                "http.server.request.duration",
+                "HTTP requests, from their head to the head of the answer.",
+                exchanges.collect(),
+            ),
+        ]
+    }
+}
+
+fn durations(modules: &[Read<'_>]) -> [Metric; 2] {
+    let requests = modules.iter().flat_map(|module| {
+        module.meter.requests.read().map(|((method, error), durations)| {
+            let mut labels = of(module.name);
+            labels.push(("mcp.method.name", method.name().into()));
+            labels.extend(error.map(|error| ("error.type", error.into())));
+            (labels, durations)
+        })
+    });
+    let calls = modules.iter().flat_map(|module| {
+        module.meter.calls.read().map(|((method, outcome), durations)| {
+            let mut labels = of(module.name);
+            labels.push(("mcp.method.name", method.name().into()));
+            labels.push(("outcome", (*outcome).into()));
+            (labels, durations)
+        })
+    });
+    [
+        Metric::histogram(
+            "mcp.client.operation.duration",
+            "Requests to the sources of modules, each attempt by itself.",
+            requests.collect(),
+        ),
+        Metric::histogram(
+            "hikite.call.duration",
+            "Calls of modules with all waiting and all attempts, as the audit records them.",
+            calls.collect(),
+        ),
+    ]
+}
+
+fn totals(modules: &[Read<'_>]) -> [Metric; 5] {
+    let each = |value: fn(&Read<'_>) -> f64| -> Vec<Point> {
+        modules.iter().map(|module| Point { labels: of(module.name), value: value(module) }).collect()
+    };
+    [
+        Metric::gauge(
+            "hikite.calls.in_flight",
+            "{call}",
+            "Calls under way, those that wait for their turn included.",
+            each(|module| count(module.meter.in_flight.load(Ordering::Relaxed))),
+        ),
+        Metric::gauge(
+            "hikite.calls.waiting",
+            "{call}",
+            "Calls that wait for their turn.",
+            each(|module| count(module.waiting)),
+        ),
+        Metric::counter(
+            "hikite.cache.hits",
+            "{call}",
+            "Results that were given again from the cache.",
+            each(|module| float(module.meter.cache_hits.load(Ordering::Relaxed))),
+        ),
+        Metric::counter(
+            "hikite.retries",
+            "{attempt}",
+            "Further attempts after a failure.",
+            each(|module| float(module.meter.retries.load(Ordering::Relaxed))),
+        ),
+        Metric::counter(
+            "hikite.rate_limited",
+            "{call}",
+            "Calls refused because the module was over its rate.",
+            each(|module| float(module.meter.rate_limited.load(Ordering::Relaxed))),
+        ),
+    ]
+}
+
+/// States as one series for each word, of which one is 1.
+fn states(modules: &[Read<'_>]) -> [Metric; 2] {
+    const WORDS: [&str; 4] = ["idle", "starting", "running", "failing"];
+    let point = |module: &Read<'_>, word: &'static str, is: bool| {
+        let mut labels = of(module.name);
+        labels.push(("state", word.into()));
+        Point { labels, value: f64::from(u8::from(is)) }
+    };
+    let upstream =
+        modules.iter().flat_map(|module| WORDS.map(|word| point(module, word, module.state.word() == word)));
+    let breaker = modules.iter().flat_map(|module| {
+        breaker::State::ALL.map(|state| point(module, state.word(), state == module.breaker))
+    });
+    [
+        Metric::gauge(
+            "hikite.upstream.state",
+            "1",
+            "What the source of a module does now.",
+            upstream.collect(),
+        ),
+        Metric::gauge(
+            "hikite.breaker.state",
+            "1",
+            "Whether a module's calls are let through.",
+            breaker.collect(),
+        ),
+    ]
+}
+
+fn of(module: &str) -> Labels {
+    vec![("module", module.to_owned().into())]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count over 2^53 is beyond reach")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+fn count(count: usize) -> f64 {
+    float(u64::try_from(count).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,95 @@
+//! One request to a source, as far as it is measured and traced. Dropped before its end, it counts as cancelled.
+
+use std::sync::Arc;
+
+use hikite_core::catalog::Module;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::Raw;
+use hikite_core::source::{CallContext, Invocation, Method};
+use tokio::time::Instant;
+
+use crate::meter::{ModuleMeter, error_type};
+use crate::trace::{Span, SpanKind, context_of};
+
+#[derive(Debug)]
+pub(crate) struct Request {
+    meter: Arc<ModuleMeter>,
+    method: Method,
+    started: Instant,
+    error: Option<&'static str>,
+    span: Option<Box<Span>>,
+}
+
+impl Request {
+    /// Begins the request; the context then names the span that the source is to go on from.
+    pub(crate) fn begin(
+        meter: &Arc<ModuleMeter>,
+        module: &Module,
+        invocation: &Invocation,
+        context: &mut CallContext,
+    ) -> Self {
+        let span = meter.tracer().and_then(|tracer| {
+            let parent = context_of(&context.origin);
+            let target = target(invocation);
+            let name = || named(invocation.method.name(), target.as_deref());
+            let mut span = tracer.begin(SpanKind::Client, name, parent)?;
+            context.origin = span.origin(&context.origin);
+            describe(&mut span, module, invocation, target.clone());
+            Some(span)
+        });
+        let error = Some(Kind::Cancelled.face().code);
+        Self { meter: Arc::clone(meter), method: invocation.method, started: Instant::now(), error, span }
+    }
+
+    pub(crate) fn end(mut self, outcome: &Result<Raw, Error>) {
+        self.error = error_type(outcome);
+        if let (Some(span), Err(error)) = (&mut self.span, outcome) {
+            span.set_with("rpc.response.status_code", || error.upstream_code().map(|code| code.to_string()));
+        }
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        self.meter.request(self.method, self.error, self.started.elapsed());
+        if let (Some(span), Some(error)) = (&mut self.span, self.error) {
+            span.fail(error);
+        }
+    }
+}
+
+fn describe(span: &mut Span, module: &Module, invocation: &Invocation, target: Option<String>) {
+    span.set("mcp.method.name", invocation.method.name());
+    span.set("hikite.module", module.name.to_string());
+    span.set_with("mcp.protocol.version", || {
+        module.listing.as_ref()?.revision.as_ref().map(ToString::to_string)
+    });
+    match invocation.method {
+        Method::CallTool => {
+            span.set("gen_ai.operation.name", "execute_tool");
+            span.set_with("gen_ai.tool.name", || target);
+        }
+        Method::GetPrompt => span.set_with("gen_ai.prompt.name", || target),
+        _ => span.set_with("mcp.resource.uri", || {
+            invocation.params.text("uri").map(|uri| without_query(&uri).to_owned())
+        }),
+    }
+}
+
+/// What a span is named after besides its method: tools and prompts, of which there are few.
+fn target(invocation: &Invocation) -> Option<String> {
+    match invocation.method {
+        Method::CallTool | Method::GetPrompt => invocation.params.text("name"),
+        _ => None,
+    }
+}
+
+/// The name of a span as the conventions want it.
+pub fn named(method: &str, target: Option<&str>) -> String {
+    target.map_or_else(|| method.to_owned(), |target| format!("{method} {target}"))
+}
+
+/// The address of a resource as it may be told: a query may hold a key.
+pub fn without_query(uri: &str) -> &str {
+    uri.split(['?', '#']).next().unwrap_or_default()
+}

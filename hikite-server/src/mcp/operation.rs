@@ -1,0 +1,199 @@
+//! One request of an MCP client, measured, and told as the span that everything it causes stands in. Dropped before
+//! its end, it counts as cancelled.
+
+use std::sync::LazyLock;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::listing::ListKind;
+use hikite_core::source::Origin;
+use hikite_core::trace::TraceContext;
+use hikite_gateway::meter::{Meter, TOOL_ERROR, says_error};
+use hikite_gateway::trace::{Span, SpanKind, context_of};
+use hikite_gateway::{named, without_query};
+use hikite_wire::message::Id;
+use tokio::time::Instant;
+
+use crate::arrival::{Arrival, TCP};
+
+/// Every method a client may call, but for the lists.
+const METHODS: [&str; 19] = [
+    "initialize",
+    "ping",
+    "tools/call",
+    "resources/read",
+    "resources/directory/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "skills/get",
+    "tasks/get",
+    "tasks/list",
+    "tasks/result",
+    "tasks/update",
+    "tasks/cancel",
+    "server/discover",
+    "subscriptions/listen",
+    "roots/list",
+];
+const RESOURCE: &str = "mcp.resource.uri";
+const OTHER: &str = "_OTHER";
+/// What a client calls a thing is told up to this length.
+const LONGEST: usize = 128;
+
+#[derive(Debug)]
+pub(crate) struct Operation<'a> {
+    meter: &'a Meter,
+    method: &'static str,
+    transport: &'static str,
+    started: Instant,
+    error: Option<&'static str>,
+    span: Option<Box<Span>>,
+    /// What is asked for, in the client's words: the attribute and its value.
+    target: Option<(&'static str, String)>,
+    pub(crate) origin: Origin,
+}
+
+/// The request as far as it is told of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) id: &'a Id,
+    pub(crate) method: &'a str,
+    pub(crate) params: &'a Object,
+    pub(crate) meta: Option<&'a Object>,
+    pub(crate) revision: &'a str,
+    pub(crate) session: Option<u64>,
+}
+
+impl<'a> Asked<'a> {
+    /// The request that begins a session.
+    pub(crate) fn initialize(id: &'a Id, revision: &'a str) -> Self {
+        static NOTHING: LazyLock<Object> = LazyLock::new(Object::default);
+        Self { id, method: "initialize", params: &NOTHING, meta: None, revision, session: None }
+    }
+}
+
+impl<'a> Operation<'a> {
+    pub(crate) fn begin(meter: &'a Meter, arrival: Arrival, asked: Asked<'_>) -> Self {
+        let Arrival { origin, transport } = arrival;
+        let method = known(asked.method);
+        let said = asked.meta.and_then(context_in);
+        let span = meter.tracer().and_then(|tracer| {
+            let around = context_of(&origin);
+            let parent = said.clone().or_else(|| around.clone());
+            let mut span = tracer.begin(SpanKind::Server, || method.to_owned(), parent)?;
+            span.link(around.filter(|around| said.as_ref().is_some_and(|said| said.trace != around.trace)));
+            describe(&mut span, method, transport, &asked, &origin);
+            Some(span)
+        });
+        let origin = match (&span, said) {
+            (Some(span), _) => span.origin(&origin),
+            (None, Some(said)) => {
+                let traceparent = Some(said.to_string().into());
+                Origin { traceparent, tracestate: said.state, ..origin }
+            }
+            (None, None) => origin,
+        };
+        let error = Some(Kind::Cancelled.face().code);
+        let target = span.as_ref().filter(|span| span.context().sampled).and_then(|_| target(&asked));
+        Self { meter, method, transport, started: Instant::now(), error, span, target, origin }
+    }
+
+    pub(crate) fn end(mut self, outcome: &Result<Raw, Error>) {
+        match outcome {
+            Ok(result) => self.end_with(result),
+            Err(error) => {
+                let number = error.upstream_code().unwrap_or(error.kind.face().rpc.into());
+                self.refused(error.code(), number);
+            }
+        }
+    }
+
+    pub(crate) fn end_with(mut self, result: &Raw) {
+        self.error = (self.method == "tools/call" && says_error(result)).then_some(TOOL_ERROR);
+    }
+
+    /// It was answered with a result that needs no closer look, or with an error of this name and number.
+    pub(crate) fn close(mut self, error: Option<(&'static str, i64)>) {
+        self.error = None;
+        if let Some((word, number)) = error {
+            self.refused(word, number);
+        }
+    }
+
+    fn refused(&mut self, word: &'static str, number: i64) {
+        self.error = Some(word);
+        if let Some(span) = &mut self.span {
+            span.set("rpc.response.status_code", number.to_string());
+        }
+    }
+}
+
+impl Drop for Operation<'_> {
+    fn drop(&mut self) {
+        self.meter.operation(self.method, self.transport, self.error, self.started.elapsed());
+        let Some(span) = &mut self.span else { return };
+        if let Some(error) = self.error {
+            span.fail(error);
+        }
+        // What does not exist could have any name, and that could be anything.
+        if let Some((name, value)) = self.target.take().filter(|_| !self.error.is_some_and(is_unknown)) {
+            if name != RESOURCE {
+                span.rename(named(self.method, Some(&value)));
+            }
+            span.set(name, value);
+        }
+    }
+}
+
+fn is_unknown(code: &str) -> bool {
+    [Kind::ToolNotFound, Kind::NotFound, Kind::Validation].iter().any(|kind| kind.face().code == code)
+}
+
+fn describe(
+    span: &mut Span,
+    method: &'static str,
+    transport: &'static str,
+    asked: &Asked<'_>,
+    origin: &Origin,
+) {
+    span.set("mcp.method.name", method);
+    span.set("mcp.protocol.version", asked.revision.to_owned());
+    span.set("network.transport", transport);
+    if transport == TCP {
+        span.set("network.protocol.name", "http");
+    }
+    span.set_with("jsonrpc.request.id", || Some(short(asked.id.raw().as_str().trim_matches('"'))));
+    span.set_with("mcp.session.id", || asked.session.map(|session| session.to_string()));
+    span.set_with("hikite.request.id", || origin.request_id.as_deref().map(ToOwned::to_owned));
+    if method == "tools/call" {
+        span.set("gen_ai.operation.name", "execute_tool");
+    }
+}
+
+/// The tool, prompt or resource that is asked for. A query may hold a key.
+fn target(asked: &Asked<'_>) -> Option<(&'static str, String)> {
+    let (attribute, member) = match asked.method {
+        "tools/call" => ("gen_ai.tool.name", "name"),
+        "prompts/get" => ("gen_ai.prompt.name", "name"),
+        _ => (RESOURCE, "uri"),
+    };
+    Some((attribute, short(without_query(&asked.params.text(member)?))))
+}
+
+/// The trace that the request itself says it belongs to.
+fn context_in(meta: &Object) -> Option<TraceContext> {
+    let context = TraceContext::parse(&meta.text("traceparent")?)?;
+    Some(context.with_state(meta.text("tracestate").as_deref()))
+}
+
+fn known(method: &str) -> &'static str {
+    let lists = ListKind::ALL.into_iter().map(ListKind::method);
+    METHODS.into_iter().chain(lists).find(|known| *known == method).unwrap_or(OTHER)
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
+}

@@ -1,0 +1,59 @@
+//! `/metrics` for Prometheus: for the owner, and for whoever holds the token that opens this and nothing else.
+
+mod process;
+mod text;
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use hikite_gateway::meter::{Metric, Point};
+use http::header::{CONTENT_TYPE, HeaderMap};
+
+use crate::app::App;
+use crate::auth;
+
+pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
+    ([(CONTENT_TYPE, text::CONTENT_TYPE)], text::render(&app.reading())).into_response()
+}
+
+pub(crate) async fn require_reader(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    if may_read(&app, request.headers()) { next.run(request).await } else { auth::unauthorised() }
+}
+
+fn may_read(app: &App, headers: &HeaderMap) -> bool {
+    let settings = app.settings.load();
+    let token = settings.metrics_token.as_ref();
+    settings.auth.caller(headers).is_some() || token.is_some_and(|token| auth::bears(headers, token))
+}
+
+impl App {
+    /// Everything that is counted here and behind.
+    pub fn reading(&self) -> Vec<Metric> {
+        let mut metrics = self.gateway.reading();
+        let labels = vec![("version", env!("CARGO_PKG_VERSION").into())];
+        metrics.extend([
+            Metric::gauge(
+                "hikite.build_info",
+                "1",
+                "The version that runs.",
+                vec![Point { labels, value: 1.0 }],
+            ),
+            Metric::gauge(
+                "hikite.sessions",
+                "{session}",
+                "Sessions that are open.",
+                Point::alone(f64::from(self.open_sessions())),
+            ),
+            Metric::gauge(
+                "process.uptime",
+                "s",
+                "How long it has been running.",
+                Point::alone(self.started.elapsed().as_secs_f64()),
+            ),
+        ]);
+        metrics.extend(process::reading());
+        metrics
+    }
+}

@@ -1,0 +1,35 @@
+//! An app for the tests of this crate, with nothing behind it.
+
+use std::sync::Arc;
+
+use hikite_core::limits::Limits;
+use hikite_core::seal::Seal;
+use hikite_gateway::{Gateway, Registry, Surface, Surfaces};
+use hikite_store::{Store, StoreUrl};
+use tokio_util::sync::CancellationToken;
+
+use crate::{App, Auth, Origins, Settings};
+
+pub(crate) fn app() -> Arc<App> {
+    let settings = Settings {
+        auth: Auth::None,
+        origins: Origins::default(),
+        surfaces: Surfaces::of([Surface::Direct]),
+        rate: None,
+        metrics_token: None,
+    };
+    let limits = Arc::new(Limits::default());
+    let registry = Registry::new(store(), Arc::new(|_, _| Err(Vec::new())));
+    let gateway = Gateway::new(Arc::clone(&limits), Seal::new([7; 32]), registry);
+    App::new(gateway, limits, settings, CancellationToken::new())
+}
+
+/// In memory. It is opened aside, because the clock of a test may stand still.
+fn store() -> Store {
+    let open = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let url = StoreUrl::parse("sqlite::memory:").expect("an address");
+        runtime.block_on(Store::open(&url)).expect("a store in memory")
+    };
+    std::thread::spawn(open).join().expect("a store")
+}

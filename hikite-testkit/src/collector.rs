@@ -1,0 +1,240 @@
+//! A small OTLP receiver: takes traces and metrics over HTTP with protobuf, and tells a test what it was sent. It can
+//! also be a bad one, that refuses everything or never answers.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode as Status;
+use parking_lot::Mutex;
+use prost::Message;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How it treats what it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mood {
+    Takes,
+    Refuses(u16),
+    Hangs,
+}
+
+/// A span as a test looks at it. Ids are hexadecimal; a span without a parent has an empty one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub trace: String,
+    pub id: String,
+    pub parent: String,
+    pub name: String,
+    /// 2 is a server's, 3 a client's.
+    pub kind: i32,
+    pub attributes: Attributes,
+    pub failed: bool,
+    /// The traces it is linked to.
+    pub links: Vec<String>,
+    /// Of whoever sent it.
+    pub resource: Attributes,
+}
+
+pub type Attributes = BTreeMap<String, String>;
+
+/// One series of a metric: its number, or how many durations it has counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    pub name: String,
+    pub unit: String,
+    pub attributes: Attributes,
+    pub value: f64,
+}
+
+/// Listens on a free loopback port; dropping it ends it.
+#[derive(Debug)]
+pub struct Collector {
+    address: SocketAddr,
+    received: Arc<Received>,
+    shutdown: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Received {
+    mood: Mood,
+    requests: Mutex<Vec<(HeaderMap, Bytes)>>,
+    spans: Mutex<Vec<Span>>,
+    series: Mutex<Vec<Series>>,
+}
+
+impl Collector {
+    pub async fn start(mood: Mood) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let received = Arc::new(Received {
+            mood,
+            requests: Mutex::default(),
+            spans: Mutex::default(),
+            series: Mutex::default(),
+        });
+        let router = Router::new()
+            .route("/v1/traces", post(traces))
+            .route("/v1/metrics", post(metrics))
+            .with_state(Arc::clone(&received));
+        let shutdown = CancellationToken::new();
+        let serving = axum::serve(listener, router);
+        TaskTracker::new().spawn(shutdown.clone().run_until_cancelled_owned(async move {
+            let _ = serving.await;
+        }));
+        Self { address, received, shutdown }
+    }
+
+    /// What the config names as the endpoint.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Every span so far, in the order of their ends.
+    pub fn spans(&self) -> Vec<Span> {
+        self.received.spans.lock().clone()
+    }
+
+    /// The series of the last message that had any of that name.
+    pub fn series(&self, name: &str) -> Vec<Series> {
+        self.received.series.lock().iter().filter(|series| series.name == name).cloned().collect()
+    }
+
+    pub fn requests(&self) -> usize {
+        self.received.requests.lock().len()
+    }
+
+    /// A header of every request so far.
+    pub fn headers(&self, name: &str) -> Vec<Option<String>> {
+        let requests = self.received.requests.lock();
+        let value = |headers: &HeaderMap| Some(headers.get(name)?.to_str().ok()?.to_owned());
+        requests.iter().map(|(headers, _)| value(headers)).collect()
+    }
+
+    /// Whether anything it was sent holds these bytes.
+    pub fn saw(&self, text: &str) -> bool {
+        let holds = |body: &Bytes| body.windows(text.len()).any(|window| window == text.as_bytes());
+        self.received.requests.lock().iter().any(|(_, body)| holds(body))
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+impl Received {
+    /// Notes the request; how it is answered if not with success.
+    async fn treat(&self, headers: HeaderMap, body: &Bytes) -> Option<Response> {
+        self.requests.lock().push((headers, body.clone()));
+        match self.mood {
+            Mood::Takes => None,
+            Mood::Refuses(status) => StatusCode::from_u16(status).ok().map(IntoResponse::into_response),
+            Mood::Hangs => std::future::pending().await,
+        }
+    }
+}
+
+async fn traces(State(received): State<Arc<Received>>, headers: HeaderMap, body: Bytes) -> Response {
+    if let Some(refusal) = received.treat(headers, &body).await {
+        return refusal;
+    }
+    let Ok(message) = ExportTraceServiceRequest::decode(body) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    for resource in message.resource_spans {
+        let of = attributes(resource.resource.unwrap_or_default().attributes);
+        for span in resource.scope_spans.into_iter().flat_map(|scope| scope.spans) {
+            received.spans.lock().push(Span {
+                trace: hex(&span.trace_id),
+                id: hex(&span.span_id),
+                parent: hex(&span.parent_span_id),
+                name: span.name,
+                kind: span.kind,
+                attributes: attributes(span.attributes),
+                failed: span.status.is_some_and(|status| status.code == i32::from(Status::Error)),
+                links: span.links.iter().map(|link| hex(&link.trace_id)).collect(),
+                resource: of.clone(),
+            });
+        }
+    }
+    StatusCode::OK.into_response()
+}
+
+async fn metrics(State(received): State<Arc<Received>>, headers: HeaderMap, body: Bytes) -> Response {
+    if let Some(refusal) = received.treat(headers, &body).await {
+        return refusal;
+    }
+    let Ok(message) = ExportMetricsServiceRequest::decode(body) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let mut all = Vec::new();
+    let scopes = message.resource_metrics.into_iter().flat_map(|resource| resource.scope_metrics);
+    for metric in scopes.flat_map(|scope| scope.metrics) {
+        let series = |value: f64, of: Vec<KeyValue>| Series {
+            name: metric.name.clone(),
+            unit: metric.unit.clone(),
+            attributes: attributes(of),
+            value,
+        };
+        match metric.data {
+            Some(Data::Sum(sum)) => {
+                all.extend(sum.data_points.into_iter().map(|p| series(number(p.value), p.attributes)));
+            }
+            Some(Data::Gauge(gauge)) => {
+                all.extend(gauge.data_points.into_iter().map(|p| series(number(p.value), p.attributes)));
+            }
+            Some(Data::Histogram(histogram)) => {
+                for point in histogram.data_points {
+                    let counted: u64 = point.bucket_counts.iter().sum();
+                    assert_eq!(counted, point.count, "a histogram adds up");
+                    assert_eq!(point.bucket_counts.len(), point.explicit_bounds.len() + 1);
+                    let count = u32::try_from(point.count).expect("a small count");
+                    all.push(series(count.into(), point.attributes));
+                }
+            }
+            _ => {}
+        }
+    }
+    *received.series.lock() = all;
+    StatusCode::OK.into_response()
+}
+
+fn number(value: Option<number_data_point::Value>) -> f64 {
+    match value {
+        Some(number_data_point::Value::AsDouble(value)) => value,
+        _ => f64::NAN,
+    }
+}
+
+fn attributes(pairs: Vec<KeyValue>) -> Attributes {
+    let text = |value| match value {
+        Value::StringValue(text) => text,
+        Value::IntValue(number) => number.to_string(),
+        other => format!("{other:?}"),
+    };
+    let pair = |pair: KeyValue| Some((pair.key, text(pair.value?.value?)));
+    pairs.into_iter().filter_map(pair).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}

@@ -1,0 +1,51 @@
+//! The trace that a call belongs to, told to its server: in `_meta` of the request, and over HTTP in headers too.
+//! A call that belongs to none says nothing.
+
+use hikite_core::json::Object;
+use hikite_core::source::Origin;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+
+const PARENT: HeaderName = HeaderName::from_static("traceparent");
+const STATE: HeaderName = HeaderName::from_static("tracestate");
+
+pub(crate) fn into_meta(mut meta: Object, origin: &Origin) -> Object {
+    let Some(parent) = &origin.traceparent else { return meta };
+    meta.set("traceparent", &**parent);
+    match &origin.tracestate {
+        Some(state) => meta.set("tracestate", &**state),
+        // What a client said of another span does not belong to this one.
+        None => drop(meta.remove("tracestate")),
+    }
+    meta
+}
+
+pub(crate) fn into_headers(headers: &mut HeaderMap, origin: &Origin) {
+    let Some(parent) = &origin.traceparent else { return };
+    for (name, text) in [(PARENT, Some(parent)), (STATE, origin.tracestate.as_ref())] {
+        if let Some(value) = text.and_then(|text| HeaderValue::from_str(text).ok()) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_call_with_a_trace_tells_of_it() {
+        let meta = Object::default().with("traceparent", "old").with("tracestate", "old").with("x", "y");
+        let mut headers = HeaderMap::new();
+        assert_eq!(into_meta(meta.clone(), &Origin::default()).raw(), meta.raw());
+        into_headers(&mut headers, &Origin::default());
+        assert!(headers.is_empty());
+        let mut origin = Origin { traceparent: Some("00-a-b-01".into()), ..Origin::default() };
+        assert_eq!(into_meta(meta.clone(), &origin).raw().as_str(), r#"{"traceparent":"00-a-b-01","x":"y"}"#);
+        origin.tracestate = Some("v=1".into());
+        let told = into_meta(meta, &origin);
+        assert_eq!(told.text("tracestate").as_deref(), Some("v=1"));
+        into_headers(&mut headers, &origin);
+        assert_eq!(headers[PARENT], "00-a-b-01");
+        assert_eq!(headers[STATE], "v=1");
+    }
+}

@@ -1,0 +1,199 @@
+//! The `telemetry` section: what is logged, where traces and metrics are sent, and who may read metrics. Where the
+//! file says nothing, the usual variables count: `OTEL_…` of OpenTelemetry, and `LOG_LEVEL`.
+
+use std::time::Duration;
+
+use hikite_core::secret::Secret;
+use hikite_gateway::trace::Sampler;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::check::Check;
+use super::named::Named;
+use super::otel;
+use super::place::Path;
+use super::transport::{Given, header_fault, values};
+use super::unit::Span;
+use super::{secret, url};
+use crate::log::{self, LogFormat};
+
+/// Logs, traces and metrics.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Telemetry")]
+pub(crate) struct TelemetryFile {
+    /// What is logged to stderr.
+    pub(crate) log: Option<LogFile>,
+    /// Where traces and metrics are sent, over OTLP/HTTP with protobuf.
+    pub(crate) otlp: Option<OtlpFile>,
+    /// Who may read `/metrics` besides the owner.
+    pub(crate) metrics: Option<MetricsFile>,
+}
+
+/// What is logged to stderr.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Log")]
+pub(crate) struct LogFile {
+    /// `error`, `warn`, `info`, `debug`, `trace` or `off`, or directives like `info,hikite_upstream=debug`.
+    #[schemars(extend("default" = "info"))]
+    pub(crate) level: Option<String>,
+    /// How lines are written.
+    #[schemars(extend("default" = "text"))]
+    pub(crate) format: Option<FormatWord>,
+}
+
+/// How lines of the log are written.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "LogFormat")]
+pub(crate) enum FormatWord {
+    /// For people.
+    Text,
+    /// One JSON object per line, for collectors.
+    Json,
+}
+
+/// Where traces and metrics are sent.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Otlp")]
+pub(crate) struct OtlpFile {
+    /// The collector's address; `/v1/traces` and `/v1/metrics` are appended. Without it nothing is sent.
+    pub(crate) endpoint: Option<String>,
+    /// Headers sent to it.
+    pub(crate) headers: Option<Named<Given>>,
+    /// What this hikite is called in traces and metrics.
+    #[schemars(extend("default" = "hikite"))]
+    pub(crate) service: Option<String>,
+    /// The part of the traces that begin here that is recorded, from 0 to 1. What a client began, it decides.
+    #[schemars(extend("default" = 1))]
+    pub(crate) sample: Option<f64>,
+    /// How often metrics are sent.
+    #[schemars(extend("default" = "1m"))]
+    pub(crate) interval: Option<Span>,
+    /// For the collector to answer.
+    #[schemars(extend("default" = "10s"))]
+    pub(crate) timeout: Option<Span>,
+}
+
+/// Who may read `/metrics` besides the owner.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Metrics")]
+pub(crate) struct MetricsFile {
+    /// A token that opens `/metrics` and nothing else.
+    pub(crate) token: Option<String>,
+    /// A file that holds it.
+    #[serde(rename = "tokenFile")]
+    pub(crate) token_file: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Telemetry {
+    pub log: Log,
+    pub otlp: Option<Otlp>,
+    pub metrics_token: Option<Secret>,
+}
+
+/// What the file, else the environment, says of the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    pub level: Option<String>,
+    pub(crate) format: Option<LogFormat>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Otlp {
+    pub traces: Option<Secret>,
+    pub metrics: Option<Secret>,
+    pub headers: Vec<(String, Secret)>,
+    pub service: String,
+    pub attributes: Vec<(String, String)>,
+    pub sampler: Sampler,
+    pub interval: Duration,
+    pub timeout: Duration,
+}
+
+pub(crate) const SERVICE: &str = "hikite";
+pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &TelemetryFile) -> Telemetry {
+    let otlp = otlp(check, &path.key("otlp"), &raw.otlp.clone().unwrap_or_default());
+    let metrics = raw.metrics.clone().unwrap_or_default();
+    Telemetry {
+        log: log(check, &path.key("log"), &raw.log.clone().unwrap_or_default()),
+        otlp: otlp.filter(|otlp| otlp.traces.is_some() || otlp.metrics.is_some()),
+        metrics_token: super::auth::token(
+            check,
+            &path.key("metrics"),
+            (metrics.token.as_deref(), metrics.token_file.as_deref()),
+        ),
+    }
+}
+
+fn log(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LogFile) -> Log {
+    let path = path.key("level");
+    let written = raw.level.as_deref().and_then(|level| {
+        let level = check.expand(&path, level)?;
+        match log::filter(&level) {
+            Ok(_) => Some(level),
+            Err(_) => check.fail(&path, format!("`{level}` is not a log level"), log::HINT),
+        }
+    });
+    let usual = || (check.outside.env)("LOG_LEVEL").and_then(|word| log::usual_level(&word));
+    let format = raw.format.map(|word| match word {
+        FormatWord::Text => LogFormat::Text,
+        FormatWord::Json => LogFormat::Json,
+    });
+    Log { level: written.or_else(usual), format }
+}
+
+fn otlp(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &OtlpFile) -> Option<Otlp> {
+    let headers = values(check, &path.key("headers"), raw.headers.as_ref(), header_fault);
+    let service = raw.service.as_deref().and_then(|name| check.expand(&path.key("service"), name));
+    let ratio = raw.sample.filter(|ratio| (0.0..=1.0).contains(ratio));
+    if raw.sample.is_some() && ratio.is_none() {
+        let hint = "write a number from 0 to 1";
+        check.report.error(&path.key("sample"), "is not a part of a whole", Some(hint.into()));
+    }
+    let span = |check: &mut Check<'_, '_>, key: &str, raw: Option<&Span>| {
+        let span = raw.map(Span::read)?;
+        let span = span.map_err(|(message, hint)| (message, hint.to_owned())).and_then(|span| {
+            let positive = span >= Duration::from_millis(10);
+            positive
+                .then_some(span)
+                .ok_or(("is too short".to_owned(), "leave it out for the default".to_owned()))
+        });
+        span.map_or_else(|(message, hint)| check.fail(&path.key(key), message, hint), Some)
+    };
+    let interval = span(check, "interval", raw.interval.as_ref());
+    let timeout = span(check, "timeout", raw.timeout.as_ref());
+    let endpoint = raw.endpoint.as_deref().map(|written| endpoint(check, &path.key("endpoint"), written));
+    let mut otlp = otel::read(check, path);
+    if let Some(endpoint) = endpoint {
+        let endpoint = endpoint?;
+        let at = |signal: &str| Some(join(&endpoint, signal));
+        (otlp.traces, otlp.metrics, otlp.headers) = (at("v1/traces"), at("v1/metrics"), headers);
+    }
+    otlp.service = service.unwrap_or(otlp.service);
+    otlp.sampler = ratio.map_or(otlp.sampler, |ratio| Sampler { ratio, parent_based: true });
+    otlp.interval = interval.unwrap_or(otlp.interval);
+    otlp.timeout = timeout.unwrap_or(otlp.timeout);
+    (!otel::is_disabled(check.outside.env)).then_some(otlp)
+}
+
+fn endpoint(check: &mut Check<'_, '_>, path: &Path<'_>, written: &str) -> Option<Secret> {
+    let expanded = check.expand(path, written)?;
+    match url::fault(&expanded) {
+        Some((fault, hint)) => check.fail(path, format!("`{}` {fault}", url::repeatable(written)), hint),
+        None => Some(secret::url(written, expanded)),
+    }
+}
+
+/// The address of one kind of message below that of the collector.
+pub(crate) fn join(endpoint: &Secret, signal: &str) -> Secret {
+    let below = |text: &str| format!("{}/{signal}", text.trim_end_matches('/'));
+    Secret::shown_as(below(endpoint.expose()), below(&endpoint.to_string()))
+}

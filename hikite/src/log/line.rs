@@ -1,0 +1,143 @@
+//! One line of the log, for people or as one flat JSON object. Every line that is written while a request is served
+//! says which, and names its trace where there is one.
+
+use std::fmt::{self, Debug};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hikite_gateway::scope;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+use super::LogFormat;
+
+static JSON: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn write_as(format: LogFormat) {
+    JSON.store(format == LogFormat::Json, Ordering::Relaxed);
+}
+
+#[derive(Debug)]
+pub(super) struct Line;
+
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        ctx: &FmtContext<'_, S, N>,
+        mut out: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        if JSON.load(Ordering::Relaxed) {
+            return json(out, event);
+        }
+        let (dim, plain) = if out.has_ansi_escapes() { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
+        out.write_str(dim)?;
+        SystemTime.format_time(&mut out)?;
+        let level = *event.metadata().level();
+        let colour = if out.has_ansi_escapes() { colour(level) } else { "" };
+        write!(out, "{plain} {colour}{level:>5}{plain} ")?;
+        ctx.format_fields(out.by_ref(), event)?;
+        ids(event, |name, id| write!(out, " {dim}{name}={plain}{id}"))?;
+        writeln!(out)
+    }
+}
+
+fn json(mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+    let mut time = String::new();
+    SystemTime.format_time(&mut Writer::new(&mut time))?;
+    let metadata = event.metadata();
+    write!(out, "{{\"timestamp\":\"{time}\",\"level\":\"{}\"", metadata.level())?;
+    member(&mut out, "target", metadata.target())?;
+    let mut members = Members { out: &mut out, outcome: Ok(()) };
+    event.record(&mut members);
+    members.outcome?;
+    ids(event, |name, id| member(&mut out, name, id))?;
+    writeln!(out, "}}")
+}
+
+/// The ids of the request, unless the event tells them itself.
+fn ids(event: &Event<'_>, mut tell: impl FnMut(&'static str, &str) -> fmt::Result) -> fmt::Result {
+    if event.metadata().fields().field("request_id").is_some() {
+        return Ok(());
+    }
+    let told = scope::current(|origin| {
+        origin.request_id.as_deref().map_or(Ok(()), |id| tell("request_id", id))?;
+        origin.trace_id().map_or(Ok(()), |id| tell("trace_id", id))
+    });
+    told.unwrap_or(Ok(()))
+}
+
+/// The fields of an event as members of the object.
+struct Members<'a, 'w> {
+    out: &'a mut Writer<'w>,
+    outcome: fmt::Result,
+}
+
+impl Members<'_, '_> {
+    fn put(&mut self, field: &Field, value: &str) {
+        if self.outcome.is_ok() {
+            self.outcome = write!(self.out, ",{}:{value}", text(field.name()));
+        }
+    }
+}
+
+impl Visit for Members<'_, '_> {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        let value = if value.is_finite() { value.to_string() } else { "null".into() };
+        self.put(field, &value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, &value.to_string());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, &value.to_string());
+    }
+
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        self.put(field, &value.to_string());
+    }
+
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        self.put(field, &value.to_string());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, if value { "true" } else { "false" });
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field, &text(value));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.put(field, &text(&format!("{value:?}")));
+    }
+}
+
+fn member(out: &mut Writer<'_>, name: &str, value: &str) -> fmt::Result {
+    write!(out, ",{}:{}", text(name), text(value))
+}
+
+/// As a JSON string.
+fn text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn colour(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "\x1b[31m",
+        Level::WARN => "\x1b[33m",
+        Level::INFO => "\x1b[32m",
+        Level::DEBUG => "\x1b[34m",
+        Level::TRACE => "\x1b[35m",
+    }
+}

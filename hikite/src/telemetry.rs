@@ -1,0 +1,132 @@
+//! Traces and metrics on their way to a collector. Whatever the collector does, no call waits for it: spans wait in a
+//! bounded queue, and what cannot be sent is dropped and counted.
+
+mod message;
+mod metric;
+mod post;
+mod span;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use hikite_egress::Client;
+use hikite_gateway::trace::{Record, Tracer};
+use hikite_server::App;
+use prost::Message;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::Otlp;
+use message::Resource;
+use post::Post;
+
+/// Spans that wait to be sent.
+const QUEUE: usize = 4096;
+/// Spans in one message.
+const BATCH: usize = 512;
+/// How long a span waits for others to be sent with.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// For what is left when we stop.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Default)]
+pub(crate) struct Telemetry {
+    tasks: TaskTracker,
+    stopping: CancellationToken,
+}
+
+impl Telemetry {
+    /// Begins to send what the config wants sent; nothing, if it names no collector.
+    pub(crate) fn start(otlp: Option<&Otlp>, app: &Arc<App>, client: &Client) -> Result<Self> {
+        let telemetry = Self::default();
+        let Some(otlp) = otlp else { return Ok(telemetry) };
+        let resource = Resource::new(otlp)?;
+        if let Some(url) = &otlp.traces {
+            let (queue, spans) = mpsc::channel(QUEUE);
+            let tracer = Arc::new(Tracer::new(otlp.sampler, queue));
+            app.trace(Arc::clone(&tracer));
+            let post = Post::new(client, url, otlp, "traces")?;
+            let sending = send_spans(spans, tracer, post, resource.clone(), telemetry.stopping.clone());
+            telemetry.tasks.spawn(sending);
+        }
+        if let Some(url) = &otlp.metrics {
+            let post = Post::new(client, url, otlp, "metrics")?;
+            let stopping = telemetry.stopping.clone();
+            telemetry.tasks.spawn(send_metrics(Arc::clone(app), otlp.interval, post, resource, stopping));
+        }
+        Ok(telemetry)
+    }
+
+    /// Sends what is left, and does not wait long for it.
+    pub(crate) async fn stop(self) {
+        self.stopping.cancel();
+        self.tasks.close();
+        let _ = tokio::time::timeout(FAREWELL, self.tasks.wait()).await;
+    }
+}
+
+async fn send_spans(
+    mut spans: mpsc::Receiver<Record>,
+    tracer: Arc<Tracer>,
+    post: Post,
+    resource: Resource,
+    stopping: CancellationToken,
+) {
+    let mut batch = Vec::new();
+    loop {
+        let stopped = stopping.run_until_cancelled(gather(&mut spans, &mut batch)).await.is_none();
+        if stopped {
+            while batch.len() < QUEUE
+                && let Ok(span) = spans.try_recv()
+            {
+                batch.push(span);
+            }
+        }
+        if !batch.is_empty() {
+            let count = batch.len();
+            let message = span::request(&resource, std::mem::take(&mut batch)).encode_to_vec();
+            if !post.send(message, &stopping).await {
+                tracer.note_dropped(count);
+            }
+        }
+        if stopped {
+            return;
+        }
+    }
+}
+
+/// Waits for spans, and a little for more. What is in the batch stays there if the waiting is ended.
+async fn gather(spans: &mut mpsc::Receiver<Record>, batch: &mut Vec<Record>) {
+    if spans.recv_many(batch, BATCH).await == 0 {
+        // Nobody makes spans any more; the end comes from elsewhere.
+        return std::future::pending().await;
+    }
+    let more =
+        async { while batch.len() < BATCH && spans.recv_many(batch, BATCH - batch.len()).await > 0 {} };
+    let _ = tokio::time::timeout(PATIENCE, more).await;
+}
+
+async fn send_metrics(
+    app: Arc<App>,
+    interval: Duration,
+    post: Post,
+    resource: Resource,
+    stopping: CancellationToken,
+) {
+    let begin = now();
+    loop {
+        let stopped = stopping.run_until_cancelled(tokio::time::sleep(interval)).await.is_none();
+        let message = metric::request(&resource, &app.reading(), begin, now()).encode_to_vec();
+        post.send(message, &stopping).await;
+        if stopped {
+            return;
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "metrics are told in wall-clock time")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}

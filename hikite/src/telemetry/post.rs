@@ -1,0 +1,103 @@
+//! One message to the collector: sent, sent again a few times where the collector asks for that, or given up.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use hikite_core::secret::Secret;
+use hikite_egress::{Client, read};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method, Request, StatusCode, Uri};
+use http_body_util::Full;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Otlp;
+use crate::house::header_map;
+
+/// Attempts for one message, and the first pause between them.
+const ATTEMPTS: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(500);
+/// What is read of an answer.
+const ANSWER_BYTES: usize = 64 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct Post {
+    client: Client,
+    url: Uri,
+    headers: HeaderMap,
+    timeout: Duration,
+    what: &'static str,
+    /// Whether the last message arrived: a failure is told once, not again and again.
+    arrives: AtomicBool,
+}
+
+/// Why a message did not arrive, and whether it may the next time.
+struct Failure {
+    reason: String,
+    passes: bool,
+}
+
+impl Post {
+    pub(crate) fn new(client: &Client, url: &Secret, otlp: &Otlp, what: &'static str) -> Result<Self> {
+        let url = url.expose().parse().context("the address of the collector is no address")?;
+        let mut headers = header_map(&otlp.headers).context("`telemetry.otlp.headers`")?;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+        let arrives = AtomicBool::new(true);
+        Ok(Self { client: client.clone(), url, headers, timeout: otlp.timeout, what, arrives })
+    }
+
+    /// Whether it arrived. Once we stop, there is one attempt.
+    pub(crate) async fn send(&self, message: Vec<u8>, stopping: &CancellationToken) -> bool {
+        let message = Bytes::from(message);
+        let mut pause = PAUSE;
+        for attempt in 1..=ATTEMPTS {
+            let failure = match self.attempt(message.clone()).await {
+                Ok(()) => {
+                    if !self.arrives.swap(true, Ordering::Relaxed) {
+                        tracing::info!("{} arrive again at the collector", self.what);
+                    }
+                    return true;
+                }
+                Err(failure) => failure,
+            };
+            let ends = attempt == ATTEMPTS || !failure.passes || stopping.is_cancelled();
+            if ends || stopping.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                if self.arrives.swap(false, Ordering::Relaxed) {
+                    tracing::warn!("{} do not arrive at the collector: {}", self.what, failure.reason);
+                }
+                return false;
+            }
+            pause *= 2;
+        }
+        false
+    }
+
+    async fn attempt(&self, message: Bytes) -> Result<(), Failure> {
+        let mut request = Request::new(Full::new(message));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.url.clone();
+        *request.headers_mut() = self.headers.clone();
+        let passing = |reason: String| Failure { reason, passes: true };
+        let exchange = async {
+            let answer = self.client.send(request).await.map_err(|error| passing(error.to_string()))?;
+            let status = answer.status();
+            // Read to its end, so that the connection can be used again.
+            let _ = read(answer.into_body(), ANSWER_BYTES).await;
+            Ok(status)
+        };
+        let status = tokio::time::timeout(self.timeout, exchange).await;
+        let status = status.map_err(|_| passing("it does not answer".into()))??;
+        if status.is_success() {
+            return Ok(());
+        }
+        let passes = matches!(
+            status,
+            StatusCode::TOO_MANY_REQUESTS
+                | StatusCode::BAD_GATEWAY
+                | StatusCode::SERVICE_UNAVAILABLE
+                | StatusCode::GATEWAY_TIMEOUT
+        );
+        Err(Failure { reason: format!("it answered {status}"), passes })
+    }
+}
