@@ -15,8 +15,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
@@ -30,22 +32,27 @@ LISTS = {
     "tools": [{"name": "read_file", "description": "Reads a file.", "inputSchema": {"type": "object"}}],
 }
 REGISTERED = (
-    {"name": "clock", "description": "The time.", "tags": ["time"], "category": "daily", "http": {"url": "https://api.example/time"}},
-    {"name": "alarm", "description": "Rings.", "dependencies": ["clock"], "http": {"url": "https://api.example/ring", "method": "POST"}},
+    {"name": "clock", "description": "The time.", "tags": ["time"], "category": "daily", "http": {"url": "/time"}},
+    {"name": "alarm", "description": "Rings.", "dependencies": ["clock"], "http": {"url": "/ring", "method": "POST"}},
 )
+# What the service behind registered tools answers, whatever it is asked.
+ANSWER = json.dumps({"data": {"items": [1, 2], "0": "first"}}).encode()
 
 
 def main() -> int:
     options = parse_arguments()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
+        service = ThreadingHTTPServer(("127.0.0.1", 0), Service)
+        threading.Thread(target=service.serve_forever, daemon=True).start()
+        target = f"http://127.0.0.1:{service.server_port}"
         process, log = start(options, folder)
         try:
             url = ready(process, log)
             token = (folder / "data/token").read_text().strip()
             for form in REGISTERED:
-                register(url, token, form)
-            status = held_against_description(options, folder, url, token)
+                register(url, token, form | {"http": form["http"] | {"url": target + form["http"]["url"]}})
+            status = held_against_description(options, folder, url, token, target)
             failed = count(options, folder)
             if process.poll() is not None or "panicked" in log.read_text(errors="replace"):
                 print(f"hikite did not bear it:\n{log.read_text(errors='replace')[-4000:]}", file=sys.stderr)
@@ -58,12 +65,31 @@ def main() -> int:
             stop(process)
 
 
+class Service(BaseHTTPRequestHandler):
+    """Stands behind registered tools."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(ANSWER)))
+        self.end_headers()
+        self.wfile.write(ANSWER)
+
+    do_GET = do_POST = do_PATCH = do_DELETE = answer
+
+    def log_message(self, *_) -> None:
+        pass
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Holds the REST API against its description.")
     parser.add_argument("hikite", type=Path)
     parser.add_argument("fixture", type=Path, help="the program fixture-upstream of hikite-testkit")
     parser.add_argument("--seconds", type=int, default=300, help="after which it is given up (default: 300)")
-    parser.add_argument("--examples", type=int, default=60, help="random requests of one operation (default: 60)")
+    parser.add_argument("--examples", type=int, default=200, help="random requests of one operation (default: 200)")
     parser.add_argument("--seed", type=int, default=20261115)
     parser.add_argument("--counts", type=Path, help="write `PASSED FAILED` to this file")
     return parser.parse_args()
@@ -78,7 +104,9 @@ def start(options: argparse.Namespace, folder: Path) -> tuple[subprocess.Popen, 
     }
     categories = {"reading": {"description": "Reading.", "server": "files"}}
     config = folder / "hikite.json"
-    config.write_text(json.dumps({"mcpServers": {"files": server}, "categories": categories}))
+    # Addresses of this machine are not for registered tools, unless the owner says so.
+    egress = {"allow": ["127.0.0.1"]}
+    config.write_text(json.dumps({"mcpServers": {"files": server}, "categories": categories, "egress": egress}))
     log = folder / "hikite.log"
     command = [options.hikite.resolve(), "serve", "--config", config, "--data", folder / "data", "--listen", "127.0.0.1:0"]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("HIKITE_")}
@@ -104,7 +132,7 @@ def register(url: str, token: str, form: dict) -> None:
         raise RuntimeError(f"`{form['name']}` could not be registered: {error}") from error
 
 
-def held_against_description(options: argparse.Namespace, folder: Path, url: str, token: str) -> int:
+def held_against_description(options: argparse.Namespace, folder: Path, url: str, token: str, target: str) -> int:
     program = CACHE / "python/bin/schemathesis"
     command = [
         program, "run", f"{url}/v1/openapi.json", "--checks", "all", "--continue-on-failure",
@@ -113,7 +141,7 @@ def held_against_description(options: argparse.Namespace, folder: Path, url: str
         "--header", f"Authorization: Bearer {token}",
         "--report", "json", "--report-json-path", folder / "report.json", "--no-color",
     ]
-    settings = {"SCHEMATHESIS_HOOKS": "rest_api_hooks", "PYTHONPATH": str(TESTS)}
+    settings = {"SCHEMATHESIS_HOOKS": "rest_api_hooks", "PYTHONPATH": str(TESTS), "REST_API_TARGET": target}
     try:
         return min(subprocess.run(command, cwd=folder, env=os.environ | settings, timeout=options.seconds).returncode, 1)
     except FileNotFoundError as error:

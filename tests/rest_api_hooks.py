@@ -6,14 +6,18 @@ parameters have one name. Data that is meant to be right is made right in these 
 fault of the API. Data that is meant to be wrong is sent as it was made.
 """
 
+import os
+
 import schemathesis
 
+# Where the requests of registered tools lead.
+API = os.environ["REST_API_TARGET"]
 KINDS = {"string": "text", "number": 1.5, "integer": 3, "boolean": True, "object": {}, "array": []}
 REQUESTS = (
-    {"url": "https://api.example/things"},
-    {"url": "http://api.example:8080/a/b?c=d", "method": "DELETE", "headers": {"Accept": "application/json"}},
-    {"url": "https://api.example", "method": "POST", "body": {"a": [1, "b"]}, "result": "data.items[0]"},
-    {"url": "https://api.example/x", "method": "PATCH", "query": {"page": "2"}, "result": "/data/0"},
+    {"url": f"{API}/things"},
+    {"url": f"{API}/a/b?c=d", "method": "DELETE", "headers": {"Accept": "application/json"}},
+    {"url": API, "method": "POST", "body": {"a": [1, "b"]}, "result": "data.items[0]"},
+    {"url": f"{API}/x", "method": "PATCH", "query": {"page": "2"}, "result": "/data/0"},
 )
 
 
@@ -27,7 +31,7 @@ def map_case(context, case):
 
 def agreeing(form: dict) -> dict:
     form = dict(form)
-    if isinstance(form.get("http"), dict) and "{" not in str(form["http"].get("url")):
+    if isinstance(form.get("http"), dict):
         form["http"] = REQUESTS[len(str(form.get("name"))) % len(REQUESTS)]
     if form.get("parameters") is not None and form.get("inputSchema") is not None:
         del form["inputSchema"]
@@ -43,7 +47,8 @@ def agreeing(form: dict) -> dict:
 def parameter(written: dict, index: int) -> dict:
     kind = written["type"]
     value = KINDS[kind]
-    fixed = {"name": written["name"] if index == 0 else f"{index}{written['name']}"}
+    # Whoever calls the tool later knows nothing of its parameters.
+    fixed = {"name": written["name"] if index == 0 else f"{index}{written['name']}", "required": False}
     if "default" in written:
         fixed["default"] = value
     if "enum" in written:

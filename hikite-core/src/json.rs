@@ -99,6 +99,18 @@ impl Raw {
         self.decode().ok()
     }
 
+    /// A whole number that is not negative, however it is spelled: `5`, `5.0` and `5e0` are one number.
+    pub fn whole(&self) -> Option<u32> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "held against the range before"
+        )]
+        let whole = |number: f64| number as u32;
+        let number = self.decode::<f64>().ok()?;
+        (number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number)).then(|| whole(number))
+    }
+
     pub fn value(&self) -> serde_json::Value {
         self.decode().unwrap_or(serde_json::Value::Null)
     }
@@ -317,6 +329,24 @@ mod tests {
         let part = whole.object().and_then(|o| o.get("a").cloned()).expect("member");
         assert_eq!(part.as_str(), "[1,2]");
         assert!(whole.bytes().as_ptr_range().contains(&part.bytes().as_ptr()));
+    }
+
+    #[test]
+    fn a_whole_number_may_be_spelled_in_any_way_but_must_be_whole() {
+        for (text, expected) in [
+            ("5", Some(5)),
+            ("5.0", Some(5)),
+            ("5e0", Some(5)),
+            ("4294967295", Some(u32::MAX)),
+            ("4294967296", None),
+            ("5.5", None),
+            ("-1", None),
+            ("\"5\"", None),
+            ("null", None),
+            ("1e99", None),
+        ] {
+            assert_eq!(Raw::parse(text).expect("valid").whole(), expected, "{text}");
+        }
     }
 
     #[test]

@@ -203,8 +203,7 @@ impl Reader<'_> {
         let attempts = self.count("retry").filter(|attempts| *attempts > 0);
         Policy {
             timeout,
-            retry: attempts
-                .map(|attempts| Retry { attempts: u32::try_from(attempts).unwrap_or(u32::MAX), delay }),
+            retry: attempts.map(|attempts| Retry { attempts, delay }),
             cache: self.milliseconds("cacheTtl"),
         }
     }
@@ -291,18 +290,16 @@ impl Reader<'_> {
         }
     }
 
-    fn count(&mut self, member: &str) -> Option<u64> {
-        match self.given(member)?.decode::<u64>() {
-            Ok(count) => Some(count),
-            Err(_) => {
-                self.fault(member, format!("`{member}` must be a whole number, not negative"));
-                None
-            }
+    fn count(&mut self, member: &str) -> Option<u32> {
+        let count = self.given(member)?.whole();
+        if count.is_none() {
+            self.fault(member, format!("`{member}` must be a whole number, not negative"));
         }
+        count
     }
 
     fn milliseconds(&mut self, member: &str) -> Option<Duration> {
-        self.count(member).map(Duration::from_millis)
+        self.count(member).map(|ms| Duration::from_millis(ms.into()))
     }
 }
 

@@ -148,6 +148,9 @@ impl Gateway {
 
     /// Switches a tool on or off and gives its tool object.
     pub async fn switch(&self, name: &str, enabled: bool) -> Result<Raw, Error> {
+        if self.view().any_tool(name).is_err() {
+            self.wait_until(self.limits.first_list, |_| true, |view| view.any_tool(name).is_ok()).await;
+        }
         let _turn = self.registry.turn.lock().await;
         let view = self.view();
         let tool = view.any_tool(name)?;

@@ -9,7 +9,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::time::rfc3339;
 use hikite_gateway::now_ms;
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 
 use crate::request_id::RequestId;
 
@@ -46,6 +46,8 @@ pub(crate) fn written(mut response: Response, id: &RequestId) -> Response {
     let Some(refused) = response.extensions_mut().remove::<Refused>() else { return response };
     let body = body(&refused, id);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    // The router may have counted the bytes of the body that was not there yet.
+    response.headers_mut().remove(CONTENT_LENGTH);
     *response.body_mut() = body.bytes().clone().into();
     response
 }

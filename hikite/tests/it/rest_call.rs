@@ -117,13 +117,13 @@ async fn what_a_call_asks_for_is_checked() {
         (
             json!({ "name": "x", "params": {} }),
             "/params",
-            "unknown member `params`; did you mean `parameters`?",
+            "unknown member `params`; there are: name, parameters, options",
         ),
         (json!({ "name": "x", "options": 5 }), "/options", "`options` must be an object"),
         (
             json!({ "name": "x", "options": { "retries": 1 } }),
             "/options/retries",
-            "unknown member `retries`; did you mean `retry`?",
+            "unknown member `retries`; there are: timeout, retry, retryDelay",
         ),
         (
             json!({ "name": "x", "options": { "timeout": 0 } }),

@@ -17,7 +17,7 @@ pub(crate) fn form() -> Value {
             "description": description,
         })
     };
-    let whole = |minimum: u32, description: &str| json!({ "type": ["integer", "null"], "minimum": minimum, "description": description });
+    let whole = |minimum: u32, description: &str| json!({ "type": ["integer", "null"], "minimum": minimum, "maximum": u32::MAX, "description": description });
     json!({
         "type": "object",
         "required": ["name", "description", "http"],
@@ -102,6 +102,8 @@ pub(crate) fn http_request() -> Value {
         "type": "object",
         "required": ["url"],
         "additionalProperties": false,
+        "if": { "required": ["method"], "properties": { "method": { "enum": ["POST", "PUT", "PATCH", "DELETE"] } } },
+        "else": { "not": { "required": ["body"] } },
         "description": "The request that a call makes. `{name}` stands for a parameter: in the path of the address, in \
             values of the query and of headers, and in strings of the body. Parameters that stand nowhere go into the \
             query, or into the body of a request that has one.",
