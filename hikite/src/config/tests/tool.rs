@@ -6,7 +6,7 @@ use super::{loaded, refused, show};
 
 fn with_http(http: &str) -> String {
     format!(
-        "{{ \"tools\": {{ \"get-user\": {{ \"description\": \"d\", \"parameters\": [{{ \"name\": \"id\" }}],\n  \"http\": {http} }} }} }}"
+        "{{ \"tools\": {{ \"get-user\": {{ \"description\": \"d\", \"parameters\": [{{ \"name\": \"id\", \"type\": \"string\" }}],\n  \"http\": {http} }} }} }}"
     )
 }
 
@@ -92,10 +92,8 @@ fn mistakes_around_the_request_are_seen_too() {
     refused(
         wrong,
         "error: hikite.json:1:14: tools.GetUser: a tool's name starts with a lowercase letter and has only lowercase letters, numbers and hyphens
-error: hikite.json:1:42: tools.GetUser.description: is empty
-hint: say what the tool does
-error: hikite.json:1:65: tools.GetUser.inputSchema: stands beside `parameters`
-hint: keep one of them",
+error: hikite.json:1:42: tools.GetUser.description: Tool description is required
+error: hikite.json:1:61: tools.GetUser.parameters: Give either `parameters` or `inputSchema`, not both",
     );
     refused(
         r#"{ "tools": { "a": { "description": "d" } } }"#,
