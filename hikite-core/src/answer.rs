@@ -4,13 +4,10 @@ use crate::json::{Object, Raw};
 
 /// The result around a value: as text, and structured where it is an object.
 pub fn result_of(value: &Raw) -> Raw {
-    let text = value.text().map_or_else(|| value.as_str().into_owned(), |text| text);
+    let text = value.text().unwrap_or_else(|| value.as_str().into_owned());
     let block = Object::default().with("type", "text").with("text", text.as_str()).raw();
     let result = Object::default().with("content", Raw::array([&block]));
-    match value.is_object() {
-        true => result.with("structuredContent", value.clone()).raw(),
-        false => result.raw(),
-    }
+    if value.is_object() { result.with("structuredContent", value.clone()).raw() } else { result.raw() }
 }
 
 /// The value of a result, and the blocks of content that are no text.

@@ -256,10 +256,7 @@ impl Tool {
             checker: known
                 .map_or_else(|| Arc::new(Checker::new(schema_of(&item.raw))), |t| Arc::clone(&t.checker)),
             original: item.raw.clone(),
-            off: match allowed {
-                false => Some(Off::File),
-                true => switched_off.then_some(Off::Switch),
-            },
+            off: if allowed { switched_off.then_some(Off::Switch) } else { Some(Off::File) },
         }
     }
 }

@@ -64,16 +64,17 @@ pub(crate) fn off_by_categories(modules: &mut [Module], categories: &[Category])
 
 /// Tools that need one that is missing or disabled, and those that need them in turn.
 pub(crate) fn off_for_want(modules: &mut [Module]) {
-    let needy = |tool: &&Tool| !tool.about.dependencies.is_empty();
-    if !modules.iter().flat_map(|module| &module.tools).any(|tool| needy(&tool)) {
+    let wants = |tool: &&Tool| !tool.about.dependencies.is_empty();
+    if !modules.iter().flat_map(|module| &module.tools).any(|tool| wants(&tool)) {
         return;
     }
     let places = Places::of(modules);
-    let all = modules.iter().flat_map(|module| &module.tools).filter(needy);
+    let all = modules.iter().flat_map(|module| &module.tools).filter(wants);
     let needs: Vec<(Place, Vec<Need>)> = all
         .map(|tool| {
-            let needs = tool.about.dependencies.iter().map(|written| places.resolve(modules, tool, written));
-            (places.by_key[&tool.key], needs.collect())
+            let written = tool.about.dependencies.iter();
+            let resolved = written.map(|written| places.resolve(modules, tool, written)).collect();
+            (places.by_key[&tool.key], resolved)
         })
         .collect();
     // Each round switches at least one more off, so there are at most as many as there are tools.

@@ -2,6 +2,7 @@
 //!
 //! `cargo run --example embed` prints what they answer; `cargo run --example embed -- 127.0.0.1:7300` serves them.
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,12 +44,13 @@ async fn main() -> anyhow::Result<()> {
     if let Some(address) = std::env::args().nth(1) {
         hikite.serve(tokio::net::TcpListener::bind(address).await?).await?;
     } else {
+        let mut out = std::io::stdout();
         for (tool, parameters) in [("sum", json!({ "a": 41 })), ("clock:uptime", json!({}))] {
             let answer = hikite.execute(tool, &parameters, hikite::CallOptions::default()).await?;
-            println!("{tool}: {}", answer.value.as_str());
+            writeln!(out, "{tool}: {}", answer.value.as_str())?;
         }
         let refused = hikite.execute("sum", &json!({ "a": "many" }), hikite::CallOptions::default()).await;
-        println!("sum of many: {}", refused.expect_err("`many` is no number"));
+        writeln!(out, "sum of many: {}", refused.expect_err("`many` is no number"))?;
     }
     hikite.stop().await;
     Ok(())

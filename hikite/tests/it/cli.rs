@@ -101,7 +101,8 @@ async fn a_tool_is_called_and_its_failure_is_the_exit_code() {
     for (arguments, said) in [
         (&["tools", "call", "nothing"][..], "there is no tool `nothing`"),
         (&["tools", "call", "who"], "the tool `who` is disabled"),
-        (&["tools", "call", "structured"], "`a` must be a number"),
+        (&["tools", "call", "structured"], "Required parameter missing: a"),
+        (&["tools", "call", "structured", r#"{"a":1e9,"b":1}"#], "`a` is too large"),
         (&["tools", "call", "echo", "not json"], "`not json` is not a JSON object"),
         (&["tools", "call", "echo", "--param", "text"], "`text` is not NAME=VALUE"),
     ] {

@@ -99,7 +99,7 @@ async fn what_a_tool_itself_answers_never_opens_the_breaker() {
     let (_fixture, _gateway, client) = scene(Era::Legacy, json!(0), limits).await;
     for _ in 0..5 {
         assert_eq!(client.call("test_error_handling", json!({})).await["isError"], true);
-        let params = json!({ "name": "structured", "arguments": {} });
+        let params = json!({ "name": "structured", "arguments": { "a": 1e9, "b": 1 } });
         client.request("tools/call", params).await.expect_err("refused in its own words");
     }
     assert_eq!(client.text("echo", json!({ "text": "well" })).await, "well");

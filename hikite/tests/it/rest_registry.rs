@@ -20,6 +20,9 @@ async fn delete(gateway: &TestGateway, path: &str) -> Reply {
     gateway.send(gateway.request("DELETE", path)).await
 }
 
+const NAME: &str =
+    "Tool name must start with lowercase letter and contain only lowercase letters, numbers, and hyphens";
+
 #[tokio::test]
 async fn a_tool_is_registered_shown_and_found_again_after_a_restart() {
     let gateway = gateway(json!({})).await;
@@ -93,8 +96,6 @@ async fn the_tests_of_the_specification() {
 #[tokio::test]
 async fn the_rules_of_registration_have_their_words() {
     let gateway = gateway(json!({ "a": stdio(&[]) })).await;
-    const NAME: &str =
-        "Tool name must start with lowercase letter and contain only lowercase letters, numbers, and hyphens";
     for (body, message) in [
         (with(form("x"), "name", ""), "Tool name is required"),
         (with(form("x"), "name", "   "), "Tool name is required"),
