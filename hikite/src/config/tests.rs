@@ -525,7 +525,7 @@ fn web_pages_are_let_in_by_the_file_else_by_the_environment() {
     }
     refused(
         r#"{ "server": { "cors": { "origin": ["https://a/b"] } } }"#,
-        "hikite.json:1:35: server.cors.origin[0]: `https://a/b` is not an origin\nhint: write `https://example.com`, without a path, or `*`",
+        "error: hikite.json:1:36: server.cors.origin[0]: `https://a/b` is not an origin\nhint: write `https://example.com`, without a path, or `*`",
     );
 }
 
