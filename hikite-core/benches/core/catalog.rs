@@ -1,7 +1,6 @@
 //! Finding a tool in the catalog, by its key and by the name the `direct` surface shows, among few tools and
 //! among ten thousand; a walk over all of them for comparison.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +10,8 @@ use hikite_core::error::Error;
 use hikite_core::json::Raw;
 use hikite_core::key::ToolKey;
 use hikite_core::listing::{Item, ListKind, Listing};
-use hikite_core::selection::Selection;
 use hikite_core::source::{BoxFuture, CallContext, Invocation, Source, State};
+use hikite_core::switch::Switches;
 use serde_json::{Value, json};
 
 use crate::timer::Timer;
@@ -25,21 +24,22 @@ pub(crate) fn rows(timer: Timer) -> Vec<Value> {
 
 fn row(timer: Timer, count: usize) -> Value {
     let rules: Vec<ModuleRule> = (0..count / PER_MODULE).map(rule).collect();
-    let catalog = Catalog::build(&rules, &[]);
+    let catalog = Catalog::build(&rules, &[], &Switches::default(), &Catalog::default());
     let keys: Vec<ToolKey> = catalog.tools().map(|tool| tool.key.clone()).collect();
     let names: Vec<Arc<str>> = catalog.tools().map(|tool| Arc::clone(&tool.direct_name)).collect();
     assert_eq!(keys.len(), count);
     let mut order = scattered(count);
-    let by_key = timer.nanoseconds(|| catalog.tool_by_key(&keys[order.next()]).expect("found").enabled);
+    let by_key = timer.nanoseconds(|| catalog.tool_by_key(&keys[order.next()]).expect("found").is_enabled());
     let by_name =
-        timer.nanoseconds(|| catalog.tool_by_direct_name(&names[order.next()]).expect("found").enabled);
+        timer.nanoseconds(|| catalog.tool_by_direct_name(&names[order.next()]).expect("found").is_enabled());
     let absent = ToolKey::new("module_7", "absent");
     let no_tool = timer.nanoseconds(|| catalog.tool_by_key(&absent).is_none());
     let walk = timer.nanoseconds(|| {
         let key = &keys[order.next()];
-        catalog.tools().find(|tool| tool.key == *key).expect("found").enabled
+        catalog.tools().find(|tool| tool.key == *key).expect("found").is_enabled()
     });
-    let build = timer.nanoseconds(|| Catalog::build(&rules, &[]).modules.len());
+    let build = timer
+        .nanoseconds(|| Catalog::build(&rules, &[], &Switches::default(), &Catalog::default()).modules.len());
     json!([count, by_key, by_name, no_tool, walk, build / 1e6])
 }
 
@@ -68,13 +68,7 @@ fn rule(module: usize) -> ModuleRule {
         Item::read(ListKind::Tools, Raw::of(&definition)).expect("named")
     });
     let listing = Listing { tools: tools.collect(), ..Listing::default() };
-    ModuleRule {
-        name: format!("module_{module}").into(),
-        description: String::new(),
-        selection: Arc::new(Selection::default()),
-        source: Arc::new(Fixed(Arc::new(listing))),
-        about: Arc::new(HashMap::new()),
-    }
+    ModuleRule::new(format!("module_{module}"), Arc::new(Fixed(Arc::new(listing))))
 }
 
 /// A source that only has a list.
