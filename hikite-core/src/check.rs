@@ -14,6 +14,7 @@ mod unwrap;
 
 use std::fmt;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::fault::Fault;
 use crate::json::{Object, Raw};
@@ -27,6 +28,7 @@ const ROUNDS: usize = 4;
 pub struct Checker {
     source: Option<Raw>,
     compiled: OnceLock<Result<Schema, String>>,
+    told: AtomicBool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -40,7 +42,11 @@ pub enum Checked {
 impl Checker {
     /// Takes the tool's `inputSchema`. Without one, or with one that is no object, everything passes.
     pub fn new(schema: Option<Raw>) -> Self {
-        Self { source: schema.filter(Raw::is_object), compiled: OnceLock::new() }
+        Self {
+            source: schema.filter(Raw::is_object),
+            compiled: OnceLock::new(),
+            told: AtomicBool::new(false),
+        }
     }
 
     pub fn check(&self, arguments: Option<&Raw>) -> Result<Checked, Vec<Fault>> {
@@ -67,6 +73,11 @@ impl Checker {
     /// Why nothing is checked, once the first call has found out that the schema is broken.
     pub fn problem(&self) -> Option<&str> {
         self.compiled.get()?.as_ref().err().map(String::as_str)
+    }
+
+    /// The same for whoever warns of it: only the first to ask is told.
+    pub fn complaint(&self) -> Option<&str> {
+        self.problem().filter(|_| !self.told.swap(true, Ordering::Relaxed))
     }
 
     /// The same, found out now and not by the first call.

@@ -281,7 +281,11 @@ fn by_name(view: &View, name: &str) -> Result<Callable, Error> {
 /// model can correct itself.
 fn check(snapshot: &Snapshot, callable: &Callable, params: &mut Object) -> Result<(), Error> {
     let Some(tool) = snapshot.catalog.tool_by_key(&callable.key) else { return Ok(()) };
-    match tool.checker.check(params.get("arguments")) {
+    let checked = tool.checker.check(params.get("arguments"));
+    if let Some(problem) = tool.checker.complaint() {
+        tracing::warn!(tool = %tool.key, problem, "the tool's schema is broken; its arguments are not checked");
+    }
+    match checked {
         Ok(Checked::AsSent) => Ok(()),
         Ok(Checked::Changed(arguments)) => {
             params.set("arguments", arguments);

@@ -109,7 +109,7 @@ impl Gateway {
         Ok(answer)
     }
 
-    /// `{name, description, state, version?, tools}` of each module.
+    /// `{name, description, state, breaker, version?, tools}` of each module.
     pub async fn module_objects(&self, caller: &Caller) -> Vec<Raw> {
         self.settle().await;
         let view = self.view_of(caller);
@@ -118,6 +118,9 @@ impl Gateway {
                 .with("name", &*module.name)
                 .with("description", module.description.as_str())
                 .with("state", module.source.state().word());
+            if let Some(breaker) = self.breaker_state(&module.name) {
+                object.set("breaker", breaker.word());
+            }
             if let Some(version) = module.version() {
                 object.set("version", version);
             }

@@ -7,6 +7,7 @@ mod bridge;
 mod cache;
 mod calls;
 mod categories;
+mod check;
 mod cli;
 mod config;
 mod cut;

@@ -159,8 +159,8 @@ async fn every_recorded_list_comes_out_as_it_went_in() {
         let tool = definition["name"].as_str().expect("a name").to_owned();
         let arguments = sample(&definition["inputSchema"], &definition["inputSchema"]);
         let result = client.call_in(&file.module, &tool, arguments.clone()).await;
-        let said: Value =
-            serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON");
+        let text = result["content"][0]["text"].as_str().expect("text");
+        let said: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{}: {text}", file.module));
         assert_eq!(said["tool"], tool, "{}", file.module);
         // Defaults may have come along; what was sent is as it was.
         for (name, value) in arguments.as_object().expect("an object") {

@@ -272,3 +272,24 @@ async fn the_usual_variables_are_understood() {
     assert!(gateway.stop().await.success());
     assert_eq!(collector.requests(), before);
 }
+
+#[tokio::test]
+async fn a_call_over_rest_is_one_trace_too() {
+    let collector = Collector::start(Mood::Takes).await;
+    let (_fixture, server) = http_fixture().await;
+    let gateway = configured(sending_to(&collector, &json!({ "a": server }))).await;
+    let body = json!({ "name": "a:mirror", "parameters": {} }).to_string();
+    let request = gateway.request("POST", "/v1/tools/call").json(body).header("traceparent", PARENT);
+    let answer = gateway.send(request).await.value();
+    assert_eq!(answer["success"], true, "{answer}");
+    let spans = || -> Vec<Span> {
+        let of_it = |span: &Span| span.name == "POST /v1/tools/call" || span.name.starts_with("tools/call");
+        collector.spans().into_iter().filter(of_it).collect()
+    };
+    assert!(eventually(|| spans().len() >= 2).await, "{:#?}", collector.spans());
+    let spans = spans();
+    let (outer, inner) = pair(&spans);
+    assert_eq!((outer.trace.as_str(), outer.name.as_str()), (TRACE, "POST /v1/tools/call"));
+    let carried = answer["result"]["_meta"]["traceparent"].as_str().expect("a trace").to_owned();
+    assert_eq!(carried, format!("00-{TRACE}-{}-01", inner.id));
+}

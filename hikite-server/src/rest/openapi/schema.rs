@@ -209,6 +209,10 @@ fn modules() -> Value {
                         "name": { "type": "string" },
                         "description": { "type": "string" },
                         "state": { "type": "string", "examples": ["idle", "starting", "running", "failing"] },
+                        "breaker": {
+                            "enum": ["closed", "open", "half-open"],
+                            "description": "Whether calls are sent: `open` leaves the server alone for a while.",
+                        },
                         "version": { "type": "string" },
                         "tools": { "type": "integer", "minimum": 0 },
                     },
