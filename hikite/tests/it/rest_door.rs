@@ -81,7 +81,8 @@ async fn wrong_methods_and_addresses_have_the_one_shape() {
         refused(&reply, 405, "METHOD_NOT_ALLOWED", "this address does not take this method");
         let mut told: Vec<&str> = reply.headers["allow"].to_str().expect("text").split(',').collect();
         let mut expected = allow.to_vec();
-        (told.sort_unstable(), expected.sort_unstable());
+        told.sort_unstable();
+        expected.sort_unstable();
         assert_eq!(told, expected, "{method} {path}");
     }
     for path in ["/v1", "/v1/nothing", "/v2/tools", "/v1/tools/a/b", "/v1/tools/"] {

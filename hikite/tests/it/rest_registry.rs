@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use crate::rest::{get, is_moment, post, refused};
 use crate::{gateway, stdio, with};
 
+const NAME: &str =
+    "Tool name must start with lowercase letter and contain only lowercase letters, numbers, and hyphens";
+
 fn form(name: &str) -> Value {
     json!({ "name": name, "description": "Test tool", "parameters": [],
         "http": { "url": "https://api.example/thing" } })
@@ -93,8 +96,6 @@ async fn the_tests_of_the_specification() {
 #[tokio::test]
 async fn the_rules_of_registration_have_their_words() {
     let gateway = gateway(json!({ "a": stdio(&[]) })).await;
-    const NAME: &str =
-        "Tool name must start with lowercase letter and contain only lowercase letters, numbers, and hyphens";
     for (body, message) in [
         (with(form("x"), "name", ""), "Tool name is required"),
         (with(form("x"), "name", "   "), "Tool name is required"),
