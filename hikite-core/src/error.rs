@@ -2,6 +2,7 @@
 //! and the one error value that travels from where it happens to the edge that renders it.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::json::{Object, Raw};
@@ -135,8 +136,8 @@ pub struct Error {
     pub details: Option<Raw>,
     /// How long to wait before the same request may succeed.
     pub retry_after: Option<Duration>,
-    /// The time that was over, where one was.
-    pub after: Option<Duration>,
+    /// The time that was over, in milliseconds, where one was. Small, so that errors stay so.
+    pub after_ms: Option<NonZeroU32>,
     /// What went wrong in the words of whoever noticed: for the log, never for a client.
     pub cause: Option<Box<str>>,
     /// Nothing was sent: there is no connection, and whoever opens them paces the attempts.
@@ -155,7 +156,7 @@ impl Error {
             schema: None,
             details: None,
             retry_after: None,
-            after: None,
+            after_ms: None,
             cause: None,
             unsent: false,
             relayed: None,

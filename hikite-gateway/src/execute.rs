@@ -1,6 +1,7 @@
 //! The one path of a call, once it is known to be allowed: audit record, kept result, turn, deadline, breaker,
 //! source, and once more where that is allowed.
 
+use std::num::NonZeroU32;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -160,7 +161,8 @@ fn timed_out(module: &str, timeout: Duration) -> Error {
     let seconds = timeout.as_secs_f64();
     let error = Error::new(Kind::Timeout, format!("`{module}` did not answer within {seconds} s"))
         .hint(format!("ask for less, or raise `mcpServers.{module}.timeout`"));
-    Error { after: Some(timeout), ..error }
+    let after_ms = u32::try_from(timeout.as_millis()).ok().and_then(NonZeroU32::new);
+    Error { after_ms, ..error }
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use hikite_core::error::{Error, Kind};
 
 /// `name` is what the caller called it.
 pub(crate) fn of_tool(name: &str, error: Error) -> Error {
-    let message = match (error.kind, error.after) {
+    let message = match (error.kind, error.after_ms) {
         (Kind::ToolNotFound, _) => format!("Tool not found: {name}"),
         (Kind::ToolDisabled, _) => format!("Tool is disabled: {name}"),
-        (Kind::Timeout, Some(after)) => format!("Execution timeout after {}ms", after.as_millis()),
+        (Kind::Timeout, Some(after)) => format!("Execution timeout after {after}ms"),
         _ => return error,
     };
     Error { message: message.into(), ..error }
@@ -15,13 +15,13 @@ pub(crate) fn of_tool(name: &str, error: Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::num::NonZeroU32;
 
     use super::*;
 
     #[test]
     fn the_words_are_those_of_the_specification() {
-        let timeout = Error { after: Some(Duration::from_millis(1500)), ..Error::new(Kind::Timeout, "slow") };
+        let timeout = Error { after_ms: NonZeroU32::new(1500), ..Error::new(Kind::Timeout, "slow") };
         for (error, words) in [
             (Error::new(Kind::ToolNotFound, "there is no tool `x`"), "Tool not found: x"),
             (Error::new(Kind::ToolDisabled, "the tool `x` is disabled"), "Tool is disabled: x"),

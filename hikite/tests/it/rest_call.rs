@@ -90,7 +90,7 @@ async fn a_server_that_breaks_down_is_a_bad_gateway_without_its_address() {
     let (fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": server })).await;
     assert_eq!(call(&gateway, json!({ "name": "a:echo", "parameters": { "text": "x" } })).await.status, 200);
-    let address = fixture.url().clone();
+    let address = fixture.url();
     fixture.refuse_calls(503, None);
     let reply = call(&gateway, json!({ "name": "a:echo", "parameters": { "text": "x" } })).await;
     assert_eq!(

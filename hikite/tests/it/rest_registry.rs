@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use crate::rest::{get, is_moment, post, refused};
 use crate::{gateway, stdio, with};
 
+const NAME: &str =
+    "Tool name must start with lowercase letter and contain only lowercase letters, numbers, and hyphens";
+
 fn form(name: &str) -> Value {
     json!({ "name": name, "description": "Test tool", "parameters": [],
         "http": { "url": "https://api.example/thing" } })
