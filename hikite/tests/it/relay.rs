@@ -326,7 +326,7 @@ fn sample(root: &Value, schema: &Value) -> Value {
     if let Some(value) = first("enum").or(schema.get("const")).or(schema.get("default")) {
         return value.clone();
     }
-    match schema["type"].as_str() {
+    match schema["type"].as_str().or(schema["type"][0].as_str()) {
         Some("string") => json!("https://example.com/a-text-that-is-long-enough"),
         Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or(json!(1)),
         Some("boolean") => json!(true),

@@ -23,9 +23,6 @@ async fn delete(gateway: &TestGateway, path: &str) -> Reply {
     gateway.send(gateway.request("DELETE", path)).await
 }
 
-const NAME: &str =
-    "Tool name must start with lowercase letter and contain only lowercase letters, numbers, and hyphens";
-
 #[tokio::test]
 async fn a_tool_is_registered_shown_and_found_again_after_a_restart() {
     let gateway = gateway(json!({})).await;
