@@ -9,6 +9,7 @@ use crate::error::{Error, Kind};
 use crate::fault::{self, Fault};
 use crate::json::{Object, Raw};
 use crate::key::ToolKey;
+use crate::source::Implementation;
 use crate::suggest;
 
 /// The module of tools that name none.
@@ -40,6 +41,9 @@ const MEMBERS: &[&str] = &[
     "overwrite",
     "enabled",
 ];
+
+/// Makes a tool from the `http` member of its form and its schema, or tells all that is wrong with them.
+pub type Maker = Arc<dyn Fn(&Raw, &Raw) -> Result<Arc<dyn Implementation>, Vec<Fault>> + Send + Sync>;
 
 /// A form that has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -303,8 +307,8 @@ impl Reader<'_> {
     }
 }
 
-/// `^[a-z][a-z0-9-]*$`
-fn is_name(name: &str) -> bool {
+/// Whether a tool may be called this: `^[a-z][a-z0-9-]*$`.
+pub fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }

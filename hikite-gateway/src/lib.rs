@@ -40,7 +40,7 @@ pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
-pub use registry::{Maker, Registry, read as read_tool};
+pub use registry::{Registry, read as read_tool};
 pub use request::{named, without_query};
 pub use session::{Delivery, Inbox, Joined};
 pub use surface::{Found, Surface, Surfaces, ToolFilter};

@@ -6,12 +6,13 @@ use hikite_core::error::Error;
 use hikite_core::fault::Fault;
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
+use hikite_core::register::Maker;
 use hikite_core::seal::Seal;
 use hikite_core::source::{BoxFuture, CallContext, Implementation};
 use hikite_store::{Store, StoreUrl};
 
 use crate::gateway::Gateway;
-use crate::registry::{Maker, Registry};
+use crate::registry::Registry;
 
 pub(crate) async fn store() -> Store {
     Store::open(&StoreUrl::parse("sqlite::memory:").expect("an address")).await.expect("a store in memory")

@@ -18,13 +18,10 @@ use std::sync::Arc;
 use hikite_core::fault::Fault;
 use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
-use hikite_core::source::Implementation;
+use hikite_core::register::Maker;
 use hikite_egress::Client;
 
 pub use tool::HttpTool;
-
-/// Makes a tool from the `http` member of its form and its schema, or tells all that is wrong with them.
-pub type Maker = Arc<dyn Fn(&Raw, &Raw) -> Result<Arc<dyn Implementation>, Vec<Fault>> + Send + Sync>;
 
 /// What is wrong with the `http` member of a form, where nobody wants the tool yet.
 pub fn faults(http: &Raw, schema: &Raw) -> Vec<Fault> {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use hikite_core::fault::Fault;
 use hikite_core::json::{Object, Raw};
-use hikite_core::register::Registration;
+use hikite_core::register::{self, Registration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -88,9 +88,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Named<Tool
 }
 
 fn tool(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &ToolFile) -> Option<ToolConfig> {
-    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    if !is_name {
+    if !register::is_name(name) {
         let message = "a tool's name starts with a lowercase letter and has only lowercase letters, numbers and hyphens";
         check.report.error_in_name(path, message, None);
     }
