@@ -7,7 +7,7 @@ use std::time::Duration;
 use hikite_core::about::{Policy, Promise};
 use hikite_core::catalog::{Module, schema_of};
 use hikite_core::category::{Category, Lookup};
-use hikite_core::check::Checked;
+use hikite_core::check::{Checked, Checker};
 use hikite_core::error::{Error, Kind};
 use hikite_core::fault;
 use hikite_core::json::{Object, Raw};
@@ -30,8 +30,8 @@ use crate::terms::Terms;
 struct Callable {
     key: ToolKey,
     arguments: Arc<[Argument]>,
-    /// What the caller is shown of it; `None` while its server has not told its list.
-    definition: Option<Raw>,
+    /// What the caller is shown of it, and the check of its arguments; `None` while its server has not told its list.
+    shown: Option<(Raw, Arc<Checker>)>,
     promise: Promise,
     policy: Policy,
     /// How the call is named in the audit record.
@@ -97,7 +97,7 @@ impl Gateway {
             preset(&callable.arguments, &mut arguments);
             params.set("arguments", arguments);
         }
-        check(&snapshot, &callable, &mut params)?;
+        check(&callable, &mut params)?;
         let takes_tasks = task::is_taken(&params, &context);
         let caller = takes_tasks.then(|| context.session.caller.clone());
         let gate = snapshot.gate(module);
@@ -128,7 +128,7 @@ impl Gateway {
                     self.wait_for_category(&category, self.limits.first_list, sure).await;
                     snapshot = self.snapshot();
                 }
-                let callable = in_category(find_category(&snapshot.view(), &category)?, &name)?;
+                let callable = in_category(&snapshot, find_category(&snapshot.view(), &category)?, &name)?;
                 Ok((snapshot, callable))
             }
             Target::Named(name) => {
@@ -235,13 +235,16 @@ fn find_category<'a>(view: &'a View, name: &str) -> Result<&'a Category, Error> 
     view.category(name).map_err(|error| error.named("UnknownCategory"))
 }
 
-fn in_category(category: &Category, name: &str) -> Result<Callable, Error> {
+fn in_category(snapshot: &Snapshot, category: &Category, name: &str) -> Result<Callable, Error> {
     let what = format!("{}/{name}", category.rule.name);
     match category.find(name) {
         Lookup::Found(entry) => Ok(Callable {
             key: entry.key.clone(),
             arguments: Arc::clone(&entry.arguments),
-            definition: Some(entry.definition.clone()),
+            shown: snapshot
+                .catalog
+                .tool_by_key(&entry.key)
+                .map(|tool| (entry.definition.clone(), Arc::clone(&tool.checker))),
             promise: entry.promise,
             policy: entry.policy,
             what,
@@ -250,7 +253,7 @@ fn in_category(category: &Category, name: &str) -> Result<Callable, Error> {
         Lookup::Unlisted { key, arguments, policy } => Ok(Callable {
             key,
             arguments: arguments.into(),
-            definition: None,
+            shown: None,
             promise: Promise::default(),
             policy,
             what,
@@ -270,7 +273,7 @@ fn by_name(view: &View, name: &str) -> Result<Callable, Error> {
     Ok(Callable {
         key: tool.key.clone(),
         arguments: Arc::clone(&tool.arguments),
-        definition: Some(tool.definition.clone()),
+        shown: Some((tool.definition.clone(), Arc::clone(&tool.checker))),
         promise: tool.promise,
         policy: tool.policy,
         what: tool.key.to_string(),
@@ -279,22 +282,21 @@ fn by_name(view: &View, name: &str) -> Result<Callable, Error> {
 
 /// Holds the arguments against the tool's own schema. A failure carries the schema that the caller is shown, so that a
 /// model can correct itself.
-fn check(snapshot: &Snapshot, callable: &Callable, params: &mut Object) -> Result<(), Error> {
-    let Some(tool) = snapshot.catalog.tool_by_key(&callable.key) else { return Ok(()) };
-    let checked = tool.checker.check(params.get("arguments"));
-    if let Some(problem) = tool.checker.complaint() {
-        tracing::warn!(tool = %tool.key, problem, "the tool's schema is broken; its arguments are not checked");
+fn check(callable: &Callable, params: &mut Object) -> Result<(), Error> {
+    let Some((definition, checker)) = &callable.shown else { return Ok(()) };
+    let verdict = checker.check(params.get("arguments"));
+    if let Some(problem) = checker.complaint() {
+        tracing::warn!(tool = %callable.key, problem, "the tool's schema is broken; its arguments are not checked");
     }
-    match checked {
+    match verdict {
         Ok(Checked::AsSent) => Ok(()),
         Ok(Checked::Changed(arguments)) => {
             params.set("arguments", arguments);
             Ok(())
         }
         Err(faults) => {
-            let schema = callable.definition.as_ref().and_then(schema_of);
             let hint = "correct the arguments; `schema` says what they should be";
-            Err(Error { schema, ..fault::error(&faults).hint(hint) })
+            Err(Error { schema: schema_of(definition), ..fault::error(&faults).hint(hint) })
         }
     }
 }
