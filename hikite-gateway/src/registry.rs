@@ -10,7 +10,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
-use hikite_core::register::{Registration, taken};
+use hikite_core::register::{Maker, Registration, taken};
 use hikite_core::source::Implementation;
 use hikite_core::switch::Off;
 use hikite_store::{Registered, Store};
@@ -18,9 +18,6 @@ use hikite_store::{Registered, Store};
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
 use crate::roster::{Entry, Keeper, Roster};
-
-/// Makes a tool from its `http` member and its schema.
-pub type Maker = Arc<dyn Fn(&Raw, &Raw) -> Result<Arc<dyn Implementation>, Vec<Fault>> + Send + Sync>;
 
 /// A tool from its form, with what backs it.
 pub fn read(form: &Object, maker: &Maker) -> Result<(Registration, Arc<dyn Implementation>), Error> {
@@ -166,10 +163,7 @@ impl Gateway {
 
     /// Takes in what the store holds and memory does not show yet, and writes down which tools are new.
     pub async fn catch_up_with_store(&self) -> Result<(), Error> {
-        let fresh = self.with_roster(Roster::take_fresh);
-        if !fresh.is_empty() {
-            self.registry.store.note_seen(&fresh, now_ms()).await?;
-        }
+        self.write_down_news().await?;
         let _turn = self.registry.turn.lock().await;
         let revision = self.registry.store.revision().await?;
         if self.registry.revision.swap(revision, Ordering::Relaxed) == revision {
@@ -187,6 +181,19 @@ impl Gateway {
             roster.replace(away, more);
         });
         Ok(())
+    }
+
+    /// Writes down which tools were seen for the first time. What cannot be written is tried again.
+    pub async fn write_down_news(&self) -> Result<(), Error> {
+        let fresh = self.with_roster(Roster::take_fresh);
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let written = self.registry.store.note_seen(&fresh, now_ms()).await;
+        if written.is_err() {
+            self.with_roster(|roster| roster.give_back(fresh));
+        }
+        Ok(written?)
     }
 
     /// Reads the store for the first time, before anything is served.

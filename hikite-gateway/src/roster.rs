@@ -139,6 +139,10 @@ impl Roster {
         std::mem::take(&mut self.fresh)
     }
 
+    pub(crate) fn give_back(&mut self, fresh: Vec<ToolKey>) {
+        self.fresh.extend(fresh);
+    }
+
     pub(crate) fn known_since(&self, key: &ToolKey) -> Option<u64> {
         self.tools.get(key).map(|entry| entry.registered_at).or_else(|| self.seen.get(key).copied())
     }

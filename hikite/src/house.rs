@@ -11,12 +11,12 @@ use futures_util::future::join_all;
 use hikite_core::catalog::ModuleRule;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListCache;
-use hikite_core::register::Registration;
+use hikite_core::register::{Maker, Registration};
 use hikite_core::seal::Seal;
 use hikite_core::secret::Secret;
 use hikite_core::source::{Implementation, Source};
 use hikite_egress::Client;
-use hikite_gateway::{Gateway, Maker, Registry, Rules, Throttle};
+use hikite_gateway::{Gateway, Registry, Rules, Throttle};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, Spawner, Upstream};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
@@ -75,7 +75,9 @@ impl House {
         program: PathBuf,
         own: Vec<ModuleRule>,
     ) -> Result<Arc<Self>> {
-        token::make_folder(&config.data)?;
+        if config.store.is_none() {
+            token::make_folder(&config.data)?;
+        }
         let store = Store::open(&config.store_url()).await?;
         let lists = store.list_cache().await?;
         let limits = Arc::new(config.limits.clone());
@@ -150,10 +152,18 @@ impl House {
 
     /// What other processes write to the store is taken in soon.
     async fn follow_store(self: Arc<Self>) {
+        let mut well = true;
         while self.stopping.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
-            if let Err(error) = self.gateway.catch_up_with_store().await {
-                tracing::warn!(%error, "the store cannot be read; what is known stays in force");
+            let read = self.gateway.catch_up_with_store().await;
+            // Told once, not twice a second.
+            match &read {
+                Err(error) if well => {
+                    tracing::warn!(%error, "the store cannot be read; what is known stays in force");
+                }
+                Ok(()) if !well => tracing::info!("the store can be read again"),
+                _ => {}
             }
+            well = read.is_ok();
         }
     }
 
@@ -165,6 +175,9 @@ impl House {
         self.tasks.close();
         self.tasks.wait().await;
         self.lists.flush().await;
+        if let Err(error) = self.gateway.write_down_news().await {
+            tracing::warn!(%error, "since when some tools are known could not be written down");
+        }
         self.store.close().await;
     }
 
