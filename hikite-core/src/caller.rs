@@ -8,6 +8,11 @@ use crate::json::{Object, Raw};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Caller {
     pub subject: Arc<str>,
+    /// The project it works in, whose rules then hold; without one it sees all that its subject may.
+    pub project: Option<Arc<str>>,
+    pub scopes: Scopes,
+    /// The id, not the secret, of the personal token it came with.
+    pub token: Option<Arc<str>>,
 }
 
 /// The subject of whoever runs this hikite.
@@ -15,12 +20,42 @@ const OWNER: &str = "owner";
 
 impl Caller {
     pub fn owner() -> Self {
-        Self { subject: OWNER.into() }
+        Self { scopes: Scopes::ALL, ..Self::named(OWNER) }
     }
 
-    /// Whether it may change what there is for everybody: register, unregister and switch tools.
+    /// Somebody of whom no more is known: it may look and call, in no project.
+    pub fn named(subject: impl Into<Arc<str>>) -> Self {
+        Self { subject: subject.into(), project: None, scopes: Scopes::USUAL, token: None }
+    }
+
+    /// Whether it may change what there is for everybody: tools, projects, tokens.
     pub fn is_admin(&self) -> bool {
-        &*self.subject == OWNER
+        self.scopes.contains(Scopes::ADMIN)
+    }
+}
+
+/// What a caller may do at all, whatever it sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scopes(u8);
+
+impl Scopes {
+    pub const NONE: Self = Self(0);
+    /// List, search and describe.
+    pub const READ: Self = Self(1);
+    /// Run tools, read resources, get prompts.
+    pub const CALL: Self = Self(2);
+    pub const ADMIN: Self = Self(4);
+    /// Of a token that names none.
+    pub const USUAL: Self = Self(3);
+    pub const ALL: Self = Self(7);
+
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 }
 
@@ -107,7 +142,7 @@ mod tests {
     fn the_owner_alone_is_an_admin() {
         assert!(Caller::owner().is_admin());
         for subject in ["", "Owner", "owner ", "owner2", "alice"] {
-            assert!(!Caller { subject: subject.into() }.is_admin(), "{subject:?}");
+            assert!(!Caller::named(subject).is_admin(), "{subject:?}");
         }
     }
 }

@@ -71,7 +71,7 @@ mod tests {
     #[tokio::test]
     async fn the_id_of_a_task_names_its_server_for_its_caller_alone() {
         let gateway = probe::gateway().await;
-        let (owner, stranger) = (Caller::owner(), Caller { subject: "stranger".into() });
+        let (owner, stranger) = (Caller::owner(), Caller::named("stranger"));
         let answer = |text: &str| Raw::parse(text.to_owned()).expect("valid");
         let created = answer(r#"{"resultType":"task","taskId":"t\n1","status":"working"}"#);
         let shown = gateway.give_task_our_id(created, "files", &owner).object().expect("an object");

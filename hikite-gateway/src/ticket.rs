@@ -108,7 +108,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_ticket_is_good_for_its_caller_its_request_and_its_time() {
         let tickets = Tickets::new(Seal::new([7; 32]), Duration::from_secs(60));
-        let (owner, stranger) = (Caller::owner(), Caller { subject: "stranger".into() });
+        let (owner, stranger) = (Caller::owner(), Caller::named("stranger"));
         let arguments = |text: &str| hikite_core::json::Raw::parse(text.to_owned()).expect("valid");
         let params = Object::default().with("name", "t").with("arguments", arguments(r#"{"a":2,"b":[1]}"#));
         let purpose = Purpose { caller: &owner, method: "tools/call", params: &params };

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn caller(name: &str) -> Caller {
-        Caller { subject: name.into() }
+        Caller::named(name)
     }
 
     const RATE: Rate = Rate { count: 2, per: Duration::from_secs(60) };

@@ -90,7 +90,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_changes_things_for_everybody_is_for_admins_alone() {
-        let alice = Caller { subject: "alice".into() };
+        let alice = Caller::named("alice");
         for (method, path) in [
             ("POST", "/v1/tools"),
             ("DELETE", "/v1/tools/m:t"),

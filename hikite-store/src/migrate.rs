@@ -8,7 +8,12 @@ use crate::error::{Fault, StoreError};
 use crate::url::StoreUrl;
 
 /// The n-th brings the store to version n + 1. They are never changed once released.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/001.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/001.sql"),
+    include_str!("../migrations/002.sql"),
+    include_str!("../migrations/003.sql"),
+    include_str!("../migrations/004.sql"),
+];
 
 /// The newest version this program knows.
 #[expect(clippy::cast_possible_wrap, reason = "a handful of files")]

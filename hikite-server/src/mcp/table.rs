@@ -101,7 +101,7 @@ mod tests {
     #[tokio::test]
     async fn an_id_is_sealed_and_means_nothing_to_another_caller() {
         let (app, owner) = (app(), Caller::owner());
-        let stranger = Caller { subject: "stranger".into() };
+        let stranger = Caller::named("stranger");
         let session = Session::open(&app, owner.clone(), Surfaces::of([Surface::Direct]), hello());
         let id = app.sessions.insert(session).expect("room");
         assert!(app.sessions.get(&id, &owner).is_some());

@@ -217,7 +217,7 @@ async fn a_store_is_checked_copied_and_moved_from_a_terminal() {
     assert_eq!((&report["findings"], &report["version"]), (&json!([]), &json!(1)));
     assert!(gateway.stop().await.success());
     let run = gateway.run(&["store", "migrate"]).await;
-    assert!(run.stdout.ends_with("data/hikite.db: version 1, nothing to do\n"), "{}", run.stdout);
+    assert!(run.stdout.ends_with("data/hikite.db: version 4, nothing to do\n"), "{}", run.stdout);
     let to = database();
     let run = gateway.run(&["store", "migrate", "--json", "--to", &to]).await;
     let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));

@@ -13,8 +13,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "hikite-core",
             "hikite-egress",
+            "hikite-encoder",
             "hikite-gateway",
             "hikite-modules",
+            "hikite-search",
             "hikite-server",
             "hikite-store",
             "hikite-upstream",
@@ -27,6 +29,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hikite-modules", &["hikite-core", "hikite-egress"]),
     ("hikite-upstream", &["hikite-core", "hikite-egress", "hikite-wire"]),
     ("hikite-egress", &["hikite-core"]),
+    ("hikite-encoder", &["hikite-core"]),
+    ("hikite-search", &["hikite-core", "hikite-egress"]),
     ("hikite-wire", &["hikite-core"]),
     ("hikite-core", &[]),
     // For tests and chores alone.

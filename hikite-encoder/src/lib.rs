@@ -1,0 +1,1 @@
+//! Text to vector: a small multilingual sentence encoder, with its weights inside.

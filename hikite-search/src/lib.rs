@@ -1,0 +1,1 @@
+//! Search with the help of others: the cloud, and models behind OpenAI-compatible addresses.

@@ -1,0 +1,18 @@
+-- Who may come in, and the boundary it works in.
+
+-- `form` is the project as people write it: description, members, permissions, surface, optimization.
+CREATE TABLE project (
+    name TEXT NOT NULL PRIMARY KEY,
+    form TEXT NOT NULL,
+    created_at BIGINT NOT NULL
+);
+
+-- Only a hash of the secret is kept. `form` holds what it is called, its subject, project and scopes; `expires_at` 0
+-- is never.
+CREATE TABLE token (
+    id TEXT NOT NULL PRIMARY KEY,
+    hash TEXT NOT NULL UNIQUE,
+    form TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL
+);
