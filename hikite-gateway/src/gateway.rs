@@ -25,6 +25,7 @@ use crate::gate::{Gate, Throttle};
 use crate::generation::Generations;
 use crate::health::Health;
 use crate::meter::{Meter, ModuleMeter};
+use crate::people::People;
 use crate::registry::Registry;
 use crate::roster::{Entry, Keeper, Roster};
 use crate::session::Sessions;
@@ -38,6 +39,7 @@ pub struct Rules {
     pub modules: Vec<(ModuleRule, Throttle)>,
     pub categories: Vec<Arc<CategoryRule>>,
     pub tools: Vec<(Registration, Arc<dyn Implementation>)>,
+    pub projects: Vec<Arc<Project>>,
 }
 
 /// What the catalog is made of.
@@ -52,6 +54,7 @@ pub struct Gateway {
     pub(crate) sessions: Sessions,
     pub(crate) seal: Seal,
     pub(crate) registry: Registry,
+    pub(crate) people: People,
     pub(crate) cache: Cache,
     pub(crate) meter: Meter,
     generations: Generations,
@@ -74,6 +77,7 @@ impl Gateway {
             generations: Generations::default(),
             limits,
             seal,
+            people: People::new(registry.store().clone()),
             registry,
             meter: Meter::default(),
             sessions: Sessions::default(),
@@ -93,9 +97,11 @@ impl Gateway {
     }
 
     /// Replaces all rules at once; requests under way keep the snapshot they started with.
-    pub fn apply(&self, rules: Rules) {
+    pub fn apply(&self, mut rules: Rules) {
         *self.applied.lock() = Instant::now();
+        self.people.take(std::mem::take(&mut rules.projects));
         self.rebuild(|state| state.take(rules));
+        self.show_projects();
         self.registry.look_again();
     }
 

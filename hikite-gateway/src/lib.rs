@@ -17,6 +17,7 @@ mod health;
 mod list;
 pub mod meter;
 mod parking;
+mod people;
 #[cfg(test)]
 mod probe;
 mod random;
@@ -40,6 +41,7 @@ pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
+pub use people::{People, Token};
 pub use registry::{Registry, read as read_tool};
 pub use request::{named, without_query};
 pub use session::{Delivery, Inbox, Joined};

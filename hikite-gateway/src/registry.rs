@@ -53,6 +53,10 @@ impl Registry {
         Self { store, maker, turn: tokio::sync::Mutex::default(), revision: AtomicI64::new(-1) }
     }
 
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// What the file took over may be the store's again.
     pub(crate) fn look_again(&self) {
         self.revision.store(-1, Ordering::Relaxed);
@@ -168,6 +172,14 @@ impl Gateway {
         let revision = self.registry.store.revision().await?;
         if self.registry.revision.swap(revision, Ordering::Relaxed) == revision {
             return Ok(());
+        }
+        // What was not read whole is read again: a token that was taken back must not stay.
+        self.take_in().await.inspect_err(|_| self.registry.look_again())
+    }
+
+    async fn take_in(&self) -> Result<(), Error> {
+        if self.people.read_store().await? {
+            self.show_projects();
         }
         let rows = self.registry.store.registered().await?;
         let switches = self.registry.store.switches().await?;

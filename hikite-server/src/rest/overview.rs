@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
-use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw};
 use http::Uri;
 
 use super::{Answer, ok, query};
 use crate::app::App;
+use crate::arrival::Arrival;
 
 pub(crate) async fn modules(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
+    Arrival { caller, .. }: Arrival,
     uri: Uri,
 ) -> Answer {
     query::none(&uri)?;
@@ -23,7 +22,7 @@ pub(crate) async fn modules(
 
 pub(crate) async fn categories(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
+    Arrival { caller, .. }: Arrival,
     uri: Uri,
 ) -> Answer {
     query::none(&uri)?;
