@@ -1,5 +1,7 @@
 //! Ranks short documents (tool names and descriptions) for a query: BM25 over words, names counted double.
 
+pub mod encoder;
+
 use std::collections::{HashMap, HashSet};
 
 /// The indices of the documents that match, best first, with their score.
