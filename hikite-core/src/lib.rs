@@ -16,6 +16,7 @@ pub mod key;
 pub mod level;
 pub mod limits;
 pub mod listing;
+pub mod mask;
 pub mod name;
 mod narrow;
 pub mod parameter;
