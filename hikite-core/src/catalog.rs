@@ -149,7 +149,8 @@ impl Catalog {
     fn make(given: Given, before: &Self) -> Self {
         let mut modules: Vec<Module> =
             given.modules.iter().map(|offer| Module::read(offer, &given, before)).collect();
-        let resolved = given.categories.iter().map(|rule| Category::resolve(Arc::clone(rule), &modules, &given));
+        let resolved =
+            given.categories.iter().map(|rule| Category::resolve(Arc::clone(rule), &modules, &given));
         let mut categories: Vec<Category> = resolved.filter(|category| given.shows(category)).collect();
         switch::off_by_categories(&mut modules, &categories);
         switch::off_for_want(&mut modules);

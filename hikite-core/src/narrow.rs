@@ -69,8 +69,8 @@ impl Offer {
         let allowed = |item: &&Item| {
             let key = ToolKey::new(Arc::clone(name), Arc::clone(&item.name));
             let known = whole.tool_by_key(&key).filter(|tool| tool.original == item.raw);
-            let risk = known
-                .map_or_else(|| Risk::of(&annotation::of_definition(&item.raw)), |tool| tool.risk);
+            let risk =
+                known.map_or_else(|| Risk::of(&annotation::of_definition(&item.raw)), |tool| tool.risk);
             permissions.allows(&key, risk)
         };
         let tools: Vec<Item> = listing.tools.iter().filter(allowed).cloned().collect();
@@ -78,7 +78,8 @@ impl Offer {
         if tools.is_empty() && !open {
             return None;
         }
-        let listing = if open { Listing { tools, ..Listing::clone(listing) } } else { tools_alone(listing, tools) };
+        let listing =
+            if open { Listing { tools, ..Listing::clone(listing) } } else { tools_alone(listing, tools) };
         Some(Self { rule: self.rule.clone(), listing: Some(Arc::new(listing)) })
     }
 }
@@ -86,11 +87,12 @@ impl Offer {
 /// Nothing but tools, and whether their calls may go on after they are answered. What the server says to its clients of
 /// how to use it is left out too: it may speak of anything.
 fn tools_alone(listing: &Listing, tools: Vec<Item>) -> Listing {
-    let of_tools = |name: &&str| listing.capabilities.get(name).is_some();
-    let mut capabilities = ["tools", "tasks", "logging"]
-        .iter()
-        .filter(of_tools)
-        .fold(Object::default(), |all, name| all.with(name, listing.capabilities.get(name).cloned().unwrap_or_else(Raw::null)));
+    let mut capabilities = Object::default();
+    for name in ["tools", "tasks", "logging"] {
+        if let Some(promise) = listing.capabilities.get(name) {
+            capabilities.set(name, promise.clone());
+        }
+    }
     let extensions = listing.capabilities.get("extensions").and_then(Raw::object);
     if let Some(tasks) = extensions.and_then(|extensions| extensions.get(TASKS).cloned()) {
         capabilities.set("extensions", Object::default().with(TASKS, tasks));

@@ -69,7 +69,10 @@ fn an_entry_names_a_module_a_tool_a_pattern_or_a_risk() {
             &[("a:b", Risk::Read, true), ("a:b", Risk::Write, false), ("a:b", Risk::Destructive, false)],
         );
     }
-    check(r#"{"allow":[{"tool":"*_issue"}]}"#, &[("a:get_issue", Risk::Read, true), ("a:issue", Risk::Read, false)]);
+    check(
+        r#"{"allow":[{"tool":"*_issue"}]}"#,
+        &[("a:get_issue", Risk::Read, true), ("a:issue", Risk::Read, false)],
+    );
 }
 
 #[test]
@@ -122,10 +125,21 @@ fn what_a_module_offers_beside_its_tools_goes_with_the_whole_of_it() {
 #[test]
 fn a_module_without_a_list_is_reached_if_something_in_it_could_be_allowed() {
     let reached = |form: &str| read(form).may_reach("git");
-    for form in [r#"{"allow":["git:get_*"]}"#, r#"{"allow":["*:get_*"]}"#, r#"{"allow":["risk:read"]}"#, r#"{"deny":["git:push"]}"#, r#"{"deny":["risk:read"]}"#] {
+    for form in [
+        r#"{"allow":["git:get_*"]}"#,
+        r#"{"allow":["*:get_*"]}"#,
+        r#"{"allow":["risk:read"]}"#,
+        r#"{"deny":["git:push"]}"#,
+        r#"{"deny":["risk:read"]}"#,
+    ] {
         assert!(reached(form), "{form}");
     }
-    for form in [r#"{"allow":["hg:get_*"]}"#, r#"{"allow":["git:get"],"deny":["git"]}"#, r#"{"deny":["*"]}"#, r#"{"deny":["/^git:/"]}"#] {
+    for form in [
+        r#"{"allow":["hg:get_*"]}"#,
+        r#"{"allow":["git:get"],"deny":["git"]}"#,
+        r#"{"deny":["*"]}"#,
+        r#"{"deny":["/^git:/"]}"#,
+    ] {
         assert!(!reached(form), "{form}");
     }
 }
@@ -138,8 +152,17 @@ fn all_that_is_wrong_is_told_at_once() {
     assert_eq!(
         pointers,
         [
-            "/alow", "/allow/0", "/allow/1", "/allow/2", "/allow/3", "/allow/4/modul", "/allow/5/risk", "/allow/6",
-            "/deny", "/tools/push", "/tools/git:push"
+            "/alow",
+            "/allow/0",
+            "/allow/1",
+            "/allow/2",
+            "/allow/3",
+            "/allow/4/modul",
+            "/allow/5/risk",
+            "/allow/6",
+            "/deny",
+            "/tools/push",
+            "/tools/git:push"
         ]
     );
     let told = |at: usize, words: &str| assert!(faults[at].message.contains(words), "{}", faults[at].message);
