@@ -41,9 +41,14 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// The surfaces the URL asks for, else those of the settings.
-    pub(crate) fn surfaces(&self, app: &App) -> Result<Surfaces, Error> {
-        let Some(names) = &self.surface else { return Ok(app.settings.load().surfaces) };
+    /// The surfaces the URL asks for, as far as the caller's project has them; else its project's, else those of the
+    /// settings.
+    pub(crate) fn surfaces(&self, app: &App, caller: &Caller) -> Result<Surfaces, Error> {
+        let asked = self.surface.as_deref().map(Self::read).transpose()?;
+        app.gateway.surfaces_for(caller, asked, app.settings.load().surfaces)
+    }
+
+    fn read(names: &str) -> Result<Surfaces, Error> {
         let parsed: Option<Vec<Surface>> = names.split(',').map(|name| Surface::parse(name.trim())).collect();
         parsed.map(Surfaces::of).ok_or_else(|| {
             let known = Surface::ALL.map(Surface::name).join(", ");
@@ -78,10 +83,7 @@ pub(crate) async fn post(
         Err(bad) => return bad_message(&bad),
     };
     if stateless::claims(&body, &message) || stateless::names_revision(&headers) {
-        return match choice.surfaces(&app) {
-            Ok(surfaces) => stateless::post(app, (surfaces, arrival), &headers, message).await,
-            Err(error) => refusal(error),
-        };
+        return stateless::post(app, (&choice, arrival), &headers, message).await;
     }
     with_session(&app, arrival, &choice, &headers, message).await.unwrap_or_else(|refused| refused)
 }
@@ -142,7 +144,7 @@ async fn initialize(
         operation.close(Some((Kind::Validation.face().code, -32602)));
         return json(StatusCode::OK, encode::error(Some(id), &error));
     };
-    app.gateway.settle().await;
+    app.gateway.settle(&caller).await;
     match open(app, caller, choice, hello) {
         Ok((session, name)) => {
             operation.close(None);
@@ -282,7 +284,8 @@ fn open(
     choice: &Choice,
     hello: Hello,
 ) -> Result<(Arc<Session>, String), Error> {
-    let session = Session::open(app, caller, choice.surfaces(app)?, hello);
+    let surfaces = choice.surfaces(app, &caller)?;
+    let session = Session::open(app, caller, surfaces, hello);
     let name = app.sessions.insert(Arc::clone(&session))?;
     Ok((session, name))
 }

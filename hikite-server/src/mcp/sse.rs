@@ -37,7 +37,7 @@ pub(crate) async fn open(
     arrival: Arrival,
     Query(choice): Query<Choice>,
 ) -> Response {
-    let (surfaces, id) = match choice.surfaces(&app).and_then(|surfaces| Ok((surfaces, random_id()?))) {
+    let (surfaces, id) = match choice.surfaces(&app, &arrival.caller).and_then(|surfaces| Ok((surfaces, random_id()?))) {
         Ok(opened) => opened,
         Err(error) => return refusal(error),
     };

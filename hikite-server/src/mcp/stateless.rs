@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use crate::app::App;
 use crate::arrival::Arrival;
 use crate::auth::refuse;
-use crate::mcp::http::{Answer, answer_or_stream};
+use crate::mcp::http::{Answer, Choice, answer_or_stream};
 use crate::mcp::operation::{Asked, Operation};
 use crate::mcp::pipe::Pipe;
 use crate::mcp::sender;
@@ -55,7 +55,7 @@ pub(crate) fn claims(body: &[u8], message: &Message) -> bool {
 /// Answers one POST.
 pub(crate) async fn post(
     app: Arc<App>,
-    (surfaces, arrival): (Surfaces, Arrival),
+    (choice, arrival): (&Choice, Arrival),
     headers: &HeaderMap,
     message: Message,
 ) -> Response {
@@ -64,15 +64,17 @@ pub(crate) async fn post(
         return StatusCode::ACCEPTED.into_response();
     };
     let mut params = params.as_ref().and_then(Raw::object).unwrap_or_default();
-    let arrival = match sender::settle(&app, &mut params, arrival) {
-        Ok(arrival) => arrival,
+    let settled = sender::settle(&app, &mut params, arrival)
+        .and_then(|arrival| Ok((choice.surfaces(&app, &arrival.caller)?, arrival)));
+    let (surfaces, arrival) = match settled {
+        Ok(settled) => settled,
         Err(error) => return refuse(error),
     };
     let checked = check::claim(&params).and_then(|claim| {
         check::headers(headers, &method, &params, &claim)?;
         check::revision(&claim)?;
         check::method(&method)?;
-        check::mirrored(&app, headers, &method, &params)?;
+        check::mirrored(|| app.gateway.view_of(&arrival.caller), headers, &method, &params)?;
         Ok(claim)
     });
     let claim = match checked {
