@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::error::{Error, Kind};
 use crate::json::{Object, Raw};
 
 /// An authenticated subject. The holder of the local token, and whoever started `hikite stdio`, is the owner.
@@ -16,7 +17,7 @@ pub struct Caller {
 }
 
 /// The subject of whoever runs this hikite.
-const OWNER: &str = "owner";
+pub const OWNER: &str = "owner";
 
 impl Caller {
     pub fn owner() -> Self {
@@ -28,9 +29,40 @@ impl Caller {
         Self { subject: subject.into(), project: None, scopes: Scopes::USUAL, token: None }
     }
 
-    /// Whether it may change what there is for everybody: tools, projects, tokens.
+    /// Whether it may change what there is for everybody: tools, projects, tokens. Nobody does from inside a project.
     pub fn is_admin(&self) -> bool {
-        self.scopes.contains(Scopes::ADMIN)
+        self.scopes.contains(Scopes::ADMIN) && self.project.is_none()
+    }
+
+    /// Whose it is and in which project, for seals that are good for both alone. No project is called nothing.
+    pub fn parts(&self) -> [&[u8]; 2] {
+        [self.subject.as_bytes(), self.project.as_deref().unwrap_or_default().as_bytes()]
+    }
+
+    /// Refuses who may not do this at all, before anything is looked up: the answer says nothing of what there is.
+    pub fn must_have(&self, scope: Scopes) -> Result<(), Error> {
+        if self.scopes.contains(scope) {
+            return Ok(());
+        }
+        let (deed, name) = match scope {
+            Scopes::READ => ("look at tools", "read"),
+            Scopes::CALL => ("use tools, resources and prompts", "call"),
+            _ => ("do this", "admin"),
+        };
+        Err(Error::new(Kind::Authorization, format!("this caller may not {deed}"))
+            .hint(format!("it needs a token with the scope `{name}`")))
+    }
+
+    /// The same in a project: it may look and call there, as far as it could before.
+    #[must_use]
+    pub fn within(&self, project: Arc<str>) -> Self {
+        let scopes = Scopes(self.scopes.0 & Scopes::USUAL.0);
+        Self { project: Some(project), scopes, ..self.clone() }
+    }
+
+    /// Whether both came with one proof of who they are, whatever project each works in.
+    pub fn is_same_person(&self, other: &Self) -> bool {
+        self.subject == other.subject && self.token == other.token
     }
 }
 
@@ -57,6 +89,18 @@ impl Scopes {
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
+
+    /// One scope by its name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, scope)| *scope)
+    }
+
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        Self::NAMES.into_iter().filter(move |(_, scope)| self.contains(*scope)).map(|(name, _)| name)
+    }
+
+    pub const NAMES: [(&'static str, Self); 3] =
+        [("read", Self::READ), ("call", Self::CALL), ("admin", Self::ADMIN)];
 }
 
 /// A number of our own for one client's session; never shown to anyone.
@@ -144,5 +188,24 @@ mod tests {
         for subject in ["", "Owner", "owner ", "owner2", "alice"] {
             assert!(!Caller::named(subject).is_admin(), "{subject:?}");
         }
+    }
+
+    #[test]
+    fn nobody_administers_from_inside_a_project() {
+        let inside = Caller::owner().within("work".into());
+        assert!(!inside.is_admin() && inside.must_have(Scopes::CALL).is_ok());
+        assert!(!Caller { project: Some("work".into()), ..Caller::owner() }.is_admin());
+        assert!(inside.is_same_person(&Caller::owner()) && inside.parts() != Caller::owner().parts());
+        let reader = Caller { scopes: Scopes::READ, ..Caller::named("alice") };
+        assert!(!reader.within("work".into()).scopes.contains(Scopes::CALL), "it gains nothing there");
+    }
+
+    #[test]
+    fn scopes_have_names() {
+        for (name, scope) in Scopes::NAMES {
+            assert_eq!(Scopes::parse(name), Some(scope));
+            assert_eq!(scope.names().collect::<Vec<_>>(), [name]);
+        }
+        assert_eq!((Scopes::parse("Read"), Scopes::ALL.names().count()), (None, 3));
     }
 }

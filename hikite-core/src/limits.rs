@@ -13,6 +13,8 @@ pub struct Limits {
     pub line_bytes: usize,
     /// Open client connections.
     pub connections: usize,
+    /// Wrong tokens from one address in a minute, after which no more are looked at for a while; zero means any number.
+    pub failed_logins: u32,
     /// Open client sessions.
     pub sessions: usize,
     /// Messages kept for a client that reads slowly or has no stream open.
@@ -81,6 +83,7 @@ impl Default for Limits {
             answer_bytes: 64 * MIB,
             line_bytes: 8 * MIB,
             connections: 4096,
+            failed_logins: 30,
             sessions: 10_000,
             outbox_messages: 256,
             questions: 32,

@@ -1,6 +1,7 @@
 //! The accept loop: connections with limits on their number, their silence and their slowness, and an orderly
 //! end in which running requests finish.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,9 +26,9 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
     app.tasks.spawn(Sessions::expire(Arc::clone(&app)));
     while let Some(accepted) = app.stopping.run_until_cancelled(listener.accept()).await {
         match accepted {
-            Ok((stream, _)) => match Arc::clone(&places).try_acquire_owned() {
+            Ok((stream, peer)) => match Arc::clone(&places).try_acquire_owned() {
                 Ok(place) => {
-                    let connection = connection(stream, router.clone(), Arc::clone(&app), place);
+                    let connection = connection((stream, peer.ip()), router.clone(), Arc::clone(&app), place);
                     app.tasks.spawn(connection);
                 }
                 Err(_) => tracing::warn!("a connection was refused: `limits.connections` are open"),
@@ -46,7 +47,12 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
     }
 }
 
-async fn connection(stream: TcpStream, router: axum::Router, app: Arc<App>, place: OwnedSemaphorePermit) {
+async fn connection(
+    (stream, peer): (TcpStream, IpAddr),
+    router: axum::Router,
+    app: Arc<App>,
+    place: OwnedSemaphorePermit,
+) {
     let _place = place;
     let _ = stream.set_nodelay(true);
     let activity = Activity::new();
@@ -56,7 +62,7 @@ async fn connection(stream: TcpStream, router: axum::Router, app: Arc<App>, plac
         app.limits.header_timeout,
         app.limits.idle_timeout,
     ));
-    let service = TowerToHyperService::new(Counted::new(router, activity));
+    let service = TowerToHyperService::new(Counted::new(router, activity, peer));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         // Between requests; within a request's headers `Timed` is stricter.

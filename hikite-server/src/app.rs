@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Auth;
+use crate::brake::Brake;
 use crate::mcp::{Back, Bounds, Channels, Lanes, Sessions};
 use crate::origin::Origins;
 use crate::rate::Buckets;
@@ -30,6 +31,8 @@ pub struct App {
     pub(crate) lanes: Lanes,
     /// How often each caller has come lately.
     pub(crate) buckets: Buckets,
+    /// How many wrong tokens came from where.
+    pub(crate) brake: Brake,
     pub(crate) tasks: TaskTracker,
     /// Fires when we stop: no new work, open streams end.
     pub(crate) stopping: CancellationToken,
@@ -70,6 +73,7 @@ impl App {
             parking: Parking::new(gateway.seal().clone(), limits.parked_calls, limits.question_timeout),
             lanes: Lanes::default(),
             buckets: Buckets::default(),
+            brake: Brake::default(),
             sessions: Sessions::new(limits.sessions, gateway.seal().clone()),
             channels: Channels::default(),
             gateway,

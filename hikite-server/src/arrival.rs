@@ -1,11 +1,17 @@
-//! How a request came in: its id, the trace it says it belongs to, and over what.
+//! How a request came in: from whom, its id, the trace it says it belongs to, and over what.
 
 use std::sync::Arc;
 
+use axum::extract::FromRequestParts;
+use axum::response::Response;
+use hikite_core::caller::Caller;
+use hikite_core::error::{Error, Kind};
 use hikite_core::source::Origin;
 use hikite_core::trace::TraceContext;
 use http::header::{HeaderMap, HeaderName};
+use http::request::Parts;
 
+use crate::refusal::refusal;
 use crate::request_id::RequestId;
 
 /// Over HTTP, as the conventions for traces name it.
@@ -16,27 +22,49 @@ pub(crate) const PIPE: &str = "pipe";
 const PARENT: HeaderName = HeaderName::from_static("traceparent");
 const STATE: HeaderName = HeaderName::from_static("tracestate");
 
+/// How we know who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// It showed a token.
+    Token,
+    /// Nobody asked: whoever holds the pipe, or can connect where the mode is `none`, is the owner. A message may say
+    /// that it comes from somebody else.
+    Place,
+}
+
+/// The extension that the door gives every request that needs a caller; handlers take it.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
+    pub(crate) caller: Caller,
+    pub(crate) proof: Proof,
     pub(crate) origin: Origin,
     pub(crate) transport: &'static str,
 }
 
 impl Arrival {
-    pub(crate) fn over_http(origin: Origin) -> Self {
-        Self { origin, transport: TCP }
+    pub(crate) fn over_http(caller: Caller, proof: Proof, origin: Origin) -> Self {
+        Self { caller, proof, origin, transport: TCP }
     }
 
     /// A message that came with nothing around it.
-    pub(crate) fn bare(transport: &'static str) -> Self {
+    pub(crate) fn bare(caller: Caller, proof: Proof, transport: &'static str) -> Self {
         let request_id = Some(RequestId::random().0);
-        Self { origin: Origin { request_id, ..Origin::default() }, transport }
+        Self { caller, proof, origin: Origin { request_id, ..Origin::default() }, transport }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Arrival {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        let no_door = || refusal(Error::new(Kind::Internal, "a handler that needs a caller has no door"));
+        parts.extensions.remove().ok_or_else(no_door)
     }
 }
 
 /// What the headers of a request say of its origin.
-pub(crate) fn origin(id: Option<&RequestId>, headers: &HeaderMap) -> Origin {
-    let request_id = id.map(|id| Arc::clone(&id.0));
+pub(crate) fn origin(id: &RequestId, headers: &HeaderMap) -> Origin {
+    let request_id = Some(Arc::clone(&id.0));
     let Some(context) = context(headers) else { return Origin { request_id, ..Origin::default() } };
     Origin { request_id, traceparent: Some(context.to_string().into()), tracestate: context.state }
 }
@@ -65,7 +93,7 @@ mod tests {
             for (name, value) in all {
                 headers.append(*name, HeaderValue::from_str(value).expect("a value"));
             }
-            origin(None, &headers)
+            origin(&RequestId("r".into()), &headers)
         };
         let told = of(&[(&PARENT, GOOD), (&STATE, "a=1"), (&STATE, "b=2")]);
         assert_eq!((told.traceparent.as_deref(), told.tracestate.as_deref()), (Some(GOOD), Some("a=1,b=2")));

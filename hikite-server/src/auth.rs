@@ -1,20 +1,28 @@
-//! Who is calling: the bearer token, checked in constant time, becomes a `Caller`.
+//! Who is calling: a bearer token, or for messages of MCP the one in `_meta`, becomes a `Caller`. Wrong ones are
+//! counted by where they come from.
 
-use std::sync::Arc;
+use std::net::IpAddr;
 
-use axum::Extension;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
 use hikite_core::secret::Secret;
-use http::HeaderMap;
 use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use http::{HeaderMap, Method};
 use subtle::ConstantTimeEq;
 
 use crate::app::App;
+use crate::arrival::{Arrival, Proof};
+use crate::connection::Peer;
+use crate::mcp::sender;
 use crate::refusal::refusal;
+
+/// What every token begins with that we made: 256 random bits, which nobody guesses.
+const OURS: &str = "hk_";
+/// The local one among them, which makes its holder the owner.
+const LOCAL: &str = "hk_local_";
 
 #[derive(Clone, Debug)]
 pub enum Auth {
@@ -24,81 +32,194 @@ pub enum Auth {
     None,
 }
 
-impl Auth {
-    pub(crate) fn caller(&self, headers: &HeaderMap) -> Option<Caller> {
-        let Self::Token(token) = self else { return Some(Caller::owner()) };
-        bears(headers, token).then(Caller::owner)
+/// Who sends the request, and how we know. A POST to MCP without a bearer is read as far as its messages say it.
+pub(crate) async fn caller(
+    app: &App,
+    request: &mut Request,
+    is_mcp: bool,
+) -> Result<(Caller, Proof), Response> {
+    let is_open = matches!(app.settings.load().auth, Auth::None);
+    let bearer = bearer(request.headers());
+    match bearer {
+        // What a client has left over from elsewhere is no harm where nobody asks for it.
+        Bearer::Token(token) if !is_open || is_personal(token) => {
+            Ok((judge(app, token, peer(request))?, Proof::Token))
+        }
+        _ if is_open => Ok((Caller::owner(), Proof::Place)),
+        Bearer::None if is_mcp && request.method() == Method::POST => {
+            let token = sender::token_in_body(app, request).await.ok_or_else(unauthorised)?;
+            Ok((judge(app, token.expose(), peer(request))?, Proof::Token))
+        }
+        Bearer::None => Err(unauthorised()),
+        Bearer::Wrong | Bearer::Token(_) => Err(wrong(app, peer(request))),
     }
 }
 
-/// Whether the request brings exactly this token.
-pub(crate) fn bears(headers: &HeaderMap, token: &Secret) -> bool {
-    let mut sent = headers.get_all(AUTHORIZATION).iter();
-    let (Some(value), None) = (sent.next(), sent.next()) else { return false };
-    let Some((scheme, sent)) = value.to_str().ok().and_then(|value| value.split_once(' ')) else {
-        return false;
+/// Whether the request may read what is counted: an admin, or who holds the token that opens this and nothing else.
+pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
+    let settings = app.settings.load();
+    let Bearer::Token(token) = bearer(request.headers()) else {
+        let is_open = matches!(settings.auth, Auth::None);
+        return if is_open { Ok(()) } else { Err(unauthorised()) };
     };
-    scheme.eq_ignore_ascii_case("bearer")
-        && bool::from(sent.trim().as_bytes().ct_eq(token.expose().as_bytes()))
+    if settings.metrics_token.as_ref().is_some_and(|own| is_same(token, own)) {
+        return Ok(());
+    }
+    if matches!(settings.auth, Auth::None) && !is_personal(token) {
+        return Ok(());
+    }
+    require_admin(&judge(app, token, peer(request))?).map_err(refusal)
 }
 
-pub(crate) async fn require_caller(
-    State(app): State<Arc<App>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let caller = app.settings.load().auth.caller(request.headers());
-    let Some(caller) = caller else { return unauthorised() };
-    request.extensions_mut().insert(caller);
-    next.run(request).await
+/// Who bears this token, whatever the way it came.
+pub(crate) fn known(app: &App, token: &str) -> Option<Caller> {
+    match &app.settings.load().auth {
+        Auth::Token(own) if is_same(token, own) => Some(Caller::owner()),
+        _ => app.gateway.bearer(token),
+    }
+}
+
+/// The same, with wrong ones counted. While there have been too many, only a token that nobody can guess is let in.
+fn judge(app: &App, token: &str, peer: Option<IpAddr>) -> Result<Caller, Response> {
+    match known(app, token) {
+        Some(caller) if token.starts_with(OURS) => Ok(caller),
+        Some(caller) => app.brake.look(peer, app).map(|()| caller).map_err(refusal),
+        None => Err(wrong(app, peer)),
+    }
+}
+
+fn wrong(app: &App, peer: Option<IpAddr>) -> Response {
+    match app.brake.note(peer, app) {
+        Ok(()) => unauthorised(),
+        Err(too_many) => refusal(too_many),
+    }
+}
+
+fn peer(request: &Request) -> Option<IpAddr> {
+    request.extensions().get::<Peer>().map(|peer| peer.0)
+}
+
+fn is_personal(token: &str) -> bool {
+    token.starts_with(OURS) && !token.starts_with(LOCAL)
+}
+
+fn is_same(token: &str, own: &Secret) -> bool {
+    token.as_bytes().ct_eq(own.expose().as_bytes()).into()
+}
+
+enum Bearer<'a> {
+    None,
+    Token(&'a str),
+    /// Several, or of another scheme.
+    Wrong,
+}
+
+fn bearer(headers: &HeaderMap) -> Bearer<'_> {
+    let mut sent = headers.get_all(AUTHORIZATION).iter();
+    let value = match (sent.next(), sent.next()) {
+        (None, _) => return Bearer::None,
+        (Some(value), None) => value.to_str().ok(),
+        (Some(_), Some(_)) => None,
+    };
+    match value.and_then(|value| value.split_once(' ')) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Bearer::Token(token.trim()),
+        _ => Bearer::Wrong,
+    }
 }
 
 /// Stands before what changes things for everybody.
-pub(crate) async fn require_admin(
-    Extension(caller): Extension<Caller>,
-    request: Request,
-    next: Next,
-) -> Response {
-    if !caller.is_admin() {
-        let error = Error::new(Kind::Authorization, "only an admin may change which tools there are");
-        return refusal(error.hint("ask whoever runs this hikite"));
+pub(crate) async fn admin_only(request: Request, next: Next) -> Response {
+    let arrival = request.extensions().get::<Arrival>();
+    match arrival.map(|arrival| require_admin(&arrival.caller)) {
+        Some(Ok(())) => next.run(request).await,
+        Some(Err(error)) => refusal(error),
+        None => unauthorised(),
     }
-    next.run(request).await
+}
+
+fn require_admin(caller: &Caller) -> Result<(), Error> {
+    if caller.is_admin() {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Authorization, "only an admin may do this").hint("ask whoever runs this hikite"))
 }
 
 pub(crate) fn unauthorised() -> Response {
-    let error = Error::new(Kind::Authentication, "a valid bearer token is required").hint(
+    refuse(Error::new(Kind::Authentication, "a valid bearer token is required").hint(
         "send `Authorization: Bearer <token>`; the local token is in the file `token` of the data folder",
-    );
+    ))
+}
+
+/// A refusal that also says what is asked for, if it is a token.
+pub(crate) fn refuse(error: Error) -> Response {
+    let is_challenge = error.kind == Kind::Authentication;
     let mut response = refusal(error);
-    let challenge = HeaderValue::from_static("Bearer realm=\"hikite\"");
-    response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    if is_challenge {
+        let challenge = HeaderValue::from_static("Bearer realm=\"hikite\"");
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    }
     response
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::app_with;
 
-    #[track_caller]
-    fn check(headers: &[&'static str], allowed: bool) {
-        let auth = Auth::Token(Secret::hidden("s3cret"));
-        let mut map = HeaderMap::new();
+    fn request(headers: &[&'static str]) -> Request {
+        let mut request = Request::default();
         for value in headers {
-            map.append(AUTHORIZATION, HeaderValue::from_static(value));
+            request.headers_mut().append(AUTHORIZATION, HeaderValue::from_static(value));
         }
-        assert_eq!(auth.caller(&map).is_some(), allowed, "{headers:?}");
+        request
     }
 
-    #[test]
-    fn only_the_one_right_token_is_let_in() {
-        check(&["Bearer s3cret"], true);
-        check(&["bearer s3cret"], true);
-        check(&[], false);
-        check(&["Bearer s3cre"], false);
-        check(&["Bearer "], false);
-        check(&["Basic s3cret"], false);
-        check(&["s3cret"], false);
-        check(&["Bearer s3cret", "Bearer other"], false);
+    #[track_caller]
+    fn check(app: &App, headers: &[&'static str], allowed: bool) {
+        let found = caller(app, &mut request(headers), false);
+        let found = futures_util::FutureExt::now_or_never(found).expect("nothing to wait for");
+        assert_eq!(found.is_ok(), allowed, "{headers:?}");
+    }
+
+    #[tokio::test]
+    async fn only_the_one_right_token_is_let_in() {
+        let app = app_with(Auth::Token(Secret::hidden("s3cret")));
+        check(&app, &["Bearer s3cret"], true);
+        check(&app, &["bearer s3cret"], true);
+        for wrong in [&[][..], &["Bearer s3cre"], &["Bearer "], &["Basic s3cret"], &["s3cret"]] {
+            check(&app, wrong, false);
+        }
+        check(&app, &["Bearer s3cret", "Bearer other"], false);
+    }
+
+    #[tokio::test]
+    async fn where_nobody_asks_only_a_token_of_ours_is_judged() {
+        let app = app_with(Auth::None);
+        for fine in [&[][..], &["Bearer left-over"], &["Basic x"], &["Bearer hk_local_0000"]] {
+            check(&app, fine, true);
+        }
+        check(&app, &["Bearer hk_unknown"], false);
+    }
+
+    #[tokio::test]
+    async fn a_token_that_could_be_guessed_waits_with_the_wrong_ones() {
+        let from = |token: &'static str| {
+            let mut request = request(&[token]);
+            request.extensions_mut().insert(Peer(IpAddr::from([192, 0, 2, 7])));
+            request
+        };
+        let app = app_with(Auth::Token(Secret::hidden("s3cret")));
+        let status = async |token| match caller(&app, &mut from(token), false).await {
+            Ok(_) => 200,
+            Err(refused) => refused.status().as_u16(),
+        };
+        assert_eq!(status("Bearer s3cret").await, 200);
+        for _ in 0..app.limits.failed_logins {
+            assert_eq!(status("Bearer wrong").await, 401);
+        }
+        for token in ["Bearer wrong", "Bearer s3cret", "Basic x"] {
+            assert_eq!(status(token).await, 429, "{token}");
+        }
+        check(&app, &["Bearer s3cret"], true);
     }
 }

@@ -2,6 +2,7 @@
 //! does not read its answer is cut off. Whether a request is running is counted around the service.
 
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,8 +10,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::Request;
-use axum::middleware::Next;
 use axum::response::Response;
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
@@ -152,16 +151,21 @@ impl AsyncWrite for Timed {
     }
 }
 
+/// Where a request comes from; in its extensions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
 /// The router, with running requests counted until the last byte of their answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Counted {
     router: axum::Router,
     activity: Activity,
+    peer: Peer,
 }
 
 impl Counted {
-    pub(crate) fn new(router: axum::Router, activity: Activity) -> Self {
-        Self { router, activity }
+    pub(crate) fn new(router: axum::Router, activity: Activity, peer: IpAddr) -> Self {
+        Self { router, activity, peer: Peer(peer) }
     }
 }
 
@@ -174,8 +178,9 @@ impl tower::Service<http::Request<Incoming>> for Counted {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: http::Request<Incoming>) -> Self::Future {
+    fn call(&mut self, mut request: http::Request<Incoming>) -> Self::Future {
         let running = self.activity.begin();
+        request.extensions_mut().insert(self.peer);
         let answer = tower::Service::call(&mut self.router, request.map(Body::new));
         Box::pin(async move {
             let answer = answer.await?;
@@ -211,8 +216,7 @@ impl http_body::Body for CountedBody {
 }
 
 /// An answer that comes before the body was read ends the connection, so that the rest of it is not read.
-pub(crate) async fn close_refused(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
+pub(crate) fn close_refused(mut response: Response) -> Response {
     if matches!(response.status().as_u16(), 408 | 413) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

@@ -5,7 +5,9 @@ mod accept;
 mod app;
 mod arrival;
 mod auth;
+mod brake;
 mod connection;
+mod door;
 mod health;
 mod mcp;
 mod metrics;
@@ -13,6 +15,7 @@ mod observe;
 mod origin;
 #[cfg(test)]
 mod probe;
+mod project;
 mod rate;
 mod refusal;
 pub mod request_id;

@@ -10,6 +10,7 @@ mod operation;
 mod outbox;
 mod pipe;
 mod resume;
+pub(crate) mod sender;
 mod session;
 pub(crate) mod sse;
 mod stateless;

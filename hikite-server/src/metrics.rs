@@ -5,27 +5,15 @@ mod text;
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use hikite_gateway::meter::{Metric, Point};
-use http::header::{CONTENT_TYPE, HeaderMap};
+use http::header::CONTENT_TYPE;
 
 use crate::app::App;
-use crate::auth;
 
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     ([(CONTENT_TYPE, text::CONTENT_TYPE)], text::render(&app.reading())).into_response()
-}
-
-pub(crate) async fn require_reader(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    if may_read(&app, request.headers()) { next.run(request).await } else { auth::unauthorised() }
-}
-
-fn may_read(app: &App, headers: &HeaderMap) -> bool {
-    let settings = app.settings.load();
-    let token = settings.metrics_token.as_ref();
-    settings.auth.caller(headers).is_some() || token.is_some_and(|token| auth::bears(headers, token))
 }
 
 impl App {

@@ -1,14 +1,11 @@
-//! Around every HTTP request: its duration, its origin for whoever handles it, and for the REST API its span.
+//! Around every HTTP request: its id, its duration, its origin for whoever handles it, and for the REST API its span.
 //! Requests of MCP have spans of their own, in the words of that protocol.
 
-use std::sync::Arc;
-
-use axum::extract::{MatchedPath, Request, State};
-use axum::middleware::Next;
+use axum::extract::{MatchedPath, Request};
 use axum::response::Response;
 use hikite_core::source::Origin;
+use hikite_gateway::named;
 use hikite_gateway::trace::{Span, SpanKind, context_of};
-use hikite_gateway::{named, scope};
 use http::Method;
 use tokio::time::Instant;
 
@@ -20,42 +17,70 @@ use crate::request_id::RequestId;
 const NO_ROUTE: &str = "";
 /// Requests of the REST API are traced here.
 const REST: &str = "/v1/";
+/// The addresses of MCP, where a message may say by itself who sends it.
+const MCP: [&str; 2] = ["/mcp", "/mcp/{project}"];
 
-pub(crate) async fn observe(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let started = Instant::now();
-    let method = known(request.method());
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
-    let origin = arrival::origin(request.extensions().get::<RequestId>(), request.headers());
-    let mut span = begin(&app, method, route, &origin);
-    let origin = match &mut span {
-        Some(span) => {
-            span.set("url.path", request.uri().path().to_owned());
-            span.origin(&origin)
-        }
-        None => origin,
-    };
-    request.extensions_mut().insert(origin.clone());
-    let response = scope::within(origin, next.run(request)).await;
-    let status = response.status();
-    app.gateway.meter().exchange(method, route, status.as_u16(), started.elapsed());
-    if let Some(span) = &mut span {
-        span.set("http.response.status_code", i64::from(status.as_u16()));
-        if status.is_server_error() {
-            span.fail("server_error");
-        }
-    }
-    response
+/// One request, from its first look to its answer.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    id: RequestId,
+    started: Instant,
+    method: &'static str,
+    route: Option<MatchedPath>,
+    span: Option<Box<Span>>,
+    pub(crate) origin: Origin,
 }
 
-fn begin(app: &App, method: &'static str, route: &str, origin: &Origin) -> Option<Box<Span>> {
-    let tracer = app.gateway.meter().tracer().filter(|_| route.starts_with(REST))?;
-    let mut span = tracer.begin(SpanKind::Server, || named(method, Some(route)), context_of(origin))?;
-    span.set("http.request.method", method);
-    span.set("http.route", route.to_owned());
-    span.set("url.scheme", "http");
-    span.set_with("hikite.request.id", || origin.request_id.as_deref().map(ToOwned::to_owned));
-    Some(span)
+impl Visit {
+    pub(crate) fn begin(app: &App, request: &Request) -> Self {
+        let id = RequestId::of(request.headers());
+        let method = known(request.method());
+        let route = request.extensions().get::<MatchedPath>().cloned();
+        let origin = arrival::origin(&id, request.headers());
+        let mut visit = Self { id, started: Instant::now(), method, route, span: None, origin };
+        visit.trace(app, request);
+        visit
+    }
+
+    fn trace(&mut self, app: &App, request: &Request) {
+        let route = self.route();
+        let Some(tracer) = app.gateway.meter().tracer().filter(|_| route.starts_with(REST)) else { return };
+        let name = || named(self.method, Some(route));
+        let Some(mut span) = tracer.begin(SpanKind::Server, name, context_of(&self.origin)) else { return };
+        span.set("http.request.method", self.method);
+        span.set("http.route", route.to_owned());
+        span.set("url.scheme", "http");
+        span.set_with("hikite.request.id", || Some(self.request_id().to_owned()));
+        span.set("url.path", request.uri().path().to_owned());
+        self.origin = span.origin(&self.origin);
+        self.span = Some(span);
+    }
+
+    /// Counts it, and puts its id on the answer.
+    pub(crate) fn end(mut self, app: &App, response: Response) -> Response {
+        let status = response.status();
+        app.gateway.meter().exchange(self.method, self.route(), status.as_u16(), self.started.elapsed());
+        if let Some(span) = &mut self.span {
+            span.set("http.response.status_code", i64::from(status.as_u16()));
+            if status.is_server_error() {
+                span.fail("server_error");
+            }
+        }
+        self.id.put_on(response)
+    }
+
+    /// The pattern that the address fits, not the address.
+    fn route(&self) -> &str {
+        self.route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str)
+    }
+
+    pub(crate) fn is_mcp(&self) -> bool {
+        MCP.contains(&self.route())
+    }
+
+    pub(crate) fn request_id(&self) -> &str {
+        &self.id.0
+    }
 }
 
 /// A bounded set, whatever clients send.

@@ -2,10 +2,8 @@
 //! must be ours too or one that the config lets in. Pages that are let in may read the answers.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, Kind};
 use http::header::{
@@ -32,7 +30,7 @@ pub struct Origins {
 
 const METHODS: &str = "GET, POST, PUT, PATCH, DELETE";
 /// The headers we read from a page's requests.
-const REQUEST_HEADERS: &str = "authorization, content-type, last-event-id, mcp-method, mcp-name, \
+const REQUEST_HEADERS: &str = "authorization, content-type, hikite-project, last-event-id, mcp-method, mcp-name, \
     mcp-protocol-version, mcp-session-id, traceparent, tracestate, x-request-id";
 /// The headers a page may read in our answers.
 const ANSWER_HEADERS: &str = "mcp-session-id, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
@@ -40,44 +38,42 @@ const ANSWER_HEADERS: &str = "mcp-session-id, ratelimit-limit, ratelimit-policy,
 /// How long a browser need not ask again, in seconds.
 const PREFLIGHT_AGE: &str = "600";
 
-pub(crate) async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let checked = app.settings.load().origins.check(request.headers());
-    let allowed = match checked {
-        Ok(allowed) => allowed,
-        Err(what) => {
-            let error = Error::new(Kind::Authorization, format!("the {what} of this request is not allowed"));
-            let hint =
-                "add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors` if it is yours";
-            return refusal(error.hint(hint));
-        }
-    };
+/// What the answer must say to the page that asks, if one does; or the answer itself, where it is at hand already.
+pub(crate) fn check(app: &App, request: &Request) -> Result<Option<HeaderValue>, Response> {
+    let page = app.settings.load().origins.check(request.headers()).map_err(|what| {
+        let error = Error::new(Kind::Authorization, format!("the {what} of this request is not allowed"));
+        let hint = "add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors` if it is yours";
+        refusal(error.hint(hint))
+    })?;
     // A browser's question before the request itself carries no token.
     let asks_first =
         request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-    match allowed {
-        None => next.run(request).await,
-        Some(origin) if asks_first => preflight(origin),
-        Some(origin) => {
-            let mut response = next.run(request).await;
-            allow(response.headers_mut(), origin);
-            response
-        }
+    match page {
+        Some(page) if asks_first => Err(preflight(page)),
+        page => Ok(page),
     }
+}
+
+/// Lets the page, which has been checked, read the answer.
+pub(crate) fn allow(mut response: Response, page: Option<HeaderValue>) -> Response {
+    if let Some(page) = page {
+        let_in(response.headers_mut(), page);
+    }
+    response
 }
 
 fn preflight(origin: HeaderValue) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     let headers = response.headers_mut();
-    allow(headers, origin);
+    let_in(headers, origin);
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(REQUEST_HEADERS));
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_AGE));
     response
 }
 
-/// Lets the page at `origin`, which has been checked, read the answer. Never with credentials: a token is sent by
-/// the page itself or not at all.
-fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
+/// Never with credentials: a token is sent by the page itself or not at all.
+fn let_in(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.append(VARY, HeaderValue::from_static("Origin"));
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(ANSWER_HEADERS));

@@ -11,8 +11,12 @@ use tokio_util::sync::CancellationToken;
 use crate::{App, Auth, Origins, Settings};
 
 pub(crate) fn app() -> Arc<App> {
+    app_with(Auth::None)
+}
+
+pub(crate) fn app_with(auth: Auth) -> Arc<App> {
     let settings = Settings {
-        auth: Auth::None,
+        auth,
         origins: Origins::default(),
         surfaces: Surfaces::of([Surface::Direct]),
         rate: None,

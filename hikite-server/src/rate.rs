@@ -5,9 +5,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Extension;
-use axum::extract::{Request, State};
-use axum::middleware::Next;
 use axum::response::Response;
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
@@ -52,21 +49,18 @@ fn make_room(buckets: &mut HashMap<Arc<str>, Bucket>, rate: Rate, now: Duration)
     }
 }
 
-/// Stands behind the token, on every route that needs one.
-pub(crate) async fn limit(
-    State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let Some(rate) = app.settings.load().rate else { return next.run(request).await };
-    let (taken, left) = app.buckets.take(&caller, rate, app.started.elapsed());
-    let mut response = match taken {
-        Ok(()) => next.run(request).await,
-        Err(wait) => refusal(too_often(rate, wait)),
-    };
-    tell(response.headers_mut(), rate, left);
-    response
+/// A request that was let through where there is a limit, and what is left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn(Rate, Left);
+
+/// Takes one for the caller, where there is a limit.
+pub(crate) fn take(app: &App, caller: &Caller) -> Result<Option<Turn>, Response> {
+    let Some(rate) = app.settings.load().rate else { return Ok(None) };
+    let (taken, left) = app.buckets.take(caller, rate, app.started.elapsed());
+    match taken {
+        Ok(()) => Ok(Some(Turn(rate, left))),
+        Err(wait) => Err(tell(refusal(too_often(rate, wait)), Some(Turn(rate, left)))),
+    }
 }
 
 fn too_often(rate: Rate, wait: Duration) -> Error {
@@ -75,7 +69,15 @@ fn too_often(rate: Rate, wait: Duration) -> Error {
     Error { retry_after: Some(wait), ..Error::new(Kind::RateLimit, message).hint(hint) }
 }
 
-fn tell(headers: &mut HeaderMap, rate: Rate, left: Left) {
+/// The answer with what is left, where there is a limit.
+pub(crate) fn tell(mut response: Response, turn: Option<Turn>) -> Response {
+    if let Some(Turn(rate, left)) = turn {
+        write(response.headers_mut(), rate, left);
+    }
+    response
+}
+
+fn write(headers: &mut HeaderMap, rate: Rate, left: Left) {
     headers.insert(LIMIT, rate.count.into());
     headers.insert(REMAINING, left.count.into());
     headers.insert(RESET, whole_seconds(left.until_full).into());

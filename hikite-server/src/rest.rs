@@ -4,14 +4,19 @@
 mod body;
 pub(crate) mod call;
 mod form;
+pub(crate) mod me;
 pub(crate) mod openapi;
 pub(crate) mod overview;
 pub(crate) mod page;
+pub(crate) mod projects;
 mod query;
 pub(crate) mod redirect;
 pub(crate) mod registry;
+pub(crate) mod tokens;
 pub(crate) mod tools;
 mod words;
+
+use std::fmt::Write;
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
@@ -19,6 +24,7 @@ use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::Raw;
 use http::StatusCode;
+use http::header::{HeaderValue, LOCATION};
 
 use crate::refusal::{json, refusal};
 
@@ -39,13 +45,46 @@ impl IntoResponse for Failed {
 
 type Answer = Result<Response, Failed>;
 
-/// The last part of the address, which names a tool.
+/// The last part of the address, which names a tool, a project or a token.
 type Named = Result<Path<String>, PathRejection>;
 
 fn ok(body: &Raw) -> Response {
     json(StatusCode::OK, body)
 }
 
+/// Where something new is to be found: below `address`, under its name.
+fn location(address: &str, name: &str) -> Option<HeaderValue> {
+    let mut address = String::from(address);
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
+            address.push(char::from(byte));
+        } else {
+            let _ = write!(address, "%{byte:02X}");
+        }
+    }
+    HeaderValue::try_from(address).ok()
+}
+
+/// Something was made.
+fn created(body: &Raw, location: Option<HeaderValue>) -> Response {
+    let mut response = json(StatusCode::CREATED, body);
+    if let Some(location) = location {
+        response.headers_mut().insert(LOCATION, location);
+    }
+    response
+}
+
 fn key(path: Named) -> Result<String, Error> {
     path.map(|Path(key)| key).map_err(|_| Error::new(Kind::Validation, "the key in the address is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_the_name_as_one_part_of_its_path() {
+        let address = location("/v1/tools/", "m:a/b ?é").expect("an address");
+        assert_eq!(address, "/v1/tools/m:a%2Fb%20%3F%C3%A9");
+    }
 }

@@ -1,16 +1,17 @@
-//! All routes on one page. A route that is not in the first list needs a caller; the order on every route is
-//! Host and Origin (403), bearer (401), how often (429), method (405).
+//! All routes on one page. A route that is not in the first list needs a caller; the order on every route is Host and
+//! Origin (403), bearer (401), how often (429), project (404), method (405). The door sees to it.
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn;
 use axum::routing::{any, delete, get, post};
 
 use crate::app::App;
+use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
-use crate::rest::{call, openapi, overview, page, redirect, registry, tools};
-use crate::{auth, health, metrics, observe, origin, rate, request_id};
+use crate::rest::{call, me, openapi, overview, page, projects, redirect, registry, tokens, tools};
+use crate::{auth, health, metrics};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
     let public = Router::new()
@@ -21,17 +22,20 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/docs/page.css", get(page::css))
         .route("/docs/page.js", get(page::script))
         .route("/docs/words.js", get(page::words))
-        .method_not_allowed_fallback(health::wrong_method);
+        .method_not_allowed_fallback(health::wrong_method)
+        .layer(Door::new(&app, Needs::Nothing));
 
     // Of its own, because its token opens nothing else.
-    let metrics = Router::new()
-        .route("/metrics", get(metrics::metrics))
-        .layer(from_fn_with_state(Arc::clone(&app), metrics::require_reader));
+    let metrics =
+        Router::new().route("/metrics", get(metrics::metrics)).layer(Door::new(&app, Needs::Reader));
 
+    let mcp = || post(http::post).get(http::get).head(http::head).delete(http::delete);
     let protected = Router::new()
-        .route("/mcp", post(http::post).get(http::get).head(http::head).delete(http::delete))
+        .route("/mcp", mcp())
+        .route("/mcp/{project}", mcp())
         .route("/sse", get(sse::open).head(sse::head))
         .route("/messages", post(sse::post))
+        .route("/v1/me", get(me::me))
         .route("/v1/tools", get(tools::list))
         .route("/v1/tools/call", post(call::call))
         .route("/v1/tools/search", post(tools::search))
@@ -43,17 +47,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .merge(admin())
         .fallback(any(health::not_found))
         .method_not_allowed_fallback(health::wrong_method)
-        .route_layer(from_fn(crate::connection::close_refused))
-        .layer(from_fn_with_state(Arc::clone(&app), rate::limit))
-        .layer(from_fn_with_state(Arc::clone(&app), auth::require_caller));
+        .layer(Door::new(&app, Needs::Caller));
 
-    public
-        .merge(metrics)
-        .merge(protected)
-        .layer(from_fn_with_state(Arc::clone(&app), origin::check))
-        .layer(from_fn_with_state(Arc::clone(&app), observe::observe))
-        .layer(from_fn(request_id::tag))
-        .with_state(app)
+    public.merge(metrics).merge(protected).with_state(app)
 }
 
 /// What changes things for everybody.
@@ -63,7 +59,14 @@ fn admin() -> Router<Arc<App>> {
         .route("/v1/tools/{key}", delete(registry::unregister))
         .route("/v1/tools/{key}/enable", post(registry::enable))
         .route("/v1/tools/{key}/disable", post(registry::disable))
-        .route_layer(from_fn(auth::require_admin))
+        .route("/v1/projects", get(projects::list).post(projects::create))
+        .route(
+            "/v1/projects/{name}",
+            get(projects::get).patch(projects::change).delete(projects::delete),
+        )
+        .route("/v1/tokens", get(tokens::list).post(tokens::create))
+        .route("/v1/tokens/{id}", delete(tokens::revoke))
+        .route_layer(from_fn(auth::admin_only))
 }
 
 #[cfg(test)]
@@ -73,9 +76,11 @@ mod tests {
     use axum::extract::Request;
     use axum::response::Response;
     use hikite_core::caller::Caller;
+    use hikite_core::source::Origin;
     use tower::ServiceExt;
 
     use super::{admin, router};
+    use crate::arrival::{Arrival, Proof};
     use crate::probe::app;
 
     fn request(method: &str, path: &str) -> Request {
@@ -84,7 +89,8 @@ mod tests {
     }
 
     async fn as_caller(caller: &Caller, method: &str, path: &str) -> Response {
-        let routes = admin().layer(Extension(caller.clone())).with_state(app());
+        let arrival = Arrival::over_http(caller.clone(), Proof::Token, Origin::default());
+        let routes = admin().layer(Extension(arrival)).with_state(app());
         routes.oneshot(request(method, path)).await.expect("an answer")
     }
 
@@ -96,8 +102,18 @@ mod tests {
             ("DELETE", "/v1/tools/m:t"),
             ("POST", "/v1/tools/m:t/enable"),
             ("POST", "/v1/tools/m:t/disable"),
+            ("GET", "/v1/projects"),
+            ("POST", "/v1/projects"),
+            ("GET", "/v1/projects/p"),
+            ("PATCH", "/v1/projects/p"),
+            ("DELETE", "/v1/projects/p"),
+            ("GET", "/v1/tokens"),
+            ("POST", "/v1/tokens"),
+            ("DELETE", "/v1/tokens/tok_1"),
         ] {
             assert_eq!(as_caller(&alice, method, path).await.status(), 403, "{method} {path}");
+            let inside = Caller::owner().within("p".into());
+            assert_eq!(as_caller(&inside, method, path).await.status(), 403, "{method} {path} in a project");
             assert_ne!(as_caller(&Caller::owner(), method, path).await.status(), 403, "{method} {path}");
         }
     }
@@ -131,7 +147,7 @@ mod tests {
         for (path, methods) in document["paths"].as_object().expect("paths") {
             for method in methods.as_object().expect("methods").keys() {
                 let method = method.to_uppercase();
-                let answer = router.clone().oneshot(request(&method, &path.replace("{key}", "x"))).await;
+                let answer = router.clone().oneshot(request(&method, &path.replace(['{', '}'], ""))).await;
                 let status = answer.expect("an answer").status().as_u16();
                 assert!(!matches!(status, 405), "{method} {path}: {status}");
                 let known = &methods[method.to_lowercase()]["responses"][status.to_string()];

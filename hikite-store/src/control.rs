@@ -102,8 +102,16 @@ impl Store {
         Err(self.refused(Fault::Nul, key.to_string().escape_debug().to_string()))
     }
 
+    /// The same for a text that is no key.
+    pub(crate) fn keepable_text<'t>(&self, text: &'t str) -> Result<&'t str, StoreError> {
+        if text.contains('\0') {
+            return Err(self.refused(Fault::Nul, text.escape_debug().to_string()));
+        }
+        Ok(text)
+    }
+
     /// The revision is raised last: every writer waits for it in the same order.
-    async fn conclude(
+    pub(crate) async fn conclude(
         &self,
         mut transaction: Transaction<'_, Any>,
         changed: bool,

@@ -9,9 +9,11 @@ mod copy;
 mod error;
 mod list;
 mod migrate;
+mod project;
 mod seen;
 mod store;
 mod table;
+mod token;
 mod url;
 
 #[cfg(test)]
@@ -21,5 +23,7 @@ pub use control::Registered;
 pub use error::{Fault, StoreError};
 pub use list::StoreListCache;
 pub use migrate::NEWEST;
+pub use project::ProjectRow;
 pub use store::Store;
+pub use token::TokenRow;
 pub use url::{BadUrl, StoreUrl};

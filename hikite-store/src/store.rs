@@ -153,6 +153,10 @@ mod tests {
             movable(store.remove_registered(&tool.key));
             movable(store.switches());
             movable(store.set_switch(&tool.key, true));
+            movable(store.projects());
+            movable(store.remove_project(""));
+            movable(store.tokens());
+            movable(store.remove_token(""));
             movable(store.first_seen());
             movable(store.note_seen(&[], 0));
             movable(store.revision());

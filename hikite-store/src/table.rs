@@ -32,7 +32,7 @@ pub(crate) const TABLES: &[Table] = &[
     SEEN,
     Table { name: "list_cache",      columns: &[("definition", Column::Text), ("lists", Column::Json), ("fetched_at", Column::Number)] },
     Table { name: "project",         columns: &[("name", Column::Text), ("form", Column::Json), ("created_at", Column::Number)] },
-    Table { name: "token",           columns: &[("id", Column::Text), ("hash", Column::Text), ("form", Column::Json), ("created_at", Column::Number), ("expires_at", Column::Number)] },
+    Table { name: "token",           columns: &[("id", Column::Text), ("hash", Column::Text), ("project", Column::Text), ("form", Column::Json), ("created_at", Column::Number), ("expires_at", Column::Number)] },
     Table { name: "search_vector",   columns: &[("model", Column::Text), ("content", Column::Text), ("vector", Column::Text), ("used_at", Column::Number)] },
     Table { name: "search_memory",   columns: &[("project", Column::Text), ("query", Column::Text), ("module", Column::Text), ("tool", Column::Text), ("text", Column::Text), ("terms", Column::Text), ("model", Column::Text), ("vector", Column::Text), ("weight", Column::Number), ("used_at", Column::Number)] },
     Table { name: "audit",           columns: &[("seq", Column::Number), ("at", Column::Number), ("kind", Column::Text), ("subject", Column::Text), ("project", Column::Text), ("module", Column::Text), ("tool", Column::Text), ("outcome", Column::Text), ("record", Column::Json), ("hash", Column::Text)] },

@@ -6,10 +6,13 @@ mod config;
 mod doctor;
 mod guard;
 mod health;
+mod people;
+mod project;
 mod register;
 mod serve;
 mod stdio;
 mod store;
+mod token;
 mod tools;
 
 use std::io::Write;
@@ -69,6 +72,12 @@ enum Command {
     /// Check, show and import configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// List, make and change projects: which tools there are for whom
+    #[command(subcommand)]
+    Project(project::ProjectCommand),
+    /// Make, list and take back personal tokens
+    #[command(subcommand)]
+    Token(token::TokenCommand),
     /// Check, copy and move what is kept between runs
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -114,6 +123,8 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Tools(tools) => block_on(tools.run(&common)),
         Command::Call(call) => block_on(call.run(&common)),
         Command::Config(config) => config.run(&common),
+        Command::Project(project) => block_on(project.run(&common)),
+        Command::Token(token) => block_on(token.run(&common)),
         Command::Store(store) => block_on(store.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
         Command::Health(health) => block_on(health.run(&common)),

@@ -19,6 +19,7 @@ mod otel;
 mod place;
 mod policy;
 mod problem;
+mod project;
 mod rate;
 mod secret;
 mod server;
@@ -43,6 +44,7 @@ use std::sync::Arc;
 
 use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
+use hikite_gateway::Project;
 use hikite_store::StoreUrl;
 
 pub use auth::Auth;
@@ -75,6 +77,8 @@ pub struct Config {
     pub categories: Vec<Arc<CategoryRule>>,
     /// The tools that the file itself describes.
     pub tools: Vec<ToolConfig>,
+    /// The projects that the file itself describes.
+    pub projects: Vec<Arc<Project>>,
     pub egress: EgressSection,
     pub auth: Auth,
     /// The store, where the file names one.

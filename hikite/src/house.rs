@@ -115,7 +115,11 @@ impl House {
     pub fn apply(&self, config: &Config) -> Result<()> {
         let mut upstreams = self.upstreams.lock();
         let mut next = HashMap::new();
-        let mut rules = Rules { categories: config.categories.clone(), ..Rules::default() };
+        let mut rules = Rules {
+            categories: config.categories.clone(),
+            projects: config.projects.clone(),
+            ..Rules::default()
+        };
         for server in &config.servers {
             let running = match upstreams.get(&server.name) {
                 Some(running) if running.hash == server.definition_hash && running.share == server.share => {
@@ -201,7 +205,8 @@ impl House {
             },
             hash: server.definition_hash.clone(),
         };
-        let upstream = Upstream::start(definition, self.environment.clone(), self.gateway.listener());
+        let listener = self.gateway.listener(Arc::clone(&server.name));
+        let upstream = Upstream::start(definition, self.environment.clone(), listener);
         let source: Arc<dyn Source> = Arc::new(upstream.clone());
         Ok(Running { upstream, source, hash: server.definition_hash.clone(), share: server.share })
     }

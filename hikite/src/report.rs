@@ -16,7 +16,7 @@ pub(crate) fn when_known(house: &Arc<House>, stopping: &CancellationToken) {
     house.tasks.spawn(async move {
         let limit = told.limits.start_timeout;
         if stopping.run_until_cancelled(told.gateway.wait_for_lists(limit, |_| true)).await.is_some() {
-            catalog(&told.gateway.view());
+            catalog(&told.gateway.owner_view());
         }
     });
 }
@@ -74,7 +74,16 @@ pub(crate) struct Snippets {
 }
 
 impl Snippets {
+    /// For clients that connect, and for those that start hikite themselves.
     pub(crate) fn text(&self) -> String {
+        let program = json!({ "command": self.program, "args": self.stdio_arguments() });
+        let desktop = json!({ "mcpServers": { "hikite": program } });
+        let over_http = self.over_http();
+        format!("{over_http}\n\x20 Claude Desktop (claude_desktop_config.json)\n    {desktop}\n")
+    }
+
+    /// For clients that connect.
+    pub(crate) fn over_http(&self) -> String {
         let url = self.url();
         let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
         let flag = bearer
@@ -91,14 +100,12 @@ impl Snippets {
         let codex =
             bearer.map(|bearer| format!("\n    http_headers = {{ \"Authorization\" = \"{bearer}\" }}"));
         let codex = codex.unwrap_or_default();
-        let desktop = json!({ "mcpServers": { "hikite": { "command": self.program, "args": self.stdio_arguments() } } });
         format!(
             "\nConnect a client:\n\n\
              \x20 Claude Code\n    claude mcp add --transport http hikite {url}{flag}\n\n\
              \x20 Cursor (.cursor/mcp.json)\n    {cursor}\n\n\
              \x20 VS Code (.vscode/mcp.json)\n    {code}\n\n\
-             \x20 Codex (~/.codex/config.toml)\n    [mcp_servers.hikite]\n    url = \"{url}\"{codex}\n\n\
-             \x20 Claude Desktop (claude_desktop_config.json)\n    {desktop}\n"
+             \x20 Codex (~/.codex/config.toml)\n    [mcp_servers.hikite]\n    url = \"{url}\"{codex}\n"
         )
     }
 

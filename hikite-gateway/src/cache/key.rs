@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw, canonical};
 use hikite_core::source::{CallContext, Method};
 use sha2::{Digest, Sha256};
@@ -17,7 +18,7 @@ pub(crate) struct Keep {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    caller: Arc<str>,
+    caller: Caller,
     pub(super) module: Arc<str>,
     /// Which state of the module: its tools may mean something else after a change.
     pub(super) generation: u64,
@@ -60,7 +61,7 @@ impl Keep {
         // To those who take rounds a result looks different.
         bytes.push(u8::from(context.takes_rounds));
         let key = Key {
-            caller: Arc::clone(&context.session.caller.subject),
+            caller: context.session.caller.clone(),
             module: Arc::clone(module.0),
             generation: module.1,
             subject: subject.into(),
@@ -73,7 +74,7 @@ impl Keep {
 
 impl Key {
     pub(super) fn bytes(&self) -> u32 {
-        let bytes = size_of::<Self>() + self.caller.len() + self.subject.len();
+        let bytes = size_of::<Self>() + self.caller.subject.len() + self.subject.len();
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 

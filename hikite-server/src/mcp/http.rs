@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::{Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
-use hikite_core::source::{BoxFuture, Origin};
+use hikite_core::source::BoxFuture;
 use hikite_gateway::{Surface, Surfaces};
 use hikite_wire::encode;
 use hikite_wire::handshake::Hello;
@@ -24,8 +23,10 @@ use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::arrival::Arrival;
+use crate::auth::refuse;
 use crate::health::only;
 use crate::mcp::operation::{Asked, Operation};
+use crate::mcp::sender::Params;
 use crate::mcp::session::Session;
 use crate::mcp::{stateless, stream};
 use crate::refusal::refusal;
@@ -40,9 +41,14 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// The surfaces the URL asks for, else those of the settings.
-    pub(crate) fn surfaces(&self, app: &App) -> Result<Surfaces, Error> {
-        let Some(names) = &self.surface else { return Ok(app.settings.load().surfaces) };
+    /// The surfaces the URL asks for, as far as the caller's project has them; else its project's, else those of the
+    /// settings.
+    pub(crate) fn surfaces(&self, app: &App, caller: &Caller) -> Result<Surfaces, Error> {
+        let asked = self.surface.as_deref().map(Self::read).transpose()?;
+        app.gateway.surfaces_for(caller, asked, app.settings.load().surfaces)
+    }
+
+    fn read(names: &str) -> Result<Surfaces, Error> {
         let parsed: Option<Vec<Surface>> = names.split(',').map(|name| Surface::parse(name.trim())).collect();
         parsed.map(Surfaces::of).ok_or_else(|| {
             let known = Surface::ALL.map(Surface::name).join(", ");
@@ -54,13 +60,11 @@ impl Choice {
 
 pub(crate) async fn post(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
-    Extension(origin): Extension<Origin>,
+    arrival: Arrival,
     Query(choice): Query<Choice>,
-    headers: HeaderMap,
-    body: Body,
+    request: Request,
 ) -> Response {
-    let arrival = Arrival::over_http(origin);
+    let (http::request::Parts { headers, .. }, body) = request.into_parts();
     if let Err(response) = check_headers(&headers) {
         return response;
     }
@@ -72,49 +76,45 @@ pub(crate) async fn post(
         if let Err(response) = check_revision(&headers) {
             return response;
         }
-        return batch(&app, &caller, &headers, messages, arrival).await;
+        return batch(&app, &headers, messages, arrival).await;
     }
     let message = match Message::decode(&body) {
         Ok(message) => message,
         Err(bad) => return bad_message(&bad),
     };
     if stateless::claims(&body, &message) || stateless::names_revision(&headers) {
-        return match choice.surfaces(&app) {
-            Ok(surfaces) => stateless::post(app, (caller, surfaces, arrival), &headers, message).await,
-            Err(error) => refusal(error),
-        };
+        return stateless::post(app, (&choice, arrival), &headers, message).await;
     }
-    with_session(&app, (caller, arrival), &choice, &headers, message).await
+    with_session(&app, arrival, &choice, &headers, message).await.unwrap_or_else(|refused| refused)
 }
 
 /// A message of the revisions that have sessions.
 async fn with_session(
     app: &Arc<App>,
-    (caller, arrival): (Caller, Arrival),
+    arrival: Arrival,
     choice: &Choice,
     headers: &HeaderMap,
     message: Message,
-) -> Response {
-    if let Err(response) = check_revision(headers) {
-        return response;
-    }
+) -> Result<Response, Response> {
+    check_revision(headers)?;
     if let Message::Request { id, method, params } = &message
         && &**method == "initialize"
     {
-        return initialize(app, (caller, arrival), choice, id, Hello::read(params.as_ref())).await;
+        // The session is good for the project of the address; one that the message names is for that message.
+        Params::read(app, params.as_ref(), arrival.clone()).map_err(refuse)?;
+        return Ok(initialize(app, arrival, choice, id, Hello::read(params.as_ref())).await);
     }
-    let session = match find(app, &caller, headers) {
-        Ok(session) => session,
-        Err(response) => return response,
-    };
-    match message {
+    let session = find(app, &arrival.caller, headers)?;
+    Ok(match message {
         Message::Request { id, method, params } => {
+            let (params, arrival) = Params::read(app, params.as_ref(), arrival).map_err(refuse)?;
             let (sender, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
             let answer = Arc::clone(&session).handle(id, method, params, Some(sender), arrival);
             let resumes = Some(session).filter(|session| session.resumes());
             answer_or_stream(Box::pin(answer), messages, resumes).await
         }
         Message::Notification { method, params } => {
+            Params::read(app, params.as_ref(), arrival).map_err(refuse)?;
             session.touch();
             session.notified(&method, params.as_ref());
             StatusCode::ACCEPTED.into_response()
@@ -124,18 +124,19 @@ async fn with_session(
             session.answered(&id, body);
             StatusCode::ACCEPTED.into_response()
         }
-    }
+    })
 }
 
 /// The first request of a session.
 async fn initialize(
     app: &Arc<App>,
-    (caller, arrival): (Caller, Arrival),
+    arrival: Arrival,
     choice: &Choice,
     id: &Id,
     hello: Option<Hello>,
 ) -> Response {
     let revision = hello.as_ref().map_or("", |hello| hello.revision.name());
+    let caller = arrival.caller.clone();
     let asked = Asked::initialize(id, revision);
     let operation = Operation::begin(app.gateway.meter(), arrival, asked);
     let Some(hello) = hello else {
@@ -143,7 +144,7 @@ async fn initialize(
         operation.close(Some((Kind::Validation.face().code, -32602)));
         return json(StatusCode::OK, encode::error(Some(id), &error));
     };
-    app.gateway.settle().await;
+    app.gateway.settle(&caller).await;
     match open(app, caller, choice, hello) {
         Ok((session, name)) => {
             operation.close(None);
@@ -163,7 +164,7 @@ async fn initialize(
 /// The session's stream for what comes outside requests.
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
+    Arrival { caller, .. }: Arrival,
     headers: HeaderMap,
 ) -> Response {
     if stateless::names_revision(&headers) {
@@ -193,7 +194,7 @@ pub(crate) async fn head() -> Response {
 /// Ends the session.
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
+    Arrival { caller, .. }: Arrival,
     headers: HeaderMap,
 ) -> Response {
     if stateless::names_revision(&headers) {
@@ -257,12 +258,11 @@ pub(crate) async fn answer_or_stream<A: Into<Answer> + Send + 'static>(
 /// Several messages at once, for the one revision that has them.
 async fn batch(
     app: &Arc<App>,
-    caller: &Caller,
     headers: &HeaderMap,
     messages: Vec<Bytes>,
     arrival: Arrival,
 ) -> Response {
-    let session = match find(app, caller, headers) {
+    let session = match find(app, &arrival.caller, headers) {
         Ok(session) => session,
         Err(response) => return response,
     };
@@ -284,7 +284,8 @@ fn open(
     choice: &Choice,
     hello: Hello,
 ) -> Result<(Arc<Session>, String), Error> {
-    let session = Session::open(app, caller, choice.surfaces(app)?, hello);
+    let surfaces = choice.surfaces(app, &caller)?;
+    let session = Session::open(app, caller, surfaces, hello);
     let name = app.sessions.insert(Arc::clone(&session))?;
     Ok((session, name))
 }

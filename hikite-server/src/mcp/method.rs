@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
+use hikite_core::caller::Session as CoreSession;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::arrival::Arrival;
 use crate::mcp::call::Call;
 use crate::mcp::operation::{Asked, Operation};
+use crate::mcp::sender::Params;
 use crate::mcp::session::Session;
 
 impl Session {
@@ -26,13 +28,12 @@ impl Session {
         self: Arc<Self>,
         id: Id,
         method: Box<str>,
-        params: Option<Raw>,
+        Params { members: params, meta }: Params,
         stream: Option<mpsc::Sender<Bytes>>,
         arrival: Arrival,
     ) -> Bytes {
         self.touch();
-        let params = params.as_ref().and_then(Raw::object).unwrap_or_default();
-        let meta = params.get("_meta").and_then(Raw::object);
+        let core = self.core_of(&arrival.caller);
         let asked = Asked {
             id: &id,
             method: &method,
@@ -42,7 +43,8 @@ impl Session {
             session: Some(self.core.id.0),
         };
         let operation = Operation::begin(self.app.gateway.meter(), arrival, asked);
-        let context = self.context(&id, meta.as_ref(), stream.clone(), operation.origin.clone());
+        let way = (meta.as_ref(), stream.clone());
+        let context = self.context(core, &id, way, operation.origin.clone());
         let cancelled = CancellationToken::new();
         self.running.lock().insert(id.clone(), cancelled.clone());
         let _running = Forget { session: &self, id: &id };
@@ -69,10 +71,15 @@ impl Session {
             async move {
                 match Message::decode(&bytes) {
                     Ok(Message::Request { id, method, params }) => {
-                        return Some(session.handle(id, method, params, None, arrival).await);
+                        return Some(match Params::read(&session.app, params.as_ref(), arrival) {
+                            Ok((params, arrival)) => session.handle(id, method, params, None, arrival).await,
+                            Err(error) => encode::error(Some(&id), &error.rpc()),
+                        });
                     }
                     Ok(Message::Notification { method, params }) => {
-                        session.notified(&method, params.as_ref());
+                        if Params::read(&session.app, params.as_ref(), arrival).is_ok() {
+                            session.notified(&method, params.as_ref());
+                        }
                     }
                     Ok(Message::Response { id, body }) => session.answered(&id, body),
                     Err(bad) => {
@@ -89,7 +96,8 @@ impl Session {
     async fn run(self: &Arc<Self>, method: &str, params: Object, context: CallContext) -> Result<Raw, Error> {
         let gateway = &self.app.gateway;
         if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
-            return gateway.list(self.surfaces, kind, Page { cursor: params.text("cursor") }).await;
+            let page = Page { cursor: params.text("cursor") };
+            return gateway.list(&context.session.caller, self.surfaces, kind, page).await;
         }
         if method == "ping" {
             return Ok(Raw::empty_object());
@@ -107,14 +115,14 @@ impl Session {
 
     fn context(
         self: &Arc<Self>,
+        session: Arc<CoreSession>,
         id: &Id,
-        meta: Option<&Object>,
-        stream: Option<mpsc::Sender<Bytes>>,
+        (meta, stream): (Option<&Object>, Option<mpsc::Sender<Bytes>>),
         origin: Origin,
     ) -> CallContext {
         let token = meta.and_then(|meta| meta.get("progressToken").cloned());
         let back = Arc::new(Call { session: Arc::downgrade(self), request: id.clone(), token, stream });
-        CallContext { session: Arc::clone(&self.core), back, origin, takes_rounds: false }
+        CallContext { session, back, origin, takes_rounds: false }
     }
 
     async fn change_level(&self, params: Object, context: &CallContext) -> Result<Raw, Error> {

@@ -77,7 +77,7 @@ impl<'a> Asked<'a> {
 
 impl<'a> Operation<'a> {
     pub(crate) fn begin(meter: &'a Meter, arrival: Arrival, asked: Asked<'_>) -> Self {
-        let Arrival { origin, transport } = arrival;
+        let Arrival { origin, transport, .. } = arrival;
         let method = known(asked.method);
         let said = asked.meta.and_then(context_in);
         let span = meter.tracer().and_then(|tracer| {

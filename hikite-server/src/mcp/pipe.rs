@@ -17,8 +17,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, Proof};
 use crate::mcp::operation::{Asked, Operation};
+use crate::mcp::sender::Params;
 use crate::mcp::session::Session;
 use crate::mcp::stateless;
 
@@ -26,6 +27,7 @@ use crate::mcp::stateless;
 pub(crate) struct Pipe {
     pub(crate) app: Arc<App>,
     pub(crate) caller: Caller,
+    pub(crate) proof: Proof,
     pub(crate) surfaces: Surfaces,
     /// What its messages come over.
     pub(crate) transport: &'static str,
@@ -44,13 +46,14 @@ pub(crate) struct Pipe {
 impl Pipe {
     pub(crate) fn new(
         app: Arc<App>,
-        caller: Caller,
+        (caller, proof): (Caller, Proof),
         (surfaces, transport): (Surfaces, &'static str),
         out: mpsc::Sender<Bytes>,
     ) -> Arc<Self> {
         Arc::new(Self {
             app,
             caller,
+            proof,
             surfaces,
             transport,
             out,
@@ -60,6 +63,11 @@ impl Pipe {
             ending: CancellationToken::new(),
             gone: CancellationToken::new(),
         })
+    }
+
+    /// Of one message.
+    pub(crate) fn arrival(&self) -> Arrival {
+        Arrival::bare(self.caller.clone(), self.proof, self.transport)
     }
 
     /// Takes one message; requests run on their own, so that a slow one holds up no other.
@@ -81,7 +89,7 @@ impl Pipe {
         let (pipe, session) = (Arc::clone(self), Arc::clone(session));
         self.tasks.spawn(async move {
             let answered = async {
-                let answers = session.handle_batch(messages, Arrival::bare(pipe.transport)).await;
+                let answers = session.handle_batch(messages, pipe.arrival()).await;
                 if !answers.is_empty() {
                     let _ = pipe.out.send(encode::batch(&answers)).await;
                 }
@@ -96,8 +104,15 @@ impl Pipe {
         match message {
             Ok(Message::Request { id, method, params }) if claims => self.run_alone((id, method, params)),
             Ok(Message::Request { id, method, params }) => {
+                let (read, arrival) = match Params::read(&self.app, params.as_ref(), self.arrival()) {
+                    Ok(read) => read,
+                    Err(error) => {
+                        let _ = self.out.send(encode::error(Some(&id), &error.rpc())).await;
+                        return;
+                    }
+                };
                 if &*method == "initialize" {
-                    self.app.gateway.settle().await;
+                    self.app.gateway.settle(&self.caller).await;
                     let answer = self.initialize(&id, Hello::read(params.as_ref()));
                     let _ = self.out.send(answer).await;
                     // What the session has to tell comes after its beginning.
@@ -113,14 +128,16 @@ impl Pipe {
                 let pipe = Arc::clone(self);
                 self.tasks.spawn(async move {
                     let answered = async {
-                        let arrival = Arrival::bare(pipe.transport);
-                        let answer = session.handle(id, method, params, None, arrival).await;
+                        let answer = session.handle(id, method, read, None, arrival).await;
                         pipe.out.send(answer).await
                     };
                     pipe.gone.run_until_cancelled(answered).await;
                 });
             }
             Ok(Message::Notification { method, params }) => {
+                if Params::read(&self.app, params.as_ref(), self.arrival()).is_err() {
+                    return;
+                }
                 if &*method == "notifications/cancelled" && self.cancel_alone(params.as_ref()) {
                     return;
                 }
@@ -164,8 +181,8 @@ impl Pipe {
 
     fn initialize(&self, id: &Id, hello: Option<Hello>) -> Bytes {
         let revision = hello.as_ref().map_or("", |hello| hello.revision.name());
-        let arrival = Arrival::bare(self.transport);
-        let operation = Operation::begin(self.app.gateway.meter(), arrival, Asked::initialize(id, revision));
+        let asked = Asked::initialize(id, revision);
+        let operation = Operation::begin(self.app.gateway.meter(), self.arrival(), asked);
         let Some(hello) = hello else {
             let error =
                 encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");

@@ -23,6 +23,7 @@ use crate::app::App;
 use crate::mcp::capability;
 use crate::mcp::outbox::Outbox;
 use crate::mcp::resume::Streams;
+use crate::mcp::sender::cleaned;
 
 pub(crate) struct Session {
     pub(crate) app: Arc<App>,
@@ -82,14 +83,24 @@ impl Session {
 
     /// The result of `initialize`.
     pub(crate) fn welcome(&self) -> Raw {
-        let view = self.app.gateway.view();
+        let gateway = &self.app.gateway;
+        let view = gateway.view_of(&self.core.caller);
         Welcome {
             protocol_version: self.revision.name().into(),
             capabilities: capability::of_session(&view, self.revision),
             info: own_info(),
-            instructions: self.surfaces.instructions(&view),
+            instructions: gateway.instructions(&self.core.caller, self.surfaces),
         }
         .result()
+    }
+
+    /// The session as the sources see it in a request of this caller, who may work in a project for once.
+    pub(crate) fn core_of(&self, caller: &Caller) -> Arc<CoreSession> {
+        if self.core.caller == *caller {
+            return Arc::clone(&self.core);
+        }
+        let abilities = self.core.abilities.clone();
+        Arc::new(CoreSession { id: self.core.id, caller: caller.clone(), abilities })
     }
 
     pub(crate) fn touch(&self) {
@@ -143,7 +154,7 @@ impl Session {
     pub(crate) fn answered(&self, id: &Id, body: Result<Raw, Raw>) {
         let question = id.as_number().and_then(|id| self.questions.lock().remove(&id));
         if let Some(question) = question {
-            let _ = question.answer.send(body);
+            let _ = question.answer.send(body.map(cleaned));
         }
     }
 }
@@ -157,6 +168,10 @@ impl Drop for Session {
 
 impl Inbox for Session {
     fn deliver(&self, delivery: Delivery) {
+        // Its token was taken back: there is nobody to tell.
+        if !self.app.gateway.still_knows(&self.core.caller) {
+            return self.end();
+        }
         let message: Bytes = match delivery {
             Delivery::ListChanged(kind) => {
                 let method = match kind {

@@ -4,11 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
-use hikite_core::caller::Caller;
 use hikite_wire::sse;
 use http::StatusCode;
 use parking_lot::RwLock;
@@ -16,7 +14,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::arrival::TCP;
+use crate::arrival::{Arrival, TCP};
 use crate::health::only;
 use crate::mcp::http::{Choice, problem, read};
 use crate::mcp::pipe::Pipe;
@@ -36,15 +34,15 @@ pub(crate) struct Address {
 
 pub(crate) async fn open(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
+    arrival: Arrival,
     Query(choice): Query<Choice>,
 ) -> Response {
-    let (surfaces, id) = match choice.surfaces(&app).and_then(|surfaces| Ok((surfaces, random_id()?))) {
+    let (surfaces, id) = match choice.surfaces(&app, &arrival.caller).and_then(|surfaces| Ok((surfaces, random_id()?))) {
         Ok(opened) => opened,
         Err(error) => return refusal(error),
     };
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
-    let pipe = Pipe::new(Arc::clone(&app), caller, (surfaces, TCP), out);
+    let pipe = Pipe::new(Arc::clone(&app), (arrival.caller, arrival.proof), (surfaces, TCP), out);
     app.channels.0.write().insert(id.clone(), pipe);
     let endpoint = sse::event("endpoint", format!("/messages?sessionId={id}").as_bytes());
     let open = Open { app: Arc::clone(&app), id };
@@ -58,7 +56,7 @@ pub(crate) async fn head() -> Response {
 
 pub(crate) async fn post(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
+    Arrival { caller, .. }: Arrival,
     Query(address): Query<Address>,
     body: Body,
 ) -> Response {

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::{Surfaces, scope};
 use hikite_wire::encode;
@@ -24,9 +23,11 @@ use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::arrival::Arrival;
-use crate::mcp::http::{Answer, answer_or_stream};
+use crate::auth::refuse;
+use crate::mcp::http::{Answer, Choice, answer_or_stream};
 use crate::mcp::operation::{Asked, Operation};
 use crate::mcp::pipe::Pipe;
+use crate::mcp::sender;
 pub(crate) use back::Back;
 pub(crate) use check::names_revision;
 pub(crate) use lane::Lanes;
@@ -38,7 +39,6 @@ pub(crate) struct Request {
     pub(crate) method: Box<str>,
     pub(crate) params: Object,
     pub(crate) claim: Claim,
-    pub(crate) caller: Caller,
     pub(crate) surfaces: Surfaces,
     pub(crate) arrival: Arrival,
 }
@@ -55,7 +55,7 @@ pub(crate) fn claims(body: &[u8], message: &Message) -> bool {
 /// Answers one POST.
 pub(crate) async fn post(
     app: Arc<App>,
-    (caller, surfaces, arrival): (Caller, Surfaces, Arrival),
+    (choice, arrival): (&Choice, Arrival),
     headers: &HeaderMap,
     message: Message,
 ) -> Response {
@@ -63,19 +63,25 @@ pub(crate) async fn post(
         // Over HTTP a client cancels by hanging up; nothing else is worth telling.
         return StatusCode::ACCEPTED.into_response();
     };
-    let params = params.as_ref().and_then(Raw::object).unwrap_or_default();
+    let mut params = params.as_ref().and_then(Raw::object).unwrap_or_default();
+    let settled = sender::settle(&app, &mut params, arrival)
+        .and_then(|arrival| Ok((choice.surfaces(&app, &arrival.caller)?, arrival)));
+    let (surfaces, arrival) = match settled {
+        Ok(settled) => settled,
+        Err(error) => return refuse(error),
+    };
     let checked = check::claim(&params).and_then(|claim| {
         check::headers(headers, &method, &params, &claim)?;
         check::revision(&claim)?;
         check::method(&method)?;
-        check::mirrored(&app, headers, &method, &params)?;
+        check::mirrored(|| app.gateway.view_of(&arrival.caller), headers, &method, &params)?;
         Ok(claim)
     });
     let claim = match checked {
         Ok(claim) => claim,
         Err(refusal) => return refusal.answer(&id).response(),
     };
-    let request = Request { id, method, params, claim, caller, surfaces, arrival };
+    let request = Request { id, method, params, claim, surfaces, arrival };
     if &*request.method == "subscriptions/listen" {
         return listen::stream(&app, request).await;
     }
@@ -85,7 +91,11 @@ pub(crate) async fn post(
 
 /// Answers one request that came on a pipe, where there are no headers to compare.
 pub(crate) async fn on_pipe(pipe: &Pipe, (id, method, params): (Id, Box<str>, Option<Raw>)) -> Bytes {
-    let params = params.as_ref().and_then(Raw::object).unwrap_or_default();
+    let mut params = params.as_ref().and_then(Raw::object).unwrap_or_default();
+    let arrival = match sender::settle(&pipe.app, &mut params, pipe.arrival()) {
+        Ok(arrival) => arrival,
+        Err(error) => return encode::error(Some(&id), &error.rpc()),
+    };
     let checked = check::claim(&params).and_then(|claim| {
         check::revision(&claim)?;
         check::method(&method)?;
@@ -93,9 +103,7 @@ pub(crate) async fn on_pipe(pipe: &Pipe, (id, method, params): (Id, Box<str>, Op
     });
     match checked {
         Ok(claim) => {
-            let (caller, surfaces) = (pipe.caller.clone(), pipe.surfaces);
-            let arrival = Arrival::bare(pipe.transport);
-            let request = Request { id, method, params, claim, caller, surfaces, arrival };
+            let request = Request { id, method, params, claim, surfaces: pipe.surfaces, arrival };
             if &*request.method == "subscriptions/listen" {
                 return listen::on_pipe(pipe, request).await;
             }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::arrival::PIPE;
+use crate::arrival::{PIPE, Proof};
 use crate::mcp::pipe::Pipe;
 
 /// Serves one client until its input ends or we stop; running requests may finish within the drain time.
@@ -23,7 +23,7 @@ pub async fn serve_stdio(
 ) {
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
     let writer = app.tasks.spawn(write(output, messages));
-    let pipe = Pipe::new(Arc::clone(&app), Caller::owner(), (surfaces, PIPE), out.clone());
+    let pipe = Pipe::new(Arc::clone(&app), (Caller::owner(), Proof::Place), (surfaces, PIPE), out.clone());
     let mut lines = Lines::new(app.limits.body_bytes);
     while let Some(Ok(1..)) = app.stopping.run_until_cancelled(input.read_buf(lines.buffer())).await {
         while let Some(line) = lines.next_line() {

@@ -13,6 +13,8 @@ use tokio::time::Instant;
 use crate::app::App;
 use crate::mcp::session::Session;
 
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
 #[derive(Debug)]
 pub(crate) struct Sessions {
     by_id: RwLock<HashMap<String, Arc<Session>>>,
@@ -39,11 +41,12 @@ impl Sessions {
     /// is one of ours, so nothing has to be opened on the path of a request.
     fn name(&self, session: &Session) -> Result<String, Error> {
         let payload = format!("{} {}", session.revision, random_id()?);
-        Ok(self.seal.put(payload.as_bytes(), &[b"session", session.core.caller.subject.as_bytes()]))
+        let [subject, project] = session.core.caller.parts();
+        Ok(self.seal.put(payload.as_bytes(), &[b"session", subject, project]))
     }
 
     pub(crate) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<Session>> {
-        self.by_id.read().get(id).filter(|session| session.core.caller == *caller).cloned()
+        self.by_id.read().get(id).filter(|session| is_of(&session.core.caller, caller)).cloned()
     }
 
     pub(crate) fn remove(&self, id: &str, caller: &Caller) -> Option<Arc<Session>> {
@@ -71,9 +74,16 @@ impl Sessions {
                     || session.outbox.is_open()
             };
             app.lanes.expire(before);
-            app.sessions.by_id.write().retain(|_, session| in_use(session));
+            let may_stay = |session: &Session| app.gateway.still_knows(&session.core.caller);
+            app.sessions.by_id.write().retain(|_, session| in_use(session) && may_stay(session));
         }
     }
+}
+
+/// Whether a request of `caller` belongs to a session of `owner`. From one that works in no project, a request may
+/// work in one; what was begun in a project stays there.
+fn is_of(owner: &Caller, caller: &Caller) -> bool {
+    owner == caller || owner.project.is_none() && owner.is_same_person(caller)
 }
 
 /// 128 random bits.
@@ -81,7 +91,13 @@ pub(crate) fn random_id() -> Result<String, Error> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
         .map_err(|_| Error::new(Kind::Internal, "the operating system gave no random bytes"))?;
-    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+    // Every request needs one; a table is a good deal quicker than formatting.
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(char::from(HEX[usize::from(byte >> 4)]));
+        text.push(char::from(HEX[usize::from(byte & 15)]));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -108,10 +124,20 @@ mod tests {
         assert!(app.sessions.get(&id, &stranger).is_none());
         assert!(app.sessions.remove(&id, &stranger).is_none());
         assert!(app.sessions.get(&format!("{id}x"), &owner).is_none());
-        let bound: [&[u8]; 2] = [b"session", b"owner"];
+        let bound: [&[u8]; 3] = [b"session", b"owner", b""];
         let payload = app.gateway.seal().open(&id, &bound).expect("ours");
         assert!(String::from_utf8_lossy(&payload).starts_with("2025-11-25 "));
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()));
+        assert!(app.sessions.get(&id, &owner.within("work".into())).is_some(), "one request, in a project");
+        let token = Caller { token: Some("tok_1".into()), ..owner.clone() };
+        assert!(app.sessions.get(&id, &token).is_none());
+        let inside = owner.within("work".into());
+        let session = Session::open(&app, inside.clone(), Surfaces::of([Surface::Direct]), hello());
+        let begun = app.sessions.insert(session).expect("room");
+        assert!(app.sessions.get(&begun, &inside).is_some());
+        for other in [&owner, &owner.within("home".into())] {
+            assert!(app.sessions.get(&begun, other).is_none(), "what was begun in a project stays there");
+        }
         assert!(app.sessions.remove(&id, &owner).is_some());
         assert!(app.sessions.get(&id, &owner).is_none());
     }

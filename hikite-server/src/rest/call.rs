@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -22,6 +21,7 @@ use super::form::Form;
 use super::words::of_tool;
 use super::{body, query};
 use crate::app::App;
+use crate::arrival::Arrival;
 use crate::mcp::Lanes;
 use crate::refusal::{json, milliseconds, refusal_after};
 
@@ -40,8 +40,7 @@ struct Wanted {
 
 pub(crate) async fn call(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
-    Extension(origin): Extension<Origin>,
+    Arrival { caller, origin, .. }: Arrival,
     uri: Uri,
     headers: HeaderMap,
     body: Body,

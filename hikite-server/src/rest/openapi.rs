@@ -1,6 +1,7 @@
 //! The description of the REST API (`OpenAPI` 3.1), rendered once. It is written by hand from the parts the handlers
 //! use themselves (bounds, the table of errors), because what is relayed has no types it could be made from.
 
+mod identity;
 mod operation;
 mod refused;
 mod schema;
@@ -10,7 +11,7 @@ use std::sync::LazyLock;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| document().to_string().into());
 
@@ -38,6 +39,8 @@ pub(crate) fn document() -> Value {
             { "name": "Tools", "description": "Looking at tools, finding them and running them." },
             { "name": "Registry", "description": "Changing which tools there are; for admins." },
             { "name": "Overview", "description": "Where tools come from and how they are grouped." },
+            { "name": "Projects", "description": "Who asks, and the boundaries between callers; for admins." },
+            { "name": "Tokens", "description": "Who may come in; for admins." },
             { "name": "Health", "description": "Whether the gateway is up." },
         ],
         "paths": operation::paths(),
@@ -46,24 +49,37 @@ pub(crate) fn document() -> Value {
                 "bearer": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "The token of the config, else the one in the file `token` of the data folder.",
+                    "description": "The token of the config, else the one in the file `token` of the data folder; \
+                        or a personal token.",
                 },
             },
             "headers": headers(),
-            "parameters": {
-                "Key": {
-                    "name": "key",
-                    "in": "path",
-                    "required": true,
-                    "description": "`module:tool`, or the bare name where only one tool has it; percent-encoded.",
-                    "schema": { "type": "string", "minLength": 1 },
-                    "example": "files:read_file",
-                },
-            },
+            "parameters": parameters(),
             "responses": refused::responses(),
-            "schemas": schema::schemas(),
+            "schemas": schemas(),
         },
     })
+}
+
+fn schemas() -> Value {
+    let mut all = schema::schemas();
+    for (name, schema) in identity::schemas() {
+        all[name] = schema;
+    }
+    all
+}
+
+fn parameters() -> Value {
+    let key = json!({
+        "name": "key",
+        "in": "path",
+        "required": true,
+        "description": "`module:tool`, or the bare name where only one tool has it; percent-encoded.",
+        "schema": { "type": "string", "minLength": 1 },
+        "example": "files:read_file",
+    });
+    let all = identity::parameters().into_iter().chain([("Key", key)]);
+    all.map(|(name, parameter)| (name.to_owned(), parameter)).collect::<Map<_, _>>().into()
 }
 
 fn headers() -> Value {
@@ -84,7 +100,7 @@ fn headers() -> Value {
         "Retry-After": { "description": "Seconds to wait before trying again.", "schema": whole },
         "WWW-Authenticate": { "description": "What is asked for.", "required": true, "schema": { "type": "string" } },
         "Location": {
-            "description": "Where the new tool is.",
+            "description": "Where the new thing is.",
             "required": true,
             "schema": { "type": "string", "format": "uri-reference" },
         },

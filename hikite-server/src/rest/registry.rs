@@ -1,19 +1,15 @@
 //! Changing which tools there are: for admins alone, which the router sees to.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::IntoResponse;
-use hikite_core::json::Raw;
-use http::header::{HeaderValue, LOCATION};
 use http::{HeaderMap, StatusCode, Uri};
 
 use super::words::of_tool;
-use super::{Answer, Named, body, key, ok, query};
+use super::{Answer, Named, body, created, key, location, ok, query};
 use crate::app::App;
-use crate::refusal::json;
 
 pub(crate) async fn register(
     State(app): State<Arc<App>>,
@@ -24,11 +20,8 @@ pub(crate) async fn register(
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
     let tool = app.gateway.register(&form).await?;
-    let mut response = json(StatusCode::CREATED, &tool);
-    if let Some(address) = address_of(&tool) {
-        response.headers_mut().insert(LOCATION, address);
-    }
-    Ok(response)
+    let key = tool.object().and_then(|tool| tool.text("key"));
+    Ok(created(&tool, key.and_then(|key| location("/v1/tools/", &key))))
 }
 
 pub(crate) async fn unregister(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
@@ -51,29 +44,4 @@ async fn switch(app: &App, path: Named, uri: &Uri, enabled: bool) -> Answer {
     let name = key(path)?;
     let tool = app.gateway.switch(&name, enabled).await.map_err(|error| of_tool(&name, error))?;
     Ok(ok(&tool))
-}
-
-/// Where the new tool is to be found.
-fn address_of(tool: &Raw) -> Option<HeaderValue> {
-    let key = tool.object()?.text("key")?;
-    let mut address = String::from("/v1/tools/");
-    for byte in key.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
-            address.push(char::from(byte));
-        } else {
-            let _ = write!(address, "%{byte:02X}");
-        }
-    }
-    HeaderValue::try_from(address).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_address_of_a_tool_is_one_part_of_a_path() {
-        let tool = Raw::parse(r#"{"key":"m:a/b ?é"}"#).expect("JSON");
-        assert_eq!(address_of(&tool).expect("an address"), "/v1/tools/m:a%2Fb%20%3F%C3%A9");
-    }
 }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::{Found, ToolFilter};
@@ -16,6 +14,7 @@ use super::query::{self, Query};
 use super::words::of_tool;
 use super::{Answer, Named, body, key, ok};
 use crate::app::App;
+use crate::arrival::Arrival;
 
 /// Beyond it no page has anything.
 pub(crate) const PAGE_MAX: u32 = 1_000_000;
@@ -27,7 +26,7 @@ pub(crate) const QUERY_CHARS: usize = 1000;
 
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
+    Arrival { caller, .. }: Arrival,
     uri: Uri,
 ) -> Answer {
     let mut query = Query::read(&uri, &["category", "tag", "module", "enabled", "page", "limit"]);
@@ -41,13 +40,13 @@ pub(crate) async fn list(
     let limit = query.whole("limit", 1..=LIMIT_MAX).unwrap_or(LIMIT);
     query.finish()?;
     let start = (page as usize - 1) * limit as usize;
-    let found = app.gateway.tools_page(&caller, &filter, start, limit as usize).await;
+    let found = app.gateway.tools_page(&caller, &filter, start, limit as usize).await?;
     Ok(ok(&listed(&found, page, limit)))
 }
 
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
+    Arrival { caller, .. }: Arrival,
     path: Named,
     uri: Uri,
 ) -> Answer {
@@ -59,7 +58,7 @@ pub(crate) async fn get(
 
 pub(crate) async fn search(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
+    Arrival { caller, .. }: Arrival,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
@@ -74,7 +73,7 @@ pub(crate) async fn search(
     let filter = filter(&mut form);
     let limit = form.whole("limit", 1..=LIMIT_MAX).unwrap_or(FOUND);
     form.finish()?;
-    let found = app.gateway.find_tools(&caller, &query, &filter, limit as usize).await;
+    let found = app.gateway.find_tools(&caller, &query, &filter, limit as usize).await?;
     let body = Object::default()
         .with("query", query.as_str())
         .with("results", Raw::array(&found.items))

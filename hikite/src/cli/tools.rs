@@ -99,7 +99,7 @@ impl Tools {
         if self.needs_all_lists() {
             progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
         }
-        let view = house.gateway.view();
+        let view = house.gateway.owner_view();
         match self {
             Self::List(list) => list.print(&view),
             Self::Search(search) => search.print(&view),

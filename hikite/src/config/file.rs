@@ -2,13 +2,14 @@
 //! for our own check of the file's shape is made. Each section's type stands beside its check.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::auth::AuthFile;
 use super::category::CategoryFile;
 use super::egress::EgressFile;
 use super::limits::LimitsFile;
 use super::named::Named;
+use super::project::ProjectFile;
 use super::server::ServerFile;
 use super::store::StoreFile;
 use super::telemetry::TelemetryFile;
@@ -33,6 +34,8 @@ pub(crate) struct File {
     pub(crate) categories: Option<Named<CategoryFile>>,
     /// Tools that are HTTP requests, by name.
     pub(crate) tools: Option<Named<ToolFile>>,
+    /// Boundaries between callers, by name: who belongs to them and which tools there are.
+    pub(crate) projects: Option<Named<ProjectFile>>,
     /// Where requests may go whose address did not come from this file.
     pub(crate) egress: Option<EgressFile>,
     /// Who may connect.
@@ -48,7 +51,7 @@ pub(crate) struct File {
 }
 
 /// One value, or several of it.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub(crate) enum OneOrMany<T> {

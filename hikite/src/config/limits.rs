@@ -27,6 +27,9 @@ pub(crate) struct LimitsFile {
     /// Open client connections.
     #[schemars(extend("default" = 4096))]
     pub(crate) connections: Option<usize>,
+    /// Wrong tokens from one address in a minute, after which no more are looked at for a while; zero means any number.
+    #[schemars(extend("default" = 30))]
+    pub(crate) failed_logins: Option<usize>,
     /// Open client sessions.
     #[schemars(extend("default" = 10_000))]
     pub(crate) sessions: Option<usize>,
@@ -124,6 +127,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
         answer_bytes: read.size("answer_bytes", raw.answer_bytes.as_ref(), default.answer_bytes),
         line_bytes: read.size("line_bytes", raw.line_bytes.as_ref(), default.line_bytes),
         connections: read.count("connections", raw.connections, default.connections),
+        failed_logins: small(raw.failed_logins, default.failed_logins),
         sessions: read.count("sessions", raw.sessions, default.sessions),
         outbox_messages: read.count("outbox_messages", raw.outbox_messages, default.outbox_messages),
         questions: read.count("questions", raw.questions, default.questions),

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use hikite_core::rate::Rate;
 use hikite_gateway::Surface;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::check::Check;
 use super::cors::{self, Cors, CorsFile, is_page_origin};
@@ -40,7 +40,7 @@ pub(crate) struct ServerFile {
 }
 
 /// What a client is shown.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Surface")]
 pub(crate) enum SurfaceWord {

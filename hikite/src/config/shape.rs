@@ -10,7 +10,7 @@ use super::problem::Report;
 
 /// Keys and words of the design that a later version will know.
 const LATER_KEYS: &[&str] =
-    &["modules", "projects", "search", "vault", "server.public_url", "server.tls", "server.node_url"];
+    &["modules", "search", "vault", "server.public_url", "server.tls", "server.node_url"];
 const LATER_WORDS: &[(&str, &str)] =
     &[("server.surface", "modules"), ("server.surface", "search"), ("auth.mode", "oauth")];
 

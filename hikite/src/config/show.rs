@@ -24,6 +24,11 @@ pub fn show(config: &Config) -> Value {
         config.categories.iter().map(|rule| (rule.name.to_string(), show_category(rule))).collect();
     let tools: Map<String, Value> =
         config.tools.iter().map(|tool| (tool.name(), tool.shown.clone())).collect();
+    let projects: Map<String, Value> = config
+        .projects
+        .iter()
+        .map(|project| (project.name.to_string(), project.form().raw().value()))
+        .collect();
     json!({
         "server": {
             "listen": server.listen.to_string(),
@@ -37,6 +42,7 @@ pub fn show(config: &Config) -> Value {
         "mcpServers": servers,
         "categories": categories,
         "tools": tools,
+        "projects": projects,
         "egress": { "allow": config.egress.allow },
         "auth": show_auth(&config.auth),
         "store": { "url": config.store_url().to_string() },
@@ -206,6 +212,7 @@ fn show_limits(limits: &Limits) -> Value {
         "answer_bytes": show_size(limits.answer_bytes),
         "line_bytes": show_size(limits.line_bytes),
         "connections": limits.connections,
+        "failed_logins": limits.failed_logins,
         "sessions": limits.sessions,
         "outbox_messages": limits.outbox_messages,
         "questions": limits.questions,

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use hikite_core::error::Error;
 use hikite_core::fault::Fault;
 use hikite_core::json::{Object, Raw};
 use hikite_core::register::{self, Registration};
@@ -113,12 +114,17 @@ fn tool(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &ToolFile) 
 
 /// What is wrong with the form itself; its name is the key it stands under and has been looked at.
 fn faults(form: &Object) -> Vec<Fault> {
-    let details = Registration::read(form).err().and_then(|error| error.details);
-    let details = details.and_then(|details| details.items()).unwrap_or_default();
+    let faults = Registration::read(form).err().map(|error| faults_of(&error)).unwrap_or_default();
+    faults.into_iter().filter(|fault| fault.pointer != "/name").collect()
+}
+
+/// Every single fault that an error tells.
+pub(crate) fn faults_of(error: &Error) -> Vec<Fault> {
+    let details = error.details.as_ref().and_then(Raw::items).unwrap_or_default();
     let faults = details.iter().filter_map(Raw::object).map(|fault| {
         Fault::new(fault.text("pointer").unwrap_or_default(), fault.text("message").unwrap_or_default())
     });
-    faults.filter(|fault| fault.pointer != "/name").collect()
+    faults.collect()
 }
 
 /// Enough of the schema to know the names of the parameters.
@@ -132,7 +138,7 @@ fn schema(raw: &ToolFile) -> Raw {
 }
 
 /// Reports a fault of the form at the place its pointer leads to.
-fn tell(check: &mut Check<'_, '_>, path: &Path<'_>, fault: &Fault) {
+pub(crate) fn tell(check: &mut Check<'_, '_>, path: &Path<'_>, fault: &Fault) {
     fn walk(check: &mut Check<'_, '_>, path: &Path<'_>, pointer: &str, message: &str) {
         let Some(rest) = pointer.strip_prefix('/') else {
             return check.report.error(path, message, None);

@@ -84,7 +84,7 @@ async fn begin(app: &Arc<App>, request: Request, out: mpsc::Sender<Bytes>) -> Re
             honoured.set(flag, Raw::of(&true));
         }
     }
-    let (id, caller) = (app.next_session(), request.caller.clone());
+    let (id, caller) = (app.next_session(), request.arrival.caller.clone());
     let session = Arc::new(Session { id, caller, abilities: Abilities::default() });
     let early = Mutex::new(Some(Vec::new()));
     let listener = Arc::new(Listener { id: request.id, kinds, out, early });

@@ -8,25 +8,25 @@ use super::refused::{ALWAYS, WITH_BODY, reference};
 use crate::rest::tools::{LIMIT, LIMIT_MAX, PAGE_MAX};
 
 /// One method of one address.
-struct Operation {
-    method: &'static str,
-    path: &'static str,
-    id: &'static str,
-    tag: &'static str,
-    summary: &'static str,
+pub(super) struct Operation {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    pub(super) id: &'static str,
+    pub(super) tag: &'static str,
+    pub(super) summary: &'static str,
     /// Its parameters, each an object or a reference.
-    parameters: Vec<Value>,
+    pub(super) parameters: Vec<Value>,
     /// The name of its body's schema.
-    body: Option<&'static str>,
+    pub(super) body: Option<&'static str>,
     /// Its answer: the status, what it is, and the name of its schema.
-    answer: (u16, &'static str, Option<&'static str>),
+    pub(super) answer: (u16, &'static str, Option<&'static str>),
     /// Statuses of its own errors, besides those that every request may meet.
-    errors: &'static [u16],
-    needs_token: bool,
+    pub(super) errors: &'static [u16],
+    pub(super) needs_token: bool,
 }
 
 impl Operation {
-    const NEW: Self = Self {
+    pub(super) const NEW: Self = Self {
         method: "get",
         path: "",
         id: "",
@@ -125,7 +125,7 @@ pub(crate) fn statuses() -> BTreeSet<u16> {
 }
 
 fn operations() -> Vec<Operation> {
-    [looking(), changing(), health()].into_iter().flatten().collect()
+    [looking(), changing(), super::identity::operations(), health()].into_iter().flatten().collect()
 }
 
 fn looking() -> Vec<Operation> {

@@ -6,7 +6,7 @@ use hikite_core::error::TABLE;
 use serde_json::{Map, Value, json};
 
 /// What any request with a token may meet, whatever it asks.
-pub(crate) const ALWAYS: &[u16] = &[400, 401, 403, 429, 500];
+pub(crate) const ALWAYS: &[u16] = &[400, 401, 403, 404, 429, 500];
 /// And what one with a body may meet.
 pub(crate) const WITH_BODY: &[u16] = &[408, 413, 415];
 
@@ -50,7 +50,7 @@ fn meaning(status: u16) -> &'static str {
         400 => "The request is not right; `details` says what and where",
         401 => "The token is missing or wrong",
         403 => "The tool is disabled, or this Host, Origin or caller may not do it",
-        404 => "There is no such tool or address",
+        404 => "There is no such tool, project, token or address",
         408 => "The tool or the body took too long",
         409 => "The name is taken, or the config file manages it",
         413 => "The body is too large",

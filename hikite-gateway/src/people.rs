@@ -1,0 +1,156 @@
+//! Who may come in and where: the projects and the personal tokens. Both are kept in memory, so that a request costs
+//! one hash and one look; the store is followed as the registry follows it. What the file names comes first.
+
+mod change;
+mod directory;
+mod token;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use hikite_core::caller::Caller;
+use hikite_core::error::Error;
+use hikite_core::json::Raw;
+use hikite_store::{ProjectRow, Store, TokenRow};
+use parking_lot::Mutex;
+
+use crate::clock::now_ms;
+use crate::gateway::Gateway;
+use crate::project::Project;
+use directory::Directory;
+pub use token::Token;
+
+pub struct People {
+    store: Store,
+    /// Changes are made one at a time, so that memory follows the store in order.
+    turn: tokio::sync::Mutex<()>,
+    known: Mutex<Known>,
+    shown: ArcSwap<Directory>,
+}
+
+/// What the directory is made of.
+#[derive(Debug, Default)]
+struct Known {
+    /// The projects of the config file.
+    file: Vec<Arc<Project>>,
+    projects: Vec<ProjectRow>,
+    tokens: Vec<TokenRow>,
+}
+
+impl std::fmt::Debug for People {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("People").finish_non_exhaustive()
+    }
+}
+
+impl People {
+    pub fn new(store: Store) -> Self {
+        Self { store, turn: tokio::sync::Mutex::default(), known: Mutex::default(), shown: ArcSwap::default() }
+    }
+
+    /// Takes the projects of the file, in place of those it had before.
+    pub fn take(&self, file: Vec<Arc<Project>>) {
+        self.learn(|known| known.file = file);
+    }
+
+    /// Takes in what the store holds; whether that changed anything about projects.
+    pub async fn read_store(&self) -> Result<bool, Error> {
+        let _turn = self.turn.lock().await;
+        self.read().await
+    }
+
+    async fn read(&self) -> Result<bool, Error> {
+        let (projects, tokens) = (self.store.projects().await?, self.store.tokens().await?);
+        let before = self.shown.load_full();
+        self.learn(|known| (known.projects, known.tokens) = (projects, tokens));
+        Ok(!before.has_same_projects(&self.shown.load()))
+    }
+
+    fn learn(&self, change: impl FnOnce(&mut Known)) {
+        let mut known = self.known.lock();
+        change(&mut known);
+        let next = Directory::of(&known);
+        next.warn_of_new(&self.shown.load());
+        self.shown.store(Arc::new(next));
+    }
+
+    /// Who bears this secret; nobody if it is unknown, expired or taken back, or its project is gone.
+    pub fn bearer(&self, secret: &str) -> Option<Caller> {
+        if !secret.starts_with(token::PREFIX) {
+            return None;
+        }
+        self.shown.load().bearer(&token::hash(secret), now_ms)
+    }
+
+    /// The caller in this project, if there is such a one that it may enter.
+    pub fn enter(&self, caller: &Caller, project: &str) -> Option<Caller> {
+        self.shown.load().enter(caller, project)
+    }
+
+    /// Whether the token that a caller came with is still good; who came without one is not in question.
+    pub fn still_knows(&self, caller: &Caller) -> bool {
+        caller.token.as_ref().is_none_or(|id| self.shown.load().is_good(id, now_ms()))
+    }
+
+    /// When a token expires; nothing if it never does or there is none.
+    pub fn expires_at(&self, id: &str) -> Option<u64> {
+        let shown = self.shown.load();
+        let token = shown.tokens().iter().find(|token| *token.id == *id)?;
+        Some(token.expires_at).filter(|at| *at > 0)
+    }
+
+    /// All of them by name.
+    pub fn projects(&self) -> Vec<Arc<Project>> {
+        self.shown.load().projects().cloned().collect()
+    }
+
+    /// All of them, the oldest first, whether they are good or not.
+    pub fn tokens(&self) -> Vec<Arc<Token>> {
+        self.shown.load().tokens().to_vec()
+    }
+
+    /// The project as people and programs see it.
+    pub fn project_object(&self, name: &str) -> Result<Raw, Error> {
+        self.shown.load().project_object(name).ok_or_else(|| change::no_project(name))
+    }
+
+    pub fn project_objects(&self) -> Vec<Raw> {
+        let shown = self.shown.load();
+        shown.projects().filter_map(|project| shown.project_object(&project.name)).collect()
+    }
+
+    /// The tokens as people and programs see them; nothing there opens anything.
+    pub fn token_objects(&self) -> Vec<Raw> {
+        let (shown, now) = (self.shown.load(), now_ms());
+        shown.tokens().iter().map(|token| token.object(shown.is_good(&token.id, now)).raw()).collect()
+    }
+}
+
+impl Gateway {
+    pub fn people(&self) -> &People {
+        &self.people
+    }
+
+    /// Who bears this secret.
+    pub fn bearer(&self, secret: &str) -> Option<Caller> {
+        self.people.bearer(secret)
+    }
+
+    /// The caller in this project, if it may enter it.
+    pub fn enter(&self, caller: &Caller, project: &str) -> Option<Caller> {
+        self.people.enter(caller, project)
+    }
+
+    /// Whether the token that a caller came with is still good.
+    pub fn still_knows(&self, caller: &Caller) -> bool {
+        self.people.still_knows(caller)
+    }
+
+    /// Everyone sees the projects as they are now.
+    pub fn show_projects(&self) {
+        self.set_projects(self.people.projects());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! Changing projects and tokens: for admins alone, which whoever calls this has seen to. What changes is written to
+//! the store first and shown after that.
+
+use std::sync::Arc;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::fault::{self, Fault};
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+use hikite_core::suggest;
+use hikite_store::ProjectRow;
+
+use super::People;
+use super::directory::is_open_to;
+use super::token::{Token, hash, secret};
+use crate::clock::now_ms;
+use crate::gateway::Gateway;
+use crate::project::Project;
+
+impl People {
+    pub async fn create_project(&self, name: &str, form: &Object) -> Result<Raw, Error> {
+        let project = Project::read(name, form)?;
+        let _turn = self.turn.lock().await;
+        let taken = || {
+            let error = Error::new(Kind::Conflict, format!("there is a project `{name}` already"));
+            error.hint("change it, or choose another name")
+        };
+        if let Some(there) = self.shown.load().project(name) {
+            return Err(if there.managed_by_file { of_the_file(name) } else { taken() });
+        }
+        if !self.store.put_project(&row(&project), false).await? {
+            return Err(taken());
+        }
+        self.read().await?;
+        self.project_object(name)
+    }
+
+    /// Replaces the members that `changes` names. A null takes one away, but for `optimization`, where it says that
+    /// nothing is searched.
+    pub async fn change_project(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
+        let mut form = self.own_project(name)?.form();
+        for (member, value) in changes.iter() {
+            if value.is_null() && member != "optimization" {
+                form.remove(member);
+            } else {
+                form.set(member, value.clone());
+            }
+        }
+        self.replace_project(name, &form).await
+    }
+
+    /// Gives a project another form.
+    pub async fn replace_project(&self, name: &str, form: &Object) -> Result<Raw, Error> {
+        let project = Project::read(name, form)?;
+        let _turn = self.turn.lock().await;
+        self.own_project(name)?;
+        self.store.put_project(&row(&project), true).await?;
+        self.read().await?;
+        self.project_object(name)
+    }
+
+    /// Its tokens go with it.
+    pub async fn delete_project(&self, name: &str) -> Result<(), Error> {
+        let _turn = self.turn.lock().await;
+        self.own_project(name)?;
+        self.store.remove_project(name).await?;
+        self.read().await.map(drop)
+    }
+
+    /// A new token and its secret, which nobody can be told again.
+    pub async fn create_token(&self, form: &Object) -> Result<(Raw, Secret), Error> {
+        let mut token = Token::read(form, now_ms())?;
+        let secret = secret()?;
+        let _turn = self.turn.lock().await;
+        // Another process may just have made its project, or taken it away.
+        self.read().await?;
+        self.check_project(&token)?;
+        while !self.store.put_token(&token.row(&hash(secret.expose()))).await? {
+            // Of a million million ids this one was taken.
+            token = Token::read(form, token.created_at)?;
+        }
+        self.read().await?;
+        Ok((token.object(true).raw(), secret))
+    }
+
+    pub async fn revoke_token(&self, id: &str) -> Result<(), Error> {
+        let _turn = self.turn.lock().await;
+        if !self.store.remove_token(id).await? {
+            let error = Error::new(Kind::NotFound, format!("there is no token `{id}`"));
+            return Err(error.hint("`hikite token list` names those there are"));
+        }
+        self.read().await.map(drop)
+    }
+
+    /// A project that may be changed here.
+    fn own_project(&self, name: &str) -> Result<Arc<Project>, Error> {
+        let shown = self.shown.load();
+        let project = shown.project(name).ok_or_else(|| {
+            let known = shown.projects().map(|project| &*project.name);
+            match suggest::did_you_mean(name, known) {
+                Some(near) => no_project(name).hint(near),
+                None => no_project(name),
+            }
+        })?;
+        if project.managed_by_file { Err(of_the_file(name)) } else { Ok(Arc::clone(project)) }
+    }
+
+    fn check_project(&self, token: &Token) -> Result<(), Error> {
+        let Some(name) = &token.project else { return Ok(()) };
+        let shown = self.shown.load();
+        let fault = |member: &str, message: String| Err(fault::error(&[Fault::new(fault::step(member), message)]));
+        let Some(project) = shown.project(name) else {
+            return fault("project", format!("there is no project `{name}`"));
+        };
+        if !is_open_to(project, &token.subject) {
+            let members = project.members.join("`, `");
+            return fault("subject", format!("the members of `{name}` are `{members}`: name one as `subject`"));
+        }
+        Ok(())
+    }
+}
+
+/// The same for a gateway that runs: requests meet what has changed at once.
+impl Gateway {
+    pub async fn create_project(&self, name: &str, form: &Object) -> Result<Raw, Error> {
+        let made = self.people.create_project(name, form).await;
+        self.show_projects();
+        made
+    }
+
+    pub async fn change_project(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
+        let changed = self.people.change_project(name, changes).await;
+        self.show_projects();
+        changed
+    }
+
+    pub async fn delete_project(&self, name: &str) -> Result<(), Error> {
+        let deleted = self.people.delete_project(name).await;
+        self.show_projects();
+        deleted
+    }
+}
+
+fn row(project: &Project) -> ProjectRow {
+    ProjectRow { name: project.name.to_string(), form: project.form().raw(), created_at: now_ms() }
+}
+
+fn of_the_file(name: &str) -> Error {
+    Error::new(Kind::Conflict, format!("the project `{name}` is managed by the file"))
+        .hint("change it in the config file")
+}
+
+pub(super) fn no_project(name: &str) -> Error {
+    Error::new(Kind::NotFound, format!("there is no project `{name}`"))
+}

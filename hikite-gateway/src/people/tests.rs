@@ -1,0 +1,172 @@
+use std::sync::Arc;
+
+use hikite_core::caller::{Caller, Scopes};
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_store::{Store, StoreUrl};
+use serde_json::{Value, json};
+
+use super::People;
+use crate::project::Project;
+
+async fn store() -> Store {
+    Store::open(&StoreUrl::memory()).await.expect("a store")
+}
+
+fn form(value: &Value) -> Object {
+    Raw::of(value).object().expect("an object")
+}
+
+async fn make_token(people: &People, value: Value) -> Result<(String, String), Error> {
+    let (token, secret) = people.create_token(&form(&value)).await?;
+    let id = token.object().and_then(|token| token.text("id")).expect("an id");
+    Ok((id, secret.expose().to_owned()))
+}
+
+async fn make_project(people: &People, name: &str, value: Value) {
+    people.create_project(name, &form(&value)).await.expect("made");
+}
+
+#[tokio::test]
+async fn a_secret_opens_until_its_token_is_taken_back() {
+    let people = People::new(store().await);
+    make_project(&people, "work", json!({})).await;
+    let (id, secret) = make_token(&people, json!({ "name": "ci", "project": "work" })).await.expect("made");
+    let caller = people.bearer(&secret).expect("known");
+    assert_eq!(&*caller.subject, format!("token:{id}"));
+    assert_eq!((caller.project.as_deref(), caller.scopes), (Some("work"), Scopes::USUAL));
+    assert_eq!(caller.token.as_deref(), Some(id.as_str()));
+    for wrong in ["", "hk_", &id, &secret[..secret.len() - 1], &format!("{secret}x"), &secret.to_uppercase()] {
+        assert_eq!(people.bearer(wrong), None, "{wrong}");
+    }
+    assert!(people.still_knows(&caller));
+    people.revoke_token(&id).await.expect("revoked");
+    assert_eq!((people.bearer(&secret), people.still_knows(&caller)), (None, false));
+    assert_eq!(people.revoke_token(&id).await.map_err(|error| error.kind), Err(Kind::NotFound));
+    assert!(people.still_knows(&Caller::owner()));
+}
+
+#[tokio::test]
+async fn a_secret_stands_nowhere() {
+    let store = store().await;
+    let people = People::new(store.clone());
+    let (_, secret) = make_token(&people, json!({ "name": "ci" })).await.expect("made");
+    let rows = store.tokens().await.expect("read");
+    assert!(!format!("{rows:?} {:?}", rows[0].hash).contains(&secret[3..]));
+    let shown = Raw::array(&people.token_objects());
+    assert!(!shown.as_str().contains(&secret[3..]) && !shown.as_str().contains(&rows[0].hash), "{shown:?}");
+}
+
+#[tokio::test]
+async fn who_expired_or_lost_its_project_is_nobody() {
+    let store = store().await;
+    let people = People::new(store.clone());
+    make_project(&people, "work", json!({ "members": ["alice"] })).await;
+    let (_, brief) = make_token(&people, json!({ "name": "a", "expiresIn": 1 })).await.expect("made");
+    assert!(people.bearer(&brief).is_some());
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    assert_eq!(people.bearer(&brief), None);
+    let of_alice = json!({ "name": "b", "subject": "alice", "project": "work" });
+    let (_, secret) = make_token(&people, of_alice).await.expect("made");
+    assert!(people.bearer(&secret).is_some());
+    people.change_project("work", &form(&json!({ "members": ["bob"] }))).await.expect("changed");
+    assert_eq!(people.bearer(&secret), None, "she does not belong to it any more");
+    people.change_project("work", &form(&json!({ "members": null }))).await.expect("changed");
+    assert!(people.bearer(&secret).is_some(), "everybody does");
+    people.delete_project("work").await.expect("deleted");
+    make_project(&people, "work", json!({})).await;
+    assert_eq!(people.bearer(&secret), None, "it was for another of that name");
+}
+
+#[tokio::test]
+async fn a_token_for_a_project_is_for_one_of_its_members() {
+    let people = People::new(store().await);
+    make_project(&people, "work", json!({ "members": ["alice"] })).await;
+    for wrong in [
+        json!({ "name": "a", "project": "none" }),
+        json!({ "name": "a", "project": "work" }),
+        json!({ "name": "a", "project": "work", "subject": "bob" }),
+    ] {
+        let refused = make_token(&people, wrong.clone()).await.expect_err("refused");
+        assert_eq!(refused.kind, Kind::Validation, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn only_who_may_enter_a_project_finds_one() {
+    let people = People::new(store().await);
+    make_project(&people, "work", json!({ "members": ["alice"] })).await;
+    make_project(&people, "home", json!({})).await;
+    let of_token = |project: Option<&str>| Caller {
+        project: project.map(Arc::from),
+        token: Some("tok_1".into()),
+        ..Caller::named("alice")
+    };
+    let entered = people.enter(&Caller::owner(), "work").expect("the owner may");
+    assert_eq!((entered.project.as_deref(), entered.is_admin()), (Some("work"), false));
+    assert!(people.enter(&of_token(Some("work")), "work").is_some());
+    assert!(people.enter(&of_token(None), "work").is_some(), "it names her");
+    for (caller, name) in [
+        (Caller::owner(), "none"),
+        (of_token(Some("work")), "home"),
+        (of_token(None), "home"),
+        (Caller::named("bob"), "work"),
+        (Caller::owner().within("work".into()), "home"),
+    ] {
+        assert_eq!(people.enter(&caller, name), None, "{caller:?} {name}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_file_names_is_the_files_alone() {
+    let people = People::new(store().await);
+    make_project(&people, "work", json!({ "description": "of the store" })).await;
+    let project = Project::read("work", &form(&json!({ "description": "of the file" }))).expect("a project");
+    people.take(vec![Arc::new(Project { managed_by_file: true, ..project })]);
+    let shown = people.project_object("work").expect("there").value();
+    assert_eq!((&shown["description"], &shown["managedByFile"]), (&json!("of the file"), &json!(true)));
+    let nothing = Object::default();
+    let refused = [
+        people.create_project("work", &nothing).await.map(drop),
+        people.change_project("work", &nothing).await.map(drop),
+        people.delete_project("work").await,
+    ];
+    for outcome in refused {
+        let error = outcome.expect_err("refused");
+        assert_eq!((error.kind, &*error.message), (Kind::Conflict, "the project `work` is managed by the file"));
+    }
+    people.take(Vec::new());
+    let shown = people.project_object("work").expect("there").value();
+    assert_eq!(shown["description"], "of the store", "and the store's again without it");
+}
+
+#[tokio::test]
+async fn what_another_process_writes_is_taken_in() {
+    let store = store().await;
+    let (here, there) = (People::new(store.clone()), People::new(store));
+    make_project(&there, "work", json!({ "optimization": null })).await;
+    let (id, secret) = make_token(&there, json!({ "name": "ci", "project": "work" })).await.expect("made");
+    assert_eq!(here.bearer(&secret), None);
+    assert!(here.read_store().await.expect("read"), "there is another project");
+    assert!(here.bearer(&secret).is_some());
+    there.revoke_token(&id).await.expect("revoked");
+    assert!(!here.read_store().await.expect("read"), "the projects are the same");
+    assert_eq!(here.bearer(&secret), None);
+}
+
+#[tokio::test]
+async fn a_change_replaces_what_it_names_and_a_wrong_one_nothing() {
+    let people = People::new(store().await);
+    make_project(&people, "work", json!({ "description": "d", "optimization": "bm25" })).await;
+    let twice = people.create_project("work", &Object::default()).await.expect_err("taken");
+    assert_eq!(twice.kind, Kind::Conflict);
+    let changes = form(&json!({ "optimization": null, "permissions": { "deny": ["m:t"] } }));
+    let changed = people.change_project("work", &changes).await.expect("changed").value();
+    assert_eq!((&changed["description"], &changed["optimization"]), (&json!("d"), &Value::Null));
+    assert!(changed.as_object().is_some_and(|project| project.contains_key("optimization")), "off is said");
+    let wrong = people.change_project("work", &form(&json!({ "optimisation": null }))).await;
+    assert_eq!(wrong.map_err(|error| error.kind).map(drop), Err(Kind::Validation));
+    assert_eq!(people.project_object("work").expect("there").value(), changed);
+    let gone = people.change_project("wrk", &Object::default()).await.expect_err("there is none");
+    assert_eq!((gone.kind, gone.hint.as_deref()), (Kind::NotFound, Some("did you mean `work`?")));
+}

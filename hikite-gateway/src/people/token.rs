@@ -1,0 +1,297 @@
+//! A personal token: what it opens, for whom and for how long. Its secret is shown once and then known only to its
+//! holder; we keep a hash, which is enough to know it again: 256 random bits need no salt and no slow hash.
+
+use std::sync::Arc;
+
+use hikite_core::caller::{Caller, OWNER, Scopes};
+use hikite_core::error::{Error, Kind};
+use hikite_core::fault::{self, Fault};
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+use hikite_core::suggest;
+use hikite_core::time::rfc3339;
+use hikite_store::TokenRow;
+use sha2::{Digest, Sha256};
+
+/// What every secret begins with.
+pub(super) const PREFIX: &str = "hk_";
+/// 62 to the power of 43 is more than 2 to the power of 256.
+const SECRET_CHARS: usize = 43;
+const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const ID: &str = "tok_";
+const ID_CHARS: usize = 8;
+/// Without those that look like others.
+const PLAIN_LETTERS: &[u8; 31] = b"abcdefghijkmnpqrstuvwxyz2345678";
+/// The subject of a token that names none begins with it.
+const OF_TOKEN: &str = "token:";
+const WORD_CHARS: usize = 128;
+/// Ten years: longer is never.
+const LONGEST_SECONDS: u32 = 10 * 366 * 86_400;
+const MEMBERS: [&str; 5] = ["name", "subject", "project", "scopes", "expiresIn"];
+
+pub(super) type Hash = [u8; 32];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    pub id: Arc<str>,
+    /// What its owner calls it.
+    pub name: String,
+    pub subject: Arc<str>,
+    pub project: Option<Arc<str>>,
+    pub scopes: Scopes,
+    /// Milliseconds since 1970.
+    pub created_at: u64,
+    /// The same; zero is never.
+    pub expires_at: u64,
+}
+
+impl Token {
+    /// Reads the form of a new one; what is wrong is told all at once.
+    pub(super) fn read(form: &Object, now: u64) -> Result<Self, Error> {
+        let id: Arc<str> = format!("{ID}{}", random(PLAIN_LETTERS, ID_CHARS)?).into();
+        let mut reader = Reader { form, faults: Vec::new() };
+        let token = reader.token(id, now);
+        if reader.faults.is_empty() { Ok(token) } else { Err(fault::error(&reader.faults)) }
+    }
+
+    /// As it stands in the store; nothing if that cannot be read, which then lets nobody in.
+    pub(super) fn of(row: &TokenRow) -> Option<Self> {
+        let form = row.form.object()?;
+        let scopes = scopes(form.get("scopes")?)?;
+        Some(Self {
+            id: row.id.as_str().into(),
+            name: form.text("name")?,
+            subject: form.text("subject")?.into(),
+            project: Some(row.project.as_str()).filter(|project| !project.is_empty()).map(Arc::from),
+            scopes,
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+        })
+    }
+
+    pub(super) fn row(&self, hash: &Hash) -> TokenRow {
+        let form = Object::default()
+            .with("name", self.name.as_str())
+            .with("subject", &*self.subject)
+            .with("scopes", names(self.scopes));
+        TokenRow {
+            id: self.id.to_string(),
+            hash: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            project: self.project.as_deref().unwrap_or_default().to_owned(),
+            form: form.raw(),
+            created_at: self.created_at,
+            expires_at: self.expires_at,
+        }
+    }
+
+    pub(super) fn caller(&self) -> Caller {
+        Caller {
+            subject: Arc::clone(&self.subject),
+            project: self.project.clone(),
+            scopes: self.scopes,
+            token: Some(Arc::clone(&self.id)),
+        }
+    }
+
+    /// What may be seen of it. `active` is whether it lets anybody in.
+    pub(super) fn object(&self, active: bool) -> Object {
+        let project = self.project.as_deref().map_or_else(Raw::null, Raw::from);
+        Object::default()
+            .with("id", &*self.id)
+            .with("name", self.name.as_str())
+            .with("subject", &*self.subject)
+            .with("project", project)
+            .with("scopes", names(self.scopes))
+            .with("createdAt", rfc3339(self.created_at))
+            .with("expiresAt", moment(self.expires_at))
+            .with("active", Raw::of(&active))
+    }
+}
+
+/// A time at which a token expires, if ever.
+pub(super) fn moment(expires_at: u64) -> Raw {
+    if expires_at == 0 { Raw::null() } else { rfc3339(expires_at).into() }
+}
+
+/// A new secret.
+pub(super) fn secret() -> Result<Secret, Error> {
+    Ok(Secret::hidden(format!("{PREFIX}{}", random(LETTERS, SECRET_CHARS)?)))
+}
+
+pub(super) fn hash(secret: &str) -> Hash {
+    Sha256::digest(secret).into()
+}
+
+/// A hash as the store keeps it.
+pub(super) fn read_hash(hex: &str) -> Option<Hash> {
+    let mut hash = Hash::default();
+    if hex.len() != hash.len() * 2 || !hex.is_ascii() {
+        return None;
+    }
+    for (byte, at) in hash.iter_mut().zip((0..).step_by(2)) {
+        *byte = u8::from_str_radix(&hex[at..at + 2], 16).ok()?;
+    }
+    Some(hash)
+}
+
+/// Letters, each as likely as any other.
+fn random(letters: &[u8], count: usize) -> Result<String, Error> {
+    let even = 256 / letters.len() * letters.len();
+    let mut text = String::with_capacity(count);
+    while text.len() < count {
+        let mut bytes = [0_u8; 64];
+        getrandom::fill(&mut bytes)
+            .map_err(|_| Error::new(Kind::Internal, "the operating system gave no random bytes"))?;
+        let fair = bytes.into_iter().map(usize::from).filter(|byte| *byte < even);
+        text.extend(fair.take(count - text.len()).map(|byte| char::from(letters[byte % letters.len()])));
+    }
+    Ok(text)
+}
+
+fn names(scopes: Scopes) -> Raw {
+    Raw::of(&scopes.names().collect::<Vec<_>>())
+}
+
+/// Every word must be a scope, and there must be one.
+fn scopes(given: &Raw) -> Option<Scopes> {
+    let words = given.decode::<Vec<String>>().ok().filter(|words| !words.is_empty())?;
+    words.iter().try_fold(Scopes::NONE, |all, word| Some(all.with(Scopes::parse(word)?)))
+}
+
+struct Reader<'a> {
+    form: &'a Object,
+    faults: Vec<Fault>,
+}
+
+impl Reader<'_> {
+    fn token(&mut self, id: Arc<str>, now: u64) -> Token {
+        for (member, _) in self.form.iter().filter(|(member, _)| !MEMBERS.contains(member)) {
+            let near = suggest::did_you_mean(member, MEMBERS);
+            let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
+            self.faults.push(Fault::new(fault::step(member), format!("Unknown member `{member}`{hint}")));
+        }
+        let name = self.word("name").unwrap_or_default();
+        if name.trim().is_empty() && self.faults.iter().all(|fault| fault.pointer != "/name") {
+            self.fault("name", "`name` is required: what you will know the token by");
+        }
+        let subject = self.subject(&id);
+        let project = self.word("project").filter(|project| !project.is_empty()).map(Arc::from);
+        let scopes = self.scopes();
+        if project.is_some() && scopes.contains(Scopes::ADMIN) {
+            let message = "an admin works in no project: leave out `project`, or the scope `admin`";
+            self.fault("scopes", message);
+        }
+        let expires_at = self.expires_in().map_or(0, |seconds| now + u64::from(seconds) * 1000);
+        Token { id, name, subject, project, scopes, created_at: now, expires_at }
+    }
+
+    /// Whose it is. Some names are ours to give.
+    fn subject(&mut self, id: &str) -> Arc<str> {
+        let Some(subject) = self.word("subject") else { return format!("{OF_TOKEN}{id}").into() };
+        if subject.trim().is_empty() || subject.chars().any(char::is_control) {
+            self.fault("subject", "`subject` must be a name");
+        } else if subject == OWNER || subject.starts_with(OF_TOKEN) {
+            self.fault("subject", format!("`{OWNER}`, and what begins with `{OF_TOKEN}`, is not to be given"));
+        }
+        subject.into()
+    }
+
+    fn scopes(&mut self) -> Scopes {
+        let Some(given) = self.given("scopes") else { return Scopes::USUAL };
+        scopes(given).unwrap_or_else(|| {
+            let known = Scopes::NAMES.map(|(name, _)| name).join("`, `");
+            self.fault("scopes", format!("`scopes` must be a list of one or more of `{known}`"));
+            Scopes::NONE
+        })
+    }
+
+    fn expires_in(&mut self) -> Option<u32> {
+        let seconds = self.given("expiresIn")?.whole().filter(|span| (1..=LONGEST_SECONDS).contains(span));
+        if seconds.is_none() {
+            let message = format!("`expiresIn` must be a whole number of seconds, from 1 to {LONGEST_SECONDS}");
+            self.fault("expiresIn", message);
+        }
+        seconds
+    }
+
+    fn word(&mut self, member: &str) -> Option<String> {
+        let text = self.given(member)?.text().filter(|text| text.chars().count() <= WORD_CHARS);
+        if text.as_ref().is_none_or(|text| text.contains('\0')) {
+            self.fault(member, format!("`{member}` must be a string of at most {WORD_CHARS} characters"));
+        }
+        text
+    }
+
+    /// A member that says something; `null` says nothing.
+    fn given(&self, member: &str) -> Option<&Raw> {
+        self.form.get(member).filter(|value| !value.is_null())
+    }
+
+    fn fault(&mut self, member: &str, message: impl Into<String>) {
+        self.faults.push(Fault::new(fault::step(member), message));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(form: &str) -> Result<Token, Vec<String>> {
+        let form = Raw::parse(form.to_owned()).expect("JSON").object().expect("an object");
+        Token::read(&form, 1000).map_err(|error| {
+            let faults = error.details.and_then(|details| details.items()).unwrap_or_default();
+            faults.iter().filter_map(|fault| fault.object()?.text("pointer")).collect()
+        })
+    }
+
+    #[test]
+    fn a_token_says_little_and_gets_the_rest() {
+        let token = read(r#"{"name":"ci"}"#).expect("a token");
+        assert!(token.id.starts_with("tok_") && token.id.len() == 12, "{}", token.id);
+        assert_eq!(&*token.subject, format!("token:{}", token.id));
+        assert_eq!((token.project.clone(), token.scopes, token.expires_at), (None, Scopes::USUAL, 0));
+        assert_eq!(Token::of(&token.row(&hash("x"))), Some(token), "as it was after the store");
+        let token = read(r#"{"name":"ci","subject":"alice","project":"work","scopes":["read"],"expiresIn":60}"#);
+        let token = token.expect("a token");
+        assert_eq!((&*token.subject, token.project.as_deref()), ("alice", Some("work")));
+        assert_eq!((token.scopes, token.expires_at), (Scopes::READ, 61_000));
+        assert_eq!(Token::of(&token.row(&hash("x"))), Some(token));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_at_once() {
+        assert_eq!(read("{}"), Err(vec!["/name".to_owned()]));
+        for (form, pointers) in [
+            (r#"{"name":"a","scopes":[],"expiresIn":0,"extra":1}"#, &["/extra", "/scopes", "/expiresIn"][..]),
+            (r#"{"name":"a","scopes":["write"]}"#, &["/scopes"]),
+            (r#"{"name":"a","subject":"owner"}"#, &["/subject"]),
+            (r#"{"name":"a","subject":"token:tok_x"}"#, &["/subject"]),
+            (r#"{"name":"a","subject":"a\nb"}"#, &["/subject"]),
+            (r#"{"name":"a","project":"work","scopes":["read","admin"]}"#, &["/scopes"]),
+            (r#"{"name":1,"project":{},"expiresIn":"soon"}"#, &["/name", "/project", "/expiresIn"]),
+        ] {
+            let expected: Vec<String> = pointers.iter().map(ToString::to_string).collect();
+            assert_eq!(read(form), Err(expected), "{form}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_long_and_each_is_another() {
+        let one = secret().expect("random");
+        assert!(one.expose().starts_with("hk_") && one.expose().len() == 46);
+        assert!(one.expose()[3..].bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        assert_ne!(one, secret().expect("random"));
+        assert_eq!(format!("{one:?}"), "\"***\"");
+    }
+
+    #[test]
+    fn a_hash_is_read_as_it_was_written() {
+        let token = read(r#"{"name":"ci"}"#).expect("a token");
+        let row = token.row(&hash("hk_x"));
+        assert_eq!(row.hash.len(), 64);
+        assert_eq!(read_hash(&row.hash), Some(hash("hk_x")));
+        for wrong in ["", "00", &"zz".repeat(32), &"é".repeat(32)] {
+            assert_eq!(read_hash(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a message says of its sender: `_meta.token` and `_meta.projectId`. Both are for us alone. They are read and
+//! taken out here, before anything is relayed, traced or logged.
+
+use axum::body::Body;
+use axum::extract::Request;
+use bytes::Bytes;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+use hikite_wire::message::{Message, split};
+use http_body_util::{BodyExt, Limited};
+use memchr::memmem;
+
+use crate::app::App;
+use crate::arrival::{Arrival, Proof};
+use crate::{auth, project};
+
+const META: &str = "_meta";
+const TOKEN: &str = "token";
+const PROJECT: &str = "projectId";
+/// What is read of a body before anybody is known.
+const BODY_BYTES: usize = 1024 * 1024;
+
+/// The params of a message, `_meta` taken apart and without what it says of its sender.
+#[derive(Debug, Default)]
+pub(crate) struct Params {
+    pub(crate) members: Object,
+    pub(crate) meta: Option<Object>,
+}
+
+/// Who says to have sent it, and for which project.
+#[derive(Debug, Default)]
+struct Sender {
+    token: Option<Raw>,
+    project: Option<Raw>,
+}
+
+impl Params {
+    /// The params, and the arrival of whoever they come from. An error if that is not whoever sent them.
+    pub(crate) fn read(
+        app: &App,
+        params: Option<&Raw>,
+        arrival: Arrival,
+    ) -> Result<(Self, Arrival), Error> {
+        let mut members = params.and_then(Raw::object).unwrap_or_default();
+        let mut meta = members.get(META).and_then(Raw::object);
+        let sender = meta.as_mut().and_then(|meta| Sender::take(meta));
+        let Some(sender) = sender else { return Ok((Self { members, meta }, arrival)) };
+        match meta.take_if(|meta| meta.is_empty()) {
+            Some(_) => drop(members.remove(META)),
+            None => meta.iter().for_each(|meta| members.set(META, meta.raw())),
+        }
+        Ok((Self { members, meta }, sender.settle(app, arrival)?))
+    }
+}
+
+/// The same for params whose `_meta` nobody has taken apart yet, and mostly need not.
+pub(crate) fn settle(app: &App, params: &mut Object, arrival: Arrival) -> Result<Arrival, Error> {
+    let meta = params.get(META).filter(|meta| may_name_sender(meta.bytes()));
+    let Some(mut meta) = meta.and_then(Raw::object) else { return Ok(arrival) };
+    let Some(sender) = Sender::take(&mut meta) else { return Ok(arrival) };
+    if meta.is_empty() {
+        params.remove(META);
+    } else {
+        params.set(META, meta);
+    }
+    sender.settle(app, arrival)
+}
+
+/// The answer to a question of a server, without what it says of its sender.
+pub(crate) fn cleaned(result: Raw) -> Raw {
+    let Some(mut members) = result.object().filter(|_| may_name_sender(result.bytes())) else { return result };
+    let Some(mut meta) = members.get(META).and_then(Raw::object) else { return result };
+    if Sender::take(&mut meta).is_none() {
+        return result;
+    }
+    if meta.is_empty() {
+        members.remove(META);
+    } else {
+        members.set(META, meta);
+    }
+    members.raw()
+}
+
+/// The token that the messages of a body name, all of them the same one. The body stays to be read again.
+pub(crate) async fn token_in_body(app: &App, request: &mut Request) -> Option<Secret> {
+    let limit = BODY_BYTES.min(app.limits.body_bytes);
+    let body = std::mem::replace(request.body_mut(), Body::empty());
+    let reading = Limited::new(body, limit).collect();
+    let body = tokio::time::timeout(app.limits.body_timeout, reading).await.ok()?.ok()?.to_bytes();
+    let messages = split(&body).unwrap_or_else(|| vec![body.clone()]);
+    let mut tokens = messages.iter().filter_map(token_in);
+    let first = tokens.next()?;
+    let only = tokens.all(|other| other == first);
+    *request.body_mut() = Body::from(body);
+    only.then(|| Secret::hidden(first))
+}
+
+fn token_in(message: &Bytes) -> Option<String> {
+    let said = match Message::decode(message).ok()? {
+        Message::Request { params, .. } | Message::Notification { params, .. } => params?,
+        Message::Response { body, .. } => body.ok()?,
+    };
+    said.object()?.get(META)?.object()?.text(TOKEN)
+}
+
+/// A quick look; an escape may spell either name in another way.
+fn may_name_sender(text: &[u8]) -> bool {
+    [&b"\"token\""[..], b"\"projectId\"", b"\\u00"].iter().any(|name| memmem::find(text, name).is_some())
+}
+
+impl Sender {
+    /// Takes it out of `_meta`; nothing if it is not there.
+    fn take(meta: &mut Object) -> Option<Self> {
+        let sender = Self { token: meta.remove(TOKEN), project: meta.remove(PROJECT) };
+        (sender.token.is_some() || sender.project.is_some()).then_some(sender)
+    }
+
+    fn settle(self, app: &App, arrival: Arrival) -> Result<Arrival, Error> {
+        let arrival = self.prove(app, arrival)?;
+        match self.project.filter(|project| !project.is_null()) {
+            Some(name) => {
+                let caller = project::named_in(app, arrival.caller, name.text().as_deref())?;
+                Ok(Arrival { caller, ..arrival })
+            }
+            None => Ok(arrival),
+        }
+    }
+
+    fn prove(&self, app: &App, arrival: Arrival) -> Result<Arrival, Error> {
+        let Some(token) = self.token.as_ref().filter(|token| !token.is_null()) else { return Ok(arrival) };
+        let known = token.text().and_then(|token| auth::known(app, &token)).ok_or_else(not_the_sender)?;
+        match arrival.proof {
+            Proof::Token if known.is_same_person(&arrival.caller) => Ok(arrival),
+            Proof::Token => Err(not_the_sender()),
+            // A project that the request named before holds for this caller, too.
+            Proof::Place => {
+                let caller = match arrival.caller.project.as_deref() {
+                    Some(name) => project::named_in(app, known, Some(name))?,
+                    None => known,
+                };
+                Ok(Arrival { caller, ..arrival })
+            }
+        }
+    }
+}
+
+fn not_the_sender() -> Error {
+    let error = Error::new(Kind::Authentication, "`_meta.token` is not valid for this request");
+    error.hint("send the same token as in `Authorization`, or one of the two alone")
+}

@@ -1,0 +1,29 @@
+//! Who asks: what a caller may know of itself.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use hikite_core::json::{Object, Raw};
+use hikite_core::time::rfc3339;
+use http::Uri;
+
+use super::{Answer, ok, query};
+use crate::app::App;
+use crate::arrival::Arrival;
+
+pub(crate) async fn me(
+    State(app): State<Arc<App>>,
+    Arrival { caller, .. }: Arrival,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    let or_null = |text: Option<&str>| text.map_or_else(Raw::null, Raw::from);
+    let expires_at = caller.token.as_ref().and_then(|id| app.gateway.people().expires_at(id));
+    let body = Object::default()
+        .with("subject", &*caller.subject)
+        .with("project", or_null(caller.project.as_deref()))
+        .with("scopes", Raw::of(&caller.scopes.names().collect::<Vec<_>>()))
+        .with("token", or_null(caller.token.as_deref()))
+        .with("expiresAt", or_null(expires_at.map(rfc3339).as_deref()));
+    Ok(ok(&body.raw()))
+}

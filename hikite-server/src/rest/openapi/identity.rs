@@ -1,0 +1,217 @@
+//! The part of the description that is about who may come in: oneself, projects and tokens.
+
+use serde_json::{Value, json};
+
+use super::operation::Operation;
+
+pub(super) fn operations() -> Vec<Operation> {
+    let project = || vec![name("Project")];
+    let of_projects = |method, path, id, summary| Operation {
+        method,
+        path,
+        id,
+        tag: "Projects",
+        summary,
+        answer: (200, "The project as it is now.", Some("Project")),
+        errors: &[404],
+        ..Operation::NEW
+    };
+    let one = "/v1/projects/{name}";
+    vec![
+        Operation {
+            path: "/v1/me",
+            id: "getMe",
+            tag: "Projects",
+            summary: "Says who asks.",
+            answer: (200, "The caller.", Some("Me")),
+            ..Operation::NEW
+        },
+        Operation {
+            answer: (200, "All projects.", Some("Projects")),
+            errors: &[],
+            ..of_projects("get", "/v1/projects", "listProjects", "Lists the projects.")
+        },
+        Operation {
+            body: Some("NewProject"),
+            answer: (201, "The project as it is now.", Some("Project")),
+            errors: &[409],
+            ..of_projects("post", "/v1/projects", "createProject", "Makes a project.")
+        },
+        Operation { parameters: project(), ..of_projects("get", one, "getProject", "Shows one project.") },
+        Operation {
+            parameters: project(),
+            body: Some("ProjectForm"),
+            errors: &[404, 409],
+            ..of_projects("patch", one, "changeProject", "Replaces the members that are named.")
+        },
+        Operation {
+            parameters: project(),
+            answer: (204, "It is gone.", None),
+            errors: &[404, 409],
+            ..of_projects("delete", one, "deleteProject", "Takes a project away, and its tokens.")
+        },
+        Operation {
+            path: "/v1/tokens",
+            id: "listTokens",
+            tag: "Tokens",
+            summary: "Lists the tokens, without their secrets.",
+            answer: (200, "All tokens.", Some("Tokens")),
+            ..Operation::NEW
+        },
+        Operation {
+            method: "post",
+            path: "/v1/tokens",
+            id: "createToken",
+            tag: "Tokens",
+            summary: "Makes a token.",
+            body: Some("NewToken"),
+            answer: (201, "The token with its secret, which is shown this once.", Some("CreatedToken")),
+            ..Operation::NEW
+        },
+        Operation {
+            method: "delete",
+            path: "/v1/tokens/{id}",
+            id: "revokeToken",
+            tag: "Tokens",
+            summary: "Takes a token back; from now on it opens nothing.",
+            parameters: vec![name("Token")],
+            answer: (204, "It is gone.", None),
+            errors: &[404],
+            ..Operation::NEW
+        },
+    ]
+}
+
+fn name(parameter: &str) -> Value {
+    json!({ "$ref": format!("#/components/parameters/{parameter}") })
+}
+
+pub(super) fn parameters() -> [(&'static str, Value); 2] {
+    let part = |name: &str, description: &str, example: &str| {
+        json!({
+            "name": name, "in": "path", "required": true, "description": description,
+            "schema": { "type": "string", "minLength": 1 }, "example": example,
+        })
+    };
+    [
+        ("Project", part("name", "The project's name; percent-encoded.", "work")),
+        ("Token", part("id", "The token's id.", "tok_abcd2345")),
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let reference = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let listed = |member: &str, of: &str| {
+        let items = json!({ "type": "array", "items": reference(of) });
+        json!({ "type": "object", "required": [member], "properties": { member: items } })
+    };
+    let with = |of: &str, required: &[&str], properties: Value| {
+        let more = json!({ "type": "object", "required": required, "properties": properties });
+        json!({ "allOf": [reference(of), more] })
+    };
+    let name = json!({ "type": "string", "minLength": 1, "maxLength": 128, "examples": ["work"] });
+    let secret = json!({ "type": "string", "description": "What its holder sends as a bearer; not shown again." });
+    vec![
+        ("Me", me()),
+        ("ProjectForm", project_form()),
+        ("NewProject", with("ProjectForm", &["name"], json!({ "name": name }))),
+        (
+            "Project",
+            with(
+                "ProjectForm",
+                &["name", "createdAt", "managedByFile"],
+                json!({ "name": name, "createdAt": moment(), "managedByFile": { "type": "boolean" } }),
+            ),
+        ),
+        ("Projects", listed("projects", "Project")),
+        ("NewToken", new_token()),
+        ("Token", token()),
+        ("CreatedToken", with("Token", &["secret"], json!({ "secret": secret }))),
+        ("Tokens", listed("tokens", "Token")),
+    ]
+}
+
+fn me() -> Value {
+    json!({
+        "type": "object",
+        "required": ["subject", "project", "scopes", "token", "expiresAt"],
+        "properties": {
+            "subject": { "type": "string", "examples": ["owner", "token:tok_abcd2345"] },
+            "project": { "type": ["string", "null"], "description": "The project it works in." },
+            "scopes": scopes(),
+            "token": { "type": ["string", "null"], "description": "The id of the token it came with." },
+            "expiresAt": moment(),
+        },
+    })
+}
+
+fn project_form() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "description": { "type": ["string", "null"], "maxLength": 2000 },
+            "members": {
+                "type": ["array", "null"], "maxItems": 1000, "items": { "type": "string", "minLength": 1 },
+                "description": "Subjects that belong to it; without any, everybody with a token for it does.",
+            },
+            "permissions": {
+                "type": ["object", "null"],
+                "description": "Which tools there are: `allow` and `deny`, lists of modules, tools, patterns and risks.",
+            },
+            "surface": {
+                "type": ["string", "array", "null"], "items": { "type": "string" },
+                "description": "What its clients are shown.",
+            },
+            "optimization": {
+                "enum": [null, "bm25", "hybrid", "cloud"],
+                "description": "How tools are searched for; null: not at all.",
+            },
+        },
+    })
+}
+
+fn new_token() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name"],
+        "additionalProperties": false,
+        "properties": {
+            "name": { "type": "string", "minLength": 1, "maxLength": 128, "examples": ["laptop"] },
+            "subject": {
+                "type": ["string", "null"], "maxLength": 128,
+                "description": "Whose it is; by default it stands for itself.",
+            },
+            "project": { "type": ["string", "null"], "maxLength": 128, "description": "The only project it opens." },
+            "scopes": scopes(),
+            "expiresIn": {
+                "type": ["integer", "null"], "minimum": 1, "maximum": 316_224_000,
+                "description": "Seconds for which it is good; by default it does not expire.",
+            },
+        },
+    })
+}
+
+fn token() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "name", "subject", "project", "scopes", "createdAt", "expiresAt", "active"],
+        "properties": {
+            "id": { "type": "string", "examples": ["tok_abcd2345"] },
+            "name": { "type": "string" },
+            "subject": { "type": "string" },
+            "project": { "type": ["string", "null"] },
+            "scopes": scopes(),
+            "createdAt": moment(),
+            "expiresAt": moment(),
+            "active": { "type": "boolean", "description": "Whether it lets anybody in." },
+        },
+    })
+}
+
+fn scopes() -> Value {
+    json!({ "type": "array", "minItems": 1, "items": { "enum": ["read", "call", "admin"] } })
+}
+
+fn moment() -> Value {
+    json!({ "type": ["string", "null"], "format": "date-time" })
+}

@@ -1,0 +1,58 @@
+//! Projects: for admins alone, which the router sees to.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use http::{HeaderMap, StatusCode, Uri};
+
+use super::{Answer, Named, body, created, key, location, ok, query};
+use crate::app::App;
+
+pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+    query::none(&uri)?;
+    let projects = app.gateway.people().project_objects();
+    Ok(ok(&Object::default().with("projects", Raw::array(&projects)).raw()))
+}
+
+pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+    query::none(&uri)?;
+    Ok(ok(&app.gateway.people().project_object(&key(path)?)?))
+}
+
+/// The form of a project, and its name beside it.
+pub(crate) async fn create(
+    State(app): State<Arc<App>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    query::none(&uri)?;
+    let mut form = body::read(&app, &headers, body).await?;
+    let name = form.remove("name").and_then(|name| name.text()).ok_or_else(|| {
+        Error::new(Kind::Validation, "`name` is required").hint("what the project is called, in addresses too")
+    })?;
+    let project = app.gateway.create_project(&name, &form).await?;
+    Ok(created(&project, location("/v1/projects/", &name)))
+}
+
+pub(crate) async fn change(
+    State(app): State<Arc<App>>,
+    path: Named,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    query::none(&uri)?;
+    let changes = body::read(&app, &headers, body).await?;
+    Ok(ok(&app.gateway.change_project(&key(path)?, &changes).await?))
+}
+
+pub(crate) async fn delete(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+    query::none(&uri)?;
+    app.gateway.delete_project(&key(path)?).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

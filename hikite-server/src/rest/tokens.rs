@@ -1,0 +1,41 @@
+//! Personal tokens: for admins alone, which the router sees to. A secret is in one answer and in no other.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use hikite_core::json::{Object, Raw};
+use http::header::{CACHE_CONTROL, HeaderValue};
+use http::{HeaderMap, StatusCode, Uri};
+
+use super::{Answer, Named, body, created, key, location, ok, query};
+use crate::app::App;
+
+pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+    query::none(&uri)?;
+    let tokens = app.gateway.people().token_objects();
+    Ok(ok(&Object::default().with("tokens", Raw::array(&tokens)).raw()))
+}
+
+pub(crate) async fn create(
+    State(app): State<Arc<App>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    query::none(&uri)?;
+    let form = body::read(&app, &headers, body).await?;
+    let (token, secret) = app.gateway.people().create_token(&form).await?;
+    let token = token.object().unwrap_or_default();
+    let location = token.text("id").and_then(|id| location("/v1/tokens/", &id));
+    let mut response = created(&token.with("secret", secret.expose()).raw(), location);
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+pub(crate) async fn revoke(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+    query::none(&uri)?;
+    app.gateway.people().revoke_token(&key(path)?).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

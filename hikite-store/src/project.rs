@@ -1,0 +1,80 @@
+//! Projects: the boundaries that people draw. Every change raises the revision, as for registered tools.
+
+use hikite_core::json::Raw;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use crate::control::{shown, stored};
+use crate::error::{Fault, StoreError};
+use crate::store::Store;
+
+/// A project as its form describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectRow {
+    pub name: String,
+    pub form: Raw,
+    /// Milliseconds since 1970.
+    pub created_at: u64,
+}
+
+impl Store {
+    /// All projects by name.
+    pub async fn projects(&self) -> Result<Vec<ProjectRow>, StoreError> {
+        let query = sqlx::query("SELECT name, form, created_at FROM project");
+        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
+        let mut projects = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let (name, form, created_at) = read(row).map_err(self.failed())?;
+            match Raw::parse(form) {
+                Ok(form) => projects.push(ProjectRow { name, form, created_at }),
+                // One bad row must not take the others away. Whoever works in it is let in no more.
+                Err(_) => tracing::error!("the project `{name}` is unreadable and left out"),
+            }
+        }
+        projects.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(projects)
+    }
+
+    /// `false` if it is there already and may not be replaced; one that is replaced keeps the time it was made.
+    pub async fn put_project(&self, project: &ProjectRow, replace: bool) -> Result<bool, StoreError> {
+        let name = self.keepable_text(&project.name)?;
+        let form = self.text_of(&project.form)?;
+        let text = if replace {
+            "INSERT INTO project (name, form, created_at) VALUES ($1, $2, $3) \
+             ON CONFLICT (name) DO UPDATE SET form = excluded.form"
+        } else {
+            "INSERT INTO project (name, form, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING"
+        };
+        let query = sqlx::query(text).bind(name).bind(form).bind(stored(project.created_at));
+        let mut transaction = self.begin().await?;
+        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
+        // A new one begins without tokens: those of another that had its name were not meant for it.
+        if done.rows_affected() > 0 && !replace {
+            let query = sqlx::query("DELETE FROM token WHERE project = $1").bind(name);
+            query.execute(&mut *transaction).await.map_err(self.failed())?;
+        }
+        self.conclude(transaction, done.rows_affected() > 0).await
+    }
+
+    /// Takes its tokens away as well: another project of that name must not find them. `false` if there is none.
+    pub async fn remove_project(&self, name: &str) -> Result<bool, StoreError> {
+        let Ok(name) = self.keepable_text(name) else { return Ok(false) };
+        let mut transaction = self.begin().await?;
+        let query = sqlx::query("DELETE FROM project WHERE name = $1").bind(name);
+        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
+        if done.rows_affected() > 0 {
+            let query = sqlx::query("DELETE FROM token WHERE project = $1").bind(name);
+            query.execute(&mut *transaction).await.map_err(self.failed())?;
+        }
+        self.conclude(transaction, done.rows_affected() > 0).await
+    }
+
+    /// JSON as the text that both databases take.
+    pub(crate) fn text_of<'r>(&self, raw: &'r Raw) -> Result<&'r str, StoreError> {
+        std::str::from_utf8(raw.bytes()).map_err(|error| self.refused(Fault::Failed, error.to_string()))
+    }
+}
+
+fn read(row: &AnyRow) -> Result<(String, String, u64), sqlx::Error> {
+    Ok((row.try_get(0)?, row.try_get(1)?, shown(row.try_get(2)?)))
+}

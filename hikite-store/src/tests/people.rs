@@ -1,0 +1,103 @@
+//! Projects and tokens.
+
+use hikite_core::json::Raw;
+use serde_json::json;
+
+use super::Place;
+use crate::{Fault, ProjectRow, StoreError, TokenRow};
+
+fn project(name: &str, created_at: u64) -> ProjectRow {
+    ProjectRow { name: name.into(), form: Raw::of(&json!({ "description": name })), created_at }
+}
+
+fn token(id: &str, project: &str, created_at: u64) -> TokenRow {
+    let form = Raw::of(&json!({ "name": "ci", "scopes": ["read"] }));
+    let (id, hash) = (format!("tok_{id}"), format!("{id:0>64}"));
+    TokenRow { id, hash, project: project.into(), form, created_at, expires_at: 0 }
+}
+
+#[tokio::test]
+async fn a_project_is_made_once_and_changed_in_its_place() {
+    for place in Place::both() {
+        let store = place.open().await;
+        let first = project("work", 5);
+        assert!(store.put_project(&first, false).await.expect("put"));
+        assert!(!store.put_project(&project("work", 9), false).await.expect("refused"));
+        assert_eq!(store.revision().await.expect("read"), 1);
+        let changed = ProjectRow {
+            form: Raw::parse(r#"{ "optimization":null,"u":"é" }"#).expect("JSON"),
+            ..project("work", 9)
+        };
+        assert!(store.put_project(&changed, true).await.expect("put"));
+        assert!(store.put_project(&project("home", 7), false).await.expect("put"));
+        store.close().await;
+        let store = place.open().await;
+        let found = store.projects().await.expect("read");
+        let kept = ProjectRow { created_at: 5, ..changed.clone() };
+        assert_eq!(found, [project("home", 7), kept], "by name, as old as it was, after another start");
+        assert_eq!(found[1].form.bytes(), changed.form.bytes());
+        assert_eq!(store.revision().await.expect("read"), 3);
+    }
+}
+
+#[tokio::test]
+async fn the_tokens_of_a_project_go_with_it() {
+    for place in Place::both() {
+        let store = place.open().await;
+        store.put_project(&project("work", 1), false).await.expect("put");
+        for (id, of, at) in [("a", "work", 3), ("b", "", 1), ("c", "home", 2)] {
+            assert!(store.put_token(&token(id, of, at)).await.expect("put"));
+        }
+        let twin = TokenRow { hash: "f".repeat(64), ..token("a", "home", 9) };
+        assert!(!store.put_token(&twin).await.expect("refused"), "the id is taken");
+        let ids = async |store: &crate::Store| -> Vec<String> {
+            store.tokens().await.expect("read").into_iter().map(|token| token.id).collect()
+        };
+        assert_eq!(ids(&store).await, ["tok_b", "tok_c", "tok_a"], "the oldest first");
+        assert!(store.remove_project("work").await.expect("removed"));
+        assert!(!store.remove_project("work").await.expect("gone"));
+        assert_eq!(ids(&store).await, ["tok_b", "tok_c"]);
+        assert!(store.put_project(&project("home", 9), true).await.expect("put"));
+        assert_eq!(ids(&store).await, ["tok_b", "tok_c"], "a change leaves them");
+        assert!(store.remove_project("home").await.expect("removed"));
+        assert!(store.put_token(&token("d", "home", 4)).await.expect("put"));
+        assert!(store.put_project(&project("home", 10), false).await.expect("put"));
+        assert_eq!(ids(&store).await, ["tok_b"], "a new one finds none");
+        assert!(store.put_token(&token("c", "home", 2)).await.expect("put"));
+        assert!(store.remove_token("tok_c").await.expect("removed"));
+        assert!(!store.remove_token("tok_c").await.expect("gone"));
+        assert_eq!(ids(&store).await, ["tok_b"]);
+        assert_eq!(store.revision().await.expect("read"), 11, "only what changed something counts");
+        assert_eq!(store.check().await.expect("checked"), [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn two_tokens_never_have_one_secret() {
+    for place in Place::both() {
+        let store = place.open().await;
+        let first = token("a", "", 1);
+        assert!(store.put_token(&first).await.expect("put"));
+        let second = TokenRow { id: "tok_other".into(), ..first };
+        assert!(store.put_token(&second).await.is_err());
+        assert_eq!(store.tokens().await.expect("read").len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_nul_is_refused_by_both_and_looks_absent() {
+    for place in Place::both() {
+        let store = place.open().await;
+        let fault = |outcome: Result<bool, StoreError>| outcome.map_err(|error| error.fault);
+        assert_eq!(fault(store.put_project(&project("a\0b", 1), false).await), Err(Fault::Nul));
+        assert_eq!(fault(store.put_token(&token("a", "a\0b", 1)).await), Err(Fault::Nul));
+        assert_eq!(fault(store.remove_project("a\0b").await), Ok(false));
+        assert_eq!(fault(store.remove_token("a\0b").await), Ok(false));
+    }
+}
+
+#[test]
+fn the_hash_of_a_token_is_not_shown() {
+    let shown = format!("{:?}", token("a", "", 1));
+    assert!(!shown.contains("000a") && shown.contains("tok_a"), "{shown}");
+}

@@ -1,0 +1,93 @@
+//! Personal tokens. The secret itself is never here: only its hash, from which nobody gets it back.
+
+use std::fmt;
+
+use hikite_core::json::Raw;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use crate::control::{shown, stored};
+use crate::error::StoreError;
+use crate::store::Store;
+
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenRow {
+    /// What people call it by.
+    pub id: String,
+    /// SHA-256 of the secret, in hex.
+    pub hash: String,
+    /// The project that it is good for; empty for one that is bound to none.
+    pub project: String,
+    /// Its name, its subject and its scopes.
+    pub form: Raw,
+    /// Milliseconds since 1970.
+    pub created_at: u64,
+    /// The same; zero is never.
+    pub expires_at: u64,
+}
+
+/// Without the hash: whoever reads a log needs none of it.
+impl fmt::Debug for TokenRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenRow").field("id", &self.id).field("form", &self.form).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// All tokens, the oldest first.
+    pub async fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
+        let query = sqlx::query("SELECT id, hash, project, form, created_at, expires_at FROM token");
+        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
+        let mut tokens = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let (row, form) = read(row).map_err(self.failed())?;
+            match Raw::parse(form) {
+                Ok(form) => tokens.push(TokenRow { form, ..row }),
+                Err(_) => tracing::error!("the token `{}` is unreadable and left out", row.id),
+            }
+        }
+        tokens.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Ok(tokens)
+    }
+
+    /// `false` if there is one of this id.
+    pub async fn put_token(&self, token: &TokenRow) -> Result<bool, StoreError> {
+        let form = self.text_of(&token.form)?;
+        let query = sqlx::query(
+            "INSERT INTO token (id, hash, project, form, created_at, expires_at) \
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING",
+        );
+        let query = query
+            .bind(self.keepable_text(&token.id)?)
+            .bind(self.keepable_text(&token.hash)?)
+            .bind(self.keepable_text(&token.project)?)
+            .bind(form)
+            .bind(stored(token.created_at))
+            .bind(stored(token.expires_at));
+        let mut transaction = self.begin().await?;
+        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
+        self.conclude(transaction, done.rows_affected() > 0).await
+    }
+
+    /// `false` if there is none of this id.
+    pub async fn remove_token(&self, id: &str) -> Result<bool, StoreError> {
+        let Ok(id) = self.keepable_text(id) else { return Ok(false) };
+        let mut transaction = self.begin().await?;
+        let query = sqlx::query("DELETE FROM token WHERE id = $1").bind(id);
+        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
+        self.conclude(transaction, done.rows_affected() > 0).await
+    }
+}
+
+/// The row without its form, and the form as it stands there.
+fn read(row: &AnyRow) -> Result<(TokenRow, String), sqlx::Error> {
+    let token = TokenRow {
+        id: row.try_get(0)?,
+        hash: row.try_get(1)?,
+        project: row.try_get(2)?,
+        form: Raw::null(),
+        created_at: shown(row.try_get(4)?),
+        expires_at: shown(row.try_get(5)?),
+    };
+    Ok((token, row.try_get(3)?))
+}

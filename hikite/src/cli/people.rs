@@ -1,0 +1,47 @@
+//! The projects and tokens of the store, for commands that need nothing else of the house. A hikite that runs on the
+//! same store sees what they change by itself.
+
+use anyhow::Result;
+use hikite_gateway::People;
+use hikite_store::Store;
+
+use super::Common;
+use crate::config::Config;
+use crate::token;
+
+pub(super) struct Desk {
+    pub(super) config: Config,
+    pub(super) people: People,
+    store: Store,
+}
+
+impl Desk {
+    pub(super) async fn open(common: &Common) -> Result<Self> {
+        let config = common.load()?;
+        if config.store.is_none() {
+            token::make_folder(&config.data)?;
+        }
+        let store = Store::open(&config.store_url()).await?;
+        let people = People::new(store.clone());
+        people.take(config.projects.clone());
+        people.read_store().await?;
+        Ok(Self { config, people, store })
+    }
+
+    pub(super) async fn close(self) {
+        self.store.close().await;
+    }
+}
+
+/// Columns as wide as what stands in them; the last one as it is.
+pub(super) fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or_default()).collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}

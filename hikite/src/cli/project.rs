@@ -1,0 +1,240 @@
+//! `hikite project`: boundaries between callers, from a terminal.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use hikite_core::json::{Object, Raw};
+use hikite_gateway::{People, Project};
+use serde_json::{Value, json};
+
+use super::people::{Desk, table};
+use super::{Common, note, print};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProjectCommand {
+    /// List all projects
+    List(List),
+    /// Show one project
+    Show(Show),
+    /// Make a project
+    Create(Create),
+    /// Change what is named; the rest stays
+    Set(Set),
+    /// Take a project away, and its tokens
+    Delete(Delete),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    name: String,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    /// What it is called, in addresses too
+    name: String,
+    #[command(flatten)]
+    form: Form,
+    /// Print the project as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Set {
+    name: String,
+    #[command(flatten)]
+    form: Form,
+    /// Say nothing of it any more
+    #[arg(long, value_name = "WHAT", value_enum)]
+    clear: Vec<Member>,
+    /// Print the project as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    name: String,
+}
+
+#[derive(Debug, Args)]
+struct Form {
+    /// What it is for
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// A tool that there is: `module`, `module:tool`, a glob of either, `/regex/`, `risk:read` [default: all]
+    #[arg(long, value_name = "WHAT")]
+    allow: Vec<String>,
+    /// A tool that there is not, whatever is allowed
+    #[arg(long, value_name = "WHAT")]
+    deny: Vec<String>,
+    /// A subject that belongs to it [default: whoever has a token for it]
+    #[arg(long, value_name = "SUBJECT")]
+    member: Vec<String>,
+    /// What its clients are shown [default: that of the config]
+    #[arg(long, value_name = "SURFACE")]
+    surface: Vec<String>,
+    /// How tools are searched for [default: that of the config]
+    #[arg(long, value_enum)]
+    optimization: Option<Optimization>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Optimization {
+    Off,
+    Bm25,
+    Hybrid,
+    Cloud,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Member {
+    Description,
+    Allow,
+    Deny,
+    Member,
+    Surface,
+    Optimization,
+}
+
+impl ProjectCommand {
+    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        let desk = Desk::open(common).await?;
+        let outcome = self.act(&desk.people).await;
+        desk.close().await;
+        outcome.map(|()| ExitCode::SUCCESS)
+    }
+
+    async fn act(self, people: &People) -> Result<()> {
+        match self {
+            Self::List(list) => list.print(people),
+            Self::Show(show) => show.print(people)?,
+            Self::Create(create) => {
+                let project = people.create_project(&create.name, &create.form.onto(Object::default())).await?;
+                tell(&project, create.json, &create.name, "is made");
+            }
+            Self::Set(set) => {
+                let form = set.form.onto(set.cleared(people)?);
+                let project = people.replace_project(&set.name, &form).await?;
+                tell(&project, set.json, &set.name, "is changed");
+            }
+            Self::Delete(delete) => {
+                people.delete_project(&delete.name).await?;
+                note(&format!("the project `{}` and its tokens are gone", delete.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl List {
+    fn print(&self, people: &People) {
+        if self.json {
+            return print(&Raw::array(&people.project_objects()).as_str());
+        }
+        let projects = people.projects();
+        let rows: Vec<Vec<String>> = projects.iter().map(|project| row(project)).collect();
+        print(&table(&rows));
+        note(&format!("{} project{}", rows.len(), if rows.len() == 1 { "" } else { "s" }));
+    }
+}
+
+impl Show {
+    fn print(&self, people: &People) -> Result<()> {
+        let project = people.project_object(&self.name)?.value();
+        print(&if self.json { project.to_string() } else { format!("{project:#}") });
+        Ok(())
+    }
+}
+
+impl Set {
+    /// The form as it is, without what is to be said no more.
+    fn cleared(&self, people: &People) -> Result<Object> {
+        let mut form = people.project_object(&self.name)?.object().unwrap_or_default();
+        for ours in ["name", "createdAt", "managedByFile"] {
+            form.remove(ours);
+        }
+        let mut permissions = form.get("permissions").and_then(Raw::object).unwrap_or_default();
+        for member in &self.clear {
+            match member {
+                Member::Description => drop(form.remove("description")),
+                Member::Allow => drop(permissions.remove("allow")),
+                Member::Deny => drop(permissions.remove("deny")),
+                Member::Member => drop(form.remove("members")),
+                Member::Surface => drop(form.remove("surface")),
+                Member::Optimization => drop(form.remove("optimization")),
+            }
+        }
+        Ok(form.with("permissions", permissions))
+    }
+}
+
+impl Form {
+    /// What the flags say, over what was said before.
+    fn onto(&self, mut form: Object) -> Object {
+        if let Some(description) = &self.description {
+            form.set("description", description.as_str());
+        }
+        let mut permissions = form.get("permissions").and_then(Raw::object).unwrap_or_default();
+        for (member, named) in [("allow", &self.allow), ("deny", &self.deny)] {
+            if !named.is_empty() {
+                permissions.set(member, Raw::of(named));
+            }
+        }
+        form.set("permissions", permissions);
+        for (member, named) in [("members", &self.member), ("surface", &self.surface)] {
+            if !named.is_empty() {
+                form.set(member, Raw::of(named));
+            }
+        }
+        if let Some(optimization) = self.optimization {
+            form.set("optimization", Raw::from(optimization.value()));
+        }
+        form
+    }
+}
+
+impl Optimization {
+    fn value(self) -> Value {
+        match self {
+            Self::Off => Value::Null,
+            Self::Bm25 => json!("bm25"),
+            Self::Hybrid => json!("hybrid"),
+            Self::Cloud => json!("cloud"),
+        }
+    }
+}
+
+/// Name, how it is searched, who belongs to it, and what it is for.
+fn row(project: &Project) -> Vec<String> {
+    let search = match project.optimization {
+        None => "default",
+        Some(optimization) => optimization.name().unwrap_or("off"),
+    };
+    let members = match project.members.len() {
+        0 => "anybody".to_owned(),
+        1 => "1 member".to_owned(),
+        count => format!("{count} members"),
+    };
+    let keeper = if project.managed_by_file { "(file) " } else { "" };
+    vec![project.name.to_string(), search.to_owned(), members, format!("{keeper}{}", project.description)]
+}
+
+fn tell(project: &Raw, json: bool, name: &str, what: &str) {
+    if json {
+        return print(&project.as_str());
+    }
+    note(&format!("the project `{name}` {what}"));
+}

@@ -1,0 +1,181 @@
+//! `hikite token`: who may come in, from a terminal. The secret of a new token goes to stdout, this once.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use hikite_core::json::{Object, Raw};
+use hikite_gateway::{People, Token};
+
+use super::people::{Desk, table};
+use super::{Common, note, print, program};
+use crate::config::Config;
+use crate::report::Snippets;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and print its secret, which is shown this once
+    Create(Create),
+    /// List all tokens, without their secrets
+    List(List),
+    /// Take a token back: from now on it opens nothing
+    Revoke(Revoke),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    /// What you will know it by
+    #[arg(long, value_name = "NAME", default_value = "unnamed")]
+    name: String,
+    /// The only project it opens [default: everything that there is]
+    #[arg(long, value_name = "PROJECT")]
+    project: Option<String>,
+    /// What it may do: `read`, `call`, `admin`; several with commas [default: read,call]
+    #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
+    scopes: Vec<String>,
+    /// Whose it is [default: it stands for itself]
+    #[arg(long, value_name = "NAME")]
+    subject: Option<String>,
+    /// For how long it is good, like `30d`, `12h` or `90m` [default: for ever]
+    #[arg(long, value_name = "SPAN", value_parser = seconds)]
+    expires: Option<u32>,
+    /// Print the token with its secret as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Revoke {
+    /// Its id, as `hikite token list` shows it
+    id: String,
+}
+
+impl TokenCommand {
+    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        let desk = Desk::open(common).await?;
+        let outcome = match self {
+            Self::Create(create) => create.run(&desk).await,
+            Self::List(list) => {
+                list.print(&desk.people);
+                Ok(())
+            }
+            Self::Revoke(revoke) => revoke.run(&desk.people).await,
+        };
+        desk.close().await;
+        outcome.map(|()| ExitCode::SUCCESS)
+    }
+}
+
+impl Create {
+    async fn run(self, desk: &Desk) -> Result<()> {
+        let (token, secret) = desk.people.create_token(&self.form()).await?;
+        let token = token.object().unwrap_or_default();
+        if self.json {
+            print(&token.with("secret", secret.expose()).raw().as_str());
+            return Ok(());
+        }
+        print(secret.expose());
+        let id = token.text("id").unwrap_or_default();
+        note(&format!("the token `{id}`; its secret is not shown again"));
+        note(&snippets(&desk.config, secret.expose())?.over_http());
+        Ok(())
+    }
+
+    fn form(&self) -> Object {
+        let mut form = Object::default().with("name", self.name.as_str());
+        for (member, value) in [("project", &self.project), ("subject", &self.subject)] {
+            if let Some(value) = value {
+                form.set(member, value.as_str());
+            }
+        }
+        if !self.scopes.is_empty() {
+            form.set("scopes", Raw::of(&self.scopes));
+        }
+        if let Some(seconds) = self.expires {
+            form.set("expiresIn", Raw::of(&seconds));
+        }
+        form
+    }
+}
+
+fn snippets(config: &Config, secret: &str) -> Result<Snippets> {
+    Ok(Snippets {
+        address: config.server.listen,
+        token: Some(secret.to_owned()),
+        public_url: config.server.public_url.clone(),
+        program: program()?,
+        config: config.file.clone(),
+    })
+}
+
+impl List {
+    fn print(&self, people: &People) {
+        if self.json {
+            return print(&Raw::array(&people.token_objects()).as_str());
+        }
+        let (tokens, shown) = (people.tokens(), people.token_objects());
+        let rows: Vec<Vec<String>> = tokens.iter().zip(&shown).map(|(token, shown)| row(token, shown)).collect();
+        print(&table(&rows));
+        note(&format!("{} token{}", rows.len(), if rows.len() == 1 { "" } else { "s" }));
+    }
+}
+
+impl Revoke {
+    async fn run(self, people: &People) -> Result<()> {
+        people.revoke_token(&self.id).await?;
+        note(&format!("the token `{}` opens nothing any more", self.id));
+        Ok(())
+    }
+}
+
+/// Id, project, scopes, until when, and what it is called.
+fn row(token: &Token, shown: &Raw) -> Vec<String> {
+    let members = shown.object().unwrap_or_default();
+    let is_good = members.get("active").is_some_and(|active| active.as_str() == "true");
+    let until = members.text("expiresAt").unwrap_or_else(|| "never".into());
+    vec![
+        token.id.to_string(),
+        token.project.as_deref().unwrap_or("-").to_owned(),
+        token.scopes.names().collect::<Vec<_>>().join(","),
+        until,
+        format!("{}{}", if is_good { "" } else { "(not good) " }, token.name),
+    ]
+}
+
+/// A span in words, in seconds.
+fn seconds(text: &str) -> Result<u32, String> {
+    let wrong = || "write it like `30d`, `12h`, `90m` or `45s`".to_owned();
+    let unit = text.chars().last().filter(char::is_ascii_alphabetic).ok_or_else(wrong)?;
+    let each = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86_400,
+        'w' => 7 * 86_400,
+        _ => return Err(wrong()),
+    };
+    let count: u32 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    count.checked_mul(each).filter(|seconds| *seconds > 0).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_read_as_people_write_them() {
+        for (text, expected) in [("30d", 2_592_000), ("12h", 43_200), ("90m", 5400), ("45s", 45), ("1w", 604_800)] {
+            assert_eq!(seconds(text), Ok(expected), "{text}");
+        }
+        for wrong in ["", "30", "d", "0d", "-1d", "1.5h", "99999999w", "1y", "1日"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

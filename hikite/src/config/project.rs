@@ -1,0 +1,96 @@
+//! The `projects` section: each in the form in which projects are made while we run.
+
+use std::sync::Arc;
+
+use hikite_core::json::{Object, Raw};
+use hikite_gateway::Project;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use super::check::Check;
+use super::file::OneOrMany;
+use super::named::Named;
+use super::place::Path;
+use super::server::SurfaceWord;
+use super::tool::{faults_of, tell};
+
+/// A boundary: who belongs to it, and which tools there are.
+#[derive(Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Project")]
+pub(crate) struct ProjectFile {
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    /// Subjects that belong to it. Default: everybody who has a token for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    members: Option<Vec<String>>,
+    /// Which tools there are. Default: all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permissions: Option<PermissionsFile>,
+    /// What its clients are shown. Default: that of `server.surface`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    surface: Option<OneOrMany<SurfaceWord>>,
+    /// How tools are searched for; `null` switches it off. Default: `search.provider`.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    optimization: Option<Option<OptimizationWord>>,
+}
+
+/// How tools are searched for.
+#[derive(Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OptimizationWord {
+    /// By the words of the question.
+    Bm25,
+    /// By its words and its meaning.
+    Hybrid,
+    /// By a service that the config names.
+    Cloud,
+}
+
+/// Which tools there are. What is denied is not there, whatever is allowed.
+#[derive(Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Permissions")]
+pub(crate) struct PermissionsFile {
+    /// What there is: `module`, `module:tool`, a glob of either, `/…/` over the key, `risk:…`, or an object of
+    /// `module`, `tool`, `pattern` and `risk` of which all must hold. Default: everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow: Option<Vec<Value>>,
+    /// What there is not, in the same words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deny: Option<Vec<Value>>,
+    /// Single tools by key, each `true` or `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Map<String, Value>>,
+}
+
+/// Tells `null` from an absent member.
+fn said<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<OptimizationWord>>, D::Error> {
+    Deserialize::deserialize(deserializer).map(Some)
+}
+
+pub(crate) fn check(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    raw: &Named<ProjectFile>,
+) -> Vec<Arc<Project>> {
+    raw.iter().filter_map(|(name, raw)| project(check, &path.key(name), name, raw)).collect()
+}
+
+fn project(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &ProjectFile) -> Option<Arc<Project>> {
+    let written = serde_json::to_value(raw).ok()?;
+    let form: Object = Raw::of(&written).object()?;
+    match Project::read(name, &form) {
+        Ok(project) => Some(Arc::new(Project { managed_by_file: true, ..project })),
+        Err(error) => {
+            for fault in faults_of(&error) {
+                tell(check, path, &fault);
+            }
+            None
+        }
+    }
+}
