@@ -9,6 +9,7 @@ pub mod index;
 mod lexical;
 mod meaning;
 pub mod memory;
+pub mod provider;
 pub mod question;
 mod word;
 

@@ -274,10 +274,19 @@ mod tests {
             (json!({ "type": "array", "items": { "type": "string" } }), "string[]"),
             (json!({ "type": "array", "items": { "enum": [1, 2] } }), "(1 | 2)[]"),
             (json!({ "prefixItems": [{ "type": "null" }, true], "type": "array" }), "[null, any]"),
-            (json!({ "anyOf": [{ "type": "string" }, { "type": "string" }, { "type": "number" }] }), "string | number"),
-            (json!({ "allOf": [{ "properties": { "x": { "type": "number" } } }, { "type": "object" }] }), "{x?: number} & object"),
+            (
+                json!({ "anyOf": [{ "type": "string" }, { "type": "string" }, { "type": "number" }] }),
+                "string | number",
+            ),
+            (
+                json!({ "allOf": [{ "properties": { "x": { "type": "number" } } }, { "type": "object" }] }),
+                "{x?: number} & object",
+            ),
             (json!({ "type": "object", "additionalProperties": { "type": "number" } }), "{[key]: number}"),
-            (json!({ "type": "object", "properties": { "x y": {} }, "required": ["x y"] }), r#"{"x y": any}"#),
+            (
+                json!({ "type": "object", "properties": { "x y": {} }, "required": ["x y"] }),
+                r#"{"x y": any}"#,
+            ),
             (json!({ "type": "frob" }), "any"),
             (json!(false), "never"),
             (json!("odd"), "any"),
@@ -318,12 +327,25 @@ mod tests {
 
     fn any_json() -> impl Strategy<Value = Value> {
         let word = prop_oneof![
-            Just("type"), Just("properties"), Just("items"), Just("anyOf"), Just("allOf"), Just("enum"),
-            Just("required"), Just("$ref"), Just("const"), Just("description"), Just("default"),
-            Just("additionalProperties"), Just("prefixItems"), Just("a"),
+            Just("type"),
+            Just("properties"),
+            Just("items"),
+            Just("anyOf"),
+            Just("allOf"),
+            Just("enum"),
+            Just("required"),
+            Just("$ref"),
+            Just("const"),
+            Just("description"),
+            Just("default"),
+            Just("additionalProperties"),
+            Just("prefixItems"),
+            Just("a"),
         ];
         let leaf = prop_oneof![
-            Just(Value::Null), any::<bool>().prop_map(Value::from), any::<i32>().prop_map(Value::from),
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
             prop_oneof![Just("object"), Just("array"), Just("#"), Just("#/properties/a"), Just("日本*/")]
                 .prop_map(Value::from),
         ];
@@ -331,7 +353,11 @@ mod tests {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
                 prop::collection::vec((word.clone(), inner), 0..6).prop_map(|members| {
-                    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into()
+                    members
+                        .into_iter()
+                        .map(|(name, value)| (name.to_owned(), value))
+                        .collect::<Map<_, _>>()
+                        .into()
                 }),
             ]
         })

@@ -6,6 +6,8 @@ use hikite_core::about::Retry;
 use hikite_core::json::Object;
 use hikite_core::source::Method;
 
+use crate::search::Inquiry;
+
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Show the tools of a category, all or the named ones.
@@ -18,6 +20,17 @@ pub enum Command {
         target: Target,
         params: Object,
         options: CallOptions,
+    },
+    /// Find tools. The params are those of `tools/call`.
+    Search {
+        asked: Inquiry,
+        detail: Detail,
+        params: Object,
+    },
+    /// Run a tool that was found, and give the value of its result.
+    Execute {
+        name: String,
+        params: Object,
     },
     Read {
         params: Object,
@@ -45,6 +58,15 @@ pub enum Command {
     Directory {
         params: Object,
     },
+}
+
+/// How much is told of a tool that was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    Names,
+    #[default]
+    Signatures,
+    Schemas,
 }
 
 /// What one call asks for beside its arguments.

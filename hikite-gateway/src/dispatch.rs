@@ -57,6 +57,10 @@ impl Gateway {
         match command {
             Command::Describe { category, names } => self.describe(&category, names.as_deref()).await,
             Command::Call { target, params, options } => self.call(target, params, options, context).await,
+            Command::Search { asked, detail, params } => {
+                Ok(self.discover(&asked, detail, params, &context).await)
+            }
+            Command::Execute { name, params } => self.execute_found(name, params, context).await,
             Command::Read { params } => self.resource(Method::ReadResource, params, context).await,
             Command::Subscribe { params } => self.resource(Method::Subscribe, params, context).await,
             Command::Unsubscribe { params } => self.resource(Method::Unsubscribe, params, context).await,
@@ -81,7 +85,7 @@ impl Gateway {
         describe(category, names).map_err(|error| tell_why(&view, category, error))
     }
 
-    async fn call(
+    pub(crate) async fn call(
         &self,
         target: Target,
         mut params: Object,

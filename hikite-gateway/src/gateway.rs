@@ -27,6 +27,7 @@ use crate::health::Health;
 use crate::meter::{Meter, ModuleMeter};
 use crate::registry::Registry;
 use crate::roster::{Entry, Keeper, Roster};
+use crate::search::Search;
 use crate::session::Sessions;
 use crate::snapshot::Snapshot;
 use crate::surface::Surfaces;
@@ -54,6 +55,7 @@ pub struct Gateway {
     pub(crate) registry: Registry,
     pub(crate) cache: Cache,
     pub(crate) meter: Meter,
+    pub(crate) search: Search,
     generations: Generations,
     current: Swap<State, Snapshot>,
     /// When the rules were last replaced.
@@ -69,13 +71,14 @@ impl std::fmt::Debug for Gateway {
 impl Gateway {
     /// `seal` is for what clients bring back: ids of tasks, sessions and waiting calls.
     pub fn new(limits: Arc<Limits>, seal: Seal, registry: Registry) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|gateway| Self {
             cache: Cache::new(&limits),
             generations: Generations::default(),
             limits,
             seal,
             registry,
             meter: Meter::default(),
+            search: Search::new(Weak::clone(gateway)),
             sessions: Sessions::default(),
             current: Swap::new(State::default(), Snapshot::empty()),
             applied: Mutex::new(Instant::now()),
@@ -226,6 +229,7 @@ impl Gateway {
         };
         self.current.replace(make, |before, after| {
             self.meter.keep(|name| after.gates().contains_key(name));
+            self.search.look_at_catalog();
             self.sessions.tell_changes(|surfaces: Surfaces, kind| {
                 let differs = |kind| before.list(surfaces, kind) != after.list(surfaces, kind);
                 // Templates and skills are news of the resources.

@@ -10,7 +10,7 @@ use hikite_core::listing::ListKind;
 use hikite_core::view::View;
 
 use crate::gateway::Gateway;
-use crate::surface::Surfaces;
+use crate::surface::{Surface, Surfaces};
 
 /// Which part of a list is asked for.
 #[derive(Clone, Debug, Default)]
@@ -21,8 +21,12 @@ pub struct Page {
 impl Gateway {
     /// One page of a list, as the result of the MCP method.
     pub async fn list(&self, surfaces: Surfaces, kind: ListKind, page: Page) -> Result<Raw, Error> {
-        if kind != ListKind::Tools || surfaces.shows_real_tools() {
+        if kind != ListKind::Tools || surfaces.needs_lists() {
             self.settle().await;
+        }
+        if kind == ListKind::Tools && surfaces.contains(Surface::Search) {
+            // Whoever sees that it can search will.
+            self.search.wake();
         }
         let snapshot = self.snapshot();
         let items = snapshot.list(surfaces, kind);

@@ -10,6 +10,7 @@ pub(crate) mod page;
 mod query;
 pub(crate) mod redirect;
 pub(crate) mod registry;
+pub(crate) mod search;
 pub(crate) mod tools;
 mod words;
 

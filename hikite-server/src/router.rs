@@ -9,7 +9,7 @@ use axum::routing::{any, delete, get, post};
 
 use crate::app::App;
 use crate::mcp::{http, sse};
-use crate::rest::{call, openapi, overview, page, redirect, registry, tools};
+use crate::rest::{call, openapi, overview, page, redirect, registry, search, tools};
 use crate::{auth, health, metrics, observe, origin, rate, request_id};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -38,6 +38,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/tools/{key}", get(tools::get))
         .route("/v1/modules", get(overview::modules))
         .route("/v1/categories", get(overview::categories))
+        .route("/catalog/search", post(search::search))
         .route("/tools", get(redirect::to_v1))
         .route("/tools/call", post(redirect::to_v1))
         .merge(admin())

@@ -103,7 +103,7 @@ impl Store {
     }
 
     /// The revision is raised last: every writer waits for it in the same order.
-    async fn conclude(
+    pub(crate) async fn conclude(
         &self,
         mut transaction: Transaction<'_, Any>,
         changed: bool,

@@ -8,11 +8,13 @@ mod control;
 mod copy;
 mod error;
 mod list;
+mod memory;
 mod migrate;
 mod seen;
 mod store;
 mod table;
 mod url;
+mod vector;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,7 @@ mod tests;
 pub use control::Registered;
 pub use error::{Fault, StoreError};
 pub use list::StoreListCache;
+pub use memory::Remembered;
 pub use migrate::NEWEST;
 pub use store::Store;
 pub use url::{BadUrl, StoreUrl};

@@ -3,6 +3,7 @@
 mod care;
 mod control;
 mod list;
+mod search;
 mod trouble;
 
 use hikite_core::json::Raw;

@@ -7,6 +7,7 @@ mod doctor;
 mod guard;
 mod health;
 mod register;
+mod search;
 mod serve;
 mod stdio;
 mod store;
@@ -69,6 +70,9 @@ enum Command {
     /// Check, show and import configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Look at what search remembers, and make it forget
+    #[command(subcommand)]
+    Search(search::SearchCommand),
     /// Check, copy and move what is kept between runs
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -114,6 +118,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Tools(tools) => block_on(tools.run(&common)),
         Command::Call(call) => block_on(call.run(&common)),
         Command::Config(config) => config.run(&common),
+        Command::Search(search) => block_on(search.run(&common)),
         Command::Store(store) => block_on(store.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
         Command::Health(health) => block_on(health.run(&common)),

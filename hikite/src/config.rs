@@ -20,6 +20,7 @@ mod place;
 mod policy;
 mod problem;
 mod rate;
+mod search;
 mod secret;
 mod server;
 mod shape;
@@ -55,6 +56,8 @@ pub use merge::{Merged, merge};
 pub use place::Place;
 pub use problem::{Problem, Problems};
 
+pub(crate) use search::TOP;
+pub use search::{Model, Place as SearchPlace, SearchSection};
 pub use server::{DEFAULT_PORT, ServerSection, parse_listen};
 pub(crate) use server::{listen_hint, url_fault};
 pub use show::show;
@@ -79,6 +82,7 @@ pub struct Config {
     pub auth: Auth,
     /// The store, where the file names one.
     pub store: Option<StoreUrl>,
+    pub search: SearchSection,
     pub limits: Limits,
     pub telemetry: Telemetry,
     /// The folder for what is kept between runs; it may not exist yet.
