@@ -4,13 +4,19 @@
 mod clause;
 pub mod document;
 pub mod encoder;
+mod explain;
 mod fold;
 pub mod index;
 mod lexical;
 mod meaning;
+pub mod measure;
 pub mod memory;
+mod named;
 pub mod provider;
 pub mod question;
+mod rank;
+mod relevance;
+mod score;
 mod word;
 
 pub use document::Document;
