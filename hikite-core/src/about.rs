@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::json::Raw;
+use crate::annotation;
+use crate::json::{Object, Raw};
 
 /// What whoever registered a tool says of it. Tools of upstream servers have little of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,8 +30,11 @@ pub struct Promise {
 impl Promise {
     /// Reads the `annotations` of a definition.
     pub fn read(definition: &Raw) -> Self {
-        let annotations =
-            definition.object().and_then(|tool| tool.get("annotations")?.object()).unwrap_or_default();
+        Self::of(&annotation::of_definition(definition))
+    }
+
+    /// Of a tool with these annotations.
+    pub fn of(annotations: &Object) -> Self {
         let hint = |name: &str| annotations.get(name).is_some_and(|value| value.as_str() == "true");
         Self { read_only: hint("readOnlyHint"), idempotent: hint("idempotentHint") }
     }

@@ -1,6 +1,12 @@
-//! What an HTTP method promises of a tool that makes such a request (RFC 9110, 9.2), in the words of the protocol.
+//! What tools promise of themselves in the words of the protocol, and what an HTTP method promises of a tool that makes
+//! such a request (RFC 9110, 9.2).
 
 use crate::json::{Object, Raw};
+
+/// What the source says of a tool in its definition.
+pub fn of_definition(definition: &Raw) -> Object {
+    definition.object().and_then(|tool| tool.get("annotations")?.object()).unwrap_or_default()
+}
 
 /// The annotations of a tool whose request has this method, where its form says nothing else.
 pub fn of_method(method: &str) -> Object {
@@ -17,12 +23,10 @@ pub fn of_method(method: &str) -> Object {
 mod tests {
     use super::of_method;
     use crate::about::Promise;
-    use crate::json::Object;
 
     #[track_caller]
     fn check(method: &str, read_only: bool, idempotent: bool) {
-        let definition = Object::default().with("annotations", of_method(method)).raw();
-        assert_eq!(Promise::read(&definition), Promise { read_only, idempotent }, "{method}");
+        assert_eq!(Promise::of(&of_method(method)), Promise { read_only, idempotent }, "{method}");
     }
 
     #[test]

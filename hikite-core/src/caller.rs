@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::error::{Error, Kind};
 use crate::json::{Object, Raw};
 
 /// An authenticated subject. The holder of the local token, and whoever started `hikite stdio`, is the owner.
@@ -31,6 +32,25 @@ impl Caller {
     /// Whether it may change what there is for everybody: tools, projects, tokens.
     pub fn is_admin(&self) -> bool {
         self.scopes.contains(Scopes::ADMIN)
+    }
+
+    /// Whose it is and in which project, for seals that are good for both alone. No project is called nothing.
+    pub fn parts(&self) -> [&[u8]; 2] {
+        [self.subject.as_bytes(), self.project.as_deref().unwrap_or_default().as_bytes()]
+    }
+
+    /// Refuses who may not do this at all, before anything is looked up: the answer says nothing of what there is.
+    pub fn must_have(&self, scope: Scopes) -> Result<(), Error> {
+        if self.scopes.contains(scope) {
+            return Ok(());
+        }
+        let (deed, name) = match scope {
+            Scopes::READ => ("look at tools", "read"),
+            Scopes::CALL => ("use tools, resources and prompts", "call"),
+            _ => ("do this", "admin"),
+        };
+        Err(Error::new(Kind::Authorization, format!("this caller may not {deed}"))
+            .hint(format!("it needs a token with the scope `{name}`")))
     }
 }
 

@@ -5,12 +5,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::about::{About, Policy, Promise};
+use crate::annotation;
 use crate::category::{Category, CategoryRule, Entry};
 use crate::check::Checker;
 use crate::json::{Object, Raw};
 use crate::key::ToolKey;
 use crate::listing::{Item, ListKind, Listing};
 use crate::name;
+use crate::narrow::{Given, Offer};
+use crate::permission::Permissions;
+use crate::risk::Risk;
 use crate::selection::{Argument, Override, Selection};
 use crate::source::Source;
 use crate::switch::{self, Off, Switches};
@@ -77,6 +81,8 @@ pub struct Tool {
     pub arguments: Arc<[Argument]>,
     pub about: Arc<About>,
     pub promise: Promise,
+    /// What the source itself says of it; no override changes that.
+    pub risk: Risk,
     pub policy: Policy,
     /// The definition as the source sent it, and the check of arguments against it.
     pub original: Raw,
@@ -108,6 +114,7 @@ pub struct Catalog {
     pub modules: Vec<Module>,
     pub categories: Vec<Category>,
     pub prompts: Vec<Prompt>,
+    given: Arc<Given>,
     by_direct_name: HashMap<Arc<str>, (usize, usize)>,
     by_key: HashMap<ToolKey, (usize, usize)>,
     by_uri: HashMap<Arc<str>, usize>,
@@ -121,16 +128,37 @@ impl Catalog {
         switches: &Switches,
         before: &Self,
     ) -> Self {
+        let offers = modules.iter().map(|rule| Offer { rule: rule.clone(), listing: rule.source.listing() });
+        Self::make(
+            Given {
+                modules: offers.collect(),
+                categories: categories.to_vec(),
+                switches: switches.clone(),
+                permissions: None,
+            },
+            before,
+        )
+    }
+
+    /// The catalog as it would be if there were nothing but what is allowed.
+    #[must_use]
+    pub fn narrowed(&self, permissions: &Arc<Permissions>) -> Self {
+        Self::make(self.given.narrowed(permissions, self), self)
+    }
+
+    fn make(given: Given, before: &Self) -> Self {
         let mut modules: Vec<Module> =
-            modules.iter().map(|rule| Module::read(rule, switches, before)).collect();
-        let mut categories: Vec<Category> =
-            categories.iter().map(|rule| Category::resolve(Arc::clone(rule), &modules)).collect();
+            given.modules.iter().map(|offer| Module::read(offer, &given, before)).collect();
+        let resolved =
+            given.categories.iter().map(|rule| Category::resolve(Arc::clone(rule), &modules, &given));
+        let mut categories: Vec<Category> = resolved.filter(|category| given.shows(category)).collect();
         switch::off_by_categories(&mut modules, &categories);
         switch::off_for_want(&mut modules);
         switch::off_in_categories(&mut categories, &modules);
         hide_what_categories_hide(&mut modules, &categories);
         name_tools(&mut modules);
-        let mut catalog = Self { prompts: prompts(&modules), modules, categories, ..Self::default() };
+        let prompts = prompts(&modules);
+        let mut catalog = Self { prompts, modules, categories, given: Arc::new(given), ..Self::default() };
         catalog.index();
         catalog
     }
@@ -208,13 +236,14 @@ impl Module {
         self.listing.as_ref()?.version()
     }
 
-    fn read(rule: &ModuleRule, switches: &Switches, before: &Catalog) -> Self {
-        let listing = rule.source.listing();
+    fn read(offer: &Offer, given: &Given, before: &Catalog) -> Self {
+        let Offer { rule, listing } = offer;
         let items = listing.as_ref().map_or(&[][..], |listing| &listing.tools);
         let unresolved = rule
             .selection
             .written()
             .filter(|name| listing.is_some() && !items.iter().any(|i| name.means(&rule.name, &i.name)))
+            .filter(|name| given.may_name(&rule.name, &name.tool))
             .map(|name| Arc::clone(&name.tool))
             .collect();
         Self {
@@ -222,8 +251,8 @@ impl Module {
             description: description(rule, listing.as_deref()),
             source: Arc::clone(&rule.source),
             registered: rule.registered,
-            tools: items.iter().map(|item| Tool::read(rule, item, switches, before)).collect(),
-            listing,
+            tools: items.iter().map(|item| Tool::read(rule, item, &given.switches, before)).collect(),
+            listing: listing.clone(),
             selection: Arc::clone(&rule.selection),
             unresolved,
             policy: rule.policy,
@@ -244,13 +273,21 @@ impl Tool {
             rule.selection.selects(&rule.name, &item.name) && change.is_none_or(|change| change.enabled);
         let about = rule.about.get(&item.name).cloned().unwrap_or_default();
         let switched_off = switches.get(&key) == Some(&false);
+        let (promise, risk) = known.map_or_else(
+            || {
+                let annotations = annotation::of_definition(&item.raw);
+                (Promise::of(&annotations), Risk::of(&annotations))
+            },
+            |tool| (tool.promise, tool.risk),
+        );
         Self {
             key,
             direct_name: Arc::clone(&name),
             name,
             definition: change.map_or_else(|| item.raw.clone(), |change| change.apply(&item.raw)),
             arguments: change.map_or_else(|| [].into(), |change| change.arguments.as_slice().into()),
-            promise: known.map_or_else(|| Promise::read(&item.raw), |tool| tool.promise),
+            promise,
+            risk,
             policy: change.map(|change| change.policy).unwrap_or_default().or(about.policy).or(rule.policy),
             about,
             checker: known

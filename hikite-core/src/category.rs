@@ -8,6 +8,8 @@ use crate::about::{Policy, Promise};
 use crate::catalog::{Module, renamed};
 use crate::json::Raw;
 use crate::key::ToolKey;
+use crate::narrow::Given;
+use crate::permission::Permissions;
 use crate::selection::{Argument, Selection, ToolRef};
 use crate::switch::Off;
 
@@ -38,6 +40,8 @@ pub struct Category {
 pub struct Missing {
     pub server: Arc<str>,
     selection: Arc<Selection>,
+    /// What may be used of it; `None` is everything.
+    permissions: Option<Arc<Permissions>>,
 }
 
 /// One tool of a category under the name the category shows.
@@ -69,7 +73,7 @@ pub enum Lookup<'a> {
 }
 
 impl Category {
-    pub fn resolve(rule: Arc<CategoryRule>, modules: &[Module]) -> Self {
+    pub(crate) fn resolve(rule: Arc<CategoryRule>, modules: &[Module], given: &Given) -> Self {
         let mut category = Self {
             entries: Vec::new(),
             unresolved: Vec::new(),
@@ -84,15 +88,17 @@ impl Category {
                 module => category.missing.push(Missing {
                     server: Arc::clone(server),
                     selection: module.map(|module| Arc::clone(&module.selection)).unwrap_or_default(),
+                    permissions: given.permissions.clone(),
                 }),
             }
         }
         category.tell_namesakes_apart();
         for name in rule.selection.written() {
-            if category.has(name, modules) {
+            let mut servers = rule.servers.iter().filter(|server| name.may_be_of(server));
+            if category.has(name, modules) || !servers.any(|server| given.may_name(server, &name.tool)) {
                 continue;
             }
-            let waits = category.missing.iter().any(|m| name.server.as_ref().is_none_or(|n| *n == m.server));
+            let waits = category.missing.iter().any(|missing| name.may_be_of(&missing.server));
             let list = if waits { &mut category.waiting } else { &mut category.unresolved };
             if !list.contains(&name.tool) {
                 list.push(Arc::clone(&name.tool));
@@ -135,11 +141,15 @@ impl Category {
 
     fn find_unlisted(&self, wanted: &ToolRef) -> Lookup<'_> {
         let ours = &self.rule.selection;
-        for Missing { server, selection: theirs } in &self.missing {
-            if wanted.server.as_ref().is_some_and(|named| named != server) {
+        for Missing { server, selection: theirs, permissions } in &self.missing {
+            if !wanted.may_be_of(server) {
                 continue;
             }
             let tool = ours.original(server, &theirs.original(server, &wanted.tool));
+            let key = ToolKey::new(Arc::clone(server), Arc::clone(&tool));
+            if permissions.as_ref().is_some_and(|permissions| !permissions.allows_unseen(&key)) {
+                continue;
+            }
             if ours.disables(server, &tool) || theirs.disables(server, &tool) {
                 return Lookup::Disabled(Off::File);
             }
@@ -148,7 +158,7 @@ impl Category {
                 return Lookup::Unlisted {
                     policy: changes.clone().fold(Policy::default(), |all, change| change.policy.or(all)),
                     arguments: changes.flat_map(|change| change.arguments.iter().cloned()).collect(),
-                    key: ToolKey::new(Arc::clone(server), tool),
+                    key,
                 };
             }
         }

@@ -31,7 +31,11 @@ impl ToolRef {
     }
 
     pub fn means(&self, server: &str, tool: &str) -> bool {
-        &*self.tool == tool && self.server.as_deref().is_none_or(|named| named == server)
+        &*self.tool == tool && self.may_be_of(server)
+    }
+
+    pub fn may_be_of(&self, server: &str) -> bool {
+        self.server.as_deref().is_none_or(|named| named == server)
     }
 }
 
@@ -58,11 +62,10 @@ impl Selection {
 
     /// The tool's own name where `name` is what an override calls it.
     pub fn original(&self, server: &str, name: &str) -> Arc<str> {
-        let of_server = |tool: &ToolRef| tool.server.as_deref().is_none_or(|named| named == server);
         let renamed = self
             .overrides
             .iter()
-            .find(|(tool, change)| of_server(tool) && change.name.as_deref() == Some(name));
+            .find(|(tool, change)| tool.may_be_of(server) && change.name.as_deref() == Some(name));
         renamed.map_or_else(|| name.into(), |(tool, _)| Arc::clone(&tool.tool))
     }
 

@@ -1,5 +1,5 @@
-//! The catalog as one caller may see it. Existence and permission are one lookup here, so that what is hidden
-//! looks exactly like what is absent.
+//! The catalog as one caller may see it: a catalog of its own, built as if there were nothing else. Existence and
+//! permission are one lookup here, so that what is hidden looks exactly like what is absent.
 
 use std::sync::Arc;
 
@@ -8,17 +8,63 @@ use crate::category::Category;
 use crate::error::{Error, Kind};
 use crate::json::Object;
 use crate::key::ToolKey;
+use crate::mask::Mask;
+use crate::permission::{self, Permissions};
 use crate::suggest;
 
 #[derive(Clone, Debug)]
 pub struct View {
     catalog: Arc<Catalog>,
+    /// Which tools of the whole catalog these are.
+    mask: Arc<Mask>,
+    /// `None` sees everything.
+    permissions: Option<Arc<Permissions>>,
 }
 
 impl View {
     /// The owner's view: everything in the catalog.
     pub fn new(catalog: Arc<Catalog>) -> Self {
-        Self { catalog }
+        let mask = Arc::new(Mask::all(catalog.tools().count()));
+        Self { catalog, mask, permissions: None }
+    }
+
+    /// What is left of a catalog for somebody with these permissions.
+    pub fn narrowed(whole: &Arc<Catalog>, permissions: &Arc<Permissions>) -> Self {
+        if permissions.is_everything() {
+            return Self::new(Arc::clone(whole));
+        }
+        let catalog = Arc::new(whole.narrowed(permissions));
+        let tools: Vec<&Tool> = whole.tools().collect();
+        let mask = Mask::from_fn(tools.len(), |at| catalog.tool_by_key(&tools[at].key).is_some());
+        Self { catalog, mask: Arc::new(mask), permissions: Some(Arc::clone(permissions)) }
+    }
+
+    /// Nothing at all of a catalog.
+    pub fn nothing(whole: &Catalog) -> Self {
+        let mask = Arc::new(Mask::none(whole.tools().count()));
+        Self { catalog: Arc::default(), mask, permissions: Some(permission::nothing()) }
+    }
+
+    /// The tools that are seen, as bits over `Catalog::tools()` of the whole catalog that this is a view of.
+    pub fn mask(&self) -> &Mask {
+        &self.mask
+    }
+
+    /// Whether what a module offers beside its tools is seen: its resources, prompts and news.
+    pub fn opens(&self, module: &str) -> bool {
+        self.module(module).is_some()
+            && self.permissions.as_ref().is_none_or(|permissions| permissions.allows_module(module))
+    }
+
+    /// Whether calls of this tool are allowed, be it known or not yet.
+    pub fn permits(&self, key: &ToolKey) -> bool {
+        let unlisted = || self.module(&key.module).is_some_and(|module| module.listing.is_none());
+        let allowed = |permissions: &Arc<Permissions>| permissions.allows_unseen(key);
+        self.tool_by_key(key).is_some() || unlisted() && self.permissions.as_ref().is_none_or(allowed)
+    }
+
+    pub fn tool_by_key(&self, key: &ToolKey) -> Option<&Tool> {
+        self.catalog.tool_by_key(key)
     }
 
     pub fn modules(&self) -> &[Module] {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hikite_core::about::Retry;
+use hikite_core::caller::Scopes;
 use hikite_core::json::Object;
 use hikite_core::source::Method;
 
@@ -58,6 +59,16 @@ pub enum Command {
     Directory {
         params: Object,
     },
+}
+
+impl Command {
+    /// What a caller must be allowed to do for it.
+    pub(crate) fn scope(&self) -> Scopes {
+        match self {
+            Self::Describe { .. } | Self::Search { .. } => Scopes::READ,
+            _ => Scopes::CALL,
+        }
+    }
 }
 
 /// How much is told of a tool that was found.

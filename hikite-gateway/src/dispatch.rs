@@ -2,9 +2,9 @@
 //! may be used; then it is executed.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use hikite_core::about::{Policy, Promise};
+use hikite_core::caller::{Caller, Scopes};
 use hikite_core::catalog::{Module, schema_of};
 use hikite_core::category::{Category, Lookup};
 use hikite_core::check::{Checked, Checker};
@@ -54,8 +54,12 @@ impl Gateway {
     }
 
     pub async fn dispatch(&self, command: Command, context: CallContext) -> Result<Raw, Error> {
-        match command {
-            Command::Describe { category, names } => self.describe(&category, names.as_deref()).await,
+        let scopes = context.session.caller.scopes;
+        context.session.caller.must_have(command.scope())?;
+        let outcome = match command {
+            Command::Describe { category, names } => {
+                self.describe(&context.session.caller, &category, names.as_deref()).await
+            }
             Command::Call { target, params, options } => self.call(target, params, options, context).await,
             Command::Search { asked, detail, params } => {
                 Ok(self.discover(&asked, detail, params, &context).await)
@@ -69,20 +73,18 @@ impl Gateway {
             Command::Task { method, params } => self.task(method, params, context).await,
             Command::Skill { params } => self.resource(Method::GetSkill, params, context).await,
             Command::Directory { params } => self.resource(Method::ReadDirectory, params, context).await,
-        }
+        };
+        if scopes.contains(Scopes::READ) { outcome } else { outcome.map_err(without_names) }
     }
 
-    async fn describe(&self, name: &str, names: Option<&[String]>) -> Result<Raw, Error> {
-        find_category(&self.view(), name)?;
-        let some = |view: &View| view.category(name).is_ok_and(Category::knows_some);
-        if !some(&self.view()) {
-            self.wait_for_category(name, self.limits.first_list, some).await;
-        }
+    async fn describe(&self, caller: &Caller, name: &str, names: Option<&[String]>) -> Result<Raw, Error> {
+        self.wait_for_category(caller, name, self.limits.first_list, Category::knows_some).await;
         // With some of its tools at hand a category is not held up for long by the rest.
-        self.wait_for_category(name, self.patience(), |_| false).await;
-        let view = self.view();
-        let category = find_category(&view, name)?;
-        describe(category, names).map_err(|error| tell_why(&view, category, error))
+        self.wait_for_category(caller, name, self.patience(), |_| false).await;
+        let snapshot = self.snapshot();
+        let view = snapshot.view_of(caller);
+        let category = find_category(view, name)?;
+        describe(category, names).map_err(|error| tell_why(view, category, error))
     }
 
     pub(crate) async fn call(
@@ -93,8 +95,8 @@ impl Gateway {
         context: CallContext,
     ) -> Result<Raw, Error> {
         let in_category = matches!(target, Target::InCategory { .. });
-        let (snapshot, callable) = self.find(target).await?;
-        let module = module_of(&snapshot, &callable.key)?;
+        let (snapshot, callable) = self.find(&context.session.caller, target).await?;
+        let module = module_of(snapshot.view_of(&context.session.caller), &callable.key.module)?;
         params.set("name", &*callable.key.tool);
         if !callable.arguments.is_empty() {
             let mut arguments = arguments(params.get("arguments"))?;
@@ -114,59 +116,32 @@ impl Gateway {
         let call = Call { what: callable.what, terms, invocation };
         let outcome = execute(&self.cache, gate, module, call, context).await;
         let outcome = match caller {
-            Some(caller) => outcome.map(|result| self.give_task_our_id(result, &module.name, &caller)),
+            Some(caller) => outcome.map(|result| self.give_task_our_id(result, &callable.key, &caller)),
             None => outcome,
         };
         outcome.map_err(|error| if in_category { error.named("UpstreamCallError") } else { error })
     }
 
     /// Finds the tool, waiting for the first list of its module where that is not known yet.
-    async fn find(&self, target: Target) -> Result<(Arc<Snapshot>, Callable), Error> {
+    async fn find(&self, caller: &Caller, target: Target) -> Result<(Arc<Snapshot>, Callable), Error> {
         match target {
+            Target::Named(name) => self.look_up(caller, |view| by_name(view, &name)).await,
             Target::InCategory { category, name } => {
-                let mut snapshot = self.snapshot();
                 // Another server of the category that is slow to start holds up only what may be its own.
-                if find_category(&snapshot.view(), &category)?.is_unsure_of(&name) {
-                    let sure =
-                        |view: &View| view.category(&category).is_ok_and(|found| !found.is_unsure_of(&name));
-                    self.wait_for_category(&category, self.limits.first_list, sure).await;
-                    snapshot = self.snapshot();
-                }
-                let callable = in_category(&snapshot, find_category(&snapshot.view(), &category)?, &name)?;
+                let sure = |category: &Category| !category.is_unsure_of(&name);
+                self.wait_for_category(caller, &category, self.limits.first_list, sure).await;
+                let snapshot = self.snapshot();
+                let callable = in_category(snapshot.view_of(caller), &category, &name)?;
                 Ok((snapshot, callable))
             }
-            Target::Named(name) => {
-                let mut snapshot = self.snapshot();
-                let mut found = by_name(&snapshot.view(), &name);
-                if found.as_ref().is_err_and(|error| error.kind == Kind::ToolNotFound) {
-                    self.wait_until(self.limits.first_list, |_| true, |view| view.tool(&name).is_ok()).await;
-                    snapshot = self.snapshot();
-                    found = by_name(&snapshot.view(), &name);
-                }
-                Ok((snapshot, found?))
-            }
-        }
-    }
-
-    async fn wait_for_category(&self, name: &str, limit: Duration, enough: impl Fn(&View) -> bool) {
-        let view = self.view();
-        if let Ok(category) = view.category(name)
-            && !category.missing.is_empty()
-        {
-            let servers = &category.rule.servers;
-            self.wait_until(limit, |module| servers.contains(&module.name), enough).await;
         }
     }
 
     async fn resource(&self, method: Method, params: Object, context: CallContext) -> Result<Raw, Error> {
         let uri = required(&params, "uri")?;
-        let mut snapshot = self.snapshot();
-        if snapshot.view().resource(&uri).is_err() {
-            self.wait_until(self.limits.first_list, |_| true, |view| view.resource(&uri).is_ok()).await;
-            snapshot = self.snapshot();
-        }
-        let view = snapshot.view();
-        let module = view.resource(&uri)?;
+        let caller = &context.session.caller;
+        let (snapshot, module) = self.look_up(caller, |view| view.resource(&uri).map(named)).await?;
+        let module = module_of(snapshot.view_of(caller), &module)?;
         let what = format!("{} {}", method.name(), without_query(&uri));
         let gate = snapshot.gate(module);
         let terms = match method {
@@ -185,40 +160,62 @@ impl Gateway {
 
     async fn prompt(&self, mut params: Object, context: CallContext) -> Result<Raw, Error> {
         let name = required(&params, "name")?;
-        let mut snapshot = self.snapshot();
-        if snapshot.view().prompt(&name).is_err() {
-            self.wait_until(self.limits.first_list, |_| true, |view| view.prompt(&name).is_ok()).await;
-            snapshot = self.snapshot();
-        }
-        let view = snapshot.view();
-        let (module, prompt) = view.prompt(&name)?;
-        params.set("name", &*prompt.item.name);
-        let gate = snapshot.gate(module);
+        let (snapshot, (module, own)) =
+            self.look_up(&context.session.caller, |view| prompt_of(view, &name)).await?;
+        params.set("name", &*own);
         let invocation = Invocation { method: Method::GetPrompt, params };
-        let call =
-            Call { what: format!("prompts/get {name}"), terms: Terms::plain(&gate.throttle), invocation };
-        execute(&self.cache, gate, module, call, context).await
+        self.pass_on(&snapshot, &module, format!("prompts/get {name}"), invocation, context).await
     }
 
     async fn complete(&self, mut params: Object, context: CallContext) -> Result<Raw, Error> {
         let reference = params.get("ref").and_then(Raw::object).ok_or_else(|| missing("ref"))?;
-        let snapshot = self.snapshot();
-        let view = snapshot.view();
-        let module = match reference.text("type").as_deref() {
+        let caller = &context.session.caller;
+        let (snapshot, module) = match reference.text("type").as_deref() {
             Some("ref/prompt") => {
-                let (module, prompt) = view.prompt(&required(&reference, "name")?)?;
-                params.set("ref", reference.with("name", &*prompt.item.name));
-                module
+                let name = required(&reference, "name")?;
+                let (snapshot, (module, own)) = self.look_up(caller, |view| prompt_of(view, &name)).await?;
+                params.set("ref", reference.with("name", &*own));
+                (snapshot, module)
             }
-            Some("ref/resource") => view.resource(&required(&reference, "uri")?)?,
+            Some("ref/resource") => {
+                let uri = required(&reference, "uri")?;
+                self.look_up(caller, |view| view.resource(&uri).map(named)).await?
+            }
             _ => return Err(missing("ref.type")),
         };
-        let gate = snapshot.gate(module);
         let invocation = Invocation { method: Method::Complete, params };
-        let call =
-            Call { what: "completion/complete".into(), terms: Terms::plain(&gate.throttle), invocation };
+        self.pass_on(&snapshot, &module, "completion/complete".into(), invocation, context).await
+    }
+
+    /// Runs what needs nothing but its module.
+    async fn pass_on(
+        &self,
+        snapshot: &Snapshot,
+        module: &str,
+        what: String,
+        invocation: Invocation,
+        context: CallContext,
+    ) -> Result<Raw, Error> {
+        let module = module_of(snapshot.view_of(&context.session.caller), module)?;
+        let gate = snapshot.gate(module);
+        let call = Call { what, terms: Terms::plain(&gate.throttle), invocation };
         execute(&self.cache, gate, module, call, context).await
     }
+}
+
+/// Who may use but not look is not told what there is.
+fn without_names(error: Error) -> Error {
+    let of_a_name = matches!(error.kind, Kind::ToolNotFound | Kind::NotFound | Kind::Validation);
+    Error { hint: error.hint.filter(|_| !of_a_name), ..error }
+}
+
+fn named(module: &Module) -> Arc<str> {
+    Arc::clone(&module.name)
+}
+
+/// The module of a prompt and what it calls it.
+fn prompt_of(view: &View, name: &str) -> Result<(Arc<str>, Arc<str>), Error> {
+    view.prompt(name).map(|(module, prompt)| (named(module), Arc::clone(&prompt.item.name)))
 }
 
 /// A server that runs but whose list cannot be read is another failure than one that cannot be reached.
@@ -239,14 +236,14 @@ fn find_category<'a>(view: &'a View, name: &str) -> Result<&'a Category, Error> 
     view.category(name).map_err(|error| error.named("UnknownCategory"))
 }
 
-fn in_category(snapshot: &Snapshot, category: &Category, name: &str) -> Result<Callable, Error> {
+fn in_category(view: &View, category: &str, name: &str) -> Result<Callable, Error> {
+    let category = find_category(view, category)?;
     let what = format!("{}/{name}", category.rule.name);
     match category.find(name) {
         Lookup::Found(entry) => Ok(Callable {
             key: entry.key.clone(),
             arguments: Arc::clone(&entry.arguments),
-            shown: snapshot
-                .catalog
+            shown: view
                 .tool_by_key(&entry.key)
                 .map(|tool| (entry.definition.clone(), Arc::clone(&tool.checker))),
             promise: entry.promise,
@@ -305,10 +302,9 @@ fn check(callable: &Callable, params: &mut Object) -> Result<(), Error> {
     }
 }
 
-fn module_of<'a>(snapshot: &'a Snapshot, key: &ToolKey) -> Result<&'a Module, Error> {
-    snapshot.catalog.module(&key.module).ok_or_else(|| {
-        Error::new(Kind::UpstreamUnavailable, format!("the server `{}` is switched off", key.module))
-    })
+fn module_of<'a>(view: &'a View, name: &str) -> Result<&'a Module, Error> {
+    view.module(name)
+        .ok_or_else(|| Error::new(Kind::UpstreamUnavailable, format!("the server `{name}` is switched off")))
 }
 
 fn required(params: &Object, name: &str) -> Result<String, Error> {

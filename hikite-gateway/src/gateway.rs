@@ -4,11 +4,9 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use hikite_core::breaker;
 use hikite_core::caller::{Caller, SessionId};
-use hikite_core::catalog::{Catalog, Module, ModuleRule};
+use hikite_core::catalog::{Catalog, ModuleRule};
 use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
@@ -25,6 +23,7 @@ use crate::gate::{Gate, Throttle};
 use crate::generation::Generations;
 use crate::health::Health;
 use crate::meter::{Meter, ModuleMeter};
+use crate::project::Project;
 use crate::registry::Registry;
 use crate::roster::{Entry, Keeper, Roster};
 use crate::search::Search;
@@ -46,6 +45,7 @@ pub struct Rules {
 struct State {
     rules: Rules,
     roster: Roster,
+    projects: Vec<Arc<Project>>,
 }
 
 pub struct Gateway {
@@ -85,12 +85,12 @@ impl Gateway {
         })
     }
 
-    /// What sources are given to report to.
-    pub fn listener(self: &Arc<Self>) -> Listener {
-        let gateway: Weak<Self> = Arc::downgrade(self);
+    /// What the source of a module is given to report to.
+    pub fn listener(self: &Arc<Self>, module: impl Into<Arc<str>>) -> Listener {
+        let (gateway, module): (Weak<Self>, Arc<str>) = (Arc::downgrade(self), module.into());
         Arc::new(move |event| {
             if let Some(gateway) = gateway.upgrade() {
-                gateway.hear(event);
+                gateway.hear(&module, event);
             }
         })
     }
@@ -100,6 +100,11 @@ impl Gateway {
         *self.applied.lock() = Instant::now();
         self.rebuild(|state| state.take(rules));
         self.registry.look_again();
+    }
+
+    /// Replaces all projects at once; whoever sees other lists from now on is told.
+    pub fn set_projects(&self, projects: Vec<Arc<Project>>) {
+        self.rebuild(|state| state.projects = projects);
     }
 
     pub(crate) fn with_roster<T>(&self, look: impl FnOnce(&mut Roster) -> T) -> T {
@@ -119,13 +124,14 @@ impl Gateway {
         &self.seal
     }
 
-    pub fn view(&self) -> View {
-        self.snapshot().view()
+    /// Everything: for whoever runs this hikite, never for who asks it something.
+    pub fn owner_view(&self) -> View {
+        self.snapshot().owner_view().clone()
     }
 
-    /// What one caller may see. Today every caller is the owner, who sees everything.
-    pub(crate) fn view_of(&self, _: &Caller) -> View {
-        self.view()
+    /// What one caller may see.
+    pub fn view_of(&self, caller: &Caller) -> View {
+        self.snapshot().view_of(caller).clone()
     }
 
     /// Whether calls of a module are sent at present; `None` if there is no such module.
@@ -137,56 +143,20 @@ impl Gateway {
         self.current.load()
     }
 
-    /// Waits for modules that have never told their lists, as long as `limit` at most.
-    pub async fn wait_for_lists(&self, limit: Duration, which: impl Fn(&Module) -> bool) {
-        self.wait_until(limit, which, |_| false).await;
-    }
-
-    /// The same, but only until `enough` is there: who waits for one thing is not held up by the rest.
-    pub(crate) async fn wait_until(
-        &self,
-        limit: Duration,
-        which: impl Fn(&Module) -> bool,
-        enough: impl Fn(&View) -> bool,
-    ) {
-        let snapshot = self.snapshot();
-        let missing =
-            snapshot.catalog.modules.iter().filter(|module| module.listing.is_none() && which(module));
-        let mut waiting: FuturesUnordered<_> = missing.map(|module| module.source.first_listing()).collect();
-        let waited = async {
-            while waiting.next().await.is_some() {
-                self.catch_up();
-                if enough(&self.view()) {
-                    break;
-                }
-            }
-        };
-        let _ = tokio::time::timeout(limit, waited).await;
-    }
-
-    /// Waits for servers that have just been named, as long as an unfiltered list would: what hikite says of itself
-    /// depends on what they offer.
-    pub async fn settle(&self) {
-        self.wait_for_lists(self.patience(), |_| true).await;
-    }
-
     /// What is left of the time that an unfiltered list may wait for servers that have just been named.
     pub(crate) fn patience(&self) -> Duration {
         let applied = *self.applied.lock();
         (applied + self.limits.all_lists).saturating_duration_since(Instant::now())
     }
 
-    /// Takes in lists that are known but not yet in the catalog.
-    fn catch_up(&self) {
-        let behind = |module: &Module| module.listing.is_none() && module.source.listing().is_some();
-        if self.snapshot().catalog.modules.iter().any(behind) {
-            self.rebuild(|_| {});
-        }
+    /// Makes the catalog anew from what the sources know now.
+    pub(crate) fn look_again(&self) {
+        self.rebuild(|_| {});
     }
 
-    /// A client's log level concerns every source, also those that do not run yet.
+    /// A client's log level concerns every source it sees, also those that do not run yet.
     pub async fn set_level(&self, params: hikite_core::json::Object, context: &CallContext) {
-        for module in &self.snapshot().catalog.modules {
+        for module in self.snapshot().view_of(&context.session.caller).modules() {
             let invocation = Invocation { method: Method::SetLevel, params: params.clone() };
             let _ = module.source.call(invocation, context.clone()).await;
         }
@@ -198,17 +168,20 @@ impl Gateway {
         }
     }
 
-    fn hear(&self, event: Event) {
+    fn hear(&self, module: &str, event: Event) {
+        let snapshot = self.snapshot();
         match &event {
-            Event::ListChanged => return self.rebuild(|_| {}),
+            Event::ListChanged => self.look_again(),
             Event::ResourceUpdated { params, .. } => {
                 if let Some(uri) = params.object().and_then(|params| params.text("uri")) {
                     self.cache.forget_resource(&uri);
                 }
+                self.sessions.hand_on(event, |caller| snapshot.view_of(caller).opens(module));
             }
-            Event::Log { .. } | Event::ElicitationComplete { .. } => {}
+            Event::Log { .. } | Event::ElicitationComplete { .. } => {
+                self.sessions.hand_on(event, |caller| snapshot.view_of(caller).module(module).is_some());
+            }
         }
-        self.sessions.hand_on(event);
     }
 
     /// Makes the catalog anew after a change, and tells the sessions what it means for them.
@@ -225,13 +198,14 @@ impl Gateway {
                 })
                 .collect();
             let generations = self.generations.follow(before, &catalog, &self.cache);
-            Snapshot::new(catalog, gates, generations)
+            Snapshot::new(catalog, gates, generations, &state.projects)
         };
         self.current.replace(make, |before, after| {
             self.meter.keep(|name| after.gates().contains_key(name));
             self.search.look_at_catalog();
-            self.sessions.tell_changes(|surfaces: Surfaces, kind| {
-                let differs = |kind| before.list(surfaces, kind) != after.list(surfaces, kind);
+            self.sessions.tell_changes(|caller, surfaces: Surfaces, kind| {
+                let list = |snapshot: &Snapshot, kind| snapshot.list(caller, surfaces, kind);
+                let differs = |kind| list(before, kind) != list(after, kind);
                 // Templates and skills are news of the resources.
                 let resources = || differs(ListKind::Templates) || differs(ListKind::Skills);
                 differs(kind) || kind == ListKind::Resources && resources()

@@ -14,11 +14,14 @@ mod gate;
 mod gateway;
 mod generation;
 mod health;
+#[cfg(test)]
+mod hidden;
 mod list;
 pub mod meter;
 mod parking;
 #[cfg(test)]
 mod probe;
+mod project;
 mod random;
 mod registered;
 mod registry;
@@ -34,6 +37,7 @@ mod task;
 mod terms;
 mod ticket;
 pub mod trace;
+mod wait;
 
 pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Target};
@@ -41,6 +45,7 @@ pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
+pub use project::{Optimization, Project};
 pub use registry::{Registry, read as read_tool};
 pub use request::{named, without_query};
 pub use search::{Inquiry, MemorySettings, SearchSettings, Strategy, faded};

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
@@ -20,16 +21,22 @@ pub struct Page {
 
 impl Gateway {
     /// One page of a list, as the result of the MCP method.
-    pub async fn list(&self, surfaces: Surfaces, kind: ListKind, page: Page) -> Result<Raw, Error> {
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        surfaces: Surfaces,
+        kind: ListKind,
+        page: Page,
+    ) -> Result<Raw, Error> {
+        caller.must_have(Scopes::READ)?;
         if kind != ListKind::Tools || surfaces.needs_lists() {
-            self.settle().await;
+            self.settle(caller).await;
         }
         if kind == ListKind::Tools && surfaces.contains(Surface::Search) {
             // Whoever sees that it can search will.
             self.search.wake();
         }
-        let snapshot = self.snapshot();
-        let items = snapshot.list(surfaces, kind);
+        let items = self.snapshot().list(caller, surfaces, kind);
         let start = read_cursor(page, items.len())?;
         let size = if self.limits.list_page == 0 { items.len() } else { self.limits.list_page };
         let end = items.len().min(start.saturating_add(size));
@@ -38,6 +45,12 @@ impl Gateway {
             result.set("nextCursor", end.to_string().as_str());
         }
         Ok(result.raw())
+    }
+
+    /// How to use what these surfaces show, for callers who may look.
+    pub fn instructions(&self, caller: &Caller, surfaces: Surfaces) -> Option<String> {
+        let may_look = caller.scopes.contains(Scopes::READ);
+        may_look.then(|| surfaces.instructions(self.snapshot().view_of(caller))).flatten()
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use hikite_core::annotation;
+use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault};
 use hikite_core::json::{Object, Raw};
@@ -127,7 +128,7 @@ impl Gateway {
 
     pub async fn unregister(&self, name: &str) -> Result<(), Error> {
         let _turn = self.registry.turn.lock().await;
-        let key = self.view().any_tool(name)?.key.clone();
+        let key = self.owner_view().any_tool(name)?.key.clone();
         match self.with_roster(|roster| roster.get(&key).map(|entry| entry.keeper)) {
             Some(Keeper::Store) => {
                 self.registry.store.remove_registered(&key).await?;
@@ -145,11 +146,9 @@ impl Gateway {
 
     /// Switches a tool on or off and gives its tool object.
     pub async fn switch(&self, name: &str, enabled: bool) -> Result<Raw, Error> {
-        if self.view().any_tool(name).is_err() {
-            self.wait_until(self.limits.first_list, |_| true, |view| view.any_tool(name).is_ok()).await;
-        }
+        self.look_up(&Caller::owner(), |view| view.any_tool(name).map(drop)).await?;
         let _turn = self.registry.turn.lock().await;
-        let view = self.view();
+        let view = self.owner_view();
         let tool = view.any_tool(name)?;
         if enabled && tool.off == Some(Off::File) {
             return Err(of_the_file(&tool.key));

@@ -32,6 +32,7 @@ use memory::Memory;
 pub use memory::faded;
 
 use crate::gateway::Gateway;
+use crate::project::Optimization;
 
 /// How tools are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,7 +143,15 @@ impl Gateway {
         self.search.memory.write(&self.registry.store).await;
     }
 
-    fn strategy_of(&self, _: &Caller) -> Strategy {
-        self.search.settings.load().strategy
+    /// The project's own word, else the config's.
+    fn strategy_of(&self, caller: &Caller) -> Strategy {
+        let own = self.project_of(caller).and_then(|project| project.optimization);
+        match own {
+            Some(Optimization::Off) => Strategy::Off,
+            Some(Optimization::Bm25) => Strategy::Bm25,
+            Some(Optimization::Hybrid) => Strategy::Hybrid,
+            Some(Optimization::Cloud) => Strategy::Cloud,
+            None => self.search.settings.load().strategy,
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use hikite_core::caller::{Session, SessionId};
+use hikite_core::caller::{Caller, Scopes, Session, SessionId};
 use hikite_core::json::Raw;
 use hikite_core::listing::ListKind;
 use hikite_core::source::Event;
@@ -30,6 +30,7 @@ pub(crate) struct Sessions(Mutex<HashMap<SessionId, Member>>);
 
 #[derive(Clone)]
 struct Member {
+    session: Arc<Session>,
     surfaces: Surfaces,
     inbox: Weak<dyn Inbox>,
 }
@@ -54,7 +55,8 @@ impl Gateway {
         surfaces: Surfaces,
         inbox: Weak<dyn Inbox>,
     ) -> Joined {
-        self.sessions.0.lock().insert(session.id, Member { surfaces, inbox });
+        let member = Member { session: Arc::clone(&session), surfaces, inbox };
+        self.sessions.0.lock().insert(session.id, member);
         Joined { session, gateway: Arc::downgrade(self) }
     }
 }
@@ -70,38 +72,43 @@ impl Drop for Joined {
 }
 
 impl Sessions {
-    /// Hands an event of a source to the sessions it is meant for.
-    pub(crate) fn hand_on(&self, event: Event) {
+    /// Hands an event of a source to those of the sessions it is meant for whose callers `may_hear` it.
+    pub(crate) fn hand_on(&self, event: Event, may_hear: impl Fn(&Caller) -> bool) {
         match event {
             Event::ListChanged => {}
             Event::ResourceUpdated { sessions, params } => {
                 for session in sessions {
-                    self.deliver(session, Delivery::ResourceUpdated(params.clone()));
+                    self.deliver(session, Delivery::ResourceUpdated(params.clone()), &may_hear);
                 }
             }
-            Event::Log { session, params } => self.deliver(session, Delivery::Log(params)),
+            Event::Log { session, params } => self.deliver(session, Delivery::Log(params), may_hear),
             Event::ElicitationComplete { session, params } => {
-                self.deliver(session, Delivery::ElicitationComplete(params));
+                self.deliver(session, Delivery::ElicitationComplete(params), may_hear);
             }
         }
     }
 
-    /// Tells every session which of its lists are new.
-    pub(crate) fn tell_changes(&self, changed: impl Fn(Surfaces, ListKind) -> bool) {
+    /// Tells every session which of the lists that its caller sees are new.
+    pub(crate) fn tell_changes(&self, changed: impl Fn(&Caller, Surfaces, ListKind) -> bool) {
         let members: Vec<Member> = self.0.lock().values().cloned().collect();
         for member in members {
             let Some(inbox) = member.inbox.upgrade() else { continue };
+            let caller = &member.session.caller;
+            if !caller.scopes.contains(Scopes::READ) {
+                continue;
+            }
             for kind in [ListKind::Tools, ListKind::Resources, ListKind::Prompts] {
-                if changed(member.surfaces, kind) {
+                if changed(caller, member.surfaces, kind) {
                     inbox.deliver(Delivery::ListChanged(kind));
                 }
             }
         }
     }
 
-    fn deliver(&self, session: SessionId, delivery: Delivery) {
-        let inbox = self.0.lock().get(&session).and_then(|member| member.inbox.upgrade());
-        if let Some(inbox) = inbox {
+    fn deliver(&self, session: SessionId, delivery: Delivery, may_hear: impl Fn(&Caller) -> bool) {
+        let member = self.0.lock().get(&session).cloned();
+        let Some(member) = member.filter(|member| may_hear(&member.session.caller)) else { return };
+        if let Some(inbox) = member.inbox.upgrade() {
             inbox.deliver(delivery);
         }
     }

@@ -1,9 +1,10 @@
-//! Everything a request needs to see of one moment: the catalog, the gates of its modules, and the lists that
-//! have been rendered from it so far.
+//! Everything a request needs to see of one moment: the catalog, what of it the callers of each project see, and the
+//! gates of its modules.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use hikite_core::caller::Caller;
 use hikite_core::catalog::{Catalog, Module};
 use hikite_core::json::Raw;
 use hikite_core::listing::ListKind;
@@ -12,9 +13,8 @@ use parking_lot::RwLock;
 
 use crate::gate::Gate;
 use crate::list::items;
+use crate::project::Project;
 use crate::surface::Surfaces;
-
-type Lists = HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>;
 
 #[derive(Debug)]
 pub(crate) struct Snapshot {
@@ -22,25 +22,65 @@ pub(crate) struct Snapshot {
     gates: HashMap<Arc<str>, Arc<Gate>>,
     /// Which state of each module this is; what was kept of another is not asked for.
     generations: HashMap<Arc<str>, u64>,
-    lists: RwLock<Lists>,
+    /// For callers without a project, who see everything.
+    everything: Shown,
+    /// For callers of a project that there is not, or not any more.
+    nothing: Shown,
+    projects: HashMap<Arc<str>, Within>,
+}
+
+/// A project, and what is seen in it as soon as somebody looks.
+#[derive(Debug)]
+struct Within {
+    project: Arc<Project>,
+    shown: OnceLock<Shown>,
+}
+
+/// A view, and the lists that have been rendered from it so far.
+#[derive(Debug)]
+struct Shown {
+    view: View,
+    lists: RwLock<HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>>,
 }
 
 impl Snapshot {
     /// Before anything is known.
     pub(crate) fn empty() -> Self {
-        Self::new(Catalog::default(), HashMap::new(), HashMap::new())
+        Self::new(Catalog::default(), HashMap::new(), HashMap::new(), &[])
     }
 
     pub(crate) fn new(
         catalog: Catalog,
         gates: HashMap<Arc<str>, Arc<Gate>>,
         generations: HashMap<Arc<str>, u64>,
+        projects: &[Arc<Project>],
     ) -> Self {
-        Self { catalog: Arc::new(catalog), gates, generations, lists: RwLock::default() }
+        let catalog = Arc::new(catalog);
+        let within = |project: &Arc<Project>| {
+            (Arc::clone(&project.name), Within { project: Arc::clone(project), shown: OnceLock::new() })
+        };
+        Self {
+            everything: Shown::new(View::new(Arc::clone(&catalog))),
+            nothing: Shown::new(View::nothing(&catalog)),
+            projects: projects.iter().map(within).collect(),
+            catalog,
+            gates,
+            generations,
+        }
     }
 
-    pub(crate) fn view(&self) -> View {
-        View::new(Arc::clone(&self.catalog))
+    /// What whoever runs this hikite sees: everything.
+    pub(crate) fn owner_view(&self) -> &View {
+        &self.everything.view
+    }
+
+    /// What one caller sees.
+    pub(crate) fn view_of(&self, caller: &Caller) -> &View {
+        &self.shown_to(caller).view
+    }
+
+    pub(crate) fn project_of(&self, caller: &Caller) -> Option<&Arc<Project>> {
+        self.projects.get(caller.project.as_ref()?).map(|within| &within.project)
     }
 
     pub(crate) fn gates(&self) -> &HashMap<Arc<str>, Arc<Gate>> {
@@ -61,13 +101,27 @@ impl Snapshot {
         self.generations.get(module).copied()
     }
 
-    /// The items of a list as these surfaces show it, rendered once per snapshot.
-    pub(crate) fn list(&self, surfaces: Surfaces, kind: ListKind) -> Arc<Vec<Raw>> {
+    /// The items of a list as these surfaces show it, rendered once per snapshot and view.
+    pub(crate) fn list(&self, caller: &Caller, surfaces: Surfaces, kind: ListKind) -> Arc<Vec<Raw>> {
+        let shown = self.shown_to(caller);
         let key = (surfaces, kind);
-        if let Some(list) = self.lists.read().get(&key) {
+        if let Some(list) = shown.lists.read().get(&key) {
             return Arc::clone(list);
         }
-        let list = Arc::new(items(&self.view(), surfaces, kind));
-        Arc::clone(self.lists.write().entry(key).or_insert(list))
+        let list = Arc::new(items(&shown.view, surfaces, kind));
+        Arc::clone(shown.lists.write().entry(key).or_insert(list))
+    }
+
+    fn shown_to(&self, caller: &Caller) -> &Shown {
+        let Some(name) = &caller.project else { return &self.everything };
+        let Some(within) = self.projects.get(name) else { return &self.nothing };
+        let narrowed = || View::narrowed(&self.catalog, &within.project.permissions);
+        within.shown.get_or_init(|| Shown::new(narrowed()))
+    }
+}
+
+impl Shown {
+    fn new(view: View) -> Self {
+        Self { view, lists: RwLock::default() }
     }
 }

@@ -57,6 +57,15 @@ impl Surfaces {
         self.0 & 1 << surface as u8 != 0
     }
 
+    /// Whether `other` has them all.
+    pub(crate) fn is_within(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    pub(crate) fn names(self) -> Vec<&'static str> {
+        Surface::ALL.into_iter().filter(|surface| self.contains(*surface)).map(Surface::name).collect()
+    }
+
     pub fn shows_real_tools(self) -> bool {
         self.contains(Surface::Direct)
     }

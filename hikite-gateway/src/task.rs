@@ -1,9 +1,11 @@
 //! Calls that go on after they are answered. A task lives in its server; the id that a client is given names the
-//! module and the server's own id, sealed for that caller: nothing is kept here, and nobody else can use it.
+//! tool and the server's own id, sealed for that caller: nothing is kept here, and nobody else can use it, nor its
+//! caller once the tool is hidden from it.
 
 use hikite_core::caller::{Caller, TASKS};
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
+use hikite_core::key::ToolKey;
 use hikite_core::source::{CallContext, Invocation, Method};
 
 use crate::execute::execute_aside;
@@ -19,11 +21,11 @@ pub(crate) fn is_taken(params: &Object, context: &CallContext) -> bool {
 
 impl Gateway {
     /// The result with our id, if it is a task; any other as it is.
-    pub(crate) fn give_task_our_id(&self, result: Raw, module: &str, caller: &Caller) -> Raw {
+    pub(crate) fn give_task_our_id(&self, result: Raw, key: &ToolKey, caller: &Caller) -> Raw {
         let Some(mut body) = result.object() else { return result };
         match body.text("taskId") {
             Some(own) if body.text("resultType").as_deref() == Some("task") => {
-                body.set("taskId", self.task_id(module, &own, caller).as_str());
+                body.set("taskId", self.task_id(key, &own, caller).as_str());
                 body.raw()
             }
             _ => result,
@@ -38,9 +40,12 @@ impl Gateway {
         context: CallContext,
     ) -> Result<Raw, Error> {
         let ours = params.text("taskId").unwrap_or_default();
-        let (module, own) = self.open_task(&ours, &context.session.caller).ok_or_else(Error::unknown_task)?;
+        let caller = &context.session.caller;
+        let (key, own) = self.open_task(&ours, caller).ok_or_else(Error::unknown_task)?;
         let snapshot = self.snapshot();
-        let module = snapshot.catalog.module(&module).ok_or_else(Error::unknown_task)?;
+        let view = snapshot.view_of(caller);
+        let module =
+            view.module(&key.module).filter(|_| view.permits(&key)).ok_or_else(Error::unknown_task)?;
         params.set("taskId", own.as_str());
         let what = format!("{} {own}", method.name());
         let result =
@@ -52,14 +57,17 @@ impl Gateway {
         })
     }
 
-    fn task_id(&self, module: &str, own: &str, caller: &Caller) -> String {
-        self.seal.put(format!("{module}\n{own}").as_bytes(), &[PURPOSE, caller.subject.as_bytes()])
+    fn task_id(&self, key: &ToolKey, own: &str, caller: &Caller) -> String {
+        let [subject, project] = caller.parts();
+        self.seal.put(format!("{}\n{}\n{own}", key.module, key.tool).as_bytes(), &[PURPOSE, subject, project])
     }
 
-    fn open_task(&self, id: &str, caller: &Caller) -> Option<(String, String)> {
-        let payload = self.seal.open(id, &[PURPOSE, caller.subject.as_bytes()])?;
-        let text = String::from_utf8(payload).ok()?;
-        text.split_once('\n').map(|(module, own)| (module.to_owned(), own.to_owned()))
+    fn open_task(&self, id: &str, caller: &Caller) -> Option<(ToolKey, String)> {
+        let [subject, project] = caller.parts();
+        let text = String::from_utf8(self.seal.open(id, &[PURPOSE, subject, project])?).ok()?;
+        let mut parts = text.splitn(3, '\n');
+        let key = ToolKey::new(parts.next()?, parts.next()?);
+        Some((key, parts.next()?.to_owned()))
     }
 }
 
@@ -74,12 +82,15 @@ mod tests {
         let (owner, stranger) = (Caller::owner(), Caller::named("stranger"));
         let answer = |text: &str| Raw::parse(text.to_owned()).expect("valid");
         let created = answer(r#"{"resultType":"task","taskId":"t\n1","status":"working"}"#);
-        let shown = gateway.give_task_our_id(created, "files", &owner).object().expect("an object");
+        let key = ToolKey::new("files", "zip");
+        let shown = gateway.give_task_our_id(created, &key, &owner).object().expect("an object");
         let id = shown.text("taskId").expect("an id");
-        assert_eq!(gateway.open_task(&id, &owner), Some(("files".into(), "t\n1".into())));
+        assert_eq!(gateway.open_task(&id, &owner), Some((key.clone(), "t\n1".into())));
         assert_eq!(gateway.open_task(&id, &stranger), None);
+        let elsewhere = Caller { project: Some("p".into()), ..Caller::owner() };
+        assert_eq!(gateway.open_task(&id, &elsewhere), None);
         assert_eq!(gateway.open_task("t1", &owner), None);
         let plain = answer(r#"{"content":[],"taskId":"mine"}"#);
-        assert_eq!(gateway.give_task_our_id(plain.clone(), "files", &owner), plain);
+        assert_eq!(gateway.give_task_our_id(plain.clone(), &key, &owner), plain);
     }
 }

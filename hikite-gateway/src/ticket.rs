@@ -56,7 +56,8 @@ impl Tickets {
                 payload.extend(state.as_bytes());
             }
         }
-        self.seal.put(&payload, &[purpose.caller.subject.as_bytes(), &purpose.digest()])
+        let [subject, project] = purpose.caller.parts();
+        self.seal.put(&payload, &[subject, project, &purpose.digest()])
     }
 
     pub(crate) fn read(&self, text: &str, purpose: Purpose<'_>) -> Result<Ticket, Error> {
@@ -64,7 +65,8 @@ impl Tickets {
     }
 
     fn open(&self, text: &str, purpose: Purpose<'_>) -> Option<Ticket> {
-        let payload = self.seal.open(text, &[purpose.caller.subject.as_bytes(), &purpose.digest()])?;
+        let [subject, project] = purpose.caller.parts();
+        let payload = self.seal.open(text, &[subject, project, &purpose.digest()])?;
         let (until, rest) = payload.split_first_chunk::<8>()?;
         if self.started.elapsed() > Duration::from_secs(u64::from_be_bytes(*until)) {
             return None;
@@ -109,6 +111,7 @@ mod tests {
     async fn a_ticket_is_good_for_its_caller_its_request_and_its_time() {
         let tickets = Tickets::new(Seal::new([7; 32]), Duration::from_secs(60));
         let (owner, stranger) = (Caller::owner(), Caller::named("stranger"));
+        let elsewhere = Caller { project: Some("p".into()), ..Caller::owner() };
         let arguments = |text: &str| hikite_core::json::Raw::parse(text.to_owned()).expect("valid");
         let params = Object::default().with("name", "t").with("arguments", arguments(r#"{"a":2,"b":[1]}"#));
         let purpose = Purpose { caller: &owner, method: "tools/call", params: &params };
@@ -124,7 +127,9 @@ mod tests {
             assert!(tickets.read(&text, Purpose { params: &changed, ..purpose }).is_err());
             let other = Object::default().with("name", "u");
             assert!(tickets.read(&text, Purpose { params: &other, ..purpose }).is_err());
-            assert!(tickets.read(&text, Purpose { caller: &stranger, ..purpose }).is_err());
+            for caller in [&stranger, &elsewhere] {
+                assert!(tickets.read(&text, Purpose { caller, ..purpose }).is_err());
+            }
             assert!(tickets.read(&text, Purpose { method: "prompts/get", ..purpose }).is_err());
             assert!(tickets.read(&format!("{text}x"), purpose).is_err());
         }

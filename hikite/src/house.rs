@@ -207,7 +207,8 @@ impl House {
             },
             hash: server.definition_hash.clone(),
         };
-        let upstream = Upstream::start(definition, self.environment.clone(), self.gateway.listener());
+        let listener = self.gateway.listener(Arc::clone(&server.name));
+        let upstream = Upstream::start(definition, self.environment.clone(), listener);
         let source: Arc<dyn Source> = Arc::new(upstream.clone());
         Ok(Running { upstream, source, hash: server.definition_hash.clone(), share: server.share })
     }

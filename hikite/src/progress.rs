@@ -13,7 +13,7 @@ use crate::cli::note;
 
 /// Waits until every module has told its lists or failed to, and shows how it goes.
 pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
-    let view = gateway.view();
+    let view = gateway.owner_view();
     let missing: Vec<&Module> = view.modules().iter().filter(|module| module.listing.is_none()).collect();
     if missing.is_empty() {
         return;

@@ -16,7 +16,7 @@ pub(crate) fn when_known(house: &Arc<House>, stopping: &CancellationToken) {
     house.tasks.spawn(async move {
         let limit = told.limits.start_timeout;
         if stopping.run_until_cancelled(told.gateway.wait_for_lists(limit, |_| true)).await.is_some() {
-            catalog(&told.gateway.view());
+            catalog(&told.gateway.owner_view());
         }
     });
 }

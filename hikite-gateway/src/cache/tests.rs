@@ -188,7 +188,7 @@ async fn whoever_runs_out_of_time_does_so_alone() {
 async fn a_resource_is_forgotten_when_it_is_updated_even_while_it_is_read() {
     let source = slow(|number| Ok(result(number)));
     let gateway = gateway(&source, MINUTE);
-    let listener = gateway.listener();
+    let listener = gateway.listener("m");
     let updated = |uri: &str| {
         let params = Object::default().with("uri", uri).raw();
         listener(Event::ResourceUpdated { sessions: Vec::new(), params });
@@ -214,7 +214,7 @@ async fn other_rules_or_another_source_forget_what_was_kept() {
     let source = quick();
     let gateway = gateway(&source, MINUTE);
     call(&gateway, "read").await.expect("a result");
-    gateway.listener()(Event::ListChanged);
+    gateway.listener("m")(Event::ListChanged);
     assert!(age(&call(&gateway, "read").await.expect("a result")).is_some(), "nothing changed");
     gateway.apply(rules(&source, MINUTE, MINUTE));
     assert_eq!(age(&call(&gateway, "read").await.expect("a result")), None);

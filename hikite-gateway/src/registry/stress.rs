@@ -78,6 +78,7 @@ async fn change(gateway: Arc<Gateway>, done: Arc<AtomicBool>) -> usize {
 async fn list(gateway: Arc<Gateway>, done: Arc<AtomicBool>) {
     while !done.load(Ordering::Relaxed) {
         let found = gateway.tools_page(&Caller::owner(), &ToolFilter::default(), 0, usize::MAX).await;
+        let found = found.expect("a page");
         let steady = found.items.iter().filter(|item| item.as_str().contains("\"key\":\"registered:steady-"));
         assert_eq!(steady.count(), STEADY);
         assert_eq!(found.items.len(), found.total);

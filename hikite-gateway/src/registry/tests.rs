@@ -25,7 +25,7 @@ fn tool(name: &str, more: &Value) -> Object {
 }
 
 async fn names(gateway: &Gateway, filter: ToolFilter) -> Vec<String> {
-    let found = gateway.tools_page(&Caller::owner(), &filter, 0, 100).await;
+    let found = gateway.tools_page(&Caller::owner(), &filter, 0, 100).await.expect("a page");
     found.items.iter().map(|item| item.value()["name"].as_str().expect("a name").to_owned()).collect()
 }
 
@@ -108,6 +108,7 @@ async fn tools_are_filtered_found_switched_and_removed() {
     let office = ToolFilter { category: Some("office".into()), ..ToolFilter::default() };
     assert_eq!(names(&gateway, office).await, ["send"]);
     let found = gateway.find_tools(&Caller::owner(), "weather", &ToolFilter::default(), 5).await;
+    let found = found.expect("an answer");
     assert_eq!((found.total, &found.items[0].value()["relevance"]), (1, &json!(1.0)));
 
     assert_eq!(gateway.switch("post:send", false).await.expect("switched").value()["enabled"], false);

@@ -19,8 +19,8 @@ impl Gateway {
         mut params: Object,
         context: &CallContext,
     ) -> Raw {
-        self.settle().await;
         let caller = &context.session.caller;
+        self.settle(caller).await;
         let view = self.view_of(caller);
         let mut told = self.ask(caller, &view, asked, Among::Usable).await;
         let conversation = conversation(&mut params, context);

@@ -159,7 +159,7 @@ fn with_encoder(encoder: &Arc<Letters>) -> SearchSettings {
 }
 
 fn change(gateway: &Arc<Gateway>) {
-    (gateway.listener())(Event::ListChanged);
+    (gateway.listener("m"))(Event::ListChanged);
 }
 
 fn context(session: u64) -> CallContext {

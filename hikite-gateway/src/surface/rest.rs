@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hikite_core::answer::Answer;
-use hikite_core::caller::Caller;
+use hikite_core::caller::{Caller, Scopes};
 use hikite_core::catalog::{Module, Tool};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
@@ -48,8 +48,9 @@ impl Gateway {
         filter: &ToolFilter,
         start: usize,
         count: usize,
-    ) -> Found {
-        self.settle().await;
+    ) -> Result<Found, Error> {
+        caller.must_have(Scopes::READ)?;
+        self.settle(caller).await;
         let view = self.view_of(caller);
         let mut total = 0;
         let mut items = Vec::new();
@@ -59,22 +60,27 @@ impl Gateway {
             }
             total += 1;
         }
-        Found { items, total }
+        Ok(Found { items, total })
     }
 
     /// One tool object by key or unambiguous name.
     pub async fn tool(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
-        if self.view_of(caller).any_tool(name).is_err() {
-            let enough = |_: &View| self.view_of(caller).any_tool(name).is_ok();
-            self.wait_until(self.limits.first_list, |_| true, enough).await;
-        }
-        let key = self.view_of(caller).any_tool(name)?.key.clone();
-        self.tool_object(&key)
+        caller.must_have(Scopes::READ)?;
+        let find = |view: &View| view.any_tool(name).map(|tool| tool.key.clone());
+        let (snapshot, key) = self.look_up(caller, find).await?;
+        self.object_in(snapshot.view_of(caller), &key)
     }
 
     /// Tool objects with a `relevance` each, best first.
-    pub async fn find_tools(&self, caller: &Caller, query: &str, filter: &ToolFilter, limit: usize) -> Found {
-        self.settle().await;
+    pub async fn find_tools(
+        &self,
+        caller: &Caller,
+        query: &str,
+        filter: &ToolFilter,
+        limit: usize,
+    ) -> Result<Found, Error> {
+        caller.must_have(Scopes::READ)?;
+        self.settle(caller).await;
         let view = self.view_of(caller);
         let among = Among::These(filter.tools(&view).map(|(_, tool)| &tool.key).collect());
         let asked = Inquiry { queries: vec![query.to_owned()], context: None, limit: FOUND_MAX };
@@ -90,7 +96,7 @@ impl Gateway {
             }
             Some(object.raw())
         });
-        Found { items: items.collect(), total }
+        Ok(Found { items: items.collect(), total })
     }
 
     /// Runs a tool and gives the value of its result. A result that says that it failed is an error here.
@@ -116,8 +122,9 @@ impl Gateway {
     }
 
     /// `{name, description, state, breaker, version?, tools}` of each module.
-    pub async fn module_objects(&self, caller: &Caller) -> Vec<Raw> {
-        self.settle().await;
+    pub async fn module_objects(&self, caller: &Caller) -> Result<Vec<Raw>, Error> {
+        caller.must_have(Scopes::READ)?;
+        self.settle(caller).await;
         let view = self.view_of(caller);
         let object = |module: &Module| {
             let mut object = Object::default()
@@ -132,12 +139,13 @@ impl Gateway {
             }
             object.with("tools", Raw::of(&module.tools.len())).raw()
         };
-        view.modules().iter().map(object).collect()
+        Ok(view.modules().iter().map(object).collect())
     }
 
     /// `{name, description, modules, tools}` of each category, `tools` being their keys.
-    pub async fn category_objects(&self, caller: &Caller) -> Vec<Raw> {
-        self.settle().await;
+    pub async fn category_objects(&self, caller: &Caller) -> Result<Vec<Raw>, Error> {
+        caller.must_have(Scopes::READ)?;
+        self.settle(caller).await;
         let view = self.view_of(caller);
         let object = |category: &hikite_core::category::Category| {
             let modules: Vec<&str> = category.rule.servers.iter().map(|server| &**server).collect();
@@ -149,14 +157,18 @@ impl Gateway {
                 .with("tools", Raw::of(&tools))
                 .raw()
         };
-        view.categories().iter().map(object).collect()
+        Ok(view.categories().iter().map(object).collect())
     }
 
+    /// For whoever changed the tool.
     pub(crate) fn tool_object(&self, key: &ToolKey) -> Result<Raw, Error> {
-        let view = self.view();
-        let tool = view.any_tool(&key.to_string())?;
-        let module = view.module(&key.module).ok_or_else(|| gone(key))?;
-        Ok(self.object(&view, module, tool).raw())
+        self.object_in(&self.owner_view(), key)
+    }
+
+    fn object_in(&self, view: &View, key: &ToolKey) -> Result<Raw, Error> {
+        let found = view.tool_by_key(key).zip(view.module(&key.module));
+        let (tool, module) = found.ok_or_else(|| gone(key))?;
+        Ok(self.object(view, module, tool).raw())
     }
 
     fn object(&self, view: &View, module: &Module, tool: &Tool) -> Object {

@@ -143,7 +143,7 @@ async fn initialize(
         operation.close(Some((Kind::Validation.face().code, -32602)));
         return json(StatusCode::OK, encode::error(Some(id), &error));
     };
-    app.gateway.settle().await;
+    app.gateway.settle(&caller).await;
     match open(app, caller, choice, hello) {
         Ok((session, name)) => {
             operation.close(None);

@@ -89,7 +89,8 @@ impl Session {
     async fn run(self: &Arc<Self>, method: &str, params: Object, context: CallContext) -> Result<Raw, Error> {
         let gateway = &self.app.gateway;
         if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
-            return gateway.list(self.surfaces, kind, Page { cursor: params.text("cursor") }).await;
+            let page = Page { cursor: params.text("cursor") };
+            return gateway.list(&self.core.caller, self.surfaces, kind, page).await;
         }
         if method == "ping" {
             return Ok(Raw::empty_object());

@@ -97,7 +97,7 @@ impl Pipe {
             Ok(Message::Request { id, method, params }) if claims => self.run_alone((id, method, params)),
             Ok(Message::Request { id, method, params }) => {
                 if &*method == "initialize" {
-                    self.app.gateway.settle().await;
+                    self.app.gateway.settle(&self.caller).await;
                     let answer = self.initialize(&id, Hello::read(params.as_ref()));
                     let _ = self.out.send(answer).await;
                     // What the session has to tell comes after its beginning.

@@ -82,12 +82,13 @@ impl Session {
 
     /// The result of `initialize`.
     pub(crate) fn welcome(&self) -> Raw {
-        let view = self.app.gateway.view();
+        let gateway = &self.app.gateway;
+        let view = gateway.view_of(&self.core.caller);
         Welcome {
             protocol_version: self.revision.name().into(),
             capabilities: capability::of_session(&view, self.revision),
             info: own_info(),
-            instructions: self.surfaces.instructions(&view),
+            instructions: gateway.instructions(&self.core.caller, self.surfaces),
         }
         .result()
     }

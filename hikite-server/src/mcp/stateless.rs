@@ -68,7 +68,7 @@ pub(crate) async fn post(
         check::headers(headers, &method, &params, &claim)?;
         check::revision(&claim)?;
         check::method(&method)?;
-        check::mirrored(&app, headers, &method, &params)?;
+        check::mirrored(|| app.gateway.view_of(&caller), headers, &method, &params)?;
         Ok(claim)
     });
     let claim = match checked {

@@ -17,7 +17,7 @@ pub(crate) async fn modules(
     uri: Uri,
 ) -> Answer {
     query::none(&uri)?;
-    let modules = app.gateway.module_objects(&caller).await;
+    let modules = app.gateway.module_objects(&caller).await?;
     Ok(ok(&Object::default().with("modules", Raw::array(&modules)).raw()))
 }
 
@@ -27,6 +27,6 @@ pub(crate) async fn categories(
     uri: Uri,
 ) -> Answer {
     query::none(&uri)?;
-    let categories = app.gateway.category_objects(&caller).await;
+    let categories = app.gateway.category_objects(&caller).await?;
     Ok(ok(&Object::default().with("categories", Raw::array(&categories)).raw()))
 }

@@ -41,7 +41,7 @@ pub(crate) async fn list(
     let limit = query.whole("limit", 1..=LIMIT_MAX).unwrap_or(LIMIT);
     query.finish()?;
     let start = (page as usize - 1) * limit as usize;
-    let found = app.gateway.tools_page(&caller, &filter, start, limit as usize).await;
+    let found = app.gateway.tools_page(&caller, &filter, start, limit as usize).await?;
     Ok(ok(&listed(&found, page, limit)))
 }
 
@@ -74,7 +74,7 @@ pub(crate) async fn search(
     let filter = filter(&mut form);
     let limit = form.whole("limit", 1..=LIMIT_MAX).unwrap_or(FOUND);
     form.finish()?;
-    let found = app.gateway.find_tools(&caller, &query, &filter, limit as usize).await;
+    let found = app.gateway.find_tools(&caller, &query, &filter, limit as usize).await?;
     let body = Object::default()
         .with("query", query.as_str())
         .with("results", Raw::array(&found.items))

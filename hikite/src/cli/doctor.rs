@@ -139,7 +139,7 @@ async fn port_finding(config: &Config) -> Finding {
 async fn upstream_findings(config: &Config) -> Result<Vec<Finding>> {
     let house = House::start(config, program()?).await?;
     progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
-    let view = house.gateway.view();
+    let view = house.gateway.owner_view();
     let mut findings = Vec::new();
     for module in view.modules() {
         let what = format!("server {}", module.name);

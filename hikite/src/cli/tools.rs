@@ -105,10 +105,10 @@ impl Tools {
         if self.needs_all_lists() {
             progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
         }
-        let view = house.gateway.view();
+        let view = house.gateway.owner_view();
         match self {
             Self::List(list) => list.print(&view),
-            Self::Search(search) => search.print(house).await,
+            Self::Search(search) => search.print(house).await?,
             Self::Describe(describe) => describe.print(&view)?,
             Self::Call(call) => return call.run(house).await,
             Self::Register(register) => register.run(house).await?,
@@ -144,11 +144,11 @@ impl List {
 }
 
 impl Search {
-    async fn print(&self, house: &House) {
+    async fn print(&self, house: &House) -> Result<()> {
         let filter = ToolFilter { enabled: Some(true), ..ToolFilter::default() };
-        let query = self.query.join(" ");
+        let (owner, query) = (Caller::owner(), self.query.join(" "));
         progress::tell_if_long("reading the tools", house.gateway.search_ready(MEANING)).await;
-        let found = house.gateway.find_tools(&Caller::owner(), &query, &filter, self.limit).await;
+        let found = house.gateway.find_tools(&owner, &query, &filter, self.limit).await?;
         let rows: Vec<Value> = found.items.iter().map(Raw::value).collect();
         if self.json {
             let members = ["key", "name", "module", "enabled", "description", "relevance", "explanation"];
@@ -158,11 +158,12 @@ impl Search {
                 shown.collect::<serde_json::Map<String, Value>>().into()
             };
             print(&rows.iter().map(row).collect::<Value>().to_string());
-            return;
+            return Ok(());
         }
-        let view = house.gateway.view();
+        let view = house.gateway.view_of(&owner);
         let tools = rows.iter().filter_map(|tool| view.tool(tool["key"].as_str()?).ok());
         print(&table(&tools.collect::<Vec<&Tool>>()));
+        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hikite_core::caller::Caller;
 use hikite_core::listing::ListKind;
 use serde_json::{Value, json};
 
@@ -13,7 +14,11 @@ use crate::surface::{Surface, Surfaces};
 
 async fn listed(gateway: &crate::gateway::Gateway) -> Value {
     let page = Page::default();
-    gateway.list(Surfaces::of([Surface::Search]), ListKind::Tools, page).await.expect("a list").value()
+    gateway
+        .list(&Caller::owner(), Surfaces::of([Surface::Search]), ListKind::Tools, page)
+        .await
+        .expect("a list")
+        .value()
 }
 
 #[tokio::test]

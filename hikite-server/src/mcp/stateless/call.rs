@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hikite_core::caller::Abilities;
+use hikite_core::caller::{Abilities, Caller};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
@@ -32,12 +32,12 @@ pub(crate) async fn run(
     let method = &*request.method;
     if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
         let page = Page { cursor: request.params.text("cursor") };
-        let list = app.gateway.list(request.surfaces, kind, page).await;
+        let list = app.gateway.list(&request.caller, request.surfaces, kind, page).await;
         return list.map(|list| cacheable(&list, true)).map_err(|error| Refusal::of(&error, None));
     }
     if method == "server/discover" {
-        app.gateway.settle().await;
-        return Ok(discover(app, request.surfaces));
+        app.gateway.settle(&request.caller).await;
+        return Ok(discover(app, &request.caller, request.surfaces));
     }
     if method.starts_with("tasks/") && !request.claim.abilities.knows(TASKS) {
         let extensions = Object::default().with(TASKS, Raw::empty_object());
@@ -49,12 +49,12 @@ pub(crate) async fn run(
     Ok(if is_read && !waits(&result) { cacheable(&result, false) } else { complete(result) })
 }
 
-fn discover(app: &App, surfaces: Surfaces) -> Raw {
-    let view = app.gateway.view();
+fn discover(app: &App, caller: &Caller, surfaces: Surfaces) -> Raw {
+    let view = app.gateway.view_of(caller);
     let mut result = Object::default()
         .with("supportedVersions", Raw::of(&supported()))
         .with("capabilities", capability::stateless(&view));
-    if let Some(instructions) = surfaces.instructions(&view) {
+    if let Some(instructions) = app.gateway.instructions(caller, surfaces) {
         result.set("instructions", instructions.as_str());
     }
     cacheable(&result.raw(), true)

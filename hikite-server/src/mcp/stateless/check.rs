@@ -3,6 +3,7 @@
 use hikite_core::error::Kind;
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
+use hikite_core::view::View;
 use hikite_wire::header::{self, Mirror};
 use hikite_wire::revision::Revision;
 use hikite_wire::stateless::{Claim, HEADER_MISMATCH, REVISION, UNSUPPORTED_REVISION};
@@ -11,7 +12,6 @@ use http::{HeaderMap, StatusCode};
 use memchr::memmem;
 
 use super::result::Refusal;
-use crate::app::App;
 use crate::mcp::http::REVISION as REVISION_HEADER;
 
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
@@ -97,9 +97,14 @@ pub(crate) fn method(method: &str) -> Result<(), Refusal> {
 }
 
 /// Arguments that the tool wants repeated in headers must stand there as they stand in the body.
-pub(crate) fn mirrored(app: &App, headers: &HeaderMap, method: &str, params: &Object) -> Result<(), Refusal> {
+pub(crate) fn mirrored(
+    view: impl FnOnce() -> View,
+    headers: &HeaderMap,
+    method: &str,
+    params: &Object,
+) -> Result<(), Refusal> {
     let Some(name) = params.text("name").filter(|_| method == "tools/call") else { return Ok(()) };
-    let view = app.gateway.view();
+    let view = view();
     let Ok(tool) = view.tool(&name) else { return Ok(()) };
     // Most tools want none; they are not taken apart.
     if memmem::find(tool.definition.bytes(), b"x-mcp-header").is_none() {

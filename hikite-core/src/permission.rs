@@ -1,0 +1,156 @@
+//! Which tools somebody may see and use: `{"allow": […], "deny": […]}`. A denial comes before an allowance; without
+//! `allow` everything is allowed that is not denied. What a module offers beside its tools goes by the key `module:*`.
+
+use std::sync::Arc;
+
+use crate::fault::{self, Fault};
+use crate::json::{Object, Raw};
+use crate::key::ToolKey;
+use crate::risk::Risk;
+use crate::suggest;
+
+mod entry;
+use entry::Entry;
+
+const MEMBERS: [&str; 3] = ["allow", "deny", "tools"];
+/// More is no rule that somebody could still follow.
+const ENTRIES: usize = 1000;
+/// The name under which a module itself is held against the rules, as if it were one of its tools.
+const WHOLE: &str = "*";
+
+#[derive(Clone, Debug, Default)]
+pub struct Permissions {
+    /// `None`: everything.
+    allow: Option<Vec<Entry>>,
+    deny: Vec<Entry>,
+    form: Option<Raw>,
+}
+
+impl Permissions {
+    /// Reads what people write; what is wrong is told all at once.
+    pub fn read(form: &Raw) -> Result<Self, Vec<Fault>> {
+        let mut reader = Reader { faults: Vec::new() };
+        let permissions = reader.permissions(form);
+        if reader.faults.is_empty() { Ok(permissions) } else { Err(reader.faults) }
+    }
+
+    /// As it was written.
+    pub fn form(&self) -> Raw {
+        self.form.clone().unwrap_or_else(Raw::empty_object)
+    }
+
+    pub fn allows(&self, key: &ToolKey, risk: Risk) -> bool {
+        let named = |entries: &[Entry]| entries.iter().any(|entry| entry.fits(key, risk));
+        !named(&self.deny) && self.allow.as_deref().is_none_or(named)
+    }
+
+    /// Whether the same holds for a tool of which nothing is known but its name.
+    pub fn allows_unseen(&self, key: &ToolKey) -> bool {
+        self.allows(key, Risk::default())
+    }
+
+    /// Whether the module's resources, prompts and whatever else is not a tool may be used: to look at them is to read.
+    pub fn allows_module(&self, module: &str) -> bool {
+        self.allows(&ToolKey::new(module, WHOLE), Risk::Read)
+    }
+
+    /// Whether something in a module of which no tool is known yet could turn out to be allowed.
+    pub fn may_reach(&self, module: &str) -> bool {
+        let whole = ToolKey::new(module, WHOLE);
+        let allowed = |entries: &[Entry]| entries.iter().any(|entry| entry.may_fit_in(module));
+        !self.deny.iter().any(|entry| entry.covers(&whole)) && self.allow.as_deref().is_none_or(allowed)
+    }
+
+    /// Whether nothing is left out.
+    pub fn is_everything(&self) -> bool {
+        self.allow.is_none() && self.deny.is_empty()
+    }
+}
+
+struct Reader {
+    faults: Vec<Fault>,
+}
+
+impl Reader {
+    fn permissions(&mut self, form: &Raw) -> Permissions {
+        if form.is_null() {
+            return Permissions::default();
+        }
+        let Some(members) = form.object() else {
+            self.faults.push(Fault::new("", "permissions must be an object with `allow` and `deny`"));
+            return Permissions::default();
+        };
+        for (name, _) in members.iter().filter(|(name, _)| !MEMBERS.contains(name)) {
+            let near = suggest::did_you_mean(name, MEMBERS);
+            let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
+            self.faults.push(Fault::new(fault::step(name), format!("Unknown member `{name}`{hint}")));
+        }
+        let mut allow = self.entries(&members, "allow");
+        let mut deny = self.entries(&members, "deny").unwrap_or_default();
+        for (entry, allowed) in self.switches(&members) {
+            match &mut allow {
+                Some(allow) if allowed => allow.push(entry),
+                None if allowed => {}
+                _ => deny.push(entry),
+            }
+        }
+        Permissions { allow, deny, form: Some(form.copied()) }
+    }
+
+    /// `null` says nothing, an empty list says that there is none.
+    fn entries(&mut self, members: &Object, member: &str) -> Option<Vec<Entry>> {
+        let given = members.get(member).filter(|value| !value.is_null())?;
+        let items = given.items().filter(|items| items.len() <= ENTRIES);
+        let Some(items) = items else {
+            let message = format!("`{member}` must be a list of at most {ENTRIES} entries");
+            self.faults.push(Fault::new(fault::step(member), message));
+            return Some(Vec::new());
+        };
+        let read = items.iter().enumerate().filter_map(|(at, item)| {
+            self.take(Entry::read(item), || format!("{}/{at}", fault::step(member)))
+        });
+        Some(read.collect())
+    }
+
+    /// `{"module:tool": false}`: each tool with its own switch.
+    fn switches(&mut self, members: &Object) -> Vec<(Entry, bool)> {
+        let Some(given) = members.get("tools").filter(|value| !value.is_null()) else { return Vec::new() };
+        let Some(tools) = given.object().filter(|tools| tools.len() <= ENTRIES) else {
+            let message = format!("`tools` must be an object of at most {ENTRIES} tools with true or false");
+            self.faults.push(Fault::new("/tools", message));
+            return Vec::new();
+        };
+        let mut switches = Vec::new();
+        for (name, on) in tools.iter() {
+            let pointer = || format!("/tools{}", fault::step(name));
+            let entry = self.take(Entry::of_tool(name), pointer);
+            match (entry, on.decode::<bool>()) {
+                (Some(entry), Ok(on)) => switches.push((entry, on)),
+                (_, Err(_)) => {
+                    self.faults.push(Fault::new(pointer(), format!("`{name}` must be true or false")));
+                }
+                (None, Ok(_)) => {}
+            }
+        }
+        switches
+    }
+
+    fn take(&mut self, read: Result<Entry, Vec<Fault>>, pointer: impl Fn() -> String) -> Option<Entry> {
+        match read {
+            Ok(entry) => Some(entry),
+            Err(faults) => {
+                let inside = |fault: Fault| Fault::new(pointer() + &fault.pointer, fault.message);
+                self.faults.extend(faults.into_iter().map(inside));
+                None
+            }
+        }
+    }
+}
+
+/// Where somebody may use nothing at all.
+pub fn nothing() -> Arc<Permissions> {
+    Arc::new(Permissions { allow: Some(Vec::new()), ..Permissions::default() })
+}
+
+#[cfg(test)]
+mod tests;

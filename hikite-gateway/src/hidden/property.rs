@@ -1,0 +1,267 @@
+//! The strongest form of it: random worlds under random permissions, and beside each the same world without what the
+//! permissions hide. Whatever is asked, the two must answer with the same bytes after the same time.
+
+use hikite_core::annotation;
+use hikite_core::caller::Caller;
+use hikite_core::json::{Object, Raw};
+use hikite_core::key::ToolKey;
+use hikite_core::listing::ListKind;
+use hikite_core::permission::Permissions;
+use hikite_core::risk::Risk;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use tokio::time::Instant;
+
+use super::world::{Kind, Server, Tool, World, context, member, permit};
+use crate::command::Command;
+use crate::fake::raw;
+use crate::gateway::Gateway;
+use crate::list::Page;
+use crate::surface::{Surface, Surfaces, ToolFilter};
+
+const SERVERS: [&str; 4] = ["git", "hub", "k8s", "files"];
+const TOOLS: [&str; 6] = ["get", "get_all", "delete", "delete_all", "status", "git__status"];
+const KINDS: [&str; 2] = ["work", "play"];
+const ANNOTATIONS: [&str; 4] =
+    ["{}", r#"{"readOnlyHint":true}"#, r#"{"destructiveHint":false}"#, r#"{"destructiveHint":true}"#];
+/// What tools may need and categories name: of any server, of one, and of none.
+const WRITTEN: [&str; 6] = ["get", "delete", "git:status", "hub:delete_all", "k8s:get", "nowhere"];
+
+fn tool() -> impl Strategy<Value = Tool> {
+    let needs = option::weighted(0.2, select(&WRITTEN[..]));
+    (select(&TOOLS[..]), select(&ANNOTATIONS[..]), needs).prop_map(|(name, annotations, needs)| Tool {
+        name,
+        annotations,
+        needs,
+    })
+}
+
+fn server(name: &'static str) -> impl Strategy<Value = Server> {
+    (prop::bool::weighted(0.8), vec(tool(), 0..5), any::<bool>()).prop_map(move |(told, mut tools, more)| {
+        tools.sort_by_key(|tool| tool.name);
+        tools.dedup_by_key(|tool| tool.name);
+        Server { name, told, tools, more }
+    })
+}
+
+fn kind(name: &'static str) -> impl Strategy<Value = Kind> {
+    let servers = prop::sample::subsequence(SERVERS.to_vec(), 1..=3);
+    (servers, vec(select(&WRITTEN[..]), 0..3), option::of(select(&WRITTEN[..])))
+        .prop_map(move |(servers, includes, disables)| Kind { name, servers, includes, disables })
+}
+
+fn world() -> impl Strategy<Value = World> {
+    let servers = SERVERS.map(|name| option::weighted(0.8, server(name)));
+    let categories = KINDS.map(|name| option::of(kind(name)));
+    (servers, categories).prop_map(|(servers, categories)| World {
+        servers: servers.into_iter().flatten().collect(),
+        categories: categories.into_iter().flatten().collect(),
+    })
+}
+
+fn entry() -> impl Strategy<Value = String> {
+    let server = || select(&SERVERS[..]);
+    prop_oneof![
+        server().prop_map(|server| format!(r#""{server}""#)),
+        (server(), select(&TOOLS[..])).prop_map(|(server, tool)| format!(r#""{server}:{tool}""#)),
+        (server(), select(&["read", "write"][..]))
+            .prop_map(|(server, risk)| format!(r#"{{"module":"{server}","risk":"{risk}"}}"#)),
+        select(
+            &[
+                r#""*:get*""#,
+                r#""*:delete*""#,
+                r#""g*:status""#,
+                r#""/_all$/""#,
+                r#""risk:read""#,
+                r#""risk:destructive""#,
+                r#"{"pattern":"/status/","risk":"read"}"#,
+            ][..]
+        )
+        .prop_map(str::to_owned),
+    ]
+}
+
+fn permissions() -> impl Strategy<Value = String> {
+    (option::weighted(0.7, vec(entry(), 0..4)), vec(entry(), 0..3)).prop_map(|(allow, deny)| {
+        let allow = allow.map_or("null".to_owned(), |allow| format!("[{}]", allow.join(",")));
+        format!(r#"{{"allow":{allow},"deny":[{}]}}"#, deny.join(","))
+    })
+}
+
+/// The same world without what these permissions hide.
+fn without_hidden(world: &World, permissions: &Permissions) -> World {
+    let servers = world.servers.iter().filter_map(|server| {
+        let mut server = server.clone();
+        if !server.told {
+            return permissions.may_reach(server.name).then_some(server);
+        }
+        server.tools.retain(|tool| {
+            let definition = Object::default().with("annotations", raw(tool.annotations)).raw();
+            let risk = Risk::of(&annotation::of_definition(&definition));
+            permissions.allows(&ToolKey::new(server.name, tool.name), risk)
+        });
+        server.more &= permissions.allows_module(server.name);
+        (!server.tools.is_empty() || permissions.allows_module(server.name)).then_some(server)
+    });
+    World { servers: servers.collect(), categories: world.categories.clone() }
+}
+
+/// Every way to name a tool, and some that name none.
+fn names() -> Vec<String> {
+    let bare = TOOLS.iter().map(|tool| (*tool).to_owned());
+    let keys = SERVERS.iter().flat_map(|server| TOOLS.iter().map(move |tool| format!("{server}:{tool}")));
+    let shown = SERVERS.iter().flat_map(|server| TOOLS.iter().map(move |tool| format!("{server}__{tool}")));
+    let wrong =
+        ["gett", "del", "statsu", "git:gett", "none:get", "nowhere", "mcp__git__get"].map(str::to_owned);
+    bare.chain(keys).chain(shown).chain(wrong).collect()
+}
+
+/// What is said, but for the moment at which a tool was seen first.
+fn told(answer: impl std::fmt::Debug) -> String {
+    const SINCE: &str = "registeredAt";
+    let text = format!("{answer:?}");
+    let mut parts = text.split(SINCE);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| all + SINCE + part.trim_start_matches(|c: char| !matches!(c, '}' | ',')))
+}
+
+/// Asks everything there is to ask, each with the time that the answer took.
+async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
+    let mut answers = Vec::new();
+    let mut since = Instant::now();
+    let mut note = |question: String, answer: String| {
+        let took = since.elapsed();
+        since = Instant::now();
+        answers.push((question, format!("{answer} after {took:?}")));
+    };
+    let view = gateway.view_of(caller);
+    note("extensions".into(), told(view.extensions()));
+    note("how many".into(), told((view.mask().count(), view.modules().len())));
+    let (categories, direct) = (Surfaces::of([Surface::Categories]), Surfaces::of([Surface::Direct]));
+    for surfaces in [categories, direct, Surfaces::of(Surface::ALL)] {
+        for kind in ListKind::ALL {
+            let list = gateway.list(caller, surfaces, kind, Page::default()).await;
+            note(format!("{surfaces:?} {kind:?}"), told(list));
+        }
+        note(format!("{surfaces:?} instructions"), told(gateway.instructions(caller, surfaces)));
+    }
+    for name in names() {
+        let params = Object::default().with("name", name.as_str());
+        let answer = gateway.call_tool(direct, params, context(caller)).await;
+        note(format!("call {name}"), told(answer));
+        note(format!("GET {name}"), told(gateway.tool(caller, &name).await));
+    }
+    for kind in KINDS.into_iter().chain(["wrok"]) {
+        for names in [Raw::null(), Raw::of(&names())] {
+            let arguments = Object::default().with("category", kind).with("toolNames", names);
+            let params = Object::default().with("name", "get-category-tools").with("arguments", arguments);
+            let answer = gateway.call_tool(categories, params, context(caller)).await;
+            note(format!("describe {kind}"), told(answer));
+        }
+        for name in names() {
+            let arguments = Object::default()
+                .with("category", kind)
+                .with("name", name.as_str())
+                .with("args", Raw::empty_object());
+            let params = Object::default().with("name", "call-category-tool").with("arguments", arguments);
+            let answer = gateway.call_tool(categories, params, context(caller)).await;
+            note(format!("call {kind}/{name}"), told(answer));
+        }
+    }
+    rest(gateway, caller, &mut note).await;
+    beside_tools(gateway, caller, &mut note).await;
+    answers
+}
+
+async fn rest(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, String)) {
+    note("modules".into(), told(gateway.module_objects(caller).await));
+    note("categories".into(), told(gateway.category_objects(caller).await));
+    let all = [None].into_iter().chain(SERVERS.map(Some));
+    for (module, category) in all.map(|module| (module, None)).chain(KINDS.map(|kind| (None, Some(kind)))) {
+        let filter = ToolFilter {
+            module: module.map(str::to_owned),
+            category: category.map(str::to_owned),
+            ..ToolFilter::default()
+        };
+        let page = gateway.tools_page(caller, &filter, 0, 3).await;
+        note(format!("page of {module:?} {category:?}"), told(page));
+        let found = gateway.find_tools(caller, "delete all of git", &filter, 5).await;
+        note(format!("search in {module:?} {category:?}"), told(found));
+    }
+}
+
+async fn beside_tools(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, String)) {
+    let of_servers = |form: &dyn Fn(&str) -> String| SERVERS.map(form).to_vec();
+    let uris = [
+        vec!["x:all".to_owned(), "x:none".into(), "skill://other/SKILL.md".into()],
+        of_servers(&|server| format!("x:{server}")),
+        of_servers(&|server| format!("t:{server}/1")),
+        of_servers(&|server| format!("skill://{server}/more.md")),
+    ];
+    for uri in uris.concat() {
+        let params = Object::default().with("uri", uri.as_str());
+        let reference = Object::default().with("type", "ref/resource").with("uri", uri.as_str());
+        let commands = [
+            Command::Read { params: params.clone() },
+            Command::Subscribe { params: params.clone() },
+            Command::Skill { params: params.clone() },
+            Command::Directory { params },
+            Command::Complete { params: Object::default().with("ref", reference) },
+        ];
+        for command in commands {
+            let question = format!("{command:?}");
+            note(question, told(gateway.dispatch(command, context(caller)).await));
+        }
+    }
+    let prompts = [
+        vec!["ask".to_owned(), "aks".into()],
+        of_servers(&|server| format!("ask_{server}")),
+        of_servers(&|server| format!("{server}__ask")),
+    ];
+    for name in prompts.concat() {
+        let reference = Object::default().with("type", "ref/prompt").with("name", name.as_str());
+        let commands = [
+            Command::Prompt { params: Object::default().with("name", name.as_str()) },
+            Command::Complete { params: Object::default().with("ref", reference) },
+        ];
+        for command in commands {
+            let question = format!("{command:?}");
+            note(question, told(gateway.dispatch(command, context(caller)).await));
+        }
+    }
+}
+
+/// Opens the world and asks everything, under a clock that runs only where somebody waits.
+fn ask(world: &World, permissions: &str, caller: &Caller) -> Vec<(String, String)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(async {
+        let gateway = world.open();
+        permit(&gateway, permissions);
+        answers(&gateway, caller).await
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_hidden_cannot_be_told_from_what_is_absent(world in world(), form in permissions()) {
+        let permissions = Permissions::read(&raw(&form)).expect("permissions");
+        let less = without_hidden(&world, &permissions);
+        let hidden = ask(&world, &form, &member("p"));
+        let absent = ask(&less, &form, &member("p"));
+        for (hidden, absent) in hidden.iter().zip(&absent) {
+            prop_assert_eq!(hidden, absent);
+        }
+        // Without categories, which the file names by servers that may be hidden, it is even what the owner of the
+        // lesser world sees.
+        if world.categories.is_empty() && world.servers.iter().all(|server| server.told) {
+            let owned = ask(&less, "{}", &Caller::named("alice"));
+            for (hidden, owned) in hidden.iter().zip(&owned) {
+                prop_assert_eq!(hidden, owned);
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Waiting for modules that have never told their lists. A caller waits for modules of its own view alone: one that is
+//! hidden takes no more time than one that is not there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use hikite_core::caller::Caller;
+use hikite_core::catalog::Module;
+use hikite_core::category::Category;
+use hikite_core::error::{Error, Kind};
+use hikite_core::view::View;
+
+use crate::gateway::Gateway;
+use crate::snapshot::Snapshot;
+
+impl Gateway {
+    /// Finds something in the caller's view. What is not there may come with the first list of a module that has not
+    /// told it yet; who waits for one thing is not held up by the rest.
+    pub(crate) async fn look_up<T>(
+        &self,
+        caller: &Caller,
+        find: impl Fn(&View) -> Result<T, Error>,
+    ) -> Result<(Arc<Snapshot>, T), Error> {
+        let may_come =
+            |found: &Result<T, Error>| found.as_ref().is_err_and(|error| error.kind != Kind::ToolDisabled);
+        let snapshot = self.snapshot();
+        let found = find(snapshot.view_of(caller));
+        if !may_come(&found) {
+            return found.map(|found| (snapshot, found));
+        }
+        let enough = |view: &View| !may_come(&find(view));
+        self.wait_until(caller, self.limits.first_list, |_| true, enough).await;
+        let snapshot = self.snapshot();
+        let found = find(snapshot.view_of(caller));
+        found.map(|found| (snapshot, found))
+    }
+
+    /// Waits for servers of a category until `enough` of it is known.
+    pub(crate) async fn wait_for_category(
+        &self,
+        caller: &Caller,
+        name: &str,
+        limit: Duration,
+        enough: impl Fn(&Category) -> bool,
+    ) {
+        let snapshot = self.snapshot();
+        let Ok(category) = snapshot.view_of(caller).category(name) else { return };
+        if category.missing.is_empty() || enough(category) {
+            return;
+        }
+        let servers = &category.rule.servers;
+        let enough = |view: &View| view.category(name).is_ok_and(&enough);
+        self.wait_until(caller, limit, |module| servers.contains(&module.name), enough).await;
+    }
+
+    /// Waits for modules that have never told their lists, as long as `limit` at most.
+    pub async fn wait_for_lists(&self, limit: Duration, which: impl Fn(&Module) -> bool) {
+        self.wait_until(&Caller::owner(), limit, which, |_| false).await;
+    }
+
+    /// Waits for servers that have just been named, as long as an unfiltered list would: what hikite says of itself
+    /// depends on what they offer.
+    pub async fn settle(&self, caller: &Caller) {
+        self.wait_until(caller, self.patience(), |_| true, |_| false).await;
+    }
+
+    async fn wait_until(
+        &self,
+        caller: &Caller,
+        limit: Duration,
+        which: impl Fn(&Module) -> bool,
+        enough: impl Fn(&View) -> bool,
+    ) {
+        let snapshot = self.snapshot();
+        let modules = snapshot.view_of(caller).modules().iter();
+        let missing = modules.filter(|module| module.listing.is_none() && which(module));
+        let mut waiting: FuturesUnordered<_> = missing.map(|module| module.source.first_listing()).collect();
+        let waited = async {
+            while waiting.next().await.is_some() {
+                self.catch_up();
+                if enough(self.snapshot().view_of(caller)) {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(limit, waited).await;
+    }
+
+    /// Takes in lists that are known but not yet in the catalog.
+    fn catch_up(&self) {
+        let behind = |module: &Module| module.listing.is_none() && module.source.listing().is_some();
+        if self.snapshot().catalog.modules.iter().any(behind) {
+            self.look_again();
+        }
+    }
+}
