@@ -30,6 +30,7 @@ pub mod seal;
 pub mod search;
 pub mod secret;
 pub mod selection;
+pub mod signature;
 pub mod source;
 pub mod suggest;
 pub mod switch;

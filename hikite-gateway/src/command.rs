@@ -7,6 +7,8 @@ use hikite_core::caller::Scopes;
 use hikite_core::json::Object;
 use hikite_core::source::Method;
 
+use crate::search::Inquiry;
+
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Show the tools of a category, all or the named ones.
@@ -19,6 +21,17 @@ pub enum Command {
         target: Target,
         params: Object,
         options: CallOptions,
+    },
+    /// Find tools. The params are those of `tools/call`.
+    Search {
+        asked: Inquiry,
+        detail: Detail,
+        params: Object,
+    },
+    /// Run a tool that was found, and give the value of its result.
+    Execute {
+        name: String,
+        params: Object,
     },
     Read {
         params: Object,
@@ -52,10 +65,19 @@ impl Command {
     /// What a caller must be allowed to do for it.
     pub(crate) fn scope(&self) -> Scopes {
         match self {
-            Self::Describe { .. } => Scopes::READ,
+            Self::Describe { .. } | Self::Search { .. } => Scopes::READ,
             _ => Scopes::CALL,
         }
     }
+}
+
+/// How much is told of a tool that was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    Names,
+    #[default]
+    Signatures,
+    Schemas,
 }
 
 /// What one call asks for beside its arguments.

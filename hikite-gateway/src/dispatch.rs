@@ -61,6 +61,10 @@ impl Gateway {
                 self.describe(&context.session.caller, &category, names.as_deref()).await
             }
             Command::Call { target, params, options } => self.call(target, params, options, context).await,
+            Command::Search { asked, detail, params } => {
+                Ok(self.discover(&asked, detail, params, &context).await)
+            }
+            Command::Execute { name, params } => self.execute_found(name, params, context).await,
             Command::Read { params } => self.resource(Method::ReadResource, params, context).await,
             Command::Subscribe { params } => self.resource(Method::Subscribe, params, context).await,
             Command::Unsubscribe { params } => self.resource(Method::Unsubscribe, params, context).await,
@@ -83,7 +87,7 @@ impl Gateway {
         describe(category, names).map_err(|error| tell_why(view, category, error))
     }
 
-    async fn call(
+    pub(crate) async fn call(
         &self,
         target: Target,
         mut params: Object,

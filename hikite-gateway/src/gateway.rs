@@ -27,6 +27,7 @@ use crate::people::People;
 use crate::project::Project;
 use crate::registry::Registry;
 use crate::roster::{Entry, Keeper, Roster};
+use crate::search::Search;
 use crate::session::Sessions;
 use crate::snapshot::Snapshot;
 use crate::surface::Surfaces;
@@ -57,6 +58,7 @@ pub struct Gateway {
     pub(crate) people: People,
     pub(crate) cache: Cache,
     pub(crate) meter: Meter,
+    pub(crate) search: Search,
     generations: Generations,
     current: Swap<State, Snapshot>,
     /// When the rules were last replaced.
@@ -72,7 +74,7 @@ impl std::fmt::Debug for Gateway {
 impl Gateway {
     /// `seal` is for what clients bring back: ids of tasks, sessions and waiting calls.
     pub fn new(limits: Arc<Limits>, seal: Seal, registry: Registry) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|gateway| Self {
             cache: Cache::new(&limits),
             generations: Generations::default(),
             limits,
@@ -80,6 +82,7 @@ impl Gateway {
             people: People::new(registry.store().clone()),
             registry,
             meter: Meter::default(),
+            search: Search::new(Weak::clone(gateway)),
             sessions: Sessions::default(),
             current: Swap::new(State::default(), Snapshot::empty()),
             applied: Mutex::new(Instant::now()),
@@ -205,6 +208,7 @@ impl Gateway {
         };
         self.current.replace(make, |before, after| {
             self.meter.keep(|name| after.gates().contains_key(name));
+            self.search.look_at_catalog();
             self.sessions.tell_changes(|caller, surfaces: Surfaces, kind| {
                 let list = |snapshot: &Snapshot, kind| snapshot.list(caller, surfaces, kind);
                 let differs = |kind| list(before, kind) != list(after, kind);

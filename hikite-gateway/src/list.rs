@@ -11,7 +11,7 @@ use hikite_core::listing::ListKind;
 use hikite_core::view::View;
 
 use crate::gateway::Gateway;
-use crate::surface::Surfaces;
+use crate::surface::{Surface, Surfaces};
 
 /// Which part of a list is asked for.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,12 @@ impl Gateway {
         page: Page,
     ) -> Result<Raw, Error> {
         caller.must_have(Scopes::READ)?;
-        if kind != ListKind::Tools || surfaces.shows_real_tools() {
+        if kind != ListKind::Tools || surfaces.needs_lists() {
             self.settle(caller).await;
+        }
+        if kind == ListKind::Tools && surfaces.contains(Surface::Search) {
+            // Whoever sees that it can search will.
+            self.search.wake();
         }
         let items = self.snapshot().list(caller, surfaces, kind);
         let start = read_cursor(page, items.len())?;

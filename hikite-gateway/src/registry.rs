@@ -35,7 +35,7 @@ pub fn read(form: &Object, maker: &Maker) -> Result<(Registration, Arc<dyn Imple
 
 /// The lasting side of the registry.
 pub struct Registry {
-    store: Store,
+    pub(crate) store: Store,
     maker: Maker,
     /// Changes are made one at a time, so that memory follows the store in order.
     pub(crate) turn: tokio::sync::Mutex<()>,
@@ -180,6 +180,7 @@ impl Gateway {
         if self.people.read_store().await? {
             self.show_projects();
         }
+        self.recall().await?;
         let rows = self.registry.store.registered().await?;
         let switches = self.registry.store.switches().await?;
         let (away, more) = self.with_roster(|roster| self.registry.differences(roster, &rows));

@@ -4,6 +4,7 @@
 mod categories;
 mod direct;
 mod rest;
+mod search;
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
@@ -15,15 +16,17 @@ use crate::command::Command;
 pub enum Surface {
     Categories,
     Direct,
+    Search,
 }
 
 impl Surface {
-    pub const ALL: [Self; 2] = [Self::Categories, Self::Direct];
+    pub const ALL: [Self; 3] = [Self::Categories, Self::Direct, Self::Search];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Categories => "categories",
             Self::Direct => "direct",
+            Self::Search => "search",
         }
     }
 
@@ -67,11 +70,19 @@ impl Surfaces {
         self.contains(Surface::Direct)
     }
 
+    /// Whether what is shown depends on what the servers offer.
+    pub(crate) fn needs_lists(self) -> bool {
+        self.shows_real_tools() || self.contains(Surface::Search)
+    }
+
     /// What `tools/list` shows.
     pub(crate) fn tools(self, view: &View) -> Vec<Raw> {
         let mut tools = Vec::new();
         if self.contains(Surface::Categories) {
             tools.extend(categories::tools(view));
+        }
+        if self.contains(Surface::Search) {
+            tools.extend(search::tools(view));
         }
         if self.contains(Surface::Direct) {
             tools.extend(direct::tools(view));
@@ -83,6 +94,9 @@ impl Surfaces {
     pub fn instructions(self, view: &View) -> Option<String> {
         if self.contains(Surface::Categories) {
             return Some(categories::INSTRUCTIONS.into());
+        }
+        if self.contains(Surface::Search) {
+            return Some(search::INSTRUCTIONS.into());
         }
         direct::instructions(view)
     }
@@ -99,6 +113,12 @@ impl Surfaces {
             let failure = Failure::InResult(Surface::Categories);
             return command.map(|command| (command, failure)).map_err(|error| (error, failure));
         }
+        if self.contains(Surface::Search)
+            && let Some(command) = search::translate(&name, &params)
+        {
+            let failure = Failure::InResult(Surface::Search);
+            return command.map(|command| (command, failure)).map_err(|error| (error, failure));
+        }
         Ok((direct::translate(name, params), Failure::InResult(Surface::Direct)))
     }
 }
@@ -108,6 +128,7 @@ impl Failure {
     pub(crate) fn render(self, error: Error) -> Result<Raw, Error> {
         match self {
             Self::InResult(Surface::Categories) => Ok(in_result(&error)),
+            Self::InResult(Surface::Search) => Ok(in_result(&search::hinted(error))),
             // What the upstream itself refused, and names that do not exist, are errors of the protocol.
             Self::InResult(Surface::Direct)
                 if error.relayed.is_none() && error.kind != Kind::ToolNotFound =>
@@ -155,3 +176,4 @@ pub(crate) fn arguments(raw: Option<&Raw>) -> Result<Object, Error> {
 
 pub(crate) use categories::describe;
 pub use rest::{Found, ToolFilter};
+pub(crate) use search::{executed, found};

@@ -12,6 +12,7 @@ pub(crate) mod projects;
 mod query;
 pub(crate) mod redirect;
 pub(crate) mod registry;
+pub(crate) mod search;
 pub(crate) mod tokens;
 pub(crate) mod tools;
 mod words;

@@ -10,7 +10,7 @@ use axum::routing::{any, delete, get, post};
 use crate::app::App;
 use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
-use crate::rest::{call, me, openapi, overview, page, projects, redirect, registry, tokens, tools};
+use crate::rest::{call, me, openapi, overview, page, projects, redirect, registry, search, tokens, tools};
 use crate::{auth, health, metrics};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -42,6 +42,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/tools/{key}", get(tools::get))
         .route("/v1/modules", get(overview::modules))
         .route("/v1/categories", get(overview::categories))
+        .route("/catalog/search", post(search::search))
         .route("/tools", get(redirect::to_v1))
         .route("/tools/call", post(redirect::to_v1))
         .merge(admin())

@@ -8,6 +8,7 @@ mod control;
 mod copy;
 mod error;
 mod list;
+mod memory;
 mod migrate;
 mod project;
 mod seen;
@@ -15,6 +16,7 @@ mod store;
 mod table;
 mod token;
 mod url;
+mod vector;
 
 #[cfg(test)]
 mod tests;
@@ -22,6 +24,7 @@ mod tests;
 pub use control::Registered;
 pub use error::{Fault, StoreError};
 pub use list::StoreListCache;
+pub use memory::Remembered;
 pub use migrate::NEWEST;
 pub use project::ProjectRow;
 pub use store::Store;

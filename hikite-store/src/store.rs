@@ -161,6 +161,11 @@ mod tests {
             movable(store.note_seen(&[], 0));
             movable(store.revision());
             movable(store.list_cache());
+            movable(store.vectors("", &[], 0));
+            movable(store.put_vectors("", &[], 0));
+            movable(store.remembered(None));
+            movable(store.remember(&[], &[]));
+            movable(store.forget(None));
             movable(store.check());
             movable(store.copy_to(store));
             movable(store.backup(std::path::Path::new("")));

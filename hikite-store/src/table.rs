@@ -33,8 +33,8 @@ pub(crate) const TABLES: &[Table] = &[
     Table { name: "list_cache",      columns: &[("definition", Column::Text), ("lists", Column::Json), ("fetched_at", Column::Number)] },
     Table { name: "project",         columns: &[("name", Column::Text), ("form", Column::Json), ("created_at", Column::Number)] },
     Table { name: "token",           columns: &[("id", Column::Text), ("hash", Column::Text), ("project", Column::Text), ("form", Column::Json), ("created_at", Column::Number), ("expires_at", Column::Number)] },
-    Table { name: "search_vector",   columns: &[("model", Column::Text), ("content", Column::Text), ("vector", Column::Text), ("used_at", Column::Number)] },
-    Table { name: "search_memory",   columns: &[("project", Column::Text), ("query", Column::Text), ("module", Column::Text), ("tool", Column::Text), ("text", Column::Text), ("terms", Column::Text), ("model", Column::Text), ("vector", Column::Text), ("weight", Column::Number), ("used_at", Column::Number)] },
+    VECTOR,
+    MEMORY,
     Table { name: "audit",           columns: &[("seq", Column::Number), ("at", Column::Number), ("kind", Column::Text), ("subject", Column::Text), ("project", Column::Text), ("module", Column::Text), ("tool", Column::Text), ("outcome", Column::Text), ("record", Column::Json), ("hash", Column::Text)] },
     Table { name: "audit_end",       columns: &[("name", Column::Text), ("seq", Column::Number), ("hash", Column::Text)] },
 ];
@@ -42,6 +42,32 @@ pub(crate) const TABLES: &[Table] = &[
 pub(crate) const SEEN: Table = Table {
     name: "tool_seen",
     columns: &[("module", Column::Text), ("tool", Column::Text), ("seen_at", Column::Number)],
+};
+
+pub(crate) const VECTOR: Table = Table {
+    name: "search_vector",
+    columns: &[
+        ("model", Column::Text),
+        ("content", Column::Text),
+        ("vector", Column::Text),
+        ("used_at", Column::Number),
+    ],
+};
+
+pub(crate) const MEMORY: Table = Table {
+    name: "search_memory",
+    columns: &[
+        ("project", Column::Text),
+        ("query", Column::Text),
+        ("module", Column::Text),
+        ("tool", Column::Text),
+        ("text", Column::Text),
+        ("terms", Column::Text),
+        ("model", Column::Text),
+        ("vector", Column::Text),
+        ("weight", Column::Number),
+        ("used_at", Column::Number),
+    ],
 };
 
 /// Rows that one statement puts in; both databases take thousands of values at a time.

@@ -4,6 +4,7 @@ mod care;
 mod control;
 mod list;
 mod people;
+mod search;
 mod trouble;
 
 use hikite_core::json::Raw;

@@ -9,6 +9,7 @@ mod health;
 mod people;
 mod project;
 mod register;
+mod search;
 mod serve;
 mod stdio;
 mod store;
@@ -78,6 +79,9 @@ enum Command {
     /// Make, list and take back personal tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
+    /// Look at what search remembers, and make it forget
+    #[command(subcommand)]
+    Search(search::SearchCommand),
     /// Check, copy and move what is kept between runs
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -125,6 +129,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Config(config) => config.run(&common),
         Command::Project(project) => block_on(project.run(&common)),
         Command::Token(token) => block_on(token.run(&common)),
+        Command::Search(search) => block_on(search.run(&common)),
         Command::Store(store) => block_on(store.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
         Command::Health(health) => block_on(health.run(&common)),

@@ -21,6 +21,7 @@ mod policy;
 mod problem;
 mod project;
 mod rate;
+mod search;
 mod secret;
 mod server;
 mod shape;
@@ -57,6 +58,8 @@ pub use merge::{Merged, merge};
 pub use place::Place;
 pub use problem::{Problem, Problems};
 
+pub(crate) use search::TOP;
+pub use search::{Model, Place as SearchPlace, SearchSection};
 pub use server::{DEFAULT_PORT, ServerSection, parse_listen};
 pub(crate) use server::{listen_hint, url_fault};
 pub use show::show;
@@ -83,6 +86,7 @@ pub struct Config {
     pub auth: Auth,
     /// The store, where the file names one.
     pub store: Option<StoreUrl>,
+    pub search: SearchSection,
     pub limits: Limits,
     pub telemetry: Telemetry,
     /// The folder for what is kept between runs; it may not exist yet.

@@ -13,6 +13,7 @@ use hikite_core::limits::Limits;
 use hikite_core::listing::ListCache;
 use hikite_core::register::{Maker, Registration};
 use hikite_core::seal::Seal;
+use hikite_core::search::encoder::Encoder;
 use hikite_core::secret::Secret;
 use hikite_core::source::{Implementation, Source};
 use hikite_egress::Client;
@@ -25,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, ServerConfig, Share, Transport};
-use crate::token;
+use crate::{search, token};
 
 /// How often the store is looked at for what other processes wrote.
 const LOOK: Duration = Duration::from_millis(500);
@@ -43,6 +44,8 @@ pub struct House {
     maker: Maker,
     /// Modules of the program that hikite is part of.
     own: Vec<ModuleRule>,
+    /// Reads texts for their meaning; its weights are unpacked by the first of them.
+    encoder: Option<Arc<dyn Encoder>>,
     stopping: CancellationToken,
     /// Upstreams that a reload took away and that still finish their calls, and reports that wait for lists.
     pub(crate) tasks: TaskTracker,
@@ -102,6 +105,7 @@ impl House {
             upstreams: Mutex::default(),
             maker,
             own,
+            encoder: search::encoder(),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
@@ -135,6 +139,7 @@ impl House {
         rules.modules.extend(self.own.iter().map(|rule| (rule.clone(), throttle)));
         rules.tools = self.tools(config)?;
         let before = std::mem::replace(&mut *upstreams, next);
+        self.gateway.search_with(search::settings(config, self.client(), self.encoder.as_ref())?);
         self.gateway.apply(rules);
         self.guarded.allow(config.egress.rules());
         for (name, running) in before {
@@ -179,6 +184,7 @@ impl House {
         self.tasks.close();
         self.tasks.wait().await;
         self.lists.flush().await;
+        self.gateway.stop_search().await;
         if let Err(error) = self.gateway.write_down_news().await {
             tracing::warn!(%error, "since when some tools are known could not be written down");
         }

@@ -11,6 +11,7 @@ mod progress;
 mod reload;
 mod report;
 mod running;
+mod search;
 mod telemetry;
 mod token;
 

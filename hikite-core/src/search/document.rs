@@ -20,9 +20,9 @@ pub struct Document {
     content: String,
 }
 
-/// So much of a description is read for its meaning: what a tool does stands at its beginning, and what follows
-/// (examples, warnings, formats) only blurs it.
-const TEXT_CHARACTERS_MAX: usize = 600;
+/// A first sentence shorter than this (`Note.`) does not say yet what a tool does.
+const SENTENCE_LETTERS_MIN: usize = 20;
+const SENTENCE_LETTERS_MAX: usize = 300;
 
 impl Document {
     pub fn new(
@@ -57,12 +57,12 @@ impl Document {
         Self::new(tool.key.clone(), Arc::clone(&tool.name), &*module.description, description, parameters)
     }
 
-    /// What an encoder reads: the name as words, then what the tool does.
+    /// What an encoder reads: the name as words, then the first sentence of what the tool says of itself. The encoder
+    /// has learned from such texts, and what follows the first sentence (examples, warnings, formats) only blurs it.
     pub fn text(&self) -> String {
-        let name = spaced(&self.name);
-        let description: String = self.description.chars().take(TEXT_CHARACTERS_MAX).collect();
-        let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
-        format!("{name}: {description}")
+        let sentence = first_sentence(&self.description);
+        let about = if sentence.is_empty() { spaced(&self.module) } else { sentence };
+        format!("{}: {about}", spaced(&self.name))
     }
 
     /// The hex SHA-256 of the text: what has the same one has the same vector.
@@ -78,6 +78,30 @@ pub fn parameters(schema: &Raw) -> Vec<(String, String)> {
     };
     let text = |raw: &Raw| raw.object().and_then(|property| property.text("description")).unwrap_or_default();
     properties.iter().map(|(name, property)| (name.to_owned(), text(property))).collect()
+}
+
+/// Everything up to the first end of a sentence or of a line, in single spaces.
+fn first_sentence(text: &str) -> String {
+    let mut sentence = String::new();
+    let mut count = 0;
+    let mut letters = text.trim().chars().peekable();
+    while let Some(letter) = letters.next().filter(|_| count < SENTENCE_LETTERS_MAX) {
+        let space = letter.is_whitespace();
+        if !space || !sentence.ends_with(' ') {
+            sentence.push(if space { ' ' } else { letter });
+            count += 1;
+        }
+        let ends = match letter {
+            '\n' | '。' | '！' | '？' => true,
+            '.' | '!' | '?' => letters.peek().is_none_or(|next| next.is_whitespace()),
+            _ => false,
+        };
+        if ends && count >= SENTENCE_LETTERS_MIN {
+            break;
+        }
+    }
+    sentence.truncate(sentence.trim_end().len());
+    sentence
 }
 
 /// An identifier as words.
@@ -114,7 +138,18 @@ mod tests {
         let document = |name: &str, description: &str| {
             Document::new(ToolKey::new("m", name), name, "", description, Vec::new())
         };
-        assert_eq!(document("getHTTPUrl_v2", "Reads\n  a URL.").text(), "get HTTP Url v2: Reads a URL.");
+        let check = |name, description, expected| assert_eq!(document(name, description).text(), expected);
+        check("getHTTPUrl_v2", "Reads\n  a URL.", "get HTTP Url v2: Reads a URL.");
+        check("a", "Reads version 1.2 of a file. Then more.", "a: Reads version 1.2 of a file.");
+        check("a", "Note. Reads a file from a disk. More.", "a: Note. Reads a file from a disk.");
+        check("a", "Does one thing in one line\n\nArgs: x", "a: Does one thing in one line");
+        check(
+            "読む",
+            "指定されたパスにあるファイルの内容を読み取ります。続き。",
+            "読む: 指定されたパスにあるファイルの内容を読み取ります。",
+        );
+        check("list", " ", "list: m");
+        assert_eq!(document("a", &"word ".repeat(200)).text().chars().count(), 302);
         assert_eq!(document("a", "b").content().len(), 64);
         assert_ne!(document("a", "b").content(), document("a", "c").content());
     }

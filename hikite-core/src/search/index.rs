@@ -8,12 +8,19 @@ use super::encoder::Vector;
 use super::lexical::Lexical;
 use super::meaning::Meaning;
 use super::memory::Trace;
+use super::named::Names;
 use super::question::Question;
+use super::rank;
 use crate::mask::Mask;
 
+/// Cloning counts references.
 #[derive(Clone, Debug)]
 pub struct Index {
     documents: Arc<[Document]>,
+    /// The number of each document's module.
+    modules: Arc<[u32]>,
+    module_count: usize,
+    pub(super) names: Arc<Names>,
     pub(super) lexical: Arc<Lexical>,
     pub(super) meaning: Arc<Meaning>,
 }
@@ -23,7 +30,7 @@ pub struct Index {
 pub struct Hit {
     /// The place of its document.
     pub at: usize,
-    /// 0 to 1, never rising from one hit to the next.
+    /// 0 to 1, never rising from one hit to the next; see `relevance`.
     pub relevance: f64,
     /// What matched.
     pub explanation: String,
@@ -40,8 +47,20 @@ impl Index {
                 before.meaning.moved(documents.len(), |at| places.get(documents[at].content()).copied())
             }
         };
-        let lexical = Lexical::build(&documents);
-        Self { documents: documents.into(), lexical: Arc::new(lexical), meaning: Arc::new(meaning) }
+        let mut numbers: HashMap<&str, u32> = HashMap::new();
+        let mut modules = Vec::with_capacity(documents.len());
+        for document in &documents {
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            modules.push(*numbers.entry(&document.module).or_insert(next));
+        }
+        Self {
+            modules: modules.into(),
+            module_count: numbers.len(),
+            names: Arc::new(Names::build(&documents)),
+            lexical: Arc::new(Lexical::build(&documents)),
+            meaning: Arc::new(meaning),
+            documents: documents.into(),
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -81,20 +100,17 @@ impl Index {
         self.meaning.count()
     }
 
-    /// The best documents that `mask` holds, best first. No other is looked at.
+    /// The best documents that `mask` holds, best first; of equals the one that comes first in the catalog. What the
+    /// mask does not hold is neither found nor does it change the order of what is.
     pub fn search(&self, question: &Question, mask: &Mask, memory: &[Trace], limit: usize) -> Vec<Hit> {
-        let _ = memory;
-        let mut scores = vec![0.0_f32; self.len()];
-        for word in question.queries.iter().flat_map(|query| &query.whole.words) {
-            if let Some(postings) = self.lexical.postings(word.term) {
-                for (document, gain) in postings.documents.iter().zip(postings.gains) {
-                    scores[*document as usize] += gain;
-                }
-            }
-        }
-        let mut found: Vec<usize> = mask.iter().filter(|at| scores[*at] > 0.0).collect();
-        found.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
-        found.truncate(limit);
-        found.into_iter().map(|at| Hit { at, relevance: 0.5, explanation: String::new() }).collect()
+        rank::search(self, question, mask, memory, limit)
+    }
+
+    pub(super) fn modules(&self) -> &[u32] {
+        &self.modules
+    }
+
+    pub(super) fn module_count(&self) -> usize {
+        self.module_count
     }
 }

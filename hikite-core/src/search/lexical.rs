@@ -65,15 +65,6 @@ pub(super) struct Postings<'a> {
     pub(super) documents: &'a [u32],
     pub(super) gains: &'a [f32],
     fields: &'a [u8],
-    /// What the word gives at most.
-    pub(super) most: f32,
-}
-
-impl Postings<'_> {
-    /// The fields of a document that hold the word.
-    pub(super) fn fields_of(&self, document: u32) -> u8 {
-        self.documents.binary_search(&document).map_or(0, |at| self.fields[at])
-    }
 }
 
 impl Lexical {
@@ -93,14 +84,27 @@ impl Lexical {
             documents: &self.documents[range.clone()],
             gains: &self.gains[range.clone()],
             fields: &self.fields[range],
-            most: self.rarities[at] * (K1 + 1.0),
         })
     }
 
-    /// What a word gives at most, whether any document holds it or not.
+    /// What a word gives to one document, and the bits of the fields that hold it.
+    pub(super) fn gain_of(&self, term: u64, document: usize) -> (f32, u8) {
+        let place = |postings: &Postings<'_>| {
+            let document = u32::try_from(document).ok()?;
+            postings.documents.binary_search(&document).ok()
+        };
+        let found = self.postings(term).and_then(|postings| Some((place(&postings)?, postings)));
+        found.map_or((0.0, 0), |(at, postings)| (postings.gains[at], postings.fields[at]))
+    }
+
+    /// How much a word says at all, by how few documents hold it; most if none does.
+    pub(super) fn rarity(&self, term: u64) -> f32 {
+        self.terms.get(&term).map_or(self.unheard, |at| self.rarities[*at as usize])
+    }
+
+    /// What a word gives to a document at most.
     pub(super) fn most(&self, term: u64) -> f32 {
-        let rarity = self.terms.get(&term).map_or(self.unheard, |at| self.rarities[*at as usize]);
-        rarity * (K1 + 1.0)
+        self.rarity(term) * (K1 + 1.0)
     }
 }
 

@@ -1,7 +1,6 @@
 //! The vectors of all documents in one flat array, so that a question is held against them in one pass.
 
 use super::encoder::Vector;
-use crate::mask::Mask;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Meaning {
@@ -71,18 +70,20 @@ impl Meaning {
         more
     }
 
-    /// How alike the vector and those of all documents in the mask are, in the order of the documents.
-    pub(super) fn likeness(&self, vector: &Vector, mask: &Mask) -> Option<Vec<f32>> {
-        if self.dimension == 0 || vector.dimension() != self.dimension {
-            return None;
-        }
+    /// How alike the vector and those of the documents at `places` are, in their order; `None` if they cannot be
+    /// compared. Of one without a vector it is zero.
+    pub(super) fn likeness(&self, vector: &Vector, places: &[u32]) -> Option<Vec<f32>> {
         let asked = vector.bytes();
         let own = scale(asked);
-        let mut likeness = vec![0.0; self.scales.len()];
-        for at in mask.iter().filter(|at| self.is_known(*at)) {
-            likeness[at] = product(asked, self.row(at)) * own * self.scales[at];
-        }
-        Some(likeness)
+        let is_comparable = self.dimension > 0 && asked.len() == self.dimension;
+        let of = |at: &u32| product(asked, self.row(*at as usize)) * own * self.scales[*at as usize];
+        is_comparable.then(|| places.iter().map(of).collect())
+    }
+
+    /// The same for one document; `None` too if it has no vector yet.
+    pub(super) fn likeness_of(&self, vector: &Vector, at: usize) -> Option<f32> {
+        let place = u32::try_from(at).ok().filter(|_| self.is_known(at))?;
+        self.likeness(vector, &[place])?.first().copied()
     }
 
     fn row(&self, at: usize) -> &[i8] {

@@ -9,16 +9,18 @@ use hikite_core::catalog::{Module, Tool};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
-use hikite_core::search;
 use hikite_core::source::CallContext;
 use hikite_core::time::rfc3339;
 use hikite_core::view::View;
 
 use crate::command::{CallOptions, Command, Target};
 use crate::gateway::Gateway;
+use crate::search::{Among, Inquiry};
 
 /// How much of a failed tool's own words is shown.
 const WORDS: usize = 2000;
+/// Tools that are counted as found.
+const FOUND_MAX: usize = 1000;
 
 /// Which tools are asked for; nothing means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,17 +82,21 @@ impl Gateway {
         caller.must_have(Scopes::READ)?;
         self.settle(caller).await;
         let view = self.view_of(caller);
-        let tools: Vec<(&Module, &Tool)> = filter.tools(&view).collect();
-        let texts: Vec<String> = tools.iter().map(|(_, tool)| description(tool)).collect();
-        let documents = tools.iter().zip(&texts).map(|((_, tool), text)| (&*tool.name, text.as_str()));
-        let ranked = search::rank(query, documents);
-        let best = ranked.first().map_or(1.0, |(_, score)| *score);
-        let items = ranked.iter().take(limit).map(|(index, score)| {
-            let (module, tool) = tools[*index];
-            let relevance = (score / best * 1000.0).round() / 1000.0;
-            self.object(&view, module, tool).with("relevance", Raw::of(&relevance)).raw()
+        let among = Among::These(filter.tools(&view).map(|(_, tool)| &tool.key).collect());
+        let asked = Inquiry { queries: vec![query.to_owned()], context: None, limit: FOUND_MAX };
+        let told = self.ask(caller, &view, &asked, among).await;
+        let total = told.found.len();
+        let items = told.found.into_iter().take(limit).filter_map(|chosen| {
+            let module = view.module(&chosen.key.module)?;
+            let tool = module.tools.iter().find(|tool| tool.key == chosen.key)?;
+            let relevance = (chosen.relevance * 1000.0).round() / 1000.0;
+            let mut object = self.object(&view, module, tool).with("relevance", Raw::of(&relevance));
+            if let Some(explanation) = &chosen.explanation {
+                object.set("explanation", explanation.as_str());
+            }
+            Some(object.raw())
         });
-        Ok(Found { items: items.collect(), total: ranked.len() })
+        Ok(Found { items: items.collect(), total })
     }
 
     /// Runs a tool and gives the value of its result. A result that says that it failed is an error here.
@@ -225,10 +231,6 @@ impl ToolFilter {
 
 fn words(words: &[Arc<str>]) -> Raw {
     Raw::of(&words.iter().map(|word| &**word).collect::<Vec<&str>>())
-}
-
-fn description(tool: &Tool) -> String {
-    tool.definition.object().and_then(|definition| definition.text("description")).unwrap_or_default()
 }
 
 /// Taken away by another between two looks.

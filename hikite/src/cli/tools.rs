@@ -2,12 +2,15 @@
 
 use std::fmt::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use hikite_core::caller::Caller;
 use hikite_core::catalog::Tool;
-use hikite_core::search;
+use hikite_core::json::Raw;
 use hikite_core::view::View;
+use hikite_gateway::ToolFilter;
 use serde_json::{Value, json};
 
 use super::register::{Register, Switch, Unregister};
@@ -61,6 +64,9 @@ pub(crate) struct Search {
     json: bool,
 }
 
+/// Tools that no other run has read are read for their meaning first, as long as this at most.
+const MEANING: Duration = Duration::from_secs(20);
+
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
     /// `module:tool`, or the name alone where it is the only one
@@ -102,7 +108,7 @@ impl Tools {
         let view = house.gateway.owner_view();
         match self {
             Self::List(list) => list.print(&view),
-            Self::Search(search) => search.print(&view),
+            Self::Search(search) => search.print(house).await?,
             Self::Describe(describe) => describe.print(&view)?,
             Self::Call(call) => return call.run(house).await,
             Self::Register(register) => register.run(house).await?,
@@ -138,24 +144,26 @@ impl List {
 }
 
 impl Search {
-    fn print(&self, view: &View) {
-        let tools: Vec<(&Tool, String)> =
-            view.enabled_tools().map(|tool| (tool, description(tool))).collect();
-        let documents = tools.iter().map(|(tool, text)| (&*tool.name, text.as_str()));
-        let mut found = search::rank(&self.query.join(" "), documents);
-        found.truncate(self.limit);
+    async fn print(&self, house: &House) -> Result<()> {
+        let filter = ToolFilter { enabled: Some(true), ..ToolFilter::default() };
+        let (owner, query) = (Caller::owner(), self.query.join(" "));
+        progress::tell_if_long("reading the tools", house.gateway.search_ready(MEANING)).await;
+        let found = house.gateway.find_tools(&owner, &query, &filter, self.limit).await?;
+        let rows: Vec<Value> = found.items.iter().map(Raw::value).collect();
         if self.json {
-            let best = found.first().map_or(1.0, |(_, score)| *score);
-            let rows = found.iter().map(|(index, score)| {
-                let mut row = summary(tools[*index].0);
-                row["relevance"] = json!((score / best * 1000.0).round() / 1000.0);
-                row
-            });
-            print(&rows.collect::<Value>().to_string());
-        } else {
-            let rows: Vec<&Tool> = found.iter().map(|(index, _)| tools[*index].0).collect();
-            print(&table(&rows));
+            let members = ["key", "name", "module", "enabled", "description", "relevance", "explanation"];
+            let row = |tool: &Value| -> Value {
+                let shown =
+                    members.iter().filter_map(|name| Some(((*name).to_owned(), tool.get(*name)?.clone())));
+                shown.collect::<serde_json::Map<String, Value>>().into()
+            };
+            print(&rows.iter().map(row).collect::<Value>().to_string());
+            return Ok(());
         }
+        let view = house.gateway.view_of(&owner);
+        let tools = rows.iter().filter_map(|tool| view.tool(tool["key"].as_str()?).ok());
+        print(&table(&tools.collect::<Vec<&Tool>>()));
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ use super::egress::EgressFile;
 use super::limits::LimitsFile;
 use super::named::Named;
 use super::project::ProjectFile;
+use super::search::SearchFile;
 use super::server::ServerFile;
 use super::store::StoreFile;
 use super::telemetry::TelemetryFile;
@@ -42,6 +43,8 @@ pub(crate) struct File {
     pub(crate) auth: Option<AuthFile>,
     /// Where registered tools, switches and cached lists are kept.
     pub(crate) store: Option<StoreFile>,
+    /// How tools are found by what they do.
+    pub(crate) search: Option<SearchFile>,
     /// Every limit of the program. What is left out keeps its default.
     pub(crate) limits: Option<LimitsFile>,
     /// Logs, traces and metrics.

@@ -48,6 +48,8 @@ pub(crate) enum SurfaceWord {
     Categories,
     /// Every tool under its own name.
     Direct,
+    /// Two tools that find tools by what they do and run them.
+    Search,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +70,7 @@ impl From<SurfaceWord> for Surface {
         match word {
             SurfaceWord::Categories => Self::Categories,
             SurfaceWord::Direct => Self::Direct,
+            SurfaceWord::Search => Self::Search,
         }
     }
 }
@@ -115,7 +118,11 @@ fn surfaces(
     }
     let path = path.key("surface");
     if surfaces.is_empty() && raw.surface.is_some() {
-        check.report.missing(&path, "names no surface", Some("one of `categories`, `direct`".into()));
+        check.report.missing(
+            &path,
+            "names no surface",
+            Some("one of `categories`, `direct`, `search`".into()),
+        );
     }
     if surfaces.contains(&Surface::Categories) && !has_categories {
         check.report.warning(&path, "`categories` is shown, but the file has none");

@@ -13,6 +13,7 @@ use super::unit::{show_size, show_span};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 
+use super::search::{Model, Place, SearchSection};
 use super::{Auth, Config, Cors, Otlp, ServerConfig, Share, Telemetry, Transport, rate};
 
 pub fn show(config: &Config) -> Value {
@@ -46,6 +47,7 @@ pub fn show(config: &Config) -> Value {
         "egress": { "allow": config.egress.allow },
         "auth": show_auth(&config.auth),
         "store": { "url": config.store_url().to_string() },
+        "search": show_search(&config.search),
         "limits": show_limits(&config.limits),
         "telemetry": show_telemetry(&config.telemetry),
         "data": config.data,
@@ -89,6 +91,42 @@ fn show_otlp(otlp: &Otlp) -> Value {
         "interval": show_span(otlp.interval),
         "timeout": show_span(otlp.timeout),
     })
+}
+
+fn show_search(search: &SearchSection) -> Value {
+    let mut shown = Map::new();
+    shown.insert("provider".into(), search.provider.word().into());
+    shown.extend(search.cloud.as_ref().map(|place| ("cloud".to_owned(), show_place(place, "token").into())));
+    let model = |(place, model): &(Place, Model), count: &str| -> Value {
+        let mut shown = show_place(place, "key");
+        shown.insert("model".into(), model.name.as_str().into());
+        shown.extend(model.count.map(|number| (count.to_owned(), number.into())));
+        shown.into()
+    };
+    let embedding = search.embedding.as_ref().map(|embedding| model(embedding, "dimensions"));
+    shown.extend(embedding.map(|shown| ("embedding".to_owned(), shown)));
+    let rerank = search.rerank.as_ref().map(|rerank| model(rerank, "top"));
+    shown.extend(rerank.map(|shown| ("rerank".to_owned(), shown)));
+    let memory = search.memory;
+    let memory = json!({
+        "enabled": memory.enabled,
+        "text": memory.text,
+        "half_life": show_span(memory.half_life),
+        "pairs": memory.pairs,
+    });
+    shown.insert("memory".into(), memory);
+    shown.into()
+}
+
+/// As it stands in the file: without what is appended to the address.
+fn show_place(place: &Place, credential: &str) -> Map<String, Value> {
+    let url = place.url.to_string();
+    let base = ["/catalog/search", "/embeddings", "/rerank"].iter().find_map(|call| url.strip_suffix(call));
+    let mut shown = Map::new();
+    shown.insert("url".into(), base.unwrap_or(&url).into());
+    shown.extend(place.token.as_ref().map(|_| (credential.to_owned(), MASK.into())));
+    shown.insert("timeout".into(), show_span(place.timeout).into());
+    shown
 }
 
 fn pairs(pairs: &[(String, Secret)]) -> Map<String, Value> {

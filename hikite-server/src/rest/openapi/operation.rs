@@ -167,6 +167,15 @@ fn looking() -> Vec<Operation> {
             ..Operation::NEW
         },
         Operation {
+            method: "post",
+            path: "/catalog/search",
+            id: "searchCatalog",
+            summary: "Finds the best of the tools that are sent along: the Search API of another gateway.",
+            body: Some("CatalogRequest"),
+            answer: (200, "The tools that fit, best first.", Some("CatalogAnswer")),
+            ..Operation::NEW
+        },
+        Operation {
             path: "/v1/modules",
             id: "listModules",
             tag: "Overview",

@@ -1,6 +1,7 @@
 //! The schemas of the description: what is sent, what is answered, and the one shape of errors.
 
 mod registration;
+mod search;
 
 use hikite_core::error::TABLE;
 use serde_json::{Value, json};
@@ -19,6 +20,7 @@ pub(crate) fn schemas() -> Value {
                     "required": ["relevance"],
                     "properties": {
                         "relevance": { "type": "number", "minimum": 0, "maximum": 1, "description": "How well it fits." },
+                        "explanation": { "type": "string", "description": "What matched." },
                     },
                 },
             ],
@@ -29,6 +31,9 @@ pub(crate) fn schemas() -> Value {
         "CallAnswer": call_answer(),
         "SearchRequest": search_request(),
         "SearchAnswer": search_answer(),
+        "CatalogRequest": search::request(),
+        "CatalogAnswer": search::answer(),
+        "CatalogTool": search::tool(),
         "Registration": registration::form(),
         "Parameter": registration::parameter(),
         "HttpRequest": registration::http_request(),

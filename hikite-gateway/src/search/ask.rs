@@ -1,0 +1,321 @@
+//! One question: who answers it, what it may be answered with, and what is said of how that went. Whatever helper
+//! fails, there is an answer.
+
+use std::sync::Arc;
+
+use hikite_core::breaker;
+use hikite_core::caller::Caller;
+use hikite_core::key::ToolKey;
+use hikite_core::mask::Mask;
+use hikite_core::search::provider::{Available, Chosen, Request, Trouble};
+use hikite_core::search::{Hit, Index, Question};
+use hikite_core::view::View;
+
+use super::conversation::Remark;
+use super::ready::{Ready, encoded};
+use super::{SearchSettings, Strategy};
+use crate::gateway::Gateway;
+
+/// What is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inquiry {
+    pub queries: Vec<String>,
+    pub context: Option<String>,
+    pub limit: usize,
+}
+
+/// Among which tools of the caller's view.
+pub(crate) enum Among<'a> {
+    /// Those that can be called now.
+    Usable,
+    /// These, whatever their state.
+    These(Vec<&'a ToolKey>),
+}
+
+/// What is answered, and how.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) provider: &'static str,
+    /// Why it is not the provider that was asked for.
+    pub(crate) fallback: Option<String>,
+    /// Tools of the caller that the provider knows.
+    pub(crate) indexed: usize,
+    /// Tools of the caller.
+    pub(crate) total: usize,
+    pub(crate) found: Vec<Chosen>,
+    /// What there is to remember of the question.
+    pub(crate) remark: Option<Remark>,
+}
+
+/// How an answer was found.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    provider: Strategy,
+    /// Where vectors counted: those of this index.
+    vectors: Option<&'a Index>,
+    question: Option<&'a Question>,
+}
+
+/// One search on its way.
+struct Searching<'a> {
+    settings: Arc<SearchSettings>,
+    ready: Arc<Ready>,
+    mask: Arc<Mask>,
+    asked: &'a Inquiry,
+    project: &'a str,
+    fallback: Option<String>,
+}
+
+impl Gateway {
+    pub(crate) async fn ask(&self, caller: &Caller, view: &View, asked: &Inquiry, among: Among<'_>) -> Told {
+        let fresh = matches!(among, Among::These(_));
+        let strategy = match self.strategy_of(caller) {
+            Strategy::Off if fresh => Strategy::Bm25,
+            Strategy::Off => {
+                let total = view.enabled_tools().count();
+                return Told { provider: Strategy::Off.word(), total, ..Told::default() };
+            }
+            strategy => strategy,
+        };
+        if strategy != Strategy::Bm25 {
+            self.search.want_vectors();
+        }
+        let Some(ready) = self.search.ready(self, fresh).await else {
+            let fallback = Some("no-index".to_owned());
+            return Told { provider: Strategy::Bm25.word(), fallback, ..Told::default() };
+        };
+        let mask = self.mask(&ready, view, &among);
+        let settings = self.search.settings();
+        let project = caller.project.as_deref().unwrap_or_default();
+        let mut searching = Searching { settings, ready, mask, asked, project, fallback: None };
+        if strategy == Strategy::Cloud {
+            match searching.ask_cloud(view).await {
+                Ok(found) => {
+                    let way = Way { provider: Strategy::Cloud, vectors: None, question: None };
+                    return told(searching, way, found);
+                }
+                Err(word) => searching.fallback = Some(word.to_owned()),
+            }
+        }
+        match strategy {
+            Strategy::Bm25 => self.by_words(searching).await,
+            _ => self.by_meaning(searching).await,
+        }
+    }
+
+    fn mask(&self, ready: &Ready, view: &View, among: &Among<'_>) -> Arc<Mask> {
+        let keys = match among {
+            Among::Usable => {
+                let snapshot = self.snapshot();
+                let rests = |name: &&Arc<str>| {
+                    let gate = snapshot.gates().get(*name);
+                    gate.is_some_and(|gate| gate.health.state() == breaker::State::Open)
+                };
+                let mut mask = ready.mask(view);
+                for module in view.modules().iter().map(|module| &module.name).filter(rests) {
+                    ready.without(module, Arc::make_mut(&mut mask));
+                }
+                return mask;
+            }
+            Among::These(keys) => keys,
+        };
+        let mut mask = Mask::none(ready.local.len());
+        for at in keys.iter().filter_map(|key| ready.place(key)) {
+            mask.set(at, true);
+        }
+        Arc::new(mask)
+    }
+
+    async fn by_words(&self, searching: Searching<'_>) -> Told {
+        let asked = searching.asked;
+        let question = Question::lexical(&asked.queries, asked.context.as_deref());
+        let ready = Arc::clone(&searching.ready);
+        let hits = self.hits(&searching, &ready.local, &question);
+        let way = Way { provider: Strategy::Bm25, vectors: None, question: Some(&question) };
+        finish(searching, way, hits).await
+    }
+
+    /// With the configured model, else with our own encoder, else by words.
+    async fn by_meaning(&self, mut searching: Searching<'_>) -> Told {
+        let asked = searching.asked;
+        let settings = Arc::clone(&searching.settings);
+        let ready = Arc::clone(&searching.ready);
+        if let Some(embedder) = &settings.embedder {
+            let remote = ready.remote.as_ref().filter(|index| is_read(index, embedder.model()));
+            let question = Question::lexical(&asked.queries, asked.context.as_deref());
+            let texts: Vec<String> = question.texts().into_iter().map(str::to_owned).collect();
+            let vectors = match remote {
+                Some(index) => embedder.embed(&texts).await.map(|vectors| (index, vectors)),
+                None if self.search.keeper.may_ask() => {
+                    searching.fall_back("embedding-indexing");
+                    return self.with_encoder(searching).await;
+                }
+                None => Err(Trouble::Unreachable),
+            };
+            match vectors {
+                Ok((index, vectors)) => {
+                    let question = question.with_vectors(vectors);
+                    let hits = self.hits(&searching, index, &question);
+                    let way =
+                        Way { provider: Strategy::Hybrid, vectors: Some(index), question: Some(&question) };
+                    return finish(searching, way, hits).await;
+                }
+                Err(trouble) => searching.fall_back(&format!("embedding-{}", trouble.word())),
+            }
+        }
+        self.with_encoder(searching).await
+    }
+
+    async fn with_encoder(&self, mut searching: Searching<'_>) -> Told {
+        let Some(encoder) = searching.settings.encoder.clone() else {
+            searching.fall_back("no-encoder");
+            return self.by_words(searching).await;
+        };
+        if !is_read(&searching.ready.local, encoder.model()) {
+            searching.fall_back("indexing");
+            return self.by_words(searching).await;
+        }
+        let Ok(turn) = Arc::clone(&self.search.encoding).try_acquire_owned() else {
+            searching.fall_back("busy");
+            return self.by_words(searching).await;
+        };
+        let asked = searching.asked.clone();
+        let (ready, mask) = (Arc::clone(&searching.ready), Arc::clone(&searching.mask));
+        let limit = searching.width();
+        let traces = self.search.memory.traces(searching.project, &ready, encoder.model());
+        let read = move || {
+            let question = Question::hybrid(&asked.queries, asked.context.as_deref(), &*encoder);
+            let hits = ready.local.search(&question, &mask, &traces, limit);
+            drop(turn);
+            (question, hits)
+        };
+        match self.search.tasks.spawn_blocking(read).await {
+            Ok((question, hits)) => {
+                let ready = Arc::clone(&searching.ready);
+                let vectors = Some(&ready.local);
+                let way = Way { provider: Strategy::Hybrid, vectors, question: Some(&question) };
+                finish(searching, way, hits).await
+            }
+            Err(error) => {
+                tracing::error!("the encoder failed: {error}");
+                searching.fall_back("failed");
+                self.by_words(searching).await
+            }
+        }
+    }
+
+    fn hits(&self, searching: &Searching<'_>, index: &Index, question: &Question) -> Vec<Hit> {
+        let traces = self.search.memory.traces(searching.project, &searching.ready, index.model());
+        index.search(question, &searching.mask, &traces, searching.width())
+    }
+}
+
+/// Has the best put in order, where somebody is configured who does that.
+async fn finish(mut searching: Searching<'_>, way: Way<'_>, hits: Vec<Hit>) -> Told {
+    let mut found: Vec<Chosen> = hits.into_iter().map(|hit| searching.chosen(hit)).collect();
+    if let Some((reranker, top)) = searching.settings.reranker.clone()
+        && found.len() > 1
+    {
+        let best = &found[..found.len().min(top)];
+        let documents: Vec<String> = best.iter().map(|chosen| searching.text(&chosen.key)).collect();
+        match reranker.rerank(&searching.asked.queries.join("\n"), &documents).await {
+            Ok(order) => found = reordered(found, &order),
+            Err(trouble) => searching.fall_back(&format!("rerank-{}", trouble.word())),
+        }
+    }
+    found.truncate(searching.asked.limit);
+    told(searching, way, found)
+}
+
+fn told(searching: Searching<'_>, way: Way<'_>, found: Vec<Chosen>) -> Told {
+    let total = searching.mask.count();
+    let memory = searching.settings.memory;
+    let remark = memory.enabled.then(|| {
+        let asked = searching.asked;
+        let model = way.vectors.map(Index::model).unwrap_or_default();
+        let text = memory.text.then(|| asked.queries.join("\n"));
+        match way.question {
+            Some(question) => Remark::of(question, model, text),
+            None => Remark::of(&Question::lexical(&asked.queries, None), model, text),
+        }
+    });
+    Told {
+        provider: way.provider.word(),
+        fallback: searching.fallback,
+        indexed: way.vectors.map_or(total, |index| encoded(index, &searching.mask)),
+        total,
+        found,
+        remark: remark.flatten(),
+    }
+}
+
+impl Searching<'_> {
+    /// The first reason is the one that is told.
+    fn fall_back(&mut self, word: &str) {
+        self.fallback.get_or_insert_with(|| word.to_owned());
+    }
+
+    /// How many are looked for: whoever reorders them wants to see more than are asked for.
+    fn width(&self) -> usize {
+        let top = self.settings.reranker.as_ref().map_or(0, |(_, top)| *top);
+        self.asked.limit.max(top)
+    }
+
+    fn chosen(&self, hit: Hit) -> Chosen {
+        let explanation = (!hit.explanation.is_empty()).then_some(hit.explanation);
+        Chosen { key: self.ready.key(hit.at).clone(), relevance: hit.relevance, explanation }
+    }
+
+    fn text(&self, key: &ToolKey) -> String {
+        self.ready.place(key).map(|at| self.ready.local.document(at).text()).unwrap_or_default()
+    }
+
+    /// Sends what the caller may find, and nothing else.
+    async fn ask_cloud(&self, view: &View) -> Result<Vec<Chosen>, &'static str> {
+        let Some(cloud) = &self.settings.cloud else { return Err("no-cloud") };
+        let tools: Vec<Available> = self.mask.iter().map(|at| self.available(at)).collect();
+        let request = Request {
+            queries: &self.asked.queries,
+            context: self.asked.context.as_deref(),
+            tools: &tools,
+            limit: self.asked.limit,
+        };
+        let mut found = cloud.search(request).await.map_err(Trouble::word)?;
+        // Whatever the provider says: what the caller may not see now is not shown.
+        found.retain(|chosen| {
+            let at = self.ready.place(&chosen.key);
+            at.is_some_and(|at| self.mask.contains(at)) && view.tool(&chosen.key.to_string()).is_ok()
+        });
+        found.truncate(self.asked.limit);
+        Ok(found)
+    }
+
+    fn available(&self, at: usize) -> Available {
+        let document = self.ready.local.document(at);
+        Available {
+            key: document.key.clone(),
+            name: Arc::clone(&document.name),
+            module: Arc::clone(&document.module),
+            description: document.description.clone(),
+        }
+    }
+}
+
+/// Whether enough of an index was read by this model: with a few of many, those few would always come first.
+fn is_read(index: &Index, model: &str) -> bool {
+    index.model() == model && index.encoded() > 0 && index.encoded() * 2 >= index.len()
+}
+
+/// In the new order; what it does not name keeps its own, after the rest.
+fn reordered(found: Vec<Chosen>, order: &[(usize, f64)]) -> Vec<Chosen> {
+    let mut rest: Vec<Option<Chosen>> = found.into_iter().map(Some).collect();
+    let mut all: Vec<Chosen> = Vec::with_capacity(rest.len());
+    for (at, relevance) in order {
+        let taken = rest.get_mut(*at).and_then(Option::take);
+        all.extend(taken.map(|chosen| Chosen { relevance: *relevance, ..chosen }));
+    }
+    let least = all.last().map_or(1.0, |chosen| chosen.relevance);
+    let rest = rest.into_iter().flatten();
+    all.extend(rest.map(|chosen| Chosen { relevance: chosen.relevance.min(least), ..chosen }));
+    all
+}

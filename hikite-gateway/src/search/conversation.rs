@@ -1,0 +1,121 @@
+//! Which questions a conversation has asked lately, and which tools it was shown: so that a call that goes well is
+//! known to be the answer to one of them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::caller::{Caller, SessionId};
+use hikite_core::json::{Object, Raw};
+use hikite_core::key::ToolKey;
+use hikite_core::search::Question;
+use hikite_core::search::encoder::Vector;
+use hikite_core::source::CallContext;
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+/// What a client without a session calls its conversation, in `_meta`.
+pub(crate) const NAME: &str = "hikite/conversation";
+
+/// Conversations that are followed; the one that was silent for longest is let go of first.
+const CONVERSATIONS: usize = 1000;
+/// Questions of each.
+const QUESTIONS: usize = 8;
+const SILENCE: Duration = Duration::from_secs(30 * 60);
+const NAME_CHARS: usize = 200;
+
+/// What can be remembered of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Remark {
+    /// A hash of its words, so that the same question is the same.
+    pub(super) query: String,
+    pub(super) terms: Vec<u64>,
+    pub(super) model: String,
+    pub(super) vector: Option<Vector>,
+    pub(super) text: Option<String>,
+}
+
+impl Remark {
+    /// `None` if it has no words.
+    pub(super) fn of(question: &Question, model: &str, text: Option<String>) -> Option<Self> {
+        use std::fmt::Write;
+        let terms = question.terms();
+        let bytes: Vec<u8> = terms.iter().flat_map(|term| term.to_le_bytes()).collect();
+        let digest = Sha256::digest(&bytes);
+        let query = digest.iter().take(16).fold(String::with_capacity(32), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        });
+        let vector = question.vector().filter(|_| !model.is_empty()).cloned();
+        let model = vector.as_ref().map(|_| model.to_owned()).unwrap_or_default();
+        (!terms.is_empty()).then_some(Self { query, terms, model, vector, text })
+    }
+}
+
+/// One conversation of one caller: nobody speaks for another.
+pub(crate) type Conversation = (Caller, Name);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Name {
+    Session(SessionId),
+    Given(Box<str>),
+}
+
+/// The conversation that a request belongs to, if it is known. Its name is ours to read and goes no further.
+pub(crate) fn conversation(params: &mut Object, context: &CallContext) -> Option<Conversation> {
+    let mut meta = params.get("_meta").and_then(Raw::object);
+    let given = meta.as_mut().and_then(|meta| meta.remove(NAME)).and_then(|name| name.text());
+    if let Some(meta) = meta {
+        if meta.is_empty() {
+            params.remove("_meta");
+        } else {
+            params.set("_meta", meta);
+        }
+    }
+    let name = match given.filter(|name| !name.is_empty() && name.chars().count() <= NAME_CHARS) {
+        Some(name) => Name::Given(name.into()),
+        // A lane is used by one request after the other, of whatever conversation.
+        None if context.takes_rounds => return None,
+        None => Name::Session(context.session.id),
+    };
+    Some((context.session.caller.clone(), name))
+}
+
+#[derive(Default)]
+pub(super) struct Conversations(Mutex<HashMap<Conversation, Talk>>);
+
+struct Talk {
+    last: Instant,
+    /// The newest last.
+    shown: VecDeque<(Arc<Remark>, Vec<ToolKey>)>,
+}
+
+impl Conversations {
+    /// The question was answered with these tools.
+    pub(super) fn note(&self, conversation: Conversation, remark: Remark, tools: Vec<ToolKey>) {
+        let now = Instant::now();
+        let mut talks = self.0.lock();
+        if talks.len() >= CONVERSATIONS && !talks.contains_key(&conversation) {
+            talks.retain(|_, talk| now.duration_since(talk.last) < SILENCE);
+            let silent = talks.iter().min_by_key(|(_, talk)| talk.last).map(|(name, _)| name.clone());
+            if let Some(silent) = silent.filter(|_| talks.len() >= CONVERSATIONS) {
+                talks.remove(&silent);
+            }
+        }
+        let talk = talks.entry(conversation).or_insert_with(|| Talk { last: now, shown: VecDeque::new() });
+        talk.last = now;
+        if talk.shown.len() == QUESTIONS {
+            talk.shown.pop_front();
+        }
+        talk.shown.push_back((Arc::new(remark), tools));
+    }
+
+    /// The latest question that showed this tool.
+    pub(super) fn question_of(&self, conversation: &Conversation, tool: &ToolKey) -> Option<Arc<Remark>> {
+        let talks = self.0.lock();
+        let talk = talks.get(conversation).filter(|talk| talk.last.elapsed() < SILENCE)?;
+        let shown = talk.shown.iter().rev().find(|(_, tools)| tools.contains(tool))?;
+        Some(Arc::clone(&shown.0))
+    }
+}

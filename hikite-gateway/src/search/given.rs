@@ -1,0 +1,117 @@
+//! Search among tools that come with the question: what hikite does where it is the cloud of another. An index is made
+//! for the one request; vectors of texts that are known are used again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hikite_core::mask::Mask;
+use hikite_core::search::encoder::{Encoder, Vector};
+use hikite_core::search::provider::{Available, Chosen};
+use hikite_core::search::{Document, Index, Question};
+
+use super::vectors::{keep, lookup};
+use crate::gateway::Gateway;
+
+/// Texts that are read while somebody waits; with more of them words alone decide, and the rest is read beside.
+const NOW: usize = 200;
+/// Texts that are read beside in one go.
+const LATER: usize = 5000;
+
+impl Gateway {
+    /// The best of the given tools, and whether their meaning counted.
+    pub async fn search_given(
+        &self,
+        queries: Vec<String>,
+        context: Option<String>,
+        tools: Vec<Available>,
+        limit: usize,
+    ) -> (Vec<Chosen>, &'static str) {
+        let build = move || {
+            let documents = tools.into_iter().map(|tool| {
+                let name = Arc::clone(&tool.name);
+                Document::new(tool.key, name, "", tool.description, Vec::new())
+            });
+            Index::build(documents.collect(), None)
+        };
+        let Ok(index) = self.search.tasks.spawn_blocking(build).await else {
+            return (Vec::new(), "bm25");
+        };
+        let encoder = self.search.settings().encoder.clone();
+        let (index, encoder) = match encoder {
+            Some(encoder) => match self.read_given(&index, &encoder).await {
+                Some(read) => (read, Some(encoder)),
+                None => (index, None),
+            },
+            None => (index, None),
+        };
+        let turn = Arc::clone(&self.search.encoding).try_acquire_owned().ok();
+        let encoder = encoder.filter(|_| turn.is_some());
+        let provider = if encoder.is_some() { "hybrid" } else { "bm25" };
+        let search = move || {
+            let context = context.as_deref();
+            let question = match &encoder {
+                Some(encoder) => Question::hybrid(&queries, context, &**encoder),
+                None => Question::lexical(&queries, context),
+            };
+            let hits = index.search(&question, &Mask::all(index.len()), &[], limit);
+            drop(turn);
+            let chosen = hits.into_iter().map(|hit| Chosen {
+                key: index.document(hit.at).key.clone(),
+                relevance: hit.relevance,
+                explanation: Some(hit.explanation).filter(|text| !text.is_empty()),
+            });
+            chosen.collect::<Vec<Chosen>>()
+        };
+        (self.search.tasks.spawn_blocking(search).await.unwrap_or_default(), provider)
+    }
+
+    /// The index with vectors, if there are few enough texts to read.
+    async fn read_given(&self, index: &Index, encoder: &Arc<dyn Encoder>) -> Option<Index> {
+        let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, document) in index.documents().iter().enumerate() {
+            places.entry(document.content()).or_default().push(at);
+        }
+        let contents: Vec<&str> = places.keys().copied().collect();
+        let mut known = lookup(self, Some(encoder), encoder.model(), &contents).await;
+        let missing: Vec<&str> =
+            contents.iter().copied().filter(|content| !known.contains_key(*content)).collect();
+        let texts: Vec<String> =
+            missing.iter().map(|content| index.document(places[content][0]).text()).collect();
+        if missing.len() > NOW {
+            let contents = missing.iter().map(|content| (*content).to_owned());
+            self.read_later(contents.zip(texts).take(LATER).collect(), encoder);
+            return None;
+        }
+        if !missing.is_empty() {
+            let reader = Arc::clone(encoder);
+            let read = move || texts.iter().map(|text| reader.tool(text)).collect::<Vec<Vector>>();
+            let vectors = self.search.tasks.spawn_blocking(read).await.ok()?;
+            known.extend(keep(self, encoder.model(), &missing, vectors).await);
+        }
+        let vectors = known.iter().flat_map(|(content, vector)| {
+            places.get(content.as_str()).into_iter().flatten().map(move |at| (*at, vector.clone()))
+        });
+        Some(index.with_vectors(encoder.model(), vectors.collect()))
+    }
+
+    /// Reads texts beside, so that the next question finds their vectors. One such reading at a time.
+    fn read_later(&self, texts: Vec<(String, String)>, encoder: &Arc<dyn Encoder>) {
+        let Ok(turn) = Arc::clone(&self.search.filling).try_acquire_owned() else { return };
+        let (gateway, encoder) = (self.search.gateway.clone(), Arc::clone(encoder));
+        let stopping = self.search.stopping.clone();
+        let read = async move {
+            for texts in texts.chunks(NOW) {
+                let Some(gateway) = gateway.upgrade() else { return };
+                let (reader, few) = (Arc::clone(&encoder), texts.to_vec());
+                let read = move || few.iter().map(|(_, text)| reader.tool(text)).collect::<Vec<Vector>>();
+                let Ok(vectors) = gateway.search.tasks.spawn_blocking(read).await else { return };
+                let contents: Vec<&str> = texts.iter().map(|(content, _)| content.as_str()).collect();
+                keep(&gateway, encoder.model(), &contents, vectors).await;
+            }
+            drop(turn);
+        };
+        self.search.tasks.spawn(async move {
+            let _ = stopping.run_until_cancelled(read).await;
+        });
+    }
+}

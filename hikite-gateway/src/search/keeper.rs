@@ -1,0 +1,199 @@
+//! Keeps the index up to date beside the requests: one worker at a time, the newest catalog always, first the words
+//! and then the vectors. Nothing is done before the first search, so that who never searches pays nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::ready::Ready;
+use super::{Search, Strategy};
+use crate::gateway::Gateway;
+
+/// An index that takes longer is not waited for.
+const FIRST: Duration = Duration::from_secs(10);
+/// For one that is made anew because tools have just changed.
+const FRESH: Duration = Duration::from_millis(500);
+
+pub(super) struct Keeper {
+    ready: ArcSwapOption<Ready>,
+    /// Raised with every index.
+    made: watch::Sender<u64>,
+    work: Mutex<Work>,
+}
+
+#[derive(Default)]
+struct Work {
+    awake: bool,
+    running: bool,
+    /// Something changed while the worker was at it.
+    again: bool,
+    /// Vectors are wanted, whatever the config says.
+    vectors: bool,
+    /// The model is left alone until then.
+    rests_until: Option<Instant>,
+}
+
+impl Default for Keeper {
+    fn default() -> Self {
+        Self { ready: ArcSwapOption::empty(), made: watch::Sender::new(0), work: Mutex::default() }
+    }
+}
+
+impl Keeper {
+    pub(super) fn ready(&self) -> Option<Arc<Ready>> {
+        self.ready.load_full()
+    }
+
+    pub(super) fn publish(&self, ready: Ready) {
+        self.ready.store(Some(Arc::new(ready)));
+        self.made.send_modify(|count| *count += 1);
+    }
+
+    /// Whether a model that failed may be asked again.
+    pub(super) fn may_ask(&self) -> bool {
+        self.work.lock().rests_until.is_none()
+    }
+
+    pub(super) fn rest(&self, pause: Duration) {
+        self.work.lock().rests_until = Some(Instant::now() + pause);
+    }
+}
+
+impl Gateway {
+    /// Waits until the index of the present tools is whole, as long as `limit` at most. For those who search once.
+    pub async fn search_ready(&self, limit: Duration) {
+        self.search.wake();
+        let _ = tokio::time::timeout(limit, self.search.all_read(self)).await;
+    }
+}
+
+impl Search {
+    /// The catalog or the settings changed: whoever searches next shall find what is there now.
+    pub(crate) fn look_at_catalog(&self) {
+        if self.keeper.work.lock().awake {
+            self.work();
+        }
+    }
+
+    /// From now on the index is kept.
+    pub(crate) fn wake(&self) {
+        let was_awake = std::mem::replace(&mut self.keeper.work.lock().awake, true);
+        if !was_awake {
+            self.work();
+        }
+    }
+
+    /// The newest index. Only the very first search waits, and only for the words. `fresh` waits a moment for one that
+    /// knows the newest catalog.
+    pub(super) async fn ready(&self, gateway: &Gateway, fresh: bool) -> Option<Arc<Ready>> {
+        self.wake();
+        let mut made = self.keeper.made.subscribe();
+        let newest = || {
+            let ready = self.keeper.ready()?;
+            (!fresh || Arc::ptr_eq(&ready.catalog, &gateway.snapshot().catalog)).then_some(ready)
+        };
+        let patience = if self.keeper.ready().is_some() { FRESH } else { FIRST };
+        let wait = async {
+            loop {
+                if let Some(ready) = newest() {
+                    return Some(ready);
+                }
+                made.changed().await.ok()?;
+            }
+        };
+        let waited = tokio::time::timeout(patience, wait).await;
+        waited.ok().flatten().or_else(|| self.keeper.ready())
+    }
+
+    /// Waits until everything that can be found by its meaning can.
+    async fn all_read(&self, gateway: &Gateway) {
+        let mut made = self.keeper.made.subscribe();
+        loop {
+            if let Some(ready) = self.keeper.ready()
+                && Arc::ptr_eq(&ready.catalog, &gateway.snapshot().catalog)
+                && (!self.keeper.work.lock().running || ready.local.encoded() == ready.local.len())
+            {
+                return;
+            }
+            // The worker tells of an index, not of its own end.
+            let _ = tokio::time::timeout(FRESH, made.changed()).await;
+        }
+    }
+
+    /// Somebody asks for meaning: what is without a vector is to get one, also after a model has rested.
+    pub(super) fn want_vectors(&self) {
+        let now = Instant::now();
+        let is_due = {
+            let mut work = self.keeper.work.lock();
+            let rested = work.rests_until.take_if(|until| *until <= now).is_some();
+            !std::mem::replace(&mut work.vectors, true) || rested
+        };
+        if is_due {
+            self.work();
+        }
+    }
+
+    fn work(&self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        {
+            let mut work = self.keeper.work.lock();
+            work.again = work.running;
+            if std::mem::replace(&mut work.running, true) {
+                return;
+            }
+        }
+        let gateway = self.gateway.clone();
+        let stopping = self.stopping.clone();
+        let working = async move {
+            // The gateway is let go of between two steps, so that its end ends this as well.
+            while let Some(gateway) = gateway.upgrade() {
+                if !gateway.search.step(&gateway).await {
+                    break;
+                }
+            }
+        };
+        self.tasks.spawn_on(
+            async move {
+                let _ = stopping.run_until_cancelled(working).await;
+            },
+            &runtime,
+        );
+    }
+
+    /// One piece of work; `false` if there is none left.
+    async fn step(&self, gateway: &Arc<Gateway>) -> bool {
+        let catalog = Arc::clone(&gateway.snapshot().catalog);
+        let ready = self.keeper.ready();
+        match ready.filter(|ready| Arc::ptr_eq(&ready.catalog, &catalog)) {
+            None => {
+                let before = self.keeper.ready();
+                let build = move || Ready::build(catalog, before.as_deref());
+                match self.tasks.spawn_blocking(build).await {
+                    Ok(ready) => self.keeper.publish(ready),
+                    Err(error) => {
+                        tracing::error!("the search index cannot be built: {error}");
+                        return !self.ends();
+                    }
+                }
+                true
+            }
+            Some(ready) if self.wants_vectors() && self.add_vectors(gateway, &ready).await => true,
+            Some(_) => !self.ends(),
+        }
+    }
+
+    fn wants_vectors(&self) -> bool {
+        self.keeper.work.lock().vectors || self.settings.load().strategy != Strategy::Bm25
+    }
+
+    /// Whether the worker ends; not if something changed meanwhile.
+    fn ends(&self) -> bool {
+        let mut work = self.keeper.work.lock();
+        work.running = std::mem::take(&mut work.again);
+        !work.running
+    }
+}

@@ -1,0 +1,60 @@
+//! The two commands of the `search` surface: find tools, and run one that was found.
+
+use hikite_core::error::Error;
+use hikite_core::json::{Object, Raw};
+use hikite_core::key::ToolKey;
+use hikite_core::source::CallContext;
+
+use super::ask::{Among, Inquiry};
+use super::conversation::conversation;
+use crate::command::{CallOptions, Detail, Target};
+use crate::gateway::Gateway;
+use crate::surface::{executed, found};
+
+impl Gateway {
+    pub(crate) async fn discover(
+        &self,
+        asked: &Inquiry,
+        detail: Detail,
+        mut params: Object,
+        context: &CallContext,
+    ) -> Raw {
+        let caller = &context.session.caller;
+        self.settle(caller).await;
+        let view = self.view_of(caller);
+        let mut told = self.ask(caller, &view, asked, Among::Usable).await;
+        let conversation = conversation(&mut params, context);
+        if let Some((conversation, remark)) = conversation.zip(told.remark.take()) {
+            let shown: Vec<ToolKey> = told.found.iter().map(|chosen| chosen.key.clone()).collect();
+            if !shown.is_empty() {
+                self.search.note(conversation, remark, shown);
+            }
+        }
+        found(&view, &told, detail)
+    }
+
+    pub(crate) async fn execute_found(
+        &self,
+        name: String,
+        mut params: Object,
+        context: CallContext,
+    ) -> Result<Raw, Error> {
+        let conversation = conversation(&mut params, &context);
+        let caller = context.session.caller.clone();
+        let target = Target::Named(name.clone());
+        let result = executed(self.call(target, params, CallOptions::default(), context).await?);
+        if let Some(conversation) = conversation.filter(|_| is_well(&result))
+            && let Ok(tool) = self.view_of(&caller).tool(&name)
+        {
+            self.went_well(&conversation, &tool.key);
+        }
+        Ok(result)
+    }
+}
+
+/// Whether the tool is done and does not say that it failed.
+fn is_well(result: &Raw) -> bool {
+    let members = result.object().unwrap_or_default();
+    let failed = members.get("isError").is_some_and(|flag| flag.as_str() == "true");
+    members.get("structuredContent").is_some() && !failed
+}

@@ -1,0 +1,218 @@
+//! Search as the gateway runs it: with an encoder that counts, a cloud that answers as it is told, and sources whose
+//! tools change.
+
+mod cloud;
+mod index;
+mod memory;
+mod surface;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::catalog::ModuleRule;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::limits::Limits;
+use hikite_core::listing::{Item, ListKind, Listing};
+use hikite_core::seal::Seal;
+use hikite_core::search::encoder::{Encoder, Vector};
+use hikite_core::source::{BoxFuture, CallContext, Event, Invocation, Nobody, Origin, Source, State};
+use hikite_store::Store;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::SearchSettings;
+use crate::gate::Throttle;
+use crate::gateway::{Gateway, Rules};
+use crate::probe::store;
+use crate::registry::Registry;
+use crate::surface::{Surface, Surfaces};
+
+/// A source with some tools that may change; a tool called `broken` fails.
+#[derive(Debug)]
+struct Shelf(Mutex<Vec<(String, String)>>);
+
+impl Shelf {
+    fn of(tools: &[(&str, &str)]) -> Arc<Self> {
+        let shelf = Arc::new(Self(Mutex::default()));
+        shelf.put(tools);
+        shelf
+    }
+
+    fn put(&self, tools: &[(&str, &str)]) {
+        *self.0.lock() = tools.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    }
+}
+
+impl Source for Shelf {
+    fn listing(&self) -> Option<Arc<Listing>> {
+        let tool = |(name, text): &(String, String)| {
+            let schema = json!({ "type": "object", "properties": { "what": { "type": "string" } } });
+            let definition = json!({ "name": name, "description": text, "inputSchema": schema });
+            Item::read(ListKind::Tools, Raw::of(&definition)).expect("named")
+        };
+        Some(Arc::new(Listing { tools: self.0.lock().iter().map(tool).collect(), ..Listing::default() }))
+    }
+
+    fn state(&self) -> State {
+        State::Running
+    }
+
+    fn first_listing(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn call(&self, invocation: Invocation, _: CallContext) -> BoxFuture<'_, Result<Raw, Error>> {
+        let name = invocation.params.text("name").unwrap_or_default();
+        Box::pin(async move {
+            match name.as_str() {
+                "broken" => Err(Error::new(Kind::UpstreamUnavailable, "it is down")),
+                "sad" => Ok(Raw::of(&json!({ "content": [], "isError": true }))),
+                _ => Ok(Raw::of(
+                    &json!({ "content": [{ "type": "text", "text": invocation.params.raw().as_str() }] }),
+                )),
+            }
+        })
+    }
+
+    fn roots_changed(&self, _: SessionId) {}
+
+    fn release(&self, _: SessionId) {}
+
+    fn close(&self, _: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
+/// Counts what it reads; the letters of a text are its meaning.
+#[derive(Debug, Default)]
+struct Letters {
+    tools: AtomicUsize,
+    /// Held by a test that wants it to wait.
+    turn: Mutex<()>,
+}
+
+impl Letters {
+    fn read(&self) -> usize {
+        self.tools.load(Ordering::Relaxed)
+    }
+
+    fn vector(text: &str) -> Vector {
+        let mut counts = [0.0_f32; 26];
+        for letter in text.bytes().filter(u8::is_ascii_lowercase) {
+            counts[usize::from(letter - b'a')] += 1.0;
+        }
+        Vector::of(&counts)
+    }
+}
+
+impl Encoder for Letters {
+    fn model(&self) -> &str {
+        "letters"
+    }
+
+    fn question(&self, text: &str) -> Vector {
+        Self::vector(text)
+    }
+
+    fn tool(&self, text: &str) -> Vector {
+        let _turn = self.turn.lock();
+        self.tools.fetch_add(1, Ordering::Relaxed);
+        Self::vector(text)
+    }
+}
+
+const TOOLS: &[(&str, &str)] = &[
+    ("create_issue", "Creates an issue in a repository. Needs the right to write."),
+    ("read_file", "Reads a file from the disk."),
+    ("send_mail", "Sends a mail to somebody."),
+];
+
+fn gateway_on(store: Store, sources: &[(&str, &Arc<Shelf>)]) -> Arc<Gateway> {
+    let registry = Registry::new(store, Arc::new(|_, _| Err(Vec::new())));
+    let gateway = Gateway::new(Arc::new(Limits::default()), Seal::new([7; 32]), registry);
+    let throttle = Throttle { concurrency: 9, queue: 9, rate: None, timeout: Duration::from_secs(9) };
+    let rule = |(name, source): &(&str, &Arc<Shelf>)| {
+        let rule = ModuleRule {
+            description: format!("What {name} does. And more."),
+            ..ModuleRule::new(*name, Arc::clone(source) as Arc<dyn Source>)
+        };
+        (rule, throttle)
+    };
+    gateway.apply(Rules { modules: sources.iter().map(rule).collect(), ..Rules::default() });
+    gateway
+}
+
+async fn gateway(settings: SearchSettings) -> (Arc<Gateway>, Arc<Shelf>) {
+    let shelf = Shelf::of(TOOLS);
+    let gateway = gateway_on(store().await, &[("m", &shelf)]);
+    gateway.search_with(settings);
+    (gateway, shelf)
+}
+
+fn with_encoder(encoder: &Arc<Letters>) -> SearchSettings {
+    let encoder = Arc::clone(encoder) as Arc<dyn Encoder>;
+    SearchSettings { encoder: Some(encoder), ..SearchSettings::default() }
+}
+
+fn change(gateway: &Arc<Gateway>) {
+    (gateway.listener("m"))(Event::ListChanged);
+}
+
+fn context(session: u64) -> CallContext {
+    let caller = Caller::owner();
+    let session = Arc::new(Session { id: SessionId(session), caller, abilities: Abilities::default() });
+    CallContext { session, back: Arc::new(Nobody), origin: Origin::default(), takes_rounds: false }
+}
+
+async fn call_in(
+    gateway: &Gateway,
+    context: CallContext,
+    name: &str,
+    arguments: Value,
+    meta: Value,
+) -> Value {
+    let mut params = Object::default().with("name", name).with("arguments", Raw::of(&arguments));
+    if !meta.is_null() {
+        params.set("_meta", Raw::of(&meta));
+    }
+    let surfaces = Surfaces::of([Surface::Search]);
+    gateway.call_tool(surfaces, params, context).await.expect("a result").value()
+}
+
+async fn call(gateway: &Gateway, name: &str, arguments: Value) -> Value {
+    call_in(gateway, context(1), name, arguments, Value::Null).await
+}
+
+async fn discover(gateway: &Gateway, query: &str) -> Value {
+    call(gateway, "tool_discovery", json!({ "query": [query] })).await
+}
+
+fn meta(result: &Value) -> Value {
+    result["_meta"]["hikite/search"].clone()
+}
+
+fn keys(result: &Value) -> Vec<&str> {
+    let results = result["structuredContent"]["results"].as_array().expect("results");
+    results.iter().map(|tool| tool["toolKey"].as_str().expect("a key")).collect()
+}
+
+/// Waits until something holds; what happens beside needs a moment.
+async fn eventually(mut holds: impl FnMut() -> bool) {
+    for _ in 0..2000 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    panic!("it does not come true");
+}
+
+impl fmt::Debug for super::Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Search")
+    }
+}

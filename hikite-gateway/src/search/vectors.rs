@@ -1,0 +1,167 @@
+//! Vectors for the tools that have none: those made beforehand, those that the store knows by their content, and only
+//! then new ones, a few at a time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::search::Index;
+use hikite_core::search::encoder::{Encoder, Vector};
+use hikite_core::search::provider::Embedder;
+
+use super::Search;
+use super::ready::Ready;
+use crate::clock::now_ms;
+use crate::gateway::Gateway;
+
+/// Contents that are looked up at once.
+const LOOKED_UP: usize = 200;
+/// Texts that are read at once: a change of the catalog waits for no more than these.
+const AT_ONCE: usize = 32;
+/// How long a model that failed is left alone.
+const REST: Duration = Duration::from_secs(30);
+
+/// Contents without a vector, each with the places that have it.
+struct Missing<'a> {
+    index: &'a Index,
+    contents: Vec<&'a str>,
+    places: HashMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Missing<'a> {
+    /// The first that this model has not read.
+    fn of(index: &'a Index, model: &str) -> Self {
+        let other = index.encoded() > 0 && index.model() != model;
+        let without = if other { (0..index.len()).collect() } else { index.without_vector() };
+        let mut missing = Self { index, contents: Vec::new(), places: HashMap::new() };
+        for at in without {
+            let content = index.document(at).content();
+            if missing.contents.len() == LOOKED_UP && !missing.places.contains_key(content) {
+                continue;
+            }
+            let places = missing.places.entry(content).or_default();
+            if places.is_empty() {
+                missing.contents.push(content);
+            }
+            places.push(at);
+        }
+        missing
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let first = self.contents.iter().take(AT_ONCE);
+        first.map(|content| self.index.document(self.places[content][0]).text()).collect()
+    }
+
+    /// The index with what is known now.
+    fn filled(&self, model: &str, known: &HashMap<String, Vector>) -> Index {
+        let vectors = known.iter().flat_map(|(content, vector)| {
+            let places = self.places.get(content.as_str()).into_iter().flatten();
+            places.map(move |at| (*at, vector.clone()))
+        });
+        self.index.with_vectors(model, vectors.collect())
+    }
+}
+
+impl Search {
+    /// Adds some of the vectors that are missing; `false` if none are, or none can be made now.
+    pub(super) async fn add_vectors(&self, gateway: &Gateway, ready: &Arc<Ready>) -> bool {
+        let settings = self.settings();
+        if let Some(encoder) = &settings.encoder {
+            let missing = Missing::of(&ready.local, encoder.model());
+            if !missing.contents.is_empty() {
+                let known = self.read_here(gateway, encoder, &missing).await;
+                if known.is_empty() {
+                    return false;
+                }
+                self.keeper.publish(ready.with_local(missing.filled(encoder.model(), &known)));
+                return true;
+            }
+        }
+        let Some(embedder) = settings.embedder.as_ref().filter(|_| self.keeper.may_ask()) else {
+            return false;
+        };
+        let missing = Missing::of(ready.remote.as_ref().unwrap_or(&ready.local), embedder.model());
+        if missing.contents.is_empty() {
+            return false;
+        }
+        let known = self.read_there(gateway, embedder, &missing).await;
+        if known.is_empty() {
+            return false;
+        }
+        self.keeper.publish(ready.with_remote(missing.filled(embedder.model(), &known)));
+        true
+    }
+
+    async fn read_here(
+        &self,
+        gateway: &Gateway,
+        encoder: &Arc<dyn Encoder>,
+        missing: &Missing<'_>,
+    ) -> HashMap<String, Vector> {
+        let known = lookup(gateway, Some(encoder), encoder.model(), &missing.contents).await;
+        if !known.is_empty() {
+            return known;
+        }
+        let (reader, texts) = (Arc::clone(encoder), missing.texts());
+        let read = move || texts.iter().map(|text| reader.tool(text)).collect::<Vec<Vector>>();
+        match self.tasks.spawn_blocking(read).await {
+            Ok(vectors) => keep(gateway, encoder.model(), &missing.contents, vectors).await,
+            Err(error) => {
+                tracing::error!("the encoder failed: {error}");
+                HashMap::new()
+            }
+        }
+    }
+
+    async fn read_there(
+        &self,
+        gateway: &Gateway,
+        embedder: &Arc<dyn Embedder>,
+        missing: &Missing<'_>,
+    ) -> HashMap<String, Vector> {
+        let known = lookup(gateway, None, embedder.model(), &missing.contents).await;
+        if !known.is_empty() {
+            return known;
+        }
+        match embedder.embed(&missing.texts()).await {
+            Ok(vectors) => keep(gateway, embedder.model(), &missing.contents, vectors).await,
+            Err(_) => {
+                self.keeper.rest(REST);
+                HashMap::new()
+            }
+        }
+    }
+}
+
+/// What was made before, here or when hikite was built.
+pub(super) async fn lookup(
+    gateway: &Gateway,
+    encoder: Option<&Arc<dyn Encoder>>,
+    model: &str,
+    contents: &[&str],
+) -> HashMap<String, Vector> {
+    let ready = |content: &&str| Some(((*content).to_owned(), encoder?.ready(content)?));
+    let mut known: HashMap<String, Vector> = contents.iter().filter_map(ready).collect();
+    let rest: Vec<&str> = contents.iter().copied().filter(|content| !known.contains_key(*content)).collect();
+    match gateway.registry.store.vectors(model, &rest, now_ms()).await {
+        Ok(found) => known.extend(found),
+        Err(error) => tracing::debug!(%error, "vectors cannot be looked up; they are made again"),
+    }
+    known
+}
+
+/// Vectors of the first contents, written down.
+pub(super) async fn keep(
+    gateway: &Gateway,
+    model: &str,
+    contents: &[&str],
+    vectors: Vec<Vector>,
+) -> HashMap<String, Vector> {
+    let made: Vec<(String, Vector)> =
+        contents.iter().map(|content| (*content).to_owned()).zip(vectors).collect();
+    if let Err(error) = gateway.registry.store.put_vectors(model, &made, now_ms()).await {
+        tracing::debug!(%error, "vectors are not kept; they are made again after the next start");
+    }
+    made.into_iter().collect()
+}

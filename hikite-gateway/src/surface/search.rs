@@ -1,0 +1,413 @@
+//! The `search` surface: two tools, one that finds tools by what they do and one that runs what was found.
+
+use std::fmt::Write;
+
+use hikite_core::answer::Answer;
+use hikite_core::catalog::{Tool, schema_of};
+use hikite_core::error::{Error, Kind};
+use hikite_core::fault::{self, Fault, step};
+use hikite_core::json::{Object, Raw};
+use hikite_core::search::provider::Chosen;
+use hikite_core::signature::{Style, brief, signature};
+use hikite_core::suggest;
+use hikite_core::view::View;
+use serde_json::{Value, json};
+
+use super::{arguments, document};
+use crate::command::{Command, Detail};
+use crate::search::{Inquiry, Told};
+
+const DISCOVER: &str = "tool_discovery";
+const EXECUTE: &str = "tool_execute";
+
+/// Results where no number is given, and the most that are given.
+const RESULTS: usize = 10;
+const RESULTS_MAX: u32 = 50;
+/// Nobody asks for more in good faith.
+const QUERIES_MAX: usize = 20;
+const QUERY_CHARS: usize = 1000;
+const CONTEXT_CHARS: usize = 8000;
+
+/// The list of modules stands in every conversation: it is cut here, and each of its lines there.
+const MENU_CHARS: usize = 2400;
+const LINE_CHARS: usize = 110;
+/// What a result tells of its tool.
+const DESCRIPTION_CHARS: usize = 240;
+
+pub(super) const INSTRUCTIONS: &str = "Many tools stand behind these two. Say to `tool_discovery` in a few words what you \
+    want to do, then run one of the tools that it names with `tool_execute`.";
+
+pub(super) fn tools(view: &View) -> Vec<Raw> {
+    let discover = json!({
+        "name": DISCOVER,
+        "title": "Find tools",
+        "description": menu(view),
+        "inputSchema": discover_schema(),
+        "outputSchema": results_schema(),
+        "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false },
+    });
+    let execute = json!({
+        "name": EXECUTE,
+        "title": "Run a tool that was found",
+        "description": "Runs one tool and returns its result. Find the tool and what it takes with `tool_discovery` first.",
+        "inputSchema": execute_schema(),
+        "outputSchema": {
+            "type": "object",
+            "properties": { "result": { "description": "What the tool gave" } },
+            "required": ["result"],
+        },
+    });
+    vec![Raw::of(&discover), Raw::of(&execute)]
+}
+
+fn discover_schema() -> Value {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    json!({
+        "type": "object",
+        "properties": {
+            "query": {
+                "type": "array",
+                "items": { "type": "string" },
+                "minItems": 1,
+                "description": "What you want to do, in a few words of any language; several for several ways to say it",
+            },
+            "context": text("The task around it; counts less than the queries"),
+            "maxResults": {
+                "type": "integer", "minimum": 1, "maximum": RESULTS_MAX, "default": RESULTS,
+                "description": "How many tools at most",
+            },
+            "detail": {
+                "type": "string", "enum": ["names", "signatures", "schemas"], "default": "signatures",
+                "description": "How much is told of each: its key alone, also what it does and takes in one line, or its whole input schema",
+            },
+        },
+        "required": ["query"],
+        "additionalProperties": false,
+    })
+}
+
+fn execute_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "toolKey": { "type": "string", "description": "The `toolKey` of a result of `tool_discovery`" },
+            "arguments": {
+                "type": "object",
+                "description": "Arguments of the tool, as its signature says; {} for none",
+                "additionalProperties": true,
+            },
+            "account": { "type": "string", "description": "Which account to use, where a service has several" },
+        },
+        "required": ["toolKey"],
+        "additionalProperties": false,
+    })
+}
+
+fn results_schema() -> Value {
+    let text = json!({ "type": "string" });
+    json!({
+        "type": "object",
+        "properties": { "results": { "type": "array", "items": {
+            "type": "object",
+            "properties": {
+                "toolKey": text,
+                "toolName": text,
+                "serverName": text,
+                "relevance": { "type": "number", "minimum": 0, "maximum": 1 },
+                "explanation": text,
+                "description": text,
+                "signature": text,
+                "inputSchema": { "type": "object" },
+            },
+            "required": ["toolKey", "toolName", "serverName", "relevance"],
+        } } },
+        "required": ["results"],
+    })
+}
+
+/// What kinds of tools there are, so that the model knows when to look.
+fn menu(view: &View) -> String {
+    let mut text =
+        "Finds tools by what they do. Look here whenever a task needs data, a service or an action \
+        outside of this conversation, then run what fits with `tool_execute`."
+            .to_owned();
+    let usable = view
+        .modules()
+        .iter()
+        .filter(|module| module.listing.is_none() || module.tools.iter().any(Tool::is_enabled));
+    let lines: Vec<(&str, String)> = usable
+        .map(|module| (&*module.name, brief(&module.description, LINE_CHARS)))
+        .map(|(name, text)| if text.is_empty() { (name, text) } else { (name, format!(": {text}")) })
+        .collect();
+    if lines.is_empty() {
+        return text;
+    }
+    text.push_str("\n\nThere are tools of:");
+    let cost = |(name, text): &(&str, String)| name.chars().count() + text.chars().count() + 3;
+    // With too many modules their names alone, and of far too many the first.
+    let is_long = lines.iter().map(cost).sum::<usize>() > MENU_CHARS;
+    let mut left = MENU_CHARS;
+    for (at, line) in lines.iter().enumerate() {
+        let shown = if is_long { (line.0, String::new()) } else { line.clone() };
+        if cost(&shown) > left {
+            let _ = write!(text, "\n- and {} more", lines.len() - at);
+            break;
+        }
+        left -= cost(&shown);
+        let _ = write!(text, "\n- {}{}", shown.0, shown.1);
+    }
+    text
+}
+
+/// `None` if the name is not one of this surface's two.
+pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, Error>> {
+    match name {
+        DISCOVER => Some(translate_discover(params).map_err(with_schema(&discover_schema()))),
+        EXECUTE => Some(translate_execute(params).map_err(with_schema(&execute_schema()))),
+        _ => None,
+    }
+}
+
+/// What to do about a tool that is not there.
+pub(super) fn hinted(error: Error) -> Error {
+    if error.kind != Kind::ToolNotFound || error.hint.is_some() {
+        return error;
+    }
+    error.hint("`tool_discovery` finds tools by what they do")
+}
+
+fn with_schema(schema: &Value) -> impl FnOnce(Error) -> Error {
+    let schema = Raw::of(schema);
+    move |error| Error { schema: Some(schema), ..error }
+}
+
+fn translate_discover(params: &Object) -> Result<Command, Error> {
+    let own = arguments(params.get("arguments"))?;
+    let mut faults = unknown(&own, &["query", "context", "maxResults", "detail"]);
+    let queries = queries(given(&own, "query"), &mut faults);
+    let context = given(&own, "context").and_then(|raw| match raw.text() {
+        Some(text) => Some(text.chars().take(CONTEXT_CHARS).collect::<String>()),
+        None => refuse(&mut faults, "context", "must be a string"),
+    });
+    let limit = given(&own, "maxResults").and_then(|raw| {
+        match raw.whole().filter(|count| (1..=RESULTS_MAX).contains(count)) {
+            Some(count) => Some(count as usize),
+            None => refuse(&mut faults, "maxResults", "must be a whole number from 1 to 50"),
+        }
+    });
+    let detail = given(&own, "detail").and_then(|raw| match raw.text().as_deref() {
+        Some("names") => Some(Detail::Names),
+        Some("signatures") => Some(Detail::Signatures),
+        Some("schemas") => Some(Detail::Schemas),
+        _ => refuse(&mut faults, "detail", "must be `names`, `signatures` or `schemas`"),
+    });
+    if !faults.is_empty() {
+        return Err(fault::error(&faults).hint("correct the arguments; `schema` says what they should be"));
+    }
+    let asked = Inquiry { queries, context, limit: limit.unwrap_or(RESULTS) };
+    Ok(Command::Search { asked, detail: detail.unwrap_or_default(), params: params.clone() })
+}
+
+/// A list of texts, or one text.
+fn queries(raw: Option<&Raw>, faults: &mut Vec<Fault>) -> Vec<String> {
+    let read = |raw: &Raw| raw.text().map(|one| vec![one]).or_else(|| raw.decode::<Vec<String>>().ok());
+    let queries = match raw.map(read) {
+        Some(Some(queries)) => queries,
+        Some(None) => return refuse(faults, "query", "must be a list of strings").unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let queries: Vec<String> = queries.into_iter().filter(|query| !query.trim().is_empty()).collect();
+    let fault = if queries.is_empty() {
+        "must say what to look for"
+    } else if queries.len() > QUERIES_MAX {
+        "holds more than 20 queries"
+    } else if queries.iter().any(|query| query.chars().count() > QUERY_CHARS) {
+        "holds a query of more than 1000 characters"
+    } else {
+        return queries;
+    };
+    refuse(faults, "query", fault).unwrap_or_default()
+}
+
+fn translate_execute(params: &Object) -> Result<Command, Error> {
+    let own = arguments(params.get("arguments"))?;
+    let mut faults = unknown(&own, &["toolKey", "arguments", "account"]);
+    let name = given(&own, "toolKey").and_then(Raw::text).filter(|name| !name.is_empty());
+    if name.is_none() {
+        let _ = refuse::<()>(&mut faults, "toolKey", "must be the key of a tool");
+    }
+    if given(&own, "account").is_some_and(|raw| raw.text().is_none()) {
+        let _ = refuse::<()>(&mut faults, "account", "must be a string");
+    }
+    let inner = arguments(own.get("arguments")).map_err(|_| {
+        let _ = refuse::<()>(&mut faults, "arguments", "must be a JSON object");
+    });
+    match (name, inner) {
+        (Some(name), Ok(inner)) if faults.is_empty() => {
+            // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
+            Ok(Command::Execute { name, params: params.clone().with("arguments", inner) })
+        }
+        _ => Err(fault::error(&faults).hint("correct the arguments; `schema` says what they should be")),
+    }
+}
+
+fn given<'a>(own: &'a Object, name: &str) -> Option<&'a Raw> {
+    own.get(name).filter(|raw| !raw.is_null())
+}
+
+fn unknown(own: &Object, known: &[&str]) -> Vec<Fault> {
+    let others = own.iter().map(|(name, _)| name).filter(|name| !known.contains(name));
+    let fault = |name: &str| {
+        let near = suggest::did_you_mean(name, known.iter().copied()).map(|near| format!("; {near}"));
+        Fault::new(step(name), format!("`{name}` is not an argument here{}", near.unwrap_or_default()))
+    };
+    others.map(fault).collect()
+}
+
+fn refuse<T>(faults: &mut Vec<Fault>, name: &str, what: &str) -> Option<T> {
+    faults.push(Fault::new(step(name), format!("`{name}` {what}")));
+    None
+}
+
+/// The answer to `tool_discovery`.
+pub(crate) fn found(view: &View, told: &Told, detail: Detail) -> Raw {
+    let tools = told.found.iter().filter_map(|chosen| {
+        let tool = view.tool(&chosen.key.to_string()).ok()?;
+        Some(result(tool, chosen, detail).raw())
+    });
+    let body = Object::default().with("results", Raw::array(&tools.collect::<Vec<Raw>>()));
+    let mut meta = Object::default().with("provider", told.provider);
+    if let Some(word) = &told.fallback {
+        meta.set("fallback", word.as_str());
+    }
+    meta.set("indexed", Raw::of(&told.indexed));
+    meta.set("total", Raw::of(&told.total));
+    let meta = Object::default().with("hikite/search", meta);
+    document(&body).object().unwrap_or_default().with("_meta", meta).raw()
+}
+
+fn result(tool: &Tool, chosen: &Chosen, detail: Detail) -> Object {
+    let relevance = (chosen.relevance * 1000.0).round() / 1000.0;
+    let mut result = Object::default()
+        .with("toolKey", tool.key.to_string())
+        .with("toolName", &*tool.name)
+        .with("serverName", &*tool.key.module)
+        .with("relevance", Raw::of(&relevance));
+    if let Some(explanation) = &chosen.explanation {
+        result.set("explanation", explanation.as_str());
+    }
+    if detail == Detail::Names {
+        return result;
+    }
+    let description = tool.definition.object().and_then(|definition| definition.text("description"));
+    if let Some(description) = description {
+        result.set("description", brief(&description, DESCRIPTION_CHARS));
+    }
+    let schema = schema_of(&tool.definition);
+    match detail {
+        Detail::Schemas => {
+            result.set("inputSchema", schema.filter(Raw::is_object).unwrap_or_else(Raw::empty_object));
+        }
+        _ => result.set("signature", signature(&tool.name, schema.as_ref(), Style::default())),
+    }
+    result
+}
+
+/// The answer to `tool_execute`: the value of the result, other blocks of content beside it. What is no result yet, such
+/// as a question to the client, goes back as it is.
+pub(crate) fn executed(result: Raw) -> Raw {
+    let Some(members) = result.object() else { return result };
+    if members.get("content").is_none() && members.get("structuredContent").is_none() {
+        return result;
+    }
+    let answer = Answer::read(&result);
+    let mut body = Object::default().with("result", answer.value);
+    if answer.failed {
+        let message = brief(&answer.text, QUERY_CHARS);
+        let error = Error::new(Kind::ToolExecution, message);
+        body.set("error", error.detail());
+    }
+    let mut wrapped = document(&body).object().unwrap_or_default();
+    let mut content = wrapped.get("content").and_then(Raw::items).unwrap_or_default();
+    content.extend(answer.others);
+    wrapped.set("content", Raw::array(&content));
+    for (name, value) in members.iter() {
+        if !matches!(name, "content" | "structuredContent") {
+            wrapped.set(name, value.clone());
+        }
+    }
+    wrapped.raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::raw;
+
+    #[track_caller]
+    fn refused(name: &str, arguments: &str) -> Error {
+        let params = Object::default().with("name", name).with("arguments", raw(arguments));
+        translate(name, &params).expect("ours").expect_err("refused")
+    }
+
+    fn discover(arguments: &str) -> Inquiry {
+        let params = Object::default().with("arguments", raw(arguments));
+        match translate(DISCOVER, &params).expect("ours").expect("right") {
+            Command::Search { asked, .. } => asked,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_query_is_as_good_as_several_and_text_is_unwrapped() {
+        assert_eq!(discover(r#"{"query":"a"}"#).queries, ["a"]);
+        assert_eq!(discover(r#"{"query":["a"," ","b"],"maxResults":5.0}"#).limit, 5);
+        let wrapped = discover(r#""{\"query\":[\"a\"],\"context\":\"c\",\"detail\":null}""#);
+        assert_eq!(
+            (wrapped.queries, wrapped.context, wrapped.limit),
+            (vec!["a".into()], Some("c".into()), 10)
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_at_once_with_the_schema() {
+        let error =
+            refused(DISCOVER, r#"{"query":[],"max_results":3,"detail":"all","maxResults":0,"context":1}"#);
+        for part in ["`query` must say", "did you mean `maxResults`?", "`detail`", "1 to 50", "`context`"] {
+            assert!(error.message.contains(part), "{part}: {}", error.message);
+        }
+        let schema = error.schema.expect("a schema").value();
+        assert!(schema["properties"]["query"].is_object());
+        assert!(refused(DISCOVER, "[1]").schema.is_some());
+        assert!(refused(DISCOVER, r#"{"query":[1]}"#).message.contains("list of strings"));
+        let error = refused(EXECUTE, r#"{"toolKey":"","args":{},"arguments":3}"#);
+        for part in ["`toolKey`", "did you mean `arguments`?", "JSON object"] {
+            assert!(error.message.contains(part), "{part}: {}", error.message);
+        }
+        assert!(translate("other", &Object::default()).is_none());
+    }
+
+    #[test]
+    fn a_result_becomes_its_value_with_pictures_beside_it() {
+        let value = |text: &str| executed(raw(text)).value();
+        let plain = value(r#"{"content":[{"type":"text","text":"[1]"}],"_meta":{"a":1}}"#);
+        assert_eq!(plain["structuredContent"], json!({ "result": [1] }));
+        assert_eq!(
+            (plain["content"][0]["text"].clone(), plain["_meta"]["a"].clone()),
+            (json!("{\"result\":[1]}"), json!(1))
+        );
+        let both = value(
+            r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}],"structuredContent":{"b":2}}"#,
+        );
+        assert_eq!(both["structuredContent"], json!({ "result": { "b": 2 } }));
+        assert_eq!(both["content"][1]["type"], "image");
+        let failed = value(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#);
+        assert_eq!(failed["isError"], true);
+        assert_eq!(
+            failed["structuredContent"]["error"],
+            json!({ "code": "TOOL_EXECUTION_ERROR", "message": "no" })
+        );
+        let asks = r#"{"resultType":"input_required","inputRequests":{}}"#;
+        assert_eq!(executed(raw(asks)), raw(asks));
+    }
+}

@@ -1,0 +1,136 @@
+//! What search remembers: questions that led to a call that went well. Written in passing, like what was seen; only
+//! taking it away raises the revision, so that a running hikite forgets, too.
+
+use hikite_core::key::ToolKey;
+use hikite_core::search::encoder::Vector;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use crate::control::{is_keepable, shown, stored};
+use crate::error::StoreError;
+use crate::store::Store;
+use crate::table::{MEMORY, ROWS_AT_ONCE, Value};
+
+/// One question and the tool that it led to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remembered {
+    /// Empty for those in no project.
+    pub project: String,
+    /// A hash of the question.
+    pub query: String,
+    pub key: ToolKey,
+    /// The question itself, where that may be kept.
+    pub text: Option<String>,
+    /// Hashes of its words.
+    pub terms: Vec<u64>,
+    /// The model that made the vector.
+    pub model: String,
+    pub vector: Option<Vector>,
+    /// How often it was so, fading since `used_at`.
+    pub weight: f32,
+    /// Milliseconds since 1970.
+    pub used_at: u64,
+}
+
+const KEY: &str = "project = $1 AND query = $2 AND module = $3 AND tool = $4";
+
+impl Store {
+    /// All of a project, or of all.
+    pub async fn remembered(&self, project: Option<&str>) -> Result<Vec<Remembered>, StoreError> {
+        let text = MEMORY.select();
+        let rows = match project {
+            Some(project) => {
+                let text = format!("{text} WHERE project = $1");
+                sqlx::query(&text).bind(project).fetch_all(self.reader()).await
+            }
+            None => sqlx::query(&text).fetch_all(self.reader()).await,
+        };
+        let rows = rows.map_err(self.failed())?;
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
+    }
+
+    /// Writes what is new or stronger, and takes away what was let go of.
+    pub async fn remember(
+        &self,
+        pairs: &[Remembered],
+        gone: &[(String, String, ToolKey)],
+    ) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
+        for (project, query, key) in gone {
+            let text = format!("DELETE FROM search_memory WHERE {KEY}");
+            let query = sqlx::query(&text).bind(project.as_str()).bind(query.as_str());
+            let query = query.bind(&*key.module).bind(&*key.tool);
+            query.execute(&mut *transaction).await.map_err(self.failed())?;
+        }
+        let mut pairs: Vec<&Remembered> = pairs.iter().filter(|pair| is_keepable(&pair.key)).collect();
+        // In one order, so that two processes do not wait for each other in a circle.
+        pairs.sort_by(|a, b| (&a.project, &a.query, &a.key).cmp(&(&b.project, &b.query, &b.key)));
+        for pairs in pairs.chunks(ROWS_AT_ONCE) {
+            let rows: Vec<Vec<Value>> = pairs.iter().map(|pair| row(pair)).collect();
+            let otherwise = "ON CONFLICT (project, query, module, tool) DO UPDATE SET text = excluded.text, \
+                 model = excluded.model, vector = excluded.vector, weight = excluded.weight, \
+                 used_at = excluded.used_at";
+            MEMORY.insert(&mut transaction, &rows, otherwise).await.map_err(self.failed())?;
+        }
+        transaction.commit().await.map_err(self.failed())
+    }
+
+    /// Forgets what one project remembers, or all do. How many pairs there were.
+    pub async fn forget(&self, project: Option<&str>) -> Result<u64, StoreError> {
+        let mut transaction = self.begin().await?;
+        let done = match project {
+            Some(project) => {
+                let query = sqlx::query("DELETE FROM search_memory WHERE project = $1").bind(project);
+                query.execute(&mut *transaction).await
+            }
+            None => sqlx::query("DELETE FROM search_memory").execute(&mut *transaction).await,
+        };
+        let count = done.map_err(self.failed())?.rows_affected();
+        self.conclude(transaction, count > 0).await.map(|_| count)
+    }
+}
+
+fn row(pair: &Remembered) -> Vec<Value> {
+    let terms: Vec<String> = pair.terms.iter().map(|term| format!("{term:x}")).collect();
+    // NUL is the one character that PostgreSQL does not take.
+    let text = pair.text.as_deref().unwrap_or_default().replace('\0', " ");
+    vec![
+        Value::Text(pair.project.clone()),
+        Value::Text(pair.query.clone()),
+        Value::Text(pair.key.module.to_string()),
+        Value::Text(pair.key.tool.to_string()),
+        Value::Text(text),
+        Value::Text(terms.join(" ")),
+        Value::Text(pair.model.clone()),
+        Value::Text(pair.vector.as_ref().map(Vector::to_text).unwrap_or_default()),
+        Value::Number(thousandths(pair.weight)),
+        Value::Number(stored(pair.used_at)),
+    ]
+}
+
+fn read(row: &AnyRow) -> Result<Remembered, sqlx::Error> {
+    let text: String = row.try_get(4)?;
+    let terms: String = row.try_get(5)?;
+    let vector: String = row.try_get(7)?;
+    Ok(Remembered {
+        project: row.try_get(0)?,
+        query: row.try_get(1)?,
+        key: ToolKey::new(row.try_get::<String, _>(2)?, row.try_get::<String, _>(3)?),
+        text: (!text.is_empty()).then_some(text),
+        terms: terms.split(' ').filter_map(|term| u64::from_str_radix(term, 16).ok()).collect(),
+        model: row.try_get(6)?,
+        vector: Vector::from_text(&vector).filter(|_| !vector.is_empty()),
+        weight: whole(row.try_get(8)?),
+        used_at: shown(row.try_get(9)?),
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "weights are small")]
+fn thousandths(weight: f32) -> i64 {
+    (weight * 1000.0).round() as i64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "weights are small")]
+fn whole(thousandths: i64) -> f32 {
+    thousandths as f32 / 1000.0
+}

@@ -1,0 +1,89 @@
+//! Vectors of texts by the hash of the text, so that no text is read twice by the same model. Only a cache: whatever is
+//! not there is made again.
+
+use std::collections::HashMap;
+
+use hikite_core::search::encoder::Vector;
+use sqlx::Row;
+
+use crate::control::stored;
+use crate::error::StoreError;
+use crate::store::Store;
+use crate::table::{ROWS_AT_ONCE, VECTOR, Value};
+
+/// Vectors that are kept; those that were not used for longest go first.
+const VECTORS: i64 = 100_000;
+/// A vector that is used is noted at most this often.
+const NOTED_MS: u64 = 86_400_000;
+
+impl Store {
+    /// The vectors of those contents that this model has read before.
+    pub async fn vectors(
+        &self,
+        model: &str,
+        contents: &[&str],
+        now_ms: u64,
+    ) -> Result<HashMap<String, Vector>, StoreError> {
+        let mut found = HashMap::with_capacity(contents.len());
+        for contents in contents.chunks(ROWS_AT_ONCE) {
+            let places: Vec<String> = (2..=contents.len() + 1).map(|at| format!("${at}")).collect();
+            let holds = format!("model = $1 AND content IN ({})", places.join(","));
+            let text = format!("SELECT content, vector, used_at FROM search_vector WHERE {holds}");
+            let mut query = sqlx::query(&text).bind(model);
+            for content in contents {
+                query = query.bind(*content);
+            }
+            let before = stored(now_ms.saturating_sub(NOTED_MS));
+            let mut is_old = false;
+            for row in query.fetch_all(self.reader()).await.map_err(self.failed())? {
+                let content: String = row.try_get(0).map_err(self.failed())?;
+                let vector: String = row.try_get(1).map_err(self.failed())?;
+                is_old |= row.try_get::<i64, _>(2).map_err(self.failed())? < before;
+                found.extend(Vector::from_text(&vector).map(|vector| (content, vector)));
+            }
+            if is_old {
+                let text = format!("UPDATE search_vector SET used_at = {} WHERE {holds}", stored(now_ms));
+                let mut query = sqlx::query(&text).bind(model);
+                for content in contents {
+                    query = query.bind(*content);
+                }
+                query.execute(self.writer()).await.map_err(self.failed())?;
+            }
+        }
+        Ok(found)
+    }
+
+    pub async fn put_vectors(
+        &self,
+        model: &str,
+        vectors: &[(String, Vector)],
+        now_ms: u64,
+    ) -> Result<(), StoreError> {
+        if vectors.is_empty() {
+            return Ok(());
+        }
+        let mut transaction = self.begin().await?;
+        for vectors in vectors.chunks(ROWS_AT_ONCE) {
+            let row = |(content, vector): &(String, Vector)| {
+                vec![
+                    Value::Text(model.to_owned()),
+                    Value::Text(content.clone()),
+                    Value::Text(vector.to_text()),
+                    Value::Number(stored(now_ms)),
+                ]
+            };
+            let rows: Vec<Vec<Value>> = vectors.iter().map(row).collect();
+            VECTOR.insert(&mut transaction, &rows, "ON CONFLICT DO NOTHING").await.map_err(self.failed())?;
+        }
+        let count = sqlx::query("SELECT COUNT(*) FROM search_vector");
+        let count = count.fetch_one(&mut *transaction).await.map_err(self.failed())?;
+        if count.try_get::<i64, _>(0).map_err(self.failed())? > VECTORS {
+            let let_go = format!(
+                "DELETE FROM search_vector WHERE used_at < \
+                 (SELECT used_at FROM search_vector ORDER BY used_at DESC LIMIT 1 OFFSET {VECTORS})"
+            );
+            sqlx::query(&let_go).execute(&mut *transaction).await.map_err(self.failed())?;
+        }
+        transaction.commit().await.map_err(self.failed())
+    }
+}

@@ -1,0 +1,126 @@
+//! `hikite search`: what search remembers of questions that led somewhere, and how to make it forget.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use hikite_core::time::rfc3339;
+use hikite_gateway::{faded, now_ms};
+use hikite_store::{Remembered, Store};
+use serde_json::{Value, json};
+
+use super::{Common, print};
+use crate::config::Config;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SearchCommand {
+    /// Questions that led to a call that went well
+    #[command(subcommand)]
+    Memory(Memory),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Memory {
+    /// List the pairs of question and tool, the strongest first
+    List(List),
+    /// Forget them; a running hikite forgets them, too
+    Clear(Clear),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Only of this project; an empty name means those in no project
+    #[arg(long)]
+    project: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Clear {
+    /// Only of this project; an empty name means those in no project
+    #[arg(long)]
+    project: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl SearchCommand {
+    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        let config = common.load()?;
+        let store = Store::open(&config.store_url()).await?;
+        let Self::Memory(memory) = self;
+        let outcome = match memory {
+            Memory::List(list) => list.run(&store, &config).await,
+            Memory::Clear(clear) => clear.run(&store).await,
+        };
+        store.close().await;
+        outcome.map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// A pair as it counts now.
+struct Row {
+    pair: Remembered,
+    weight: f32,
+}
+
+impl List {
+    async fn run(&self, store: &Store, config: &Config) -> Result<()> {
+        let now = now_ms();
+        let half_life = config.search.memory.half_life;
+        let pairs = store.remembered(self.project.as_deref()).await?;
+        let weight = |pair: &Remembered| faded(pair.weight, pair.used_at, now, half_life);
+        let mut rows: Vec<Row> = pairs.into_iter().map(|pair| Row { weight: weight(&pair), pair }).collect();
+        rows.sort_by(|a, b| {
+            let order = b.weight.total_cmp(&a.weight);
+            order.then_with(|| (&a.pair.project, &a.pair.key).cmp(&(&b.pair.project, &b.pair.key)))
+        });
+        print(&if self.json { rows.iter().map(shown).collect::<Value>().to_string() } else { table(&rows) });
+        Ok(())
+    }
+}
+
+impl Clear {
+    async fn run(&self, store: &Store) -> Result<()> {
+        let count = store.forget(self.project.as_deref()).await?;
+        print(&if self.json {
+            json!({ "forgotten": count }).to_string()
+        } else {
+            format!("{count} pair{} forgotten", if count == 1 { "" } else { "s" })
+        });
+        Ok(())
+    }
+}
+
+fn shown(row: &Row) -> Value {
+    let mut shown = json!({
+        "project": (!row.pair.project.is_empty()).then_some(&row.pair.project),
+        "tool": row.pair.key.to_string(),
+        "weight": (f64::from(row.weight) * 1000.0).round() / 1000.0,
+        "lastUse": rfc3339(row.pair.used_at),
+        "query": row.pair.query,
+    });
+    if let Some(text) = &row.pair.text {
+        shown["text"] = text.as_str().into();
+    }
+    shown
+}
+
+fn table(rows: &[Row]) -> String {
+    let keys: Vec<String> = rows.iter().map(|row| row.pair.key.to_string()).collect();
+    let width = keys.iter().map(|key| key.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (row, key) in rows.iter().zip(&keys) {
+        let project = if row.pair.project.is_empty() { "-" } else { &row.pair.project };
+        // Where the words were not kept, the hash tells two questions apart.
+        let asked = row.pair.text.as_deref().unwrap_or(&row.pair.query[..row.pair.query.len().min(12)]);
+        let used = rfc3339(row.pair.used_at);
+        let _ = writeln!(text, "{key:width$}  {:>5.2}  {used}  {project}  {asked}", row.weight);
+    }
+    let _ = write!(text, "{} pair{}", rows.len(), if rows.len() == 1 { "" } else { "s" });
+    text
+}

@@ -1,0 +1,291 @@
+//! The `search` section: how tools are found, who may help with it, and what is remembered of it.
+
+use std::time::Duration;
+
+use hikite_core::secret::Secret;
+use hikite_gateway::{MemorySettings, Strategy};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::check::Check;
+use super::place::Path;
+use super::telemetry::join;
+use super::unit::Span;
+use super::{secret, url};
+
+/// How tools are found by what they do.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Search")]
+pub(crate) struct SearchFile {
+    /// Who answers, where a project says nothing.
+    #[schemars(extend("default" = "hybrid"))]
+    pub(crate) provider: Option<ProviderWord>,
+    /// The Search API for the provider `cloud`. Where it fails, `hybrid` answers.
+    pub(crate) cloud: Option<CloudFile>,
+    /// A model that makes vectors, in place of the built-in one; where it fails, that answers.
+    pub(crate) embedding: Option<EmbeddingFile>,
+    /// A model that puts the best results in order.
+    pub(crate) rerank: Option<RerankFile>,
+    /// What is remembered of questions that led to a call that went well.
+    pub(crate) memory: Option<MemoryFile>,
+}
+
+/// Who finds tools.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "SearchProvider")]
+pub(crate) enum ProviderWord {
+    /// Words alone, on this machine.
+    Bm25,
+    /// Words and meaning, on this machine.
+    Hybrid,
+    /// Whoever `search.cloud` names; it is sent the names and descriptions of the caller's tools.
+    Cloud,
+}
+
+/// A Search API: `/catalog/search` is appended to its address. Another hikite serves it, too.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SearchCloud")]
+pub(crate) struct CloudFile {
+    /// Its address.
+    pub(crate) url: Option<String>,
+    /// Sent as a bearer.
+    pub(crate) token: Option<String>,
+    /// A file that holds it.
+    #[serde(rename = "tokenFile")]
+    pub(crate) token_file: Option<String>,
+    /// For it to answer.
+    #[schemars(extend("default" = "5s"))]
+    pub(crate) timeout: Option<Span>,
+}
+
+/// A model behind an OpenAI-compatible address, to which `/embeddings` is appended.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SearchEmbedding")]
+pub(crate) struct EmbeddingFile {
+    /// Its address, like `https://api.example/v1`.
+    pub(crate) url: Option<String>,
+    /// The name of the model.
+    pub(crate) model: Option<String>,
+    /// Sent as a bearer.
+    pub(crate) key: Option<String>,
+    /// A file that holds it.
+    #[serde(rename = "keyFile")]
+    pub(crate) key_file: Option<String>,
+    /// How many numbers a vector shall have, for models that can be asked.
+    pub(crate) dimensions: Option<u32>,
+    /// For it to answer.
+    #[schemars(extend("default" = "5s"))]
+    pub(crate) timeout: Option<Span>,
+}
+
+/// A model behind an address to which `/rerank` is appended.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SearchRerank")]
+pub(crate) struct RerankFile {
+    /// Its address, like `https://api.example/v1`.
+    pub(crate) url: Option<String>,
+    /// The name of the model.
+    pub(crate) model: Option<String>,
+    /// Sent as a bearer.
+    pub(crate) key: Option<String>,
+    /// A file that holds it.
+    #[serde(rename = "keyFile")]
+    pub(crate) key_file: Option<String>,
+    /// With how many of the best results it is asked.
+    #[schemars(extend("default" = 30))]
+    pub(crate) top: Option<u32>,
+    /// For it to answer.
+    #[schemars(extend("default" = "5s"))]
+    pub(crate) timeout: Option<Span>,
+}
+
+/// What is remembered of questions.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SearchMemory")]
+pub(crate) struct MemoryFile {
+    /// Whether anything is.
+    #[schemars(extend("default" = true))]
+    pub(crate) enabled: Option<bool>,
+    /// Whether the questions themselves are kept. Else only hashes of their words and their vectors are.
+    #[schemars(extend("default" = false))]
+    pub(crate) text: Option<bool>,
+    /// After so long a success counts half.
+    #[schemars(extend("default" = "30d"))]
+    pub(crate) half_life: Option<Span>,
+    /// Pairs of question and tool that one project may hold.
+    #[schemars(extend("default" = 2000))]
+    pub(crate) pairs: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchSection {
+    pub provider: Strategy,
+    pub cloud: Option<Place>,
+    pub embedding: Option<(Place, Model)>,
+    pub rerank: Option<(Place, Model)>,
+    pub memory: MemorySettings,
+}
+
+/// Where somebody is asked. The address is whole, and shown as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub url: Secret,
+    pub token: Option<Secret>,
+    pub timeout: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    pub name: String,
+    /// Dimensions of an embedding, or how many results are put in order.
+    pub count: Option<usize>,
+}
+
+const TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const TOP: usize = 30;
+const TOP_MAX: u32 = 200;
+const PAIRS_MAX: u32 = 20_000;
+
+pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &SearchFile) -> SearchSection {
+    let provider = match raw.provider {
+        Some(ProviderWord::Bm25) => Strategy::Bm25,
+        Some(ProviderWord::Cloud) => Strategy::Cloud,
+        Some(ProviderWord::Hybrid) | None => Strategy::Hybrid,
+    };
+    let cloud = raw.cloud.as_ref().and_then(|raw| {
+        let token = Written {
+            key: "token",
+            file: "tokenFile",
+            values: (raw.token.as_deref(), raw.token_file.as_deref()),
+        };
+        place(check, &path.key("cloud"), (raw.url.as_deref(), "catalog/search"), &token, raw.timeout.as_ref())
+    });
+    if provider == Strategy::Cloud && raw.cloud.is_none() {
+        let hint = "name its address: `\"cloud\": { \"url\": \"https://…\" }`";
+        check.report.error(
+            &path.key("provider"),
+            "`cloud` is chosen, but there is no `search.cloud`",
+            Some(hint.into()),
+        );
+    }
+    let embedding = raw.embedding.as_ref().and_then(|raw| {
+        let path = path.key("embedding");
+        let token =
+            Written { key: "key", file: "keyFile", values: (raw.key.as_deref(), raw.key_file.as_deref()) };
+        let place = place(check, &path, (raw.url.as_deref(), "embeddings"), &token, raw.timeout.as_ref());
+        let name = model(check, &path, raw.model.as_deref());
+        let count = raw.dimensions.map(|count| count as usize);
+        Some((place?, Model { name: name?, count }))
+    });
+    let rerank = raw.rerank.as_ref().and_then(|raw| {
+        let path = path.key("rerank");
+        let token =
+            Written { key: "key", file: "keyFile", values: (raw.key.as_deref(), raw.key_file.as_deref()) };
+        let place = place(check, &path, (raw.url.as_deref(), "rerank"), &token, raw.timeout.as_ref());
+        let name = model(check, &path, raw.model.as_deref());
+        let top = within(check, &path.key("top"), raw.top, 2..=TOP_MAX).unwrap_or(TOP);
+        Some((place?, Model { name: name?, count: Some(top) }))
+    });
+    let memory = memory(check, &path.key("memory"), &raw.memory.clone().unwrap_or_default());
+    SearchSection { provider, cloud, embedding, rerank, memory }
+}
+
+/// A credential under its key, or in a file under another.
+struct Written<'a> {
+    key: &'static str,
+    file: &'static str,
+    values: (Option<&'a str>, Option<&'a str>),
+}
+
+fn place(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    (written, call): (Option<&str>, &str),
+    token: &Written<'_>,
+    timeout: Option<&Span>,
+) -> Option<Place> {
+    let token = credential(check, path, token);
+    let timeout = span(check, &path.key("timeout"), timeout);
+    let Some(written) = written else {
+        check.report.missing(path, "`url` is missing", None);
+        return None;
+    };
+    let expanded = check.expand(&path.key("url"), written)?;
+    if let Some((fault, hint)) = url::fault(&expanded) {
+        return check.fail(&path.key("url"), format!("`{}` {fault}", url::repeatable(written)), hint);
+    }
+    if expanded.contains(['?', '#']) {
+        let hint = "a path is appended to it; put credentials into the key beside it";
+        return check.fail(&path.key("url"), "the address has a query".into(), hint);
+    }
+    let url = join(&secret::url(written, expanded), call);
+    Some(Place { url, token, timeout: timeout.unwrap_or(TIMEOUT) })
+}
+
+fn credential(check: &mut Check<'_, '_>, path: &Path<'_>, written: &Written<'_>) -> Option<Secret> {
+    let (key, text) = match written.values {
+        (Some(_), Some(_)) => {
+            let message = format!("both `{}` and `{}` are given", written.key, written.file);
+            check.report.error_in_name(&path.key(written.file), message, Some("keep one of them".into()));
+            return None;
+        }
+        (Some(text), None) => (written.key, check.expand(&path.key(written.key), text)?),
+        (None, Some(file)) => (written.file, check.secret_file(&path.key(written.file), file)?),
+        (None, None) => return None,
+    };
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let hint = "write it without spaces and line breaks";
+        return check.fail(&path.key(key), "a credential is not empty and has no spaces".into(), hint);
+    }
+    Some(Secret::hidden(text))
+}
+
+fn model(check: &mut Check<'_, '_>, path: &Path<'_>, written: Option<&str>) -> Option<String> {
+    match written {
+        Some(written) => check.expand(&path.key("model"), written).filter(|name| !name.is_empty()),
+        None => {
+            check.report.missing(path, "`model` is missing", None);
+            None
+        }
+    }
+}
+
+fn memory(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &MemoryFile) -> MemorySettings {
+    let usual = MemorySettings::default();
+    let pairs = within(check, &path.key("pairs"), raw.pairs, 1..=PAIRS_MAX);
+    MemorySettings {
+        enabled: raw.enabled.unwrap_or(usual.enabled),
+        text: raw.text.unwrap_or(usual.text),
+        half_life: span(check, &path.key("half_life"), raw.half_life.as_ref()).unwrap_or(usual.half_life),
+        pairs: pairs.unwrap_or(usual.pairs),
+    }
+}
+
+fn within(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    written: Option<u32>,
+    range: std::ops::RangeInclusive<u32>,
+) -> Option<usize> {
+    let count = written?;
+    if range.contains(&count) {
+        return Some(count as usize);
+    }
+    let hint = format!("write a number from {} to {}", range.start(), range.end());
+    check.fail(path, format!("`{count}` is not possible here"), hint)
+}
+
+fn span(check: &mut Check<'_, '_>, path: &Path<'_>, written: Option<&Span>) -> Option<Duration> {
+    let read = written?.read();
+    let read = read.map_err(|(message, hint)| (message, hint.to_owned())).and_then(|span| {
+        let hint = || ("is too short".to_owned(), "leave it out for the default".to_owned());
+        (span >= Duration::from_millis(10)).then_some(span).ok_or_else(hint)
+    });
+    read.map_or_else(|(message, hint)| check.fail(path, message, hint), Some)
+}

@@ -1,0 +1,50 @@
+//! Who helps with search, made from the config.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use hikite_core::search::encoder::Encoder;
+use hikite_core::search::provider::{Embedder, Reranker, SearchProvider};
+use hikite_egress::Client;
+use hikite_gateway::SearchSettings;
+use hikite_search::{BadPlace, Cloud, Embedding, Place, Rerank};
+
+use crate::config::{Config, SearchPlace, TOP};
+
+/// The built-in encoder, one for the whole program.
+pub(crate) fn encoder() -> Option<Arc<dyn Encoder>> {
+    None
+}
+
+pub(crate) fn settings(
+    config: &Config,
+    client: &Client,
+    encoder: Option<&Arc<dyn Encoder>>,
+) -> Result<SearchSettings> {
+    let search = &config.search;
+    let named = |key: &'static str| move |BadPlace(what): BadPlace| anyhow::anyhow!("`search.{key}`: {what}");
+    let cloud = search.cloud.as_ref().map(|at| Cloud::new(client.clone(), &place(at))).transpose();
+    let cloud = cloud.map_err(named("cloud"))?;
+    let embedding = search
+        .embedding
+        .as_ref()
+        .map(|(at, model)| Embedding::new(client.clone(), &place(at), &model.name, model.count));
+    let embedding = embedding.transpose().map_err(named("embedding"))?;
+    let rerank = search.rerank.as_ref().map(|(at, model)| {
+        let top = model.count.unwrap_or(TOP);
+        Rerank::new(client.clone(), &place(at), &model.name).map(|rerank| (rerank, top))
+    });
+    let rerank = rerank.transpose().map_err(named("rerank"))?;
+    Ok(SearchSettings {
+        strategy: search.provider,
+        encoder: encoder.cloned(),
+        cloud: cloud.map(|cloud| Arc::new(cloud) as Arc<dyn SearchProvider>),
+        embedder: embedding.map(|embedding| Arc::new(embedding) as Arc<dyn Embedder>),
+        reranker: rerank.map(|(rerank, top)| (Arc::new(rerank) as Arc<dyn Reranker>, top)),
+        memory: search.memory,
+    })
+}
+
+fn place(at: &SearchPlace) -> Place {
+    Place { url: at.url.clone(), token: at.token.clone(), timeout: at.timeout }
+}
