@@ -114,6 +114,7 @@ impl Session {
     ) -> CallContext {
         let token = meta.and_then(|meta| meta.get("progressToken").cloned());
         let back = Arc::new(Call { session: Arc::downgrade(self), request: id.clone(), token, stream });
+        let origin = Origin { client: Some(self.client.clone()), ..origin };
         CallContext { session: Arc::clone(&self.core), back, origin, takes_rounds: false }
     }
 

@@ -216,6 +216,7 @@ fn show_limits(limits: &Limits) -> Value {
         "breaker_failures": limits.breaker_failures,
         "cache_bytes": show_size(limits.cache_bytes),
         "cache_entry_bytes": show_size(limits.cache_entry_bytes),
+        "audit_queue": limits.audit_queue,
         "stdio_processes": limits.stdio_processes,
         "stderr_lines": limits.stderr_lines,
         "list_page": limits.list_page,

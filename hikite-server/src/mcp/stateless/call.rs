@@ -8,7 +8,7 @@ use hikite_core::caller::Abilities;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
-use hikite_core::source::CallContext;
+use hikite_core::source::{CallContext, Origin};
 use hikite_gateway::{Page, Purpose, Running, Step, Surfaces, Ticket, scope};
 use hikite_wire::stateless::{META_CAPABILITIES, META_CLIENT, META_LEVEL, META_REVISION, ResultType, TASKS};
 use tokio::sync::mpsc;
@@ -127,7 +127,7 @@ fn begin(
     let level = request.claim.level.filter(|level| lease.changes_level(Some(*level)));
     let (app, name) = (Arc::clone(app), request.method.clone());
     let (surfaces, way_back) = (request.surfaces, Arc::clone(&back));
-    let origin = request.arrival.origin.clone();
+    let origin = Origin { client: request.claim.client.clone(), ..request.arrival.origin.clone() };
     let within = origin.clone();
     let outcome = async move {
         let context =
