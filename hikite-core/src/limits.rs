@@ -33,7 +33,7 @@ pub struct Limits {
     pub cache_bytes: usize,
     /// The largest result that is kept.
     pub cache_entry_bytes: usize,
-    /// Records of the audit that wait to be written; one with more than 4 KiB of arguments counts for several.
+    /// Records of the audit that wait to be written, and calls that run and will have one.
     pub audit_queue: usize,
     /// Processes of stdio upstreams.
     pub stdio_processes: usize,

@@ -19,6 +19,7 @@ use hikite_core::view::View;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::audit::Auditor;
 use crate::cache::Cache;
 use crate::clock::now_ms;
 use crate::gate::{Gate, Throttle};
@@ -52,6 +53,7 @@ pub struct Gateway {
     pub(crate) sessions: Sessions,
     pub(crate) seal: Seal,
     pub(crate) registry: Registry,
+    pub(crate) auditor: Auditor,
     pub(crate) cache: Cache,
     pub(crate) meter: Meter,
     generations: Generations,
@@ -75,6 +77,7 @@ impl Gateway {
             limits,
             seal,
             registry,
+            auditor: Auditor::default(),
             meter: Meter::default(),
             sessions: Sessions::default(),
             current: Swap::new(State::default(), Snapshot::empty()),

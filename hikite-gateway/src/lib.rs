@@ -34,9 +34,11 @@ mod terms;
 mod ticket;
 pub mod trace;
 
+pub use audit::{AuditRules, Searching, WhenFull};
 pub use clock::now_ms;
 pub use command::{CallOptions, Command, Target};
 pub use gate::Throttle;
+pub use hikite_store::{AuditFilter, AuditRow, Verified};
 pub use gateway::{Gateway, Rules};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};

@@ -53,6 +53,10 @@ impl Registry {
         Self { store, maker, turn: tokio::sync::Mutex::default(), revision: AtomicI64::new(-1) }
     }
 
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// What the file took over may be the store's again.
     pub(crate) fn look_again(&self) {
         self.revision.store(-1, Ordering::Relaxed);

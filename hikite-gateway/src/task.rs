@@ -6,6 +6,7 @@ use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, Invocation, Method};
 
+use crate::audit::Audit;
 use crate::execute::execute_aside;
 use crate::gateway::Gateway;
 
@@ -36,6 +37,7 @@ impl Gateway {
         method: Method,
         mut params: Object,
         context: CallContext,
+        audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
         let ours = params.text("taskId").unwrap_or_default();
         let (module, own) = self.open_task(&ours, &context.session.caller).ok_or_else(Error::unknown_task)?;
@@ -43,9 +45,9 @@ impl Gateway {
         let module = snapshot.catalog.module(&module).ok_or_else(Error::unknown_task)?;
         params.set("taskId", own.as_str());
         let what = format!("{} {own}", method.name());
+        let invocation = Invocation { method, params };
         let result =
-            execute_aside(snapshot.gate(module), module, what, Invocation { method, params }, context)
-                .await?;
+            execute_aside(snapshot.gate(module), module, what, invocation, context, audit).await?;
         Ok(match result.object() {
             Some(body) if body.get("taskId").is_some() => body.with("taskId", ours.as_str()).raw(),
             _ => result,

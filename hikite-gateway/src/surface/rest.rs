@@ -100,7 +100,7 @@ impl Gateway {
             params.set("arguments", parameters);
         }
         let command = Command::Call { target: Target::Named(name.to_owned()), params, options };
-        let answer = Answer::read(&self.dispatch(command, context).await?);
+        let answer = Answer::read(&self.dispatch_on("rest", command, context).await?);
         if answer.failed {
             let words: String = answer.text.chars().take(WORDS).collect();
             let message = format!("Tool execution failed: {name}: {words}");

@@ -57,7 +57,7 @@ pub(crate) struct LimitsFile {
     /// The largest result that is kept.
     #[schemars(extend("default" = "1MiB"))]
     pub(crate) cache_entry_bytes: Option<Size>,
-    /// Records of the audit that wait to be written; one with more than 4 KiB of arguments counts for several.
+    /// Records of the audit that wait to be written, and calls that run and will have one.
     #[schemars(extend("default" = 10_000))]
     pub(crate) audit_queue: Option<usize>,
     /// Processes of stdio upstreams.
