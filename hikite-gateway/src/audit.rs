@@ -25,8 +25,8 @@ use entry::{Asked, Entry, Who};
 use guard::Guard;
 
 pub(crate) use entry::milliseconds;
-pub(crate) use queue::{Auditor, Counts};
 pub use queue::{AuditRules, WhenFull};
+pub(crate) use queue::{Auditor, Counts};
 pub use search::Searching;
 
 pub(crate) const OK: &str = "ok";
@@ -105,13 +105,7 @@ impl Audit<'_> {
     }
 
     /// It is allowed, and runs.
-    pub(crate) fn runs(
-        &mut self,
-        meter: &Arc<ModuleMeter>,
-        module: &Arc<str>,
-        method: Method,
-        what: String,
-    ) {
+    pub(crate) fn runs(&mut self, meter: &Arc<ModuleMeter>, module: &Arc<str>, method: Method, what: String) {
         meter.call_begins();
         self.meter = Some((Arc::clone(meter), method));
         self.guard.with(|entry| {

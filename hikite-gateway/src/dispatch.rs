@@ -83,15 +83,21 @@ impl Gateway {
     ) -> Result<Raw, Error> {
         match command {
             Command::Describe { category, names } => self.describe(&category, names.as_deref()).await,
-            Command::Call { target, params, options } => self.call(target, params, options, context, audit).await,
+            Command::Call { target, params, options } => {
+                self.call(target, params, options, context, audit).await
+            }
             Command::Read { params } => self.resource(Method::ReadResource, params, context, audit).await,
             Command::Subscribe { params } => self.resource(Method::Subscribe, params, context, audit).await,
-            Command::Unsubscribe { params } => self.resource(Method::Unsubscribe, params, context, audit).await,
+            Command::Unsubscribe { params } => {
+                self.resource(Method::Unsubscribe, params, context, audit).await
+            }
             Command::Prompt { params } => self.prompt(params, context, audit).await,
             Command::Complete { params } => self.complete(params, context, audit).await,
             Command::Task { method, params } => self.task(method, params, context, audit).await,
             Command::Skill { params } => self.resource(Method::GetSkill, params, context, audit).await,
-            Command::Directory { params } => self.resource(Method::ReadDirectory, params, context, audit).await,
+            Command::Directory { params } => {
+                self.resource(Method::ReadDirectory, params, context, audit).await
+            }
         }
     }
 

@@ -46,8 +46,7 @@ impl Gateway {
         params.set("taskId", own.as_str());
         let what = format!("{} {own}", method.name());
         let invocation = Invocation { method, params };
-        let result =
-            execute_aside(snapshot.gate(module), module, what, invocation, context, audit).await?;
+        let result = execute_aside(snapshot.gate(module), module, what, invocation, context, audit).await?;
         Ok(match result.object() {
             Some(body) if body.get("taskId").is_some() => body.with("taskId", ours.as_str()).raw(),
             _ => result,

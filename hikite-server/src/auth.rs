@@ -60,7 +60,7 @@ pub(crate) async fn require_admin(
     next: Next,
 ) -> Response {
     if !caller.is_admin() {
-        let error = Error::new(Kind::Authorization, "only an admin may change which tools there are");
+        let error = Error::new(Kind::Authorization, "only an admin may do this");
         return refusal(error.hint("ask whoever runs this hikite"));
     }
     next.run(request).await

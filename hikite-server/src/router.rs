@@ -9,7 +9,7 @@ use axum::routing::{any, delete, get, post};
 
 use crate::app::App;
 use crate::mcp::{http, sse};
-use crate::rest::{call, openapi, overview, page, redirect, registry, tools};
+use crate::rest::{audit, call, openapi, overview, page, redirect, registry, tools};
 use crate::{auth, health, metrics, observe, origin, rate, request_id};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -56,13 +56,15 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// What changes things for everybody.
+/// What changes things for everybody, or tells of everybody.
 fn admin() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/tools", post(registry::register))
         .route("/v1/tools/{key}", delete(registry::unregister))
         .route("/v1/tools/{key}/enable", post(registry::enable))
         .route("/v1/tools/{key}/disable", post(registry::disable))
+        .route("/v1/audit", get(audit::list))
+        .route("/v1/audit/verify", get(audit::verify))
         .route_layer(from_fn(auth::require_admin))
 }
 
@@ -96,6 +98,8 @@ mod tests {
             ("DELETE", "/v1/tools/m:t"),
             ("POST", "/v1/tools/m:t/enable"),
             ("POST", "/v1/tools/m:t/disable"),
+            ("GET", "/v1/audit"),
+            ("GET", "/v1/audit/verify"),
         ] {
             assert_eq!(as_caller(&alice, method, path).await.status(), 403, "{method} {path}");
             assert_ne!(as_caller(&Caller::owner(), method, path).await.status(), 403, "{method} {path}");

@@ -47,7 +47,8 @@ impl Store {
         let mut transaction = self.begin().await?;
         let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
         // Also waits for an attempt of ours whose end we did not hear of.
-        let query = sqlx::query("UPDATE audit_end SET seq = seq + $1 WHERE name = 'last' RETURNING seq, hash");
+        let query =
+            sqlx::query("UPDATE audit_end SET seq = seq + $1 WHERE name = 'last' RETURNING seq, hash");
         let row = query.bind(count).fetch_one(&mut *transaction).await.map_err(self.failed())?;
         if let Some(tried) = &batch.tried
             && is_written(&mut transaction, tried).await.map_err(self.failed())?

@@ -28,7 +28,8 @@ impl Store {
         for table in TABLES {
             self.gather(rows(table, &mut connection).await, &mut findings)?;
         }
-        let broken = audit.broken.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem));
+        let broken =
+            audit.broken.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem));
         findings.extend(broken);
         Ok(findings)
     }

@@ -276,9 +276,7 @@ impl Name {
                 (name.clone(), name)
             }
             // A query may hold a key.
-            Self::Address(uri) => {
-                (without_query(&uri.text().unwrap_or_default()).to_owned(), String::new())
-            }
+            Self::Address(uri) => (without_query(&uri.text().unwrap_or_default()).to_owned(), String::new()),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
 use hikite_store::Store;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -190,10 +191,15 @@ impl Queue {
     /// A store that is away for long must not keep large requests in memory.
     fn send_lightened(self: &Arc<Self>, place: Place, mut entry: Entry) {
         let queue = Arc::clone(self);
-        self.hashing.spawn_blocking(move || {
+        let work = move || {
             entry.lighten();
             queue.send(place, entry);
-        });
+        };
+        // What is dropped with its runtime has nobody else to do it.
+        match Handle::try_current() {
+            Ok(runtime) => drop(self.hashing.spawn_blocking_on(work, &runtime)),
+            Err(_) => work(),
+        }
     }
 
     async fn wait(&self, patience: Duration) -> Result<Place, Error> {

@@ -38,6 +38,7 @@ pub(crate) fn document() -> Value {
             { "name": "Tools", "description": "Looking at tools, finding them and running them." },
             { "name": "Registry", "description": "Changing which tools there are; for admins." },
             { "name": "Overview", "description": "Where tools come from and how they are grouped." },
+            { "name": "Audit", "description": "What was done, by whom; for admins." },
             { "name": "Health", "description": "Whether the gateway is up." },
         ],
         "paths": operation::paths(),

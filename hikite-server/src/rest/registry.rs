@@ -3,10 +3,13 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::IntoResponse;
+use hikite_core::caller::Caller;
 use hikite_core::json::Raw;
+use hikite_core::source::Origin;
 use http::header::{HeaderValue, LOCATION};
 use http::{HeaderMap, StatusCode, Uri};
 
@@ -17,13 +20,17 @@ use crate::refusal::json;
 
 pub(crate) async fn register(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Extension(origin): Extension<Origin>,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
 ) -> Answer {
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
-    let tool = app.gateway.register(&form).await?;
+    let name = form.text("name").unwrap_or_default();
+    let work = app.gateway.register(&form);
+    let tool = app.gateway.audit_admin((&caller, &origin), "tool.register", &name, work).await?;
     let mut response = json(StatusCode::CREATED, &tool);
     if let Some(address) = address_of(&tool) {
         response.headers_mut().insert(LOCATION, address);
@@ -31,25 +38,48 @@ pub(crate) async fn register(
     Ok(response)
 }
 
-pub(crate) async fn unregister(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+pub(crate) async fn unregister(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Extension(origin): Extension<Origin>,
+    path: Named,
+    uri: Uri,
+) -> Answer {
     query::none(&uri)?;
     let name = key(path)?;
-    app.gateway.unregister(&name).await.map_err(|error| of_tool(&name, error))?;
+    let work = app.gateway.unregister(&name);
+    let done = app.gateway.audit_admin((&caller, &origin), "tool.unregister", &name, work).await;
+    done.map_err(|error| of_tool(&name, error))?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-pub(crate) async fn enable(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
-    switch(&app, path, &uri, true).await
+pub(crate) async fn enable(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Extension(origin): Extension<Origin>,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    switch(&app, (&caller, &origin), path, &uri, true).await
 }
 
-pub(crate) async fn disable(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
-    switch(&app, path, &uri, false).await
+pub(crate) async fn disable(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Extension(origin): Extension<Origin>,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    switch(&app, (&caller, &origin), path, &uri, false).await
 }
 
-async fn switch(app: &App, path: Named, uri: &Uri, enabled: bool) -> Answer {
+async fn switch(app: &App, who: (&Caller, &Origin), path: Named, uri: &Uri, enabled: bool) -> Answer {
     query::none(uri)?;
     let name = key(path)?;
-    let tool = app.gateway.switch(&name, enabled).await.map_err(|error| of_tool(&name, error))?;
+    let action = if enabled { "tool.enable" } else { "tool.disable" };
+    let work = app.gateway.switch(&name, enabled);
+    let tool = app.gateway.audit_admin(who, action, &name, work).await;
+    let tool = tool.map_err(|error| of_tool(&name, error))?;
     Ok(ok(&tool))
 }
 

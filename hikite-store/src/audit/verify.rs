@@ -55,7 +55,8 @@ impl Store {
             Err(error) => return Ok(nothing(self.damage(error)?)),
         };
         let mut chain = first.clone();
-        let broken = |chain: Chain, broken| Verified { first: first.clone(), last: chain, broken: Some(broken) };
+        let broken =
+            |chain: Chain, broken| Verified { first: first.clone(), last: chain, broken: Some(broken) };
         let select = format!("{} ORDER BY seq", AUDIT.select());
         let mut rows = sqlx::query(&select).fetch(connection);
         loop {

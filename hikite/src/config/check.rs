@@ -9,7 +9,9 @@ use super::file::File;
 use super::place::Path;
 use super::problem::Report;
 use super::tool_request::literal;
-use super::{Config, auth, category, egress, expand, limits, server, store, telemetry, tool, upstream};
+use super::{
+    Config, audit, auth, category, egress, expand, limits, server, store, telemetry, tool, upstream,
+};
 
 /// The world as the config sees it, so that loading is a function of its arguments.
 #[derive(Clone, Copy)]
@@ -48,6 +50,7 @@ impl Check<'_, '_> {
             categories,
             tools: tool::check(self, &Path::ROOT.key("tools"), &file.tools.clone().unwrap_or_default()),
             egress: egress::check(self, &Path::ROOT.key("egress"), &file.egress.clone().unwrap_or_default()),
+            audit: audit::check(self, &Path::ROOT.key("audit"), &file.audit.clone().unwrap_or_default()),
             auth: auth::check(self, &Path::ROOT.key("auth"), &file.auth.clone().unwrap_or_default()),
             limits: limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default()),
             store: store::check(self, &Path::ROOT.key("store"), &file.store.clone().unwrap_or_default()),

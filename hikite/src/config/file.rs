@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::audit::AuditFile;
 use super::auth::AuthFile;
 use super::category::CategoryFile;
 use super::egress::EgressFile;
@@ -37,6 +38,8 @@ pub(crate) struct File {
     pub(crate) egress: Option<EgressFile>,
     /// Who may connect.
     pub(crate) auth: Option<AuthFile>,
+    /// What is recorded of every call, and for how long.
+    pub(crate) audit: Option<AuditFile>,
     /// Where registered tools, switches and cached lists are kept.
     pub(crate) store: Option<StoreFile>,
     /// Every limit of the program. What is left out keeps its default.

@@ -8,8 +8,8 @@ use hikite_core::rate::Rate;
 use hikite_core::selection::{Argument, Override, Selection, ToolRef};
 use serde_json::{Map, Value, json};
 
-use super::policy;
 use super::unit::{show_size, show_span};
+use super::{audit, policy};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 
@@ -38,6 +38,7 @@ pub fn show(config: &Config) -> Value {
         "categories": categories,
         "tools": tools,
         "egress": { "allow": config.egress.allow },
+        "audit": audit::show(&config.audit),
         "auth": show_auth(&config.auth),
         "store": { "url": config.store_url().to_string() },
         "limits": show_limits(&config.limits),

@@ -1,4 +1,4 @@
-//! Amounts with a unit: durations (`10s`, `500ms`, `10m`) and sizes (`8MiB`, `64MB`), as text or as a number
+//! Amounts with a unit: durations (`10s`, `500ms`, `10m`, `90d`) and sizes (`8MiB`, `64MB`), as text or as a number
 //! of seconds or bytes.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A duration like `"10s"`, `"500ms"`, `"10m"` or `"1h"`, or a number of seconds.
+/// A duration like `"10s"`, `"500ms"`, `"10m"`, `"1h"` or `"90d"`, or a number of seconds.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Span {
@@ -22,10 +22,11 @@ pub(crate) enum Size {
     Bytes(f64),
 }
 
-const SPAN_HINT: &str = "write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"` or a number of seconds";
+const SPAN_HINT: &str = "write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"90d\"` or a number of seconds";
 const SIZE_HINT: &str = "write `\"8MiB\"`, `\"64MB\"` or a number of bytes";
 
-const SPANS: &[(&str, f64)] = &[("ms", 0.001), ("s", 1.0), ("m", 60.0), ("min", 60.0), ("h", 3600.0)];
+const SPANS: &[(&str, f64)] =
+    &[("ms", 0.001), ("s", 1.0), ("m", 60.0), ("min", 60.0), ("h", 3600.0), ("d", 86_400.0)];
 const SIZES: &[(&str, f64)] = &[
     ("b", 1.0),
     ("kib", 1024.0),
@@ -105,8 +106,10 @@ pub(crate) fn show_span(span: Duration) -> String {
         format!("{}s", ms / 1000)
     } else if !ms.is_multiple_of(3_600_000) {
         format!("{}m", ms / 60_000)
-    } else {
+    } else if ms == 0 || !ms.is_multiple_of(86_400_000) {
         format!("{}h", ms / 3_600_000)
+    } else {
+        format!("{}d", ms / 86_400_000)
     }
 }
 
@@ -130,6 +133,8 @@ mod tests {
             ("10m", 600_000, "10m"),
             ("60min", 3_600_000, "1h"),
             ("0s", 0, "0s"),
+            ("36h", 129_600_000, "36h"),
+            ("90d", 7_776_000_000, "90d"),
         ] {
             let span = Span::Text(text.into()).read().expect(text);
             assert_eq!((span.as_millis(), show_span(span).as_str()), (ms, shown), "{text}");

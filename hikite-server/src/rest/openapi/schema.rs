@@ -1,5 +1,6 @@
 //! The schemas of the description: what is sent, what is answered, and the one shape of errors.
 
+mod audit;
 mod registration;
 
 use hikite_core::error::TABLE;
@@ -34,6 +35,9 @@ pub(crate) fn schemas() -> Value {
         "HttpRequest": registration::http_request(),
         "Modules": modules(),
         "Categories": categories(),
+        "AuditRecord": audit::record(),
+        "AuditPage": audit::page(),
+        "AuditVerdict": audit::verdict(),
         "Health": health(),
         "Error": error(),
         "Fault": fault(),
