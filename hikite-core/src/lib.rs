@@ -4,6 +4,7 @@
 pub mod about;
 pub mod annotation;
 pub mod answer;
+pub mod audit;
 pub mod breaker;
 pub mod caller;
 pub mod catalog;

@@ -35,6 +35,8 @@ pub struct Limits {
     pub cache_bytes: usize,
     /// The largest result that is kept.
     pub cache_entry_bytes: usize,
+    /// Records of the audit that wait to be written, and calls that run and will have one.
+    pub audit_queue: usize,
     /// Processes of stdio upstreams.
     pub stdio_processes: usize,
     /// Lines of stderr kept per upstream.
@@ -94,6 +96,7 @@ impl Default for Limits {
             breaker_failures: 10,
             cache_bytes: 64 * MIB,
             cache_entry_bytes: MIB,
+            audit_queue: 10_000,
             stdio_processes: 64,
             stderr_lines: 200,
             list_page: 0,

@@ -135,13 +135,15 @@ pub struct CallContext {
     pub takes_rounds: bool,
 }
 
-/// Where a call came in: the id its logs carry, and the trace it belongs to.
+/// Where a call came in: the id its logs carry, the trace it belongs to, and the program that sent it.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     pub request_id: Option<Arc<str>>,
     /// As of W3C Trace Context, checked at the edge.
     pub traceparent: Option<Arc<str>>,
     pub tracestate: Option<Arc<str>>,
+    /// The `clientInfo` of the program that sent it, as it came.
+    pub client: Option<Raw>,
 }
 
 impl Origin {

@@ -9,6 +9,62 @@ pub fn rfc3339(ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{rest:03}Z")
 }
 
+/// Milliseconds since 1970 of such a text, or of the plain number. Offsets like `+09:00` and parts of a second are
+/// understood.
+pub fn read(text: &str) -> Option<u64> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().ok();
+    }
+    let bytes = text.as_bytes();
+    let number = |from: usize, length: usize| -> Option<u64> {
+        let digits = text.get(from..from + length)?;
+        digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+    };
+    let signs = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
+    let joint = bytes.get(10).is_some_and(|joint| b"Tt ".contains(joint));
+    if !joint || signs.iter().any(|(at, sign)| bytes.get(*at) != Some(sign)) {
+        return None;
+    }
+    let (year, month, day) = (number(0, 4)?, number(5, 2)?, number(8, 2)?);
+    let (hour, minute, second) = (number(11, 2)?, number(14, 2)?, number(17, 2)?);
+    let days = day_number(year, month, day)?;
+    if date(days) != (year, month, day) || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let (rest, offset) = fraction(text.get(19..)?)?;
+    let minutes = i64::try_from(days * 1440 + hour * 60 + minute).ok()?.checked_sub(offset)?;
+    u64::try_from(minutes).ok().map(|minutes| minutes * 60_000 + second * 1000 + rest)
+}
+
+/// The milliseconds and the minutes of the offset, in what follows the seconds.
+fn fraction(text: &str) -> Option<(u64, i64)> {
+    let digits = text.strip_prefix('.').map_or(0, |rest| rest.bytes().take_while(u8::is_ascii_digit).count());
+    let (part, offset) = if digits == 0 { ("", text) } else { (&text[1..=digits], &text[1 + digits..]) };
+    let ms = format!("{part:0<3}").get(..3)?.parse().ok()?;
+    if matches!(offset, "Z" | "z") {
+        return Some((ms, 0));
+    }
+    let (sign, rest) = offset.split_at_checked(1)?;
+    let (hours, minutes) = rest.split_once(':')?;
+    let whole = |text: &str| -> Option<i64> {
+        (text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
+    };
+    let total = whole(hours)? * 60 + whole(minutes)?;
+    match sign {
+        "+" => Some((ms, total)),
+        "-" => Some((ms, -total)),
+        _ => None,
+    }
+}
+
+/// The day since 1970 of a date; a date that is none gives some other day.
+fn day_number(year: u64, month: u64, day: u64) -> Option<u64> {
+    let year = if month <= 2 { year.checked_sub(1)? } else { year };
+    let from_march = if month > 2 { month.checked_sub(3)? } else { month + 9 };
+    let of_year = (153 * from_march + 2) / 5 + day.checked_sub(1)?;
+    (year * 365 + year / 4 + year / 400 + of_year).checked_sub(719_468 + year / 100)
+}
+
 /// The Gregorian date of a day since 1970, counted in eras of 400 years that begin with March.
 fn date(days: u64) -> (u64, u64, u64) {
     const ERA: u64 = 146_097;
@@ -31,5 +87,49 @@ mod tests {
         assert_eq!(rfc3339(951_782_400_000), "2000-02-29T00:00:00.000Z");
         assert_eq!(rfc3339(1_709_251_199_999), "2024-02-29T23:59:59.999Z");
         assert_eq!(rfc3339(4_107_542_400_000), "2100-03-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_again() {
+        for ms in [0, 1, 951_782_400_000, 1_709_251_199_999, 4_107_542_400_000, 253_402_300_799_999] {
+            assert_eq!(read(&rfc3339(ms)), Some(ms));
+            assert_eq!(read(&ms.to_string()), Some(ms));
+        }
+        for day in 0..60_000 {
+            assert_eq!(read(&rfc3339(day * 86_400_000)), Some(day * 86_400_000));
+        }
+        for (text, ms) in [
+            ("1970-01-01T09:00:00+09:00", 0),
+            ("1969-12-31T19:00:00-05:00", 0),
+            ("1970-01-01t00:00:01.25z", 1250),
+            ("1970-01-01 00:00:00.1239999Z", 123),
+        ] {
+            assert_eq!(read(text), Some(ms), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_moment_is_not_read() {
+        for text in [
+            "",
+            "-1",
+            "now",
+            "2026-11-15",
+            "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-00-01T00:00:00Z",
+            "2026-01-00T00:00:00Z",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01T00:60:00Z",
+            "2026-01-01T00:00:00",
+            "2026-01-01T00:00:00+9:00",
+            "2026-01-01T00:00:00é",
+            "1969-12-31T23:59:59Z",
+            "+026-01-01T00:00:00Z",
+            "0000-01-01T00:00:00Z",
+            "2026-01-01T00:00:00.Z",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
     }
 }

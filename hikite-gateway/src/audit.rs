@@ -1,100 +1,172 @@
-//! One record per invocation, whatever becomes of it: the guard writes it when it is closed or dropped. Argument
-//! values are never in it.
+//! One record per invocation, whatever becomes of it: the guard hands its parts to the writer when it is closed or
+//! dropped. On the path of a call nothing is formatted, hashed or written. Argument values are never in a record.
+
+mod admin;
+mod entry;
+mod guard;
+mod queue;
+mod read;
+mod search;
+#[cfg(test)]
+mod tests;
+mod writer;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use hikite_core::caller::Session;
-use hikite_core::error::Error;
-use hikite_core::json::Raw;
-use hikite_core::source::{CallContext, Method, Origin};
-use tokio::time::Instant;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::key::ToolKey;
+use hikite_core::source::{CallContext, Method};
 
-use crate::meter::ModuleMeter;
+use crate::command::Command;
+use crate::gateway::Gateway;
+use crate::meter::{ModuleMeter, TOOL_ERROR};
+use entry::{Asked, Entry, Who};
+use guard::Guard;
 
+pub(crate) use entry::milliseconds;
+pub use queue::{AuditRules, WhenFull};
+pub(crate) use queue::{Auditor, Counts};
+
+pub(crate) const OK: &str = "ok";
+/// The caller went away, or withdrew what it asked.
+pub(crate) const CANCELLED: &str = "cancelled";
+
+/// The guard of one invocation.
 #[derive(Debug)]
-pub(crate) struct Audit {
-    meter: Arc<ModuleMeter>,
-    session: Arc<Session>,
-    origin: Origin,
-    method: Method,
-    /// `category/name` or the method with its subject.
-    what: String,
-    module: Arc<str>,
-    started: Instant,
-    /// Dropped unclosed means that the caller went away.
-    outcome: &'static str,
-    bytes: usize,
+pub(crate) struct Audit<'a> {
+    guard: Guard<'a>,
+    /// Of the module whose source is asked.
+    meter: Option<(Arc<ModuleMeter>, Method)>,
     /// Why it failed, in words that are for the log alone.
     cause: Option<Box<str>>,
+    pub(crate) course: Course,
+}
+
+/// How a call went, besides its outcome.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
     /// How often the source was asked.
     pub(crate) attempts: u32,
     /// The result is one that was given before, or another call's.
     pub(crate) cached: bool,
+    /// The result says of its own accord that it is none.
+    pub(crate) tool_error: bool,
 }
 
-impl Audit {
-    pub(crate) fn open(
-        meter: &Arc<ModuleMeter>,
+impl Gateway {
+    /// Opens the record of a command before anything is decided. Where every record must be kept this waits for its
+    /// place, and without one nothing is done.
+    pub(crate) async fn audit<'a>(
+        &'a self,
+        surface: &'static str,
+        command: &Command,
         context: &CallContext,
-        module: &Arc<str>,
-        method: Method,
-        what: String,
-    ) -> Self {
+    ) -> Result<Audit<'a>, Error> {
+        let guard = match Asked::of(command) {
+            Some(asked) => self.guard(asked, surface, context).await?,
+            None => Guard::aside(Entry::new(Who::In(Arc::clone(&context.session)), &context.origin)),
+        };
+        Ok(Audit { guard, meter: None, cause: None, course: Course::default() })
+    }
+
+    /// The record of a `tools/call` that is not even a command.
+    pub(crate) async fn audit_misread(
+        &self,
+        (surface, name, arguments): (&'static str, Option<Raw>, Option<Raw>),
+        context: &CallContext,
+        error: &Error,
+    ) -> Result<(), Error> {
+        let mut guard = self.guard(Asked::misread(name, arguments), surface, context).await?;
+        guard.outcome(word(error));
+        Ok(())
+    }
+
+    async fn guard(
+        &self,
+        asked: Asked,
+        surface: &'static str,
+        context: &CallContext,
+    ) -> Result<Guard<'_>, Error> {
+        let place = self.auditor.place(self.limits.call_timeout).await?;
+        let entry = Entry::new(Who::In(Arc::clone(&context.session)), &context.origin);
+        Ok(Guard::new(&self.auditor, place, Entry { surface, asked, ..entry }))
+    }
+}
+
+impl Audit<'_> {
+    /// The tool that is meant, whether or not it may be called like this.
+    pub(crate) fn found(&mut self, key: &ToolKey) {
+        self.guard.with(|entry| {
+            entry.module = Some(Arc::clone(&key.module));
+            entry.tool = Some(Arc::clone(&key.tool));
+        });
+    }
+
+    /// It is allowed, and runs.
+    pub(crate) fn runs(&mut self, meter: &Arc<ModuleMeter>, module: &Arc<str>, method: Method, what: String) {
         meter.call_begins();
-        Self {
-            meter: Arc::clone(meter),
-            session: Arc::clone(&context.session),
-            origin: context.origin.clone(),
-            method,
-            what,
-            module: Arc::clone(module),
-            started: Instant::now(),
-            outcome: "cancelled",
-            bytes: 0,
-            cause: None,
-            attempts: 0,
-            cached: false,
-        }
+        self.meter = Some((Arc::clone(meter), method));
+        self.guard.with(|entry| {
+            entry.allowed = true;
+            entry.module = Some(Arc::clone(module));
+            entry.what = what;
+        });
     }
 
     pub(crate) fn close(mut self, outcome: &Result<Raw, Error>) {
         match outcome {
             Ok(result) => {
-                self.outcome = "ok";
-                self.bytes = result.bytes().len();
+                self.guard.outcome(if self.course.tool_error { TOOL_ERROR } else { OK });
+                self.guard.with(|entry| entry.bytes_out = result.bytes().len());
             }
             Err(error) => {
-                self.outcome = error.code();
+                self.guard.outcome(word(error));
                 self.cause.clone_from(&error.cause);
             }
         }
     }
 }
 
-impl Drop for Audit {
+impl Drop for Audit<'_> {
     fn drop(&mut self) {
-        let elapsed = self.started.elapsed();
-        self.meter.call_ends(self.method, self.outcome, elapsed);
-        tracing::info!(
-            target: "hikite::call",
-            request_id = self.origin.request_id.as_deref(),
-            trace_id = self.origin.trace_id(),
-            caller = &*self.session.caller.subject,
-            session = self.session.id.0,
-            module = &*self.module,
-            call = self.what,
-            outcome = self.outcome,
-            ms = milliseconds(elapsed),
-            bytes = self.bytes,
-            attempts = self.attempts,
-            cached = self.cached,
-            cause = self.cause.as_deref(),
-        );
+        let (meter, cause) = (self.meter.take(), self.cause.take());
+        let Course { attempts, cached, .. } = self.course;
+        self.guard.end();
+        self.guard.with(|entry| {
+            (entry.attempts, entry.cached) = (attempts, cached);
+            if let Some((meter, method)) = meter {
+                meter.call_ends(method, entry.outcome, entry.elapsed);
+                log(entry, cause.as_deref());
+            }
+        });
     }
 }
 
-/// With three decimals: most of what the gateway adds is microseconds.
-fn milliseconds(elapsed: Duration) -> f64 {
-    (elapsed.as_secs_f64() * 1e6).round() / 1e3
+fn log(entry: &Entry, cause: Option<&str>) {
+    tracing::info!(
+        target: "hikite::call",
+        request_id = entry.origin.request_id.as_deref(),
+        trace_id = entry.origin.trace_id(),
+        caller = &*entry.who.caller().subject,
+        session = entry.who.session(),
+        module = entry.module.as_deref(),
+        call = entry.what,
+        outcome = entry.outcome,
+        ms = milliseconds(entry.elapsed),
+        bytes = entry.bytes_out,
+        attempts = entry.attempts,
+        cached = entry.cached,
+        cause,
+    );
+}
+
+/// The outcome of what failed.
+fn word(error: &Error) -> &'static str {
+    if error.kind == Kind::Cancelled { CANCELLED } else { error.code() }
+}
+
+/// What all members of an object hold; a part of a request keeps the whole of it in memory.
+fn bytes_of(params: &Object) -> usize {
+    params.iter().map(|(_, value)| value.bytes().len()).sum()
 }

@@ -16,6 +16,7 @@ use hikite_core::selection::{Argument, preset};
 use hikite_core::source::{CallContext, Invocation, Method, State};
 use hikite_core::view::{self, View};
 
+use crate::audit::Audit;
 use crate::cache::Keep;
 use crate::command::{CallOptions, Command, Target};
 use crate::execute::{Call, execute};
@@ -46,35 +47,68 @@ impl Gateway {
         params: Object,
         context: CallContext,
     ) -> Result<Raw, Error> {
+        let [name, arguments] = ["name", "arguments"].map(|member| params.get(member).cloned());
         let (outcome, failure) = match surfaces.translate(params) {
-            Ok((command, failure)) => (self.dispatch(command, context).await, failure),
-            Err((error, failure)) => (Err(error), failure),
+            Ok((command, failure)) => (self.dispatch_on(failure.surface(), command, context).await, failure),
+            Err((error, failure)) => {
+                self.audit_misread((failure.surface(), name, arguments), &context, &error).await?;
+                (Err(error), failure)
+            }
         };
         outcome.or_else(|error| failure.render(error))
     }
 
     pub async fn dispatch(&self, command: Command, context: CallContext) -> Result<Raw, Error> {
+        self.dispatch_on("", command, context).await
+    }
+
+    /// Runs the command and records it, whatever becomes of it. `surface` is where it came from.
+    pub(crate) async fn dispatch_on(
+        &self,
+        surface: &'static str,
+        command: Command,
+        context: CallContext,
+    ) -> Result<Raw, Error> {
         let scopes = context.session.caller.scopes;
-        context.session.caller.must_have(command.scope())?;
-        let outcome = match command {
+        let mut audit = self.audit(surface, &command, &context).await?;
+        let outcome = match context.session.caller.must_have(command.scope()) {
+            Ok(()) => self.perform(command, context, &mut audit).await,
+            Err(error) => Err(error),
+        };
+        audit.close(&outcome);
+        if scopes.contains(Scopes::READ) { outcome } else { outcome.map_err(without_names) }
+    }
+
+    async fn perform(
+        &self,
+        command: Command,
+        context: CallContext,
+        audit: &mut Audit<'_>,
+    ) -> Result<Raw, Error> {
+        match command {
             Command::Describe { category, names } => {
                 self.describe(&context.session.caller, &category, names.as_deref()).await
             }
-            Command::Call { target, params, options } => self.call(target, params, options, context).await,
-            Command::Search { asked, detail, params } => {
-                Ok(self.discover(&asked, detail, params, &context).await)
+            Command::Call { target, params, options } => {
+                self.call(target, params, options, context, audit).await
             }
-            Command::Execute { name, params } => self.execute_found(name, params, context).await,
-            Command::Read { params } => self.resource(Method::ReadResource, params, context).await,
-            Command::Subscribe { params } => self.resource(Method::Subscribe, params, context).await,
-            Command::Unsubscribe { params } => self.resource(Method::Unsubscribe, params, context).await,
-            Command::Prompt { params } => self.prompt(params, context).await,
-            Command::Complete { params } => self.complete(params, context).await,
-            Command::Task { method, params } => self.task(method, params, context).await,
-            Command::Skill { params } => self.resource(Method::GetSkill, params, context).await,
-            Command::Directory { params } => self.resource(Method::ReadDirectory, params, context).await,
-        };
-        if scopes.contains(Scopes::READ) { outcome } else { outcome.map_err(without_names) }
+            Command::Search { asked, detail, params } => {
+                Ok(self.discover(&asked, detail, params, &context, audit).await)
+            }
+            Command::Execute { name, params } => self.execute_found(name, params, context, audit).await,
+            Command::Read { params } => self.resource(Method::ReadResource, params, context, audit).await,
+            Command::Subscribe { params } => self.resource(Method::Subscribe, params, context, audit).await,
+            Command::Unsubscribe { params } => {
+                self.resource(Method::Unsubscribe, params, context, audit).await
+            }
+            Command::Prompt { params } => self.prompt(params, context, audit).await,
+            Command::Complete { params } => self.complete(params, context, audit).await,
+            Command::Task { method, params } => self.task(method, params, context, audit).await,
+            Command::Skill { params } => self.resource(Method::GetSkill, params, context, audit).await,
+            Command::Directory { params } => {
+                self.resource(Method::ReadDirectory, params, context, audit).await
+            }
+        }
     }
 
     async fn describe(&self, caller: &Caller, name: &str, names: Option<&[String]>) -> Result<Raw, Error> {
@@ -93,9 +127,11 @@ impl Gateway {
         mut params: Object,
         options: CallOptions,
         context: CallContext,
+        audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
         let in_category = matches!(target, Target::InCategory { .. });
         let (snapshot, callable) = self.find(&context.session.caller, target).await?;
+        audit.found(&callable.key);
         let module = module_of(snapshot.view_of(&context.session.caller), &callable.key.module)?;
         params.set("name", &*callable.key.tool);
         if !callable.arguments.is_empty() {
@@ -114,7 +150,7 @@ impl Gateway {
             cache.and_then(|ttl| Keep::new(snapshot.state(module), Method::CallTool, &params, &context, ttl));
         let invocation = Invocation { method: Method::CallTool, params };
         let call = Call { what: callable.what, terms, invocation };
-        let outcome = execute(&self.cache, gate, module, call, context).await;
+        let outcome = execute(&self.cache, gate, module, call, context, audit).await;
         let outcome = match caller {
             Some(caller) => outcome.map(|result| self.give_task_our_id(result, &callable.key, &caller)),
             None => outcome,
@@ -137,7 +173,13 @@ impl Gateway {
         }
     }
 
-    async fn resource(&self, method: Method, params: Object, context: CallContext) -> Result<Raw, Error> {
+    async fn resource(
+        &self,
+        method: Method,
+        params: Object,
+        context: CallContext,
+        audit: &mut Audit<'_>,
+    ) -> Result<Raw, Error> {
         let uri = required(&params, "uri")?;
         let caller = &context.session.caller;
         let (snapshot, module) = self.look_up(caller, |view| view.resource(&uri).map(named)).await?;
@@ -155,19 +197,29 @@ impl Gateway {
             _ => Terms::plain(&gate.throttle),
         };
         let call = Call { what, terms, invocation: Invocation { method, params } };
-        execute(&self.cache, gate, module, call, context).await
+        execute(&self.cache, gate, module, call, context, audit).await
     }
 
-    async fn prompt(&self, mut params: Object, context: CallContext) -> Result<Raw, Error> {
+    async fn prompt(
+        &self,
+        mut params: Object,
+        context: CallContext,
+        audit: &mut Audit<'_>,
+    ) -> Result<Raw, Error> {
         let name = required(&params, "name")?;
         let (snapshot, (module, own)) =
             self.look_up(&context.session.caller, |view| prompt_of(view, &name)).await?;
         params.set("name", &*own);
         let invocation = Invocation { method: Method::GetPrompt, params };
-        self.pass_on(&snapshot, &module, format!("prompts/get {name}"), invocation, context).await
+        self.pass_on(&snapshot, &module, format!("prompts/get {name}"), invocation, context, audit).await
     }
 
-    async fn complete(&self, mut params: Object, context: CallContext) -> Result<Raw, Error> {
+    async fn complete(
+        &self,
+        mut params: Object,
+        context: CallContext,
+        audit: &mut Audit<'_>,
+    ) -> Result<Raw, Error> {
         let reference = params.get("ref").and_then(Raw::object).ok_or_else(|| missing("ref"))?;
         let caller = &context.session.caller;
         let (snapshot, module) = match reference.text("type").as_deref() {
@@ -184,7 +236,7 @@ impl Gateway {
             _ => return Err(missing("ref.type")),
         };
         let invocation = Invocation { method: Method::Complete, params };
-        self.pass_on(&snapshot, &module, "completion/complete".into(), invocation, context).await
+        self.pass_on(&snapshot, &module, "completion/complete".into(), invocation, context, audit).await
     }
 
     /// Runs what needs nothing but its module.
@@ -195,11 +247,12 @@ impl Gateway {
         what: String,
         invocation: Invocation,
         context: CallContext,
+        audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
         let module = module_of(snapshot.view_of(&context.session.caller), module)?;
         let gate = snapshot.gate(module);
         let call = Call { what, terms: Terms::plain(&gate.throttle), invocation };
-        execute(&self.cache, gate, module, call, context).await
+        execute(&self.cache, gate, module, call, context, audit).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The one path of a call, once it is known to be allowed: audit record, kept result, turn, deadline, breaker,
+//! The one path of a call, once it is known to be allowed: kept result, turn, deadline, breaker,
 //! source, and once more where that is allowed.
 
 use std::num::NonZeroU32;
@@ -14,10 +14,11 @@ use hikite_core::json::Raw;
 use hikite_core::retry;
 use hikite_core::source::{CallContext, Invocation};
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Course};
 use crate::cache::Cache;
 use crate::deadline::{Deadline, Extending};
 use crate::gate::{Gate, Turn};
+use crate::meter::{TOOL_ERROR, says_error};
 use crate::random;
 use crate::request::Request;
 use crate::terms::Terms;
@@ -36,24 +37,25 @@ pub(crate) async fn execute(
     module: &Module,
     call: Call,
     context: CallContext,
+    audit: &mut Audit<'_>,
 ) -> Result<Raw, Error> {
     let Call { what, terms, invocation } = call;
-    let mut audit = Audit::open(&gate.meter, &context, &module.name, invocation.method, what);
-    let running = run(gate, module, &terms, invocation, context, &mut audit.attempts);
-    let outcome = match &terms.keep {
+    audit.runs(&gate.meter, &module.name, invocation.method, what);
+    let course = &mut audit.course;
+    let running = run(gate, module, &terms, invocation, context, course);
+    match &terms.keep {
         None => running.await,
         Some(keep) => {
             // Boxed, so that it takes no room in a call whose result is not kept.
             let answer = Box::pin(cache.answer(keep, terms.timeout, running)).await;
-            audit.cached = answer.again;
+            course.cached = answer.again;
             if answer.again {
                 gate.meter.cache_hit();
+                course.tool_error = answer.outcome.as_ref().is_ok_and(says_error);
             }
             answer.outcome
         }
-    };
-    audit.close(&outcome);
-    outcome
+    }
 }
 
 /// The same for what is asked of a task that runs already: neither its turn nor its rate is counted again.
@@ -63,16 +65,17 @@ pub(crate) async fn execute_aside(
     what: String,
     invocation: Invocation,
     mut context: CallContext,
+    audit: &mut Audit<'_>,
 ) -> Result<Raw, Error> {
-    let audit = Audit::open(&gate.meter, &context, &module.name, invocation.method, what);
+    audit.runs(&gate.meter, &module.name, invocation.method, what);
+    audit.course.attempts = 1;
     let request = Request::begin(&gate.meter, module, &invocation, &mut context);
     let call = AssertUnwindSafe(module.source.call(invocation, context)).catch_unwind();
     let outcome = match tokio::time::timeout(gate.throttle.timeout, call).await {
         Ok(outcome) => outcome.unwrap_or_else(|_| Err(panicked(module))),
         Err(_) => Err(timed_out(&module.name, gate.throttle.timeout)),
     };
-    request.end(&outcome);
-    audit.close(&outcome);
+    audit.course.tool_error = request.end(&outcome) == Some(TOOL_ERROR);
     outcome
 }
 
@@ -82,15 +85,16 @@ async fn run(
     terms: &Terms,
     invocation: Invocation,
     context: CallContext,
-    attempts: &mut u32,
+    course: &mut Course,
 ) -> Result<Raw, Error> {
     let turn = gate.enter(&module.name).await?;
     let deadline = Deadline::new(Arc::clone(&context.back), Arc::clone(gate), terms.timeout);
     let _place = Place { turn: Some(turn), deadline: Arc::clone(&deadline) };
     let context = CallContext { back: Arc::new(Extending(Arc::clone(&deadline))), ..context };
-    let attempt = async |invocation, context, made| {
+    let Course { attempts, tool_error, .. } = course;
+    let mut attempt = async |invocation, context, made| {
         let attempt = gate.health.attempt(&module.name, made == 0)?;
-        let outcome = once(gate, module, &deadline, invocation, context).await;
+        let outcome = once(gate, module, &deadline, invocation, context, tool_error).await;
         attempt.close(&outcome, terms.hasty);
         outcome
     };
@@ -119,6 +123,7 @@ async fn once(
     deadline: &Deadline,
     invocation: Invocation,
     mut context: CallContext,
+    tool_error: &mut bool,
 ) -> Result<Raw, Error> {
     let request = Request::begin(&gate.meter, module, &invocation, &mut context);
     let call = AssertUnwindSafe(module.source.call(invocation, context)).catch_unwind();
@@ -127,7 +132,7 @@ async fn once(
         outcome = call => outcome.unwrap_or_else(|_| Err(panicked(module))),
         () = deadline.expired() => Err(timed_out(&module.name, deadline.timeout)),
     };
-    request.end(&outcome);
+    *tool_error = request.end(&outcome) == Some(TOOL_ERROR);
     outcome
 }
 

@@ -17,6 +17,7 @@ use hikite_core::view::View;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::audit::Auditor;
 use crate::cache::Cache;
 use crate::clock::now_ms;
 use crate::gate::{Gate, Throttle};
@@ -56,6 +57,7 @@ pub struct Gateway {
     pub(crate) seal: Seal,
     pub(crate) registry: Registry,
     pub(crate) people: People,
+    pub(crate) auditor: Auditor,
     pub(crate) cache: Cache,
     pub(crate) meter: Meter,
     pub(crate) search: Search,
@@ -81,6 +83,7 @@ impl Gateway {
             seal,
             people: People::new(registry.store().clone()),
             registry,
+            auditor: Auditor::default(),
             meter: Meter::default(),
             search: Search::new(Weak::clone(gateway)),
             sessions: Sessions::default(),

@@ -40,10 +40,12 @@ mod ticket;
 pub mod trace;
 mod wait;
 
+pub use audit::{AuditRules, WhenFull};
 pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Target};
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
+pub use hikite_store::{AuditFilter, AuditRow, Verified};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
 pub use people::{People, Token};

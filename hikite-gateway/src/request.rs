@@ -41,11 +41,13 @@ impl Request {
         Self { meter: Arc::clone(meter), method: invocation.method, started: Instant::now(), error, span }
     }
 
-    pub(crate) fn end(mut self, outcome: &Result<Raw, Error>) {
+    /// Gives the word for why it is no success.
+    pub(crate) fn end(mut self, outcome: &Result<Raw, Error>) -> Option<&'static str> {
         self.error = error_type(outcome);
         if let (Some(span), Err(error)) = (&mut self.span, outcome) {
             span.set_with("rpc.response.status_code", || error.upstream_code().map(|code| code.to_string()));
         }
+        self.error
     }
 }
 

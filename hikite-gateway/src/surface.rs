@@ -124,6 +124,14 @@ impl Surfaces {
 }
 
 impl Failure {
+    /// The name of the surface that was spoken to.
+    pub(crate) fn surface(self) -> &'static str {
+        match self {
+            Self::InResult(surface) => surface.name(),
+            Self::AsError => "",
+        }
+    }
+
     /// The answer for a failed `tools/call`: a result, or the error itself.
     pub(crate) fn render(self, error: Error) -> Result<Raw, Error> {
         match self {

@@ -8,6 +8,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::source::{CallContext, Invocation, Method};
 
+use crate::audit::Audit;
 use crate::execute::execute_aside;
 use crate::gateway::Gateway;
 
@@ -38,6 +39,7 @@ impl Gateway {
         method: Method,
         mut params: Object,
         context: CallContext,
+        audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
         let ours = params.text("taskId").unwrap_or_default();
         let caller = &context.session.caller;
@@ -48,9 +50,8 @@ impl Gateway {
             view.module(&key.module).filter(|_| view.permits(&key)).ok_or_else(Error::unknown_task)?;
         params.set("taskId", own.as_str());
         let what = format!("{} {own}", method.name());
-        let result =
-            execute_aside(snapshot.gate(module), module, what, Invocation { method, params }, context)
-                .await?;
+        let invocation = Invocation { method, params };
+        let result = execute_aside(snapshot.gate(module), module, what, invocation, context, audit).await?;
         Ok(match result.object() {
             Some(body) if body.get("taskId").is_some() => body.with("taskId", ours.as_str()).raw(),
             _ => result,

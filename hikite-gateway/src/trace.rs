@@ -181,6 +181,7 @@ impl Span {
             request_id: of.request_id.clone(),
             traceparent: Some(self.record.context.to_string().into()),
             tracestate: self.record.context.state.clone(),
+            client: of.client.clone(),
         }
     }
 }

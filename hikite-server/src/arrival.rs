@@ -66,7 +66,8 @@ impl<S: Sync> FromRequestParts<S> for Arrival {
 pub(crate) fn origin(id: &RequestId, headers: &HeaderMap) -> Origin {
     let request_id = Some(Arc::clone(&id.0));
     let Some(context) = context(headers) else { return Origin { request_id, ..Origin::default() } };
-    Origin { request_id, traceparent: Some(context.to_string().into()), tracestate: context.state }
+    let traceparent = Some(context.to_string().into());
+    Origin { request_id, traceparent, tracestate: context.state, client: None }
 }
 
 fn context(headers: &HeaderMap) -> Option<TraceContext> {

@@ -10,7 +10,9 @@ use axum::routing::{any, delete, get, post};
 use crate::app::App;
 use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
-use crate::rest::{call, me, openapi, overview, page, projects, redirect, registry, search, tokens, tools};
+use crate::rest::{
+    audit, call, me, openapi, overview, page, projects, redirect, registry, search, tokens, tools,
+};
 use crate::{auth, health, metrics};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -53,7 +55,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     public.merge(metrics).merge(protected).with_state(app)
 }
 
-/// What changes things for everybody.
+/// What changes things for everybody, or tells of everybody.
 fn admin() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/tools", post(registry::register))
@@ -61,12 +63,11 @@ fn admin() -> Router<Arc<App>> {
         .route("/v1/tools/{key}/enable", post(registry::enable))
         .route("/v1/tools/{key}/disable", post(registry::disable))
         .route("/v1/projects", get(projects::list).post(projects::create))
-        .route(
-            "/v1/projects/{name}",
-            get(projects::get).patch(projects::change).delete(projects::delete),
-        )
+        .route("/v1/projects/{name}", get(projects::get).patch(projects::change).delete(projects::delete))
         .route("/v1/tokens", get(tokens::list).post(tokens::create))
         .route("/v1/tokens/{id}", delete(tokens::revoke))
+        .route("/v1/audit", get(audit::list))
+        .route("/v1/audit/verify", get(audit::verify))
         .route_layer(from_fn(auth::admin_only))
 }
 
@@ -111,6 +112,8 @@ mod tests {
             ("GET", "/v1/tokens"),
             ("POST", "/v1/tokens"),
             ("DELETE", "/v1/tokens/tok_1"),
+            ("GET", "/v1/audit"),
+            ("GET", "/v1/audit/verify"),
         ] {
             assert_eq!(as_caller(&alice, method, path).await.status(), 403, "{method} {path}");
             let inside = Caller::owner().within("p".into());

@@ -16,6 +16,7 @@ const FAULTS: usize = 20;
 impl Store {
     /// One line for each thing that is wrong; empty if all is well. An error only if it cannot be looked at.
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
+        let audit = self.verify_audit(None, |_, _| {}).await?;
         let mut connection = self.reader().acquire().await.map_err(self.failed())?;
         let mut findings = Vec::new();
         let engine = match self.engine() {
@@ -27,6 +28,9 @@ impl Store {
         for table in TABLES {
             self.gather(rows(table, &mut connection).await, &mut findings)?;
         }
+        let broken =
+            audit.broken.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem));
+        findings.extend(broken);
         Ok(findings)
     }
 
@@ -113,6 +117,7 @@ async fn rows(table: &Table, connection: &mut AnyConnection) -> Result<Vec<Strin
 fn wrong_value(table: &Table, values: &[Value]) -> Option<String> {
     let wrong = |(value, (_, column)): &(&Value, &(&str, Column))| match (value, column) {
         (Value::Text(text), Column::Json) => Raw::parse(text.clone()).is_err(),
+        (Value::Text(text), Column::Words) => text.contains('\0'),
         (Value::Text(text), _) => text.is_empty() || text.contains('\0'),
         (Value::Number(number), Column::Switch) => !matches!(number, 0 | 1),
         (Value::Number(number), _) => *number < 0,
@@ -121,6 +126,7 @@ fn wrong_value(table: &Table, values: &[Value]) -> Option<String> {
     let name = match values {
         [Value::Text(module), Value::Text(tool), ..] if column != &"lists" => format!("{module}:{tool}"),
         [Value::Text(definition), ..] => definition.clone(),
+        [Value::Number(number), ..] => number.to_string(),
         _ => String::new(),
     };
     Some(format!("`{column}` of `{}` in `{}` is unreadable", name.escape_debug(), table.name))

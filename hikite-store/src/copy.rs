@@ -18,7 +18,9 @@ impl Store {
             sqlx::query(POSTGRES_LOCK).execute(&mut *to).await.map_err(other.failed())?;
         }
         for table in TABLES {
-            let count = format!("SELECT COUNT(*) FROM {}", table.name);
+            // What a new store is made with says nothing of its use.
+            let used = if table.is_made_full() { " WHERE seq > 0" } else { "" };
+            let count = format!("SELECT COUNT(*) FROM {}{used}", table.name);
             let row = sqlx::query(&count).fetch_one(&mut *to).await.map_err(other.failed())?;
             let rows: i64 = row.try_get(0).map_err(other.failed())?;
             if rows > 0 {
@@ -27,7 +29,8 @@ impl Store {
         }
         let mut copied = 0;
         for table in TABLES {
-            copied += self.copy_table(table, &mut from, other, &mut to).await?;
+            let rows = self.copy_table(table, &mut from, other, &mut to).await?;
+            copied += if table.is_made_full() { 0 } else { rows };
         }
         // Whoever runs on the other store already has something to read now.
         let query = sqlx::query("UPDATE hikite SET value = value + 1 WHERE name = 'revision'");
@@ -44,6 +47,11 @@ impl Store {
         to: &mut AnyConnection,
     ) -> Result<u64, StoreError> {
         let select = table.select();
+        let otherwise = if table.is_made_full() {
+            "ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash"
+        } else {
+            ""
+        };
         let mut rows = sqlx::query(&select).fetch(from);
         let mut waiting = Vec::with_capacity(ROWS_AT_ONCE);
         let mut copied = 0;
@@ -51,11 +59,11 @@ impl Store {
             waiting.push(table.read(&row).map_err(self.failed())?);
             copied += 1;
             if waiting.len() == ROWS_AT_ONCE {
-                table.insert(to, &waiting, "").await.map_err(other.failed())?;
+                table.insert(to, &waiting, otherwise).await.map_err(other.failed())?;
                 waiting.clear();
             }
         }
-        table.insert(to, &waiting, "").await.map_err(other.failed())?;
+        table.insert(to, &waiting, otherwise).await.map_err(other.failed())?;
         Ok(copied)
     }
 }

@@ -1,6 +1,7 @@
 //! The only crate that knows SQL: what must survive a restart, in SQLite or PostgreSQL. One set of queries serves
 //! both, and no name of a table leaves this crate.
 
+mod audit;
 mod backup;
 mod check;
 mod connect;
@@ -21,6 +22,7 @@ mod vector;
 #[cfg(test)]
 mod tests;
 
+pub use audit::{AuditBatch, AuditFilter, AuditRow, AuditWalk, Verified};
 pub use control::Registered;
 pub use error::{Fault, StoreError};
 pub use list::StoreListCache;

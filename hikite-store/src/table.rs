@@ -11,6 +11,8 @@ pub(crate) struct Table {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
     Text,
+    /// Text that may be empty.
+    Words,
     /// Text that is one JSON value.
     Json,
     Number,
@@ -35,9 +37,19 @@ pub(crate) const TABLES: &[Table] = &[
     Table { name: "token",           columns: &[("id", Column::Text), ("hash", Column::Text), ("project", Column::Text), ("form", Column::Json), ("created_at", Column::Number), ("expires_at", Column::Number)] },
     VECTOR,
     MEMORY,
-    Table { name: "audit",           columns: &[("seq", Column::Number), ("at", Column::Number), ("kind", Column::Text), ("subject", Column::Text), ("project", Column::Text), ("module", Column::Text), ("tool", Column::Text), ("outcome", Column::Text), ("record", Column::Json), ("hash", Column::Text)] },
-    Table { name: "audit_end",       columns: &[("name", Column::Text), ("seq", Column::Number), ("hash", Column::Text)] },
+    AUDIT,
+    Table { name: "audit_end",       columns: &[("name", Column::Text), ("seq", Column::Number), ("hash", Column::Words)] },
 ];
+
+#[rustfmt::skip]
+pub(crate) const AUDIT: Table = Table {
+    name: "audit",
+    columns: &[
+        ("seq", Column::Number), ("at", Column::Number), ("kind", Column::Text), ("decision", Column::Text),
+        ("outcome", Column::Text), ("request_id", Column::Words), ("subject", Column::Words), ("project", Column::Words),
+        ("module", Column::Words), ("tool", Column::Words), ("record", Column::Json), ("hash", Column::Text),
+    ],
+};
 
 pub(crate) const SEEN: Table = Table {
     name: "tool_seen",
@@ -74,6 +86,11 @@ pub(crate) const MEMORY: Table = Table {
 pub(crate) const ROWS_AT_ONCE: usize = 200;
 
 impl Table {
+    /// Whether a new store has rows of it already, which then take the place of nothing.
+    pub(crate) fn is_made_full(&self) -> bool {
+        self.name == "audit_end"
+    }
+
     pub(crate) fn select(&self) -> String {
         format!("SELECT {} FROM {}", self.names(), self.name)
     }
@@ -81,7 +98,7 @@ impl Table {
     pub(crate) fn read(&self, row: &AnyRow) -> Result<Vec<Value>, sqlx::Error> {
         let values = self.columns.iter().enumerate().map(|(at, (_, column))| {
             Ok(match column {
-                Column::Text | Column::Json => Value::Text(row.try_get(at)?),
+                Column::Text | Column::Words | Column::Json => Value::Text(row.try_get(at)?),
                 Column::Number | Column::Switch => Value::Number(row.try_get(at)?),
             })
         });

@@ -33,6 +33,8 @@ pub struct Claim {
     /// Log messages from this level on; none without it.
     pub level: Option<Level>,
     pub progress_token: Option<Raw>,
+    /// What it calls itself.
+    pub client: Option<Raw>,
 }
 
 /// Whether a message may be one of this revision: a quick look that spares the others a closer one.
@@ -63,6 +65,7 @@ impl Claim {
             abilities: Abilities::read(&capabilities),
             level,
             progress_token: meta.get("progressToken").cloned(),
+            client: meta.get(META_CLIENT).cloned(),
         })
     }
 }

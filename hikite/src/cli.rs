@@ -1,5 +1,6 @@
 //! The command line: flags, and one file per subcommand. Data goes to stdout, everything else to stderr.
 
+mod audit;
 mod call;
 mod completions;
 mod config;
@@ -85,6 +86,9 @@ enum Command {
     /// Check, copy and move what is kept between runs
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// Look at what was done, verify and export it
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// Look at the set-up and say what to do about what is wrong
     Doctor(doctor::Doctor),
     /// Ask a running hikite whether it is up
@@ -131,6 +135,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Token(token) => block_on(token.run(&common)),
         Command::Search(search) => block_on(search.run(&common)),
         Command::Store(store) => block_on(store.run(&common)),
+        Command::Audit(audit) => block_on(audit.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
         Command::Health(health) => block_on(health.run(&common)),
         Command::Completions(completions) => Ok(completions.run(&mut Cli::command())),

@@ -2,6 +2,7 @@
 //! function of the text and the outside, so that a reload is the same call again. What is wrong is reported
 //! all at once, each problem with its line, its path and the cure; a wrong file is never half accepted.
 
+mod audit;
 mod auth;
 mod category;
 mod check;
@@ -48,6 +49,7 @@ use hikite_core::limits::Limits;
 use hikite_gateway::Project;
 use hikite_store::StoreUrl;
 
+pub use audit::AuditSection;
 pub use auth::Auth;
 pub use check::Outside;
 pub use cors::Cors;
@@ -84,6 +86,7 @@ pub struct Config {
     pub projects: Vec<Arc<Project>>,
     pub egress: EgressSection,
     pub auth: Auth,
+    pub audit: AuditSection,
     /// The store, where the file names one.
     pub store: Option<StoreUrl>,
     pub search: SearchSection,

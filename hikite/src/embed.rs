@@ -117,7 +117,10 @@ impl Hikite {
 
     pub async fn search(&self, query: &str, limit: usize) -> Vec<Value> {
         let everything = ToolFilter::default();
-        let found = self.gateway().find_tools(&Caller::owner(), query, &everything, limit).await;
+        let found = self
+            .gateway()
+            .find_tools((&Caller::owner(), &Origin::default()), query, &everything, limit)
+            .await;
         found.unwrap_or_default().items.iter().map(Raw::value).collect()
     }
 

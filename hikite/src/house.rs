@@ -109,6 +109,9 @@ impl House {
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
+        if let Some(rules) = config.audit.rules() {
+            house.gateway.start_audit(rules);
+        }
         house.apply(config)?;
         house.gateway.open_store().await?;
         house.tasks.spawn(Arc::clone(&house).follow_store());
@@ -188,6 +191,7 @@ impl House {
         if let Err(error) = self.gateway.write_down_news().await {
             tracing::warn!(%error, "since when some tools are known could not be written down");
         }
+        self.gateway.stop_audit().await;
         self.store.close().await;
     }
 

@@ -48,6 +48,43 @@ pub(crate) async fn tell_if_long<T>(what: &'static str, work: impl Future<Output
     done
 }
 
+/// Between two lines that tell how far it is, where there is no bar.
+const TELL: Duration = Duration::from_secs(5);
+
+/// Does the work, and says how far it is if it lasts: `how_far` gives how many of how many.
+pub(crate) async fn count_if_long<T>(
+    what: &'static str,
+    how_far: impl Fn() -> (u64, u64),
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = std::pin::pin!(work);
+    if let Ok(done) = tokio::time::timeout(LONG, &mut work).await {
+        return done;
+    }
+    let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = ProgressBar::new(0).with_elapsed(LONG).with_message(what);
+        if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} ({eta})") {
+            bar.set_style(style);
+        }
+        bar
+    });
+    let pause = if bar.is_some() { LONG / 10 } else { TELL };
+    loop {
+        let (done, total) = how_far();
+        match &bar {
+            Some(bar) => {
+                bar.set_length(total);
+                bar.set_position(done);
+            }
+            None => note(&format!("{what}: {done} of {total}")),
+        }
+        if let Ok(done) = tokio::time::timeout(pause, &mut work).await {
+            bar.inspect(ProgressBar::finish_and_clear);
+            return done;
+        }
+    }
+}
+
 async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {
     let started = Instant::now();
     let bar = std::io::stderr().is_terminal().then(|| {

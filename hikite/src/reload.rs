@@ -57,9 +57,9 @@ fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<C
     let wanted = (config.server.listen, &config.limits, &config.data);
     if overrides.listen.is_none() && wanted.0 != before.server.listen
         || (wanted.1, wanted.2) != (&before.limits, &before.data)
-        || config.store != before.store
+        || (config.store != before.store || config.audit != before.audit)
     {
-        tracing::warn!("`server.listen`, `limits`, `data` and `store` take effect after a restart");
+        tracing::warn!("`server.listen`, `limits`, `data`, `store` and `audit` take effect after a restart");
     }
     if config.telemetry.otlp != before.telemetry.otlp {
         tracing::warn!("`telemetry.otlp` takes effect after a restart");
@@ -68,6 +68,7 @@ fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<C
     config.limits = before.limits.clone();
     config.data.clone_from(&before.data);
     config.store.clone_from(&before.store);
+    config.audit = before.audit;
     config.telemetry.otlp.clone_from(&before.telemetry.otlp);
     if !overrides.stdio {
         exposure::check(&config)?;

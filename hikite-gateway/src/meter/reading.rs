@@ -8,6 +8,7 @@ use hikite_core::breaker;
 use hikite_core::source::State;
 
 use super::{Durations, Meter, ModuleMeter};
+use crate::audit::Counts;
 use crate::gateway::Gateway;
 
 /// One metric with all its series.
@@ -95,6 +96,7 @@ impl Gateway {
             "Requests refused because their caller was over its rate.",
             Point::alone(float(self.meter.rate_limited.load(Ordering::Relaxed))),
         ));
+        metrics.extend(audit(self.auditor.counts()));
         metrics.push(Metric::counter(
             "hikite.trace.dropped",
             "{span}",
@@ -230,6 +232,29 @@ fn states(modules: &[Read<'_>]) -> [Metric; 2] {
             "1",
             "Whether a module's calls are let through.",
             breaker.collect(),
+        ),
+    ]
+}
+
+fn audit(counts: Counts) -> [Metric; 3] {
+    [
+        Metric::gauge(
+            "hikite.audit.waiting",
+            "{record}",
+            "Records of the audit that are not on the disk yet.",
+            Point::alone(count(counts.waiting)),
+        ),
+        Metric::counter(
+            "hikite.audit.written",
+            "{record}",
+            "Records of the audit that were written.",
+            Point::alone(float(counts.written)),
+        ),
+        Metric::counter(
+            "hikite.audit.dropped",
+            "{record}",
+            "Records of the audit that found no place.",
+            Point::alone(float(counts.dropped)),
         ),
     ]
 }

@@ -4,10 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use hikite_core::caller::{Caller, Scopes};
+use hikite_core::error::Error;
 use hikite_core::mask::Mask;
 use hikite_core::search::encoder::{Encoder, Vector};
 use hikite_core::search::provider::{Available, Chosen};
 use hikite_core::search::{Document, Index, Question};
+use hikite_core::source::Origin;
 
 use super::vectors::{keep, lookup};
 use crate::gateway::Gateway;
@@ -20,6 +23,25 @@ const LATER: usize = 5000;
 impl Gateway {
     /// The best of the given tools, and whether their meaning counted.
     pub async fn search_given(
+        &self,
+        who: (&Caller, &Origin),
+        queries: Vec<String>,
+        context: Option<String>,
+        tools: Vec<Available>,
+        limit: usize,
+    ) -> Result<(Vec<Chosen>, &'static str), Error> {
+        let searching = self.audit_search(who).await?;
+        if let Err(error) = who.0.must_have(Scopes::READ) {
+            searching.refused(&error);
+            return Err(error);
+        }
+        let asked = queries.clone();
+        let (chosen, provider) = self.rank_given(queries, context, tools, limit).await;
+        searching.found(provider, &asked, chosen.len());
+        Ok((chosen, provider))
+    }
+
+    async fn rank_given(
         &self,
         queries: Vec<String>,
         context: Option<String>,

@@ -7,6 +7,7 @@ use hikite_core::source::CallContext;
 
 use super::ask::{Among, Inquiry};
 use super::conversation::conversation;
+use crate::audit::Audit;
 use crate::command::{CallOptions, Detail, Target};
 use crate::gateway::Gateway;
 use crate::surface::{executed, found};
@@ -18,11 +19,13 @@ impl Gateway {
         detail: Detail,
         mut params: Object,
         context: &CallContext,
+        audit: &mut Audit<'_>,
     ) -> Raw {
         let caller = &context.session.caller;
         self.settle(caller).await;
         let view = self.view_of(caller);
         let mut told = self.ask(caller, &view, asked, Among::Usable).await;
+        audit.searched(told.provider, &asked.queries, told.found.len());
         let conversation = conversation(&mut params, context);
         if let Some((conversation, remark)) = conversation.zip(told.remark.take()) {
             let shown: Vec<ToolKey> = told.found.iter().map(|chosen| chosen.key.clone()).collect();
@@ -38,11 +41,12 @@ impl Gateway {
         name: String,
         mut params: Object,
         context: CallContext,
+        audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
         let conversation = conversation(&mut params, &context);
         let caller = context.session.caller.clone();
         let target = Target::Named(name.clone());
-        let result = executed(self.call(target, params, CallOptions::default(), context).await?);
+        let result = executed(self.call(target, params, CallOptions::default(), context, audit).await?);
         if let Some(conversation) = conversation.filter(|_| is_well(&result))
             && let Ok(tool) = self.view_of(&caller).tool(&name)
         {

@@ -9,7 +9,7 @@ use hikite_core::catalog::{Module, Tool};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
-use hikite_core::source::CallContext;
+use hikite_core::source::{CallContext, Origin};
 use hikite_core::time::rfc3339;
 use hikite_core::view::View;
 
@@ -74,18 +74,24 @@ impl Gateway {
     /// Tool objects with a `relevance` each, best first.
     pub async fn find_tools(
         &self,
-        caller: &Caller,
+        who: (&Caller, &Origin),
         query: &str,
         filter: &ToolFilter,
         limit: usize,
     ) -> Result<Found, Error> {
-        caller.must_have(Scopes::READ)?;
+        let caller = who.0;
+        let searching = self.audit_search(who).await?;
+        if let Err(error) = caller.must_have(Scopes::READ) {
+            searching.refused(&error);
+            return Err(error);
+        }
         self.settle(caller).await;
         let view = self.view_of(caller);
         let among = Among::These(filter.tools(&view).map(|(_, tool)| &tool.key).collect());
         let asked = Inquiry { queries: vec![query.to_owned()], context: None, limit: FOUND_MAX };
         let told = self.ask(caller, &view, &asked, among).await;
         let total = told.found.len();
+        searching.found(told.provider, &asked.queries, total);
         let items = told.found.into_iter().take(limit).filter_map(|chosen| {
             let module = view.module(&chosen.key.module)?;
             let tool = module.tools.iter().find(|tool| tool.key == chosen.key)?;
@@ -112,7 +118,7 @@ impl Gateway {
             params.set("arguments", parameters);
         }
         let command = Command::Call { target: Target::Named(name.to_owned()), params, options };
-        let answer = Answer::read(&self.dispatch(command, context).await?);
+        let answer = Answer::read(&self.dispatch_on("rest", command, context).await?);
         if answer.failed {
             let words: String = answer.text.chars().take(WORDS).collect();
             let message = format!("Tool execution failed: {name}: {words}");

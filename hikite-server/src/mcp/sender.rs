@@ -37,11 +37,7 @@ struct Sender {
 
 impl Params {
     /// The params, and the arrival of whoever they come from. An error if that is not whoever sent them.
-    pub(crate) fn read(
-        app: &App,
-        params: Option<&Raw>,
-        arrival: Arrival,
-    ) -> Result<(Self, Arrival), Error> {
+    pub(crate) fn read(app: &App, params: Option<&Raw>, arrival: Arrival) -> Result<(Self, Arrival), Error> {
         let mut members = params.and_then(Raw::object).unwrap_or_default();
         let mut meta = members.get(META).and_then(Raw::object);
         let sender = meta.as_mut().and_then(|meta| Sender::take(meta));
@@ -69,7 +65,9 @@ pub(crate) fn settle(app: &App, params: &mut Object, arrival: Arrival) -> Result
 
 /// The answer to a question of a server, without what it says of its sender.
 pub(crate) fn cleaned(result: Raw) -> Raw {
-    let Some(mut members) = result.object().filter(|_| may_name_sender(result.bytes())) else { return result };
+    let Some(mut members) = result.object().filter(|_| may_name_sender(result.bytes())) else {
+        return result;
+    };
     let Some(mut meta) = members.get(META).and_then(Raw::object) else { return result };
     if Sender::take(&mut meta).is_none() {
         return result;

@@ -30,6 +30,8 @@ pub(crate) struct Session {
     pub(crate) core: Arc<CoreSession>,
     pub(crate) revision: Revision,
     pub(crate) surfaces: Surfaces,
+    /// What the client calls itself.
+    pub(crate) client: Raw,
     pub(crate) outbox: Outbox,
     /// Requests that run, by the client's id, and how to cancel them.
     pub(crate) running: Mutex<HashMap<Id, CancellationToken>>,
@@ -64,6 +66,7 @@ impl Session {
             core: Arc::clone(&core),
             revision: hello.revision,
             surfaces,
+            client: hello.client.raw(),
             outbox: Outbox::new(app.bounds()),
             running: Mutex::default(),
             questions: Mutex::default(),

@@ -41,6 +41,7 @@ pub(crate) fn document() -> Value {
             { "name": "Overview", "description": "Where tools come from and how they are grouped." },
             { "name": "Projects", "description": "Who asks, and the boundaries between callers; for admins." },
             { "name": "Tokens", "description": "Who may come in; for admins." },
+            { "name": "Audit", "description": "What was done, by whom; for admins." },
             { "name": "Health", "description": "Whether the gateway is up." },
         ],
         "paths": operation::paths(),

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use hikite_core::error::Error;
 use hikite_core::fault::{Fault, step};
+use hikite_core::time::read as read_moment;
 use http::Uri;
 
 use super::form::{failed, out_of_range, unknown_member};
@@ -53,6 +54,27 @@ impl Query {
             self.fault(name, out_of_range(name, &range));
         }
         number
+    }
+
+    /// A number that may be larger than any count of things.
+    pub(crate) fn number(&mut self, name: &str) -> Option<u64> {
+        let value = self.one(name)?;
+        let number = value.parse().ok().filter(|_| value.bytes().all(|byte| byte.is_ascii_digit()));
+        if number.is_none() {
+            self.fault(name, format!("`{name}` must be a whole number"));
+        }
+        number
+    }
+
+    /// A moment: milliseconds since 1970, or as of RFC 3339.
+    pub(crate) fn moment(&mut self, name: &str) -> Option<u64> {
+        let value = self.one(name)?;
+        let moment = read_moment(&value);
+        if moment.is_none() {
+            let form = "milliseconds since 1970, or like `2026-11-15T08:30:00Z`";
+            self.fault(name, format!("`{name}` must be a moment: {form}"));
+        }
+        moment
     }
 
     pub(crate) fn finish(self) -> Result<(), Error> {

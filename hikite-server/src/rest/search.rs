@@ -17,6 +17,7 @@ use super::query;
 use super::tools::QUERY_CHARS;
 use super::{Answer, body, ok};
 use crate::app::App;
+use crate::arrival::Arrival;
 
 pub(crate) const TOOLS_MAX: usize = 20_000;
 pub(crate) const QUERIES_MAX: usize = 20;
@@ -34,7 +35,13 @@ struct Tool {
     description: Option<String>,
 }
 
-pub(crate) async fn search(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap, body: Body) -> Answer {
+pub(crate) async fn search(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
     query::none(&uri)?;
     let members = body::read(&app, &headers, body).await?;
     let mut form = Form::new(members, &["query", "context", "tools", "maxResults"]);
@@ -46,7 +53,8 @@ pub(crate) async fn search(State(app): State<Arc<App>>, uri: Uri, headers: Heade
     let names: Vec<(ToolKey, Raw)> =
         tools.iter().map(|(tool, shown)| (tool.key.clone(), shown.clone())).collect();
     let given = tools.into_iter().map(|(tool, _)| tool).collect();
-    let (chosen, provider) = app.gateway.search_given(queries, context, given, limit as usize).await;
+    let (chosen, provider) =
+        app.gateway.search_given((&caller, &origin), queries, context, given, limit as usize).await?;
     let results: Vec<Raw> = chosen.iter().filter_map(|chosen| result(&names, chosen)).collect();
     let meta = Object::default()
         .with("provider", provider)

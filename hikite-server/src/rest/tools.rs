@@ -24,11 +24,7 @@ pub(crate) const FOUND: u32 = 20;
 /// Nobody asks longer questions in good faith.
 pub(crate) const QUERY_CHARS: usize = 1000;
 
-pub(crate) async fn list(
-    State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
-    uri: Uri,
-) -> Answer {
+pub(crate) async fn list(State(app): State<Arc<App>>, Arrival { caller, .. }: Arrival, uri: Uri) -> Answer {
     let mut query = Query::read(&uri, &["category", "tag", "module", "enabled", "page", "limit"]);
     let filter = ToolFilter {
         module: query.one("module"),
@@ -58,7 +54,7 @@ pub(crate) async fn get(
 
 pub(crate) async fn search(
     State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
+    Arrival { caller, origin, .. }: Arrival,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
@@ -73,7 +69,7 @@ pub(crate) async fn search(
     let filter = filter(&mut form);
     let limit = form.whole("limit", 1..=LIMIT_MAX).unwrap_or(FOUND);
     form.finish()?;
-    let found = app.gateway.find_tools(&caller, &query, &filter, limit as usize).await?;
+    let found = app.gateway.find_tools((&caller, &origin), &query, &filter, limit as usize).await?;
     let body = Object::default()
         .with("query", query.as_str())
         .with("results", Raw::array(&found.items))

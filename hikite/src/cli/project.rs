@@ -122,7 +122,8 @@ impl ProjectCommand {
             Self::List(list) => list.print(people),
             Self::Show(show) => show.print(people)?,
             Self::Create(create) => {
-                let project = people.create_project(&create.name, &create.form.onto(Object::default())).await?;
+                let project =
+                    people.create_project(&create.name, &create.form.onto(Object::default())).await?;
                 tell(&project, create.json, &create.name, "is made");
             }
             Self::Set(set) => {

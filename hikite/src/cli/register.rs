@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use hikite_core::caller::Caller;
+use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
+use hikite_core::source::Origin;
+use serde_json::json;
 
 use super::{note, print};
 use crate::config::{Place, jsonc};
@@ -57,7 +61,8 @@ impl Register {
     }
 
     pub(crate) async fn run(self, house: &House) -> Result<()> {
-        let tool = house.gateway.register(&self.form).await?;
+        let name = self.form.text("name").unwrap_or_default();
+        let tool = recorded(house, "tool.register", &name, house.gateway.register(&self.form)).await?;
         tell(&tool, self.json, "is registered");
         Ok(())
     }
@@ -65,7 +70,7 @@ impl Register {
 
 impl Unregister {
     pub(crate) async fn run(self, house: &House) -> Result<()> {
-        house.gateway.unregister(&self.tool).await?;
+        recorded(house, "tool.unregister", &self.tool, house.gateway.unregister(&self.tool)).await?;
         note(&format!("`{}` is no longer registered", self.tool));
         Ok(())
     }
@@ -77,10 +82,22 @@ impl Switch {
     }
 
     pub(crate) async fn run(self, house: &House, enabled: bool) -> Result<()> {
-        let tool = house.gateway.switch(&self.tool, enabled).await?;
+        let action = if enabled { "tool.enable" } else { "tool.disable" };
+        let tool = recorded(house, action, &self.tool, house.gateway.switch(&self.tool, enabled)).await?;
         tell(&tool, self.json, if enabled { "is switched on" } else { "is switched off" });
         Ok(())
     }
+}
+
+/// Whoever sits at the terminal is the owner.
+async fn recorded<T>(
+    house: &House,
+    action: &'static str,
+    tool: &str,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let origin = Origin { client: Some(Raw::from(json!({ "name": "hikite tools" }))), ..Origin::default() };
+    house.gateway.audit_admin((&Caller::owner(), &origin), action, tool, work).await
 }
 
 fn form(text: &str) -> Result<Object> {

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use hikite_core::caller::Caller;
 use hikite_core::catalog::Tool;
 use hikite_core::json::Raw;
+use hikite_core::source::Origin;
 use hikite_core::view::View;
 use hikite_gateway::ToolFilter;
 use serde_json::{Value, json};
@@ -148,7 +149,8 @@ impl Search {
         let filter = ToolFilter { enabled: Some(true), ..ToolFilter::default() };
         let (owner, query) = (Caller::owner(), self.query.join(" "));
         progress::tell_if_long("reading the tools", house.gateway.search_ready(MEANING)).await;
-        let found = house.gateway.find_tools(&owner, &query, &filter, self.limit).await?;
+        let found =
+            house.gateway.find_tools((&owner, &Origin::default()), &query, &filter, self.limit).await?;
         let rows: Vec<Value> = found.items.iter().map(Raw::value).collect();
         if self.json {
             let members = ["key", "name", "module", "enabled", "description", "relevance", "explanation"];

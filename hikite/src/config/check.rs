@@ -10,7 +10,8 @@ use super::place::Path;
 use super::problem::Report;
 use super::tool_request::literal;
 use super::{
-    Config, auth, category, egress, expand, limits, project, search, server, store, telemetry, tool, upstream,
+    Config, audit, auth, category, egress, expand, limits, project, search, server, store, telemetry, tool,
+    upstream,
 };
 
 /// The world as the config sees it, so that loading is a function of its arguments.
@@ -55,6 +56,7 @@ impl Check<'_, '_> {
                 &file.projects.clone().unwrap_or_default(),
             ),
             egress: egress::check(self, &Path::ROOT.key("egress"), &file.egress.clone().unwrap_or_default()),
+            audit: audit::check(self, &Path::ROOT.key("audit"), &file.audit.clone().unwrap_or_default()),
             auth: auth::check(self, &Path::ROOT.key("auth"), &file.auth.clone().unwrap_or_default()),
             search: search::check(self, &Path::ROOT.key("search"), &file.search.clone().unwrap_or_default()),
             limits: limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default()),

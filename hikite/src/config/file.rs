@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::audit::AuditFile;
 use super::auth::AuthFile;
 use super::category::CategoryFile;
 use super::egress::EgressFile;
@@ -41,6 +42,8 @@ pub(crate) struct File {
     pub(crate) egress: Option<EgressFile>,
     /// Who may connect.
     pub(crate) auth: Option<AuthFile>,
+    /// What is recorded of every call, and for how long.
+    pub(crate) audit: Option<AuditFile>,
     /// Where registered tools, switches and cached lists are kept.
     pub(crate) store: Option<StoreFile>,
     /// How tools are found by what they do.

@@ -60,6 +60,9 @@ pub(crate) struct LimitsFile {
     /// The largest result that is kept.
     #[schemars(extend("default" = "1MiB"))]
     pub(crate) cache_entry_bytes: Option<Size>,
+    /// Records of the audit that wait to be written, and calls that run and will have one.
+    #[schemars(extend("default" = 10_000))]
+    pub(crate) audit_queue: Option<usize>,
     /// Processes of stdio upstreams.
     #[schemars(extend("default" = 64))]
     pub(crate) stdio_processes: Option<usize>,
@@ -146,6 +149,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
             raw.cache_entry_bytes.as_ref(),
             default.cache_entry_bytes,
         ),
+        audit_queue: read.count("audit_queue", raw.audit_queue, default.audit_queue),
         stdio_processes: read.count("stdio_processes", raw.stdio_processes, default.stdio_processes),
         stderr_lines: raw.stderr_lines.unwrap_or(default.stderr_lines),
         list_page: raw.list_page.unwrap_or(default.list_page),

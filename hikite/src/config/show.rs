@@ -8,8 +8,8 @@ use hikite_core::rate::Rate;
 use hikite_core::selection::{Argument, Override, Selection, ToolRef};
 use serde_json::{Map, Value, json};
 
-use super::policy;
 use super::unit::{show_size, show_span};
+use super::{audit, policy};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 
@@ -45,6 +45,7 @@ pub fn show(config: &Config) -> Value {
         "tools": tools,
         "projects": projects,
         "egress": { "allow": config.egress.allow },
+        "audit": audit::show(&config.audit),
         "auth": show_auth(&config.auth),
         "store": { "url": config.store_url().to_string() },
         "search": show_search(&config.search),
@@ -261,6 +262,7 @@ fn show_limits(limits: &Limits) -> Value {
         "breaker_failures": limits.breaker_failures,
         "cache_bytes": show_size(limits.cache_bytes),
         "cache_entry_bytes": show_size(limits.cache_entry_bytes),
+        "audit_queue": limits.audit_queue,
         "stdio_processes": limits.stdio_processes,
         "stderr_lines": limits.stderr_lines,
         "list_page": limits.list_page,

@@ -1,4 +1,4 @@
-//! Amounts with a unit: durations (`10s`, `500ms`, `10m`) and sizes (`8MiB`, `64MB`), as text or as a number
+//! Amounts with a unit: durations (`10s`, `500ms`, `10m`, `90d`) and sizes (`8MiB`, `64MB`), as text or as a number
 //! of seconds or bytes.
 
 use std::time::Duration;
@@ -134,7 +134,9 @@ mod tests {
             ("60min", 3_600_000, "1h"),
             ("0s", 0, "0s"),
             ("24h", 86_400_000, "24h"),
+            ("36h", 129_600_000, "36h"),
             ("30d", 2_592_000_000, "30d"),
+            ("90d", 7_776_000_000, "90d"),
         ] {
             let span = Span::Text(text.into()).read().expect(text);
             assert_eq!((span.as_millis(), show_span(span).as_str()), (ms, shown), "{text}");

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::refused::{ALWAYS, WITH_BODY, reference};
+use crate::rest::audit;
 use crate::rest::tools::{LIMIT, LIMIT_MAX, PAGE_MAX};
 
 /// One method of one address.
@@ -125,7 +126,8 @@ pub(crate) fn statuses() -> BTreeSet<u16> {
 }
 
 fn operations() -> Vec<Operation> {
-    [looking(), changing(), super::identity::operations(), health()].into_iter().flatten().collect()
+    let all = [looking(), changing(), super::identity::operations(), recorded(), health()];
+    all.into_iter().flatten().collect()
 }
 
 fn looking() -> Vec<Operation> {
@@ -232,6 +234,59 @@ fn changing() -> Vec<Operation> {
         switch("/v1/tools/{key}/enable", "enableTool", "Switches a tool on."),
         switch("/v1/tools/{key}/disable", "disableTool", "Switches a tool off."),
     ]
+}
+
+fn recorded() -> Vec<Operation> {
+    vec![
+        Operation {
+            path: "/v1/audit",
+            id: "listAudit",
+            tag: "Audit",
+            summary: "Lists what was done, the newest first.",
+            parameters: audit_parameters(),
+            answer: (200, "A page of records.", Some("AuditPage")),
+            errors: &[503],
+            ..Operation::NEW
+        },
+        Operation {
+            path: "/v1/audit/verify",
+            id: "verifyAudit",
+            tag: "Audit",
+            summary: "Says whether the records are as they were written.",
+            answer: (200, "How far they are.", Some("AuditVerdict")),
+            errors: &[503],
+            ..Operation::NEW
+        },
+    ]
+}
+
+fn audit_parameters() -> Vec<Value> {
+    let query = |name: &str, description: String, schema: Value| json!({ "name": name, "in": "query", "description": description, "schema": schema });
+    let words = audit::WORDS
+        .into_iter()
+        .map(|word| query(word, format!("Only records with this `{word}`."), json!({ "type": "string" })));
+    let moment = |name: &str, description: &str| {
+        let forms = json!([{ "type": "string", "format": "date-time" }, { "type": "integer", "minimum": 0 }]);
+        query(
+            name,
+            format!("{description}: as of RFC 3339, or milliseconds since 1970."),
+            json!({ "anyOf": forms }),
+        )
+    };
+    let whole = |maximum: u64| json!({ "type": "integer", "minimum": 0, "maximum": maximum });
+    let mut limit = whole(audit::LIMIT_MAX.into());
+    (limit["minimum"], limit["default"]) = (1.into(), audit::LIMIT.into());
+    let others = [
+        moment("since", "Only what began at this moment or later"),
+        moment("until", "Only what began before this moment"),
+        query(
+            "before",
+            "Only records with a smaller number: `next` of the page before.".into(),
+            whole(u64::MAX),
+        ),
+        query("limit", "Records on a page.".into(), limit),
+    ];
+    words.chain(others).collect()
 }
 
 fn health() -> Vec<Operation> {

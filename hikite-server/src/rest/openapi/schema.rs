@@ -1,5 +1,6 @@
 //! The schemas of the description: what is sent, what is answered, and the one shape of errors.
 
+mod audit;
 mod registration;
 mod search;
 
@@ -39,6 +40,9 @@ pub(crate) fn schemas() -> Value {
         "HttpRequest": registration::http_request(),
         "Modules": modules(),
         "Categories": categories(),
+        "AuditRecord": audit::record(),
+        "AuditPage": audit::page(),
+        "AuditVerdict": audit::verdict(),
         "Health": health(),
         "Error": error(),
         "Fault": fault(),

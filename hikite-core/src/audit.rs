@@ -1,0 +1,302 @@
+//! One record of the audit as text, and the chain that records stand in: each hash covers the record and the hash
+//! before it, so that nothing can be changed, taken out or moved without the rest telling.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::json::{Object, Raw};
+
+/// The longest text in a record; names come from clients.
+const TEXT_CHARS: usize = 200;
+/// Of usual text one token is about so many bytes.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// What was asked for, by whom, and what became of it. What does not apply is left out of its text; values of
+/// arguments are never in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// Milliseconds since 1970 at which it began.
+    pub at: u64,
+    /// `call`, `read`, `subscribe`, `prompt`, `complete`, `task`, `search`, `admin` or `lost`.
+    pub kind: &'static str,
+    /// `allowed`, or `refused` before anything ran.
+    pub decision: &'static str,
+    /// `ok`, `tool_error`, `cancelled`, or the code of the error.
+    pub outcome: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub request_id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub subject: String,
+    /// The id of the personal token.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub token: String,
+    /// What the client calls itself, `name/version`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub client: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub project: String,
+    /// Whose credentials were used.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub account: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<u64>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub surface: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub method: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub module: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tool: String,
+    /// What was asked for, in words: a key, `category/tool`, an address without its query.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub what: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub arguments_hash: String,
+    pub ms: f64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub attempts: u64,
+    #[serde(skip_serializing_if = "is_false")]
+    pub cached: bool,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bytes_in: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bytes_out: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tokens_estimated: u64,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub provider: &'static str,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub queries: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub queries_hash: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub results: Option<u64>,
+    /// Records that found no place, since the last that says so.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lost: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+impl Record {
+    /// Its one text: this is what is kept, hashed and shown.
+    pub fn text(&self, seq: u64) -> String {
+        #[derive(Serialize)]
+        struct Numbered<'a> {
+            seq: u64,
+            #[serde(flatten)]
+            record: &'a Record,
+        }
+        Raw::of(&Numbered { seq, record: self }).as_str().into_owned()
+    }
+
+    /// The same with what its bytes may have cost a model.
+    #[must_use]
+    pub fn with_tokens(self) -> Self {
+        let tokens_estimated = (self.bytes_in + self.bytes_out).div_ceil(BYTES_PER_TOKEN);
+        Self { tokens_estimated, ..self }
+    }
+}
+
+/// Text of a client as a record may hold it: short, and without what no database or terminal takes.
+pub fn short(text: &str) -> String {
+    let mut short: String = text.chars().take(TEXT_CHARS).map(plain).collect();
+    if text.len() > short.len() && text.chars().nth(TEXT_CHARS).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+fn plain(char: char) -> char {
+    if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }
+}
+
+/// Hex SHA-256 of what is hashed instead of being kept.
+pub fn digest(bytes: &[u8]) -> String {
+    hex(Sha256::digest(bytes).as_slice())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Texts that are kept beside a record, to find it by, and the member of the record that each repeats.
+pub const COLUMNS: [(&str, &str); 8] = [
+    ("kind", "kind"),
+    ("decision", "decision"),
+    ("outcome", "outcome"),
+    ("request_id", "requestId"),
+    ("subject", "subject"),
+    ("project", "project"),
+    ("module", "module"),
+    ("tool", "tool"),
+];
+
+/// How far the chain goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    pub seq: u64,
+    /// Empty before the first record.
+    pub hash: String,
+}
+
+/// The first record that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    pub seq: u64,
+    pub problem: String,
+}
+
+impl Broken {
+    pub fn new(seq: u64, problem: impl Into<String>) -> Self {
+        Self { seq, problem: problem.into() }
+    }
+}
+
+impl Chain {
+    pub fn new(seq: u64, hash: impl Into<String>) -> Self {
+        Self { seq, hash: hash.into() }
+    }
+
+    /// Adds the record and gives its text; the hash is then the record's.
+    pub fn append(&mut self, record: &Record) -> String {
+        self.seq += 1;
+        let text = record.text(self.seq);
+        self.hash = link(&self.hash, &text);
+        text
+    }
+
+    /// Holds the next record against its hash and its number, and gives its members.
+    pub fn follow(&mut self, seq: u64, record: &str, hash: &str) -> Result<Object, Broken> {
+        let expected = self.seq + 1;
+        if seq != expected {
+            let problem = if seq > expected { "it is missing" } else { "a second record has this number" };
+            return Err(Broken::new(expected.min(seq), problem));
+        }
+        let wrong = |problem: &str| Err(Broken::new(seq, problem));
+        if link(&self.hash, record) != hash {
+            return wrong("its hash is not that of its text and the hash before it");
+        }
+        let Some(members) = Raw::parse(record.to_owned()).ok().and_then(|record| record.object()) else {
+            return wrong("its text is not a JSON object");
+        };
+        if members.get("seq").and_then(|seq| seq.decode::<u64>().ok()) != Some(seq) {
+            return wrong("its text has another number");
+        }
+        *self = Self::new(seq, hash);
+        Ok(members)
+    }
+}
+
+/// The hash before is empty or has 64 digits, and a record begins with a brace: where one ends is never in doubt.
+fn link(before: &str, record: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(before);
+    hash.update(record);
+    hex(hash.finalize().as_slice())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(what: &str) -> Record {
+        Record { at: 5, kind: "call", outcome: "ok", what: short(what), ..Record::default() }
+    }
+
+    fn chain(count: u64) -> (Vec<(u64, String, String)>, Chain) {
+        let mut chain = Chain::new(0, "");
+        let rows = (0..count).map(|n| {
+            let text = chain.append(&record(&format!("m:{n}")));
+            (chain.seq, text, chain.hash.clone())
+        });
+        (rows.collect(), chain)
+    }
+
+    fn walk(rows: &[(u64, String, String)]) -> Result<Chain, Broken> {
+        let mut chain = Chain::new(0, "");
+        for (seq, text, hash) in rows {
+            chain.follow(*seq, text, hash)?;
+        }
+        Ok(chain)
+    }
+
+    #[test]
+    fn a_record_has_one_text_and_says_nothing_of_what_it_does_not_have() {
+        assert_eq!(
+            record("m:t").text(7),
+            r#"{"seq":7,"at":5,"kind":"call","decision":"","outcome":"ok","what":"m:t","ms":0.0}"#
+        );
+        let whole = Record { bytes_in: 3, bytes_out: 6, results: Some(0), ..record("x") }.with_tokens();
+        assert!(
+            whole.text(1).ends_with(r#""bytesIn":3,"bytesOut":6,"tokensEstimated":3,"results":0}"#),
+            "{}",
+            whole.text(1)
+        );
+    }
+
+    #[test]
+    fn text_of_a_client_is_short_and_plain() {
+        assert_eq!(short("a\0b\nc\u{1b}[0m"), "a\u{fffd}b\u{fffd}c\u{fffd}[0m");
+        assert_eq!(short(&"é".repeat(200)), "é".repeat(200));
+        assert_eq!(short(&"é".repeat(201)), "é".repeat(200) + "…");
+    }
+
+    #[test]
+    fn a_chain_follows_itself_and_the_hash_is_the_one_that_is_described() {
+        let (rows, end) = chain(5);
+        assert_eq!(walk(&rows), Ok(end));
+        assert_eq!(rows[0].2, digest(rows[0].1.as_bytes()));
+        assert_eq!(rows[1].2, digest(format!("{}{}", rows[0].2, rows[1].1).as_bytes()));
+    }
+
+    #[test]
+    fn every_byte_of_every_record_counts() {
+        let (rows, _) = chain(3);
+        for at in 0..rows.len() {
+            let (_, text, hash) = &rows[at];
+            for byte in 0..text.len() {
+                let mut changed = rows.clone();
+                let mut bytes = text.clone().into_bytes();
+                bytes[byte] ^= 1;
+                changed[at].1 = String::from_utf8_lossy(&bytes).into_owned();
+                assert_eq!(walk(&changed).expect_err("changed").seq, rows[at].0);
+            }
+            for digit in 0..hash.len() {
+                let mut changed = rows.clone();
+                let other = if &hash[digit..=digit] == "0" { "1" } else { "0" };
+                changed[at].2.replace_range(digit..=digit, other);
+                assert_eq!(walk(&changed).expect_err("changed").seq, rows[at].0);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_missing_moved_or_doubled_is_named() {
+        let (rows, _) = chain(4);
+        let broken = |rows: &[(u64, String, String)]| walk(rows).expect_err("broken");
+        assert_eq!(broken(&[rows[0].clone(), rows[2].clone()]), Broken::new(2, "it is missing"));
+        assert_eq!(broken(&[rows[0].clone(), rows[0].clone()]).seq, 1);
+        let swapped: Vec<_> = rows
+            .iter()
+            .zip([0, 2, 1, 3])
+            .map(|(row, n)| (row.0, rows[n].1.clone(), rows[n].2.clone()))
+            .collect();
+        assert_eq!(broken(&swapped).seq, 2);
+    }
+}

@@ -1,0 +1,29 @@
+//! The record of what changes things for everybody: tools, projects, tokens.
+
+use hikite_core::caller::Caller;
+use hikite_core::error::Error;
+use hikite_core::source::Origin;
+
+use super::entry::{Asked, Entry, Who};
+use super::guard::Guard;
+use super::{OK, word};
+use crate::gateway::Gateway;
+
+impl Gateway {
+    /// Does the work and records it: `action` is a word of ours like `tool.register`, `what` names what it concerns.
+    pub async fn audit_admin<T>(
+        &self,
+        (caller, origin): (&Caller, &Origin),
+        action: &'static str,
+        what: &str,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let place = self.auditor.place(self.limits.call_timeout).await?;
+        let entry = Entry::new(Who::Alone(caller.clone()), origin);
+        let entry = Entry { asked: Asked::ours("admin", action, what), allowed: true, ..entry };
+        let mut guard = Guard::new(&self.auditor, place, entry);
+        let outcome = work.await;
+        guard.outcome(outcome.as_ref().map_or_else(word, |_| OK));
+        outcome
+    }
+}

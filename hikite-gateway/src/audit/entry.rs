@@ -1,0 +1,319 @@
+//! The parts of a record as the path of a call hands them over, shared and not looked at; the record is made of them
+//! off the path.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::audit::{Record, digest, short};
+use hikite_core::caller::{Caller, Session};
+use hikite_core::json::{Object, Raw, canonical};
+use hikite_core::source::{Method, Origin};
+use tokio::time::Instant;
+
+use super::search::SEARCH;
+use super::{CANCELLED, bytes_of};
+use crate::command::{Command, Target};
+use crate::request::without_query;
+
+const ALLOWED: &str = "allowed";
+const REFUSED: &str = "refused";
+/// What waits for the store may keep so much of its request in memory.
+const LIGHT_BYTES: usize = 4096;
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(super) who: Who,
+    pub(super) origin: Origin,
+    pub(super) surface: &'static str,
+    pub(super) asked: Asked,
+    pub(super) allowed: bool,
+    pub(super) module: Option<Arc<str>>,
+    pub(super) tool: Option<Arc<str>>,
+    pub(super) what: String,
+    pub(super) outcome: &'static str,
+    pub(super) started: Instant,
+    pub(super) elapsed: Duration,
+    pub(super) attempts: u32,
+    pub(super) cached: bool,
+    pub(super) bytes_out: usize,
+    pub(super) searched: Option<Box<Searched>>,
+}
+
+#[derive(Debug)]
+pub(super) enum Who {
+    In(Arc<Session>),
+    /// Outside any conversation.
+    Alone(Caller),
+}
+
+/// What the caller asked for, in its own words.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    pub(super) kind: &'static str,
+    pub(super) method: &'static str,
+    name: Name,
+    arguments: Arguments,
+    /// Bytes of the request, which the entry keeps in memory.
+    weight: usize,
+}
+
+/// What is hashed instead of being kept.
+#[derive(Debug, Default)]
+enum Arguments {
+    #[default]
+    None,
+    Sent(Raw),
+    Hashed {
+        hash: String,
+        bytes: usize,
+    },
+}
+
+#[derive(Debug, Default)]
+enum Name {
+    #[default]
+    None,
+    Target(Target),
+    Text(Raw),
+    Address(Raw),
+}
+
+#[derive(Debug)]
+pub(super) struct Searched {
+    pub(super) provider: &'static str,
+    pub(super) queries: Vec<String>,
+    pub(super) results: usize,
+}
+
+impl Who {
+    pub(super) fn caller(&self) -> &Caller {
+        match self {
+            Self::In(session) => &session.caller,
+            Self::Alone(caller) => caller,
+        }
+    }
+
+    pub(super) fn session(&self) -> Option<u64> {
+        match self {
+            Self::In(session) => Some(session.id.0),
+            Self::Alone(_) => None,
+        }
+    }
+}
+
+impl Asked {
+    /// `None` for what is no invocation.
+    pub(super) fn of(command: &Command) -> Option<Self> {
+        let resource = |kind, method: Method, params: &Object| {
+            let uri = params.get("uri").cloned();
+            let name = uri.clone().map_or(Name::None, Name::Address);
+            Self { kind, method: method.name(), name, arguments: uri.into(), weight: bytes_of(params) }
+        };
+        Some(match command {
+            Command::Describe { .. } => return None,
+            Command::Call { target, params, .. } => Self {
+                kind: "call",
+                method: Method::CallTool.name(),
+                name: Name::Target(target.clone()),
+                arguments: Arguments::Sent(arguments(params)),
+                weight: bytes_of(params),
+            },
+            Command::Search { .. } => {
+                Self { kind: SEARCH, method: Method::CallTool.name(), ..Self::default() }
+            }
+            Command::Execute { name, params } => Self {
+                kind: "call",
+                method: Method::CallTool.name(),
+                name: Name::Target(Target::Named(name.clone())),
+                arguments: Arguments::Sent(arguments(params)),
+                weight: bytes_of(params),
+            },
+            Command::Prompt { params } => Self {
+                kind: "prompt",
+                method: Method::GetPrompt.name(),
+                name: params.get("name").cloned().map_or(Name::None, Name::Text),
+                arguments: Arguments::Sent(arguments(params)),
+                weight: bytes_of(params),
+            },
+            Command::Complete { params } => Self {
+                kind: "complete",
+                method: Method::Complete.name(),
+                name: Name::None,
+                arguments: params.get("argument").cloned().into(),
+                weight: bytes_of(params),
+            },
+            Command::Task { method, params } => Self {
+                kind: "task",
+                method: method.name(),
+                name: Name::None,
+                arguments: params.get("inputResponses").cloned().into(),
+                weight: bytes_of(params),
+            },
+            Command::Read { params } => resource("read", Method::ReadResource, params),
+            Command::Skill { params } => resource("read", Method::GetSkill, params),
+            Command::Directory { params } => resource("read", Method::ReadDirectory, params),
+            Command::Subscribe { params } => resource("subscribe", Method::Subscribe, params),
+            Command::Unsubscribe { params } => resource("subscribe", Method::Unsubscribe, params),
+        })
+    }
+
+    /// A `tools/call` that could not be read.
+    pub(super) fn misread(name: Option<Raw>, arguments: Option<Raw>) -> Self {
+        let weight = arguments.as_ref().map_or(0, |arguments| arguments.bytes().len());
+        let name = name.map_or(Name::None, Name::Text);
+        Self { kind: "call", method: Method::CallTool.name(), name, arguments: arguments.into(), weight }
+    }
+
+    /// Something that is not of the protocol: `kind` with a word of ours, and what it concerns.
+    pub(super) fn ours(kind: &'static str, method: &'static str, what: &str) -> Self {
+        let name = if what.is_empty() { Name::None } else { Name::Text(Raw::from(what)) };
+        Self { kind, method, name, ..Self::default() }
+    }
+}
+
+fn arguments(params: &Object) -> Raw {
+    params.get("arguments").cloned().unwrap_or_else(Raw::empty_object)
+}
+
+impl From<Option<Raw>> for Arguments {
+    fn from(sent: Option<Raw>) -> Self {
+        sent.map_or(Self::None, Self::Sent)
+    }
+}
+
+impl Arguments {
+    /// Their hash, and how many bytes they were.
+    fn hashed(&self) -> (String, usize) {
+        match self {
+            Self::None => Default::default(),
+            Self::Sent(sent) => (hash(sent), sent.bytes().len()),
+            Self::Hashed { hash, bytes } => (hash.clone(), *bytes),
+        }
+    }
+}
+
+impl Entry {
+    pub(super) fn new(who: Who, origin: &Origin) -> Self {
+        Self {
+            who,
+            origin: origin.clone(),
+            surface: "",
+            asked: Asked::default(),
+            allowed: false,
+            module: None,
+            tool: None,
+            what: String::new(),
+            outcome: CANCELLED,
+            started: Instant::now(),
+            elapsed: Duration::ZERO,
+            attempts: 0,
+            cached: false,
+            bytes_out: 0,
+            searched: None,
+        }
+    }
+
+    /// Whether it keeps much of its request in memory while it waits.
+    pub(super) fn is_heavy(&self) -> bool {
+        self.asked.weight > LIGHT_BYTES
+    }
+
+    /// Lets go of the request; what is needed of it is worked out now.
+    pub(super) fn lighten(&mut self) {
+        let (hash, bytes) = self.asked.arguments.hashed();
+        self.asked.arguments = Arguments::Hashed { hash, bytes };
+        if let Name::Text(name) | Name::Address(name) = &mut self.asked.name {
+            *name = name.copied();
+        }
+        self.origin.client = self.origin.client.as_ref().map(Raw::copied);
+    }
+
+    /// Makes the record; `now` is one moment on both clocks.
+    pub(super) fn record(&self, now: (u64, Instant)) -> Record {
+        let caller = self.who.caller();
+        let (what, tool) = self.asked.name.words();
+        let (arguments_hash, bytes_in) = self.asked.arguments.hashed();
+        let known = |known: Option<&Arc<str>>| known.map(|name| short(name)).unwrap_or_default();
+        let record = Record {
+            at: began(self.started, now),
+            kind: self.asked.kind,
+            decision: if self.allowed { ALLOWED } else { REFUSED },
+            outcome: self.outcome,
+            request_id: known(self.origin.request_id.as_ref()),
+            subject: short(&caller.subject),
+            token: known(caller.token.as_ref()),
+            client: self.origin.client.as_ref().map(client).unwrap_or_default(),
+            project: known(caller.project.as_ref()),
+            session: self.who.session(),
+            surface: self.surface,
+            method: self.asked.method,
+            module: known(self.module.as_ref()),
+            tool: if self.tool.is_some() { known(self.tool.as_ref()) } else { short(&tool) },
+            what: short(if self.what.is_empty() { &what } else { &self.what }),
+            arguments_hash,
+            ms: milliseconds(self.elapsed),
+            attempts: self.attempts.into(),
+            cached: self.cached,
+            bytes_in: count(bytes_in),
+            bytes_out: count(self.bytes_out),
+            ..Record::default()
+        };
+        self.with_search(record).with_tokens()
+    }
+
+    fn with_search(&self, record: Record) -> Record {
+        let Some(searched) = &self.searched else { return record };
+        Record {
+            provider: searched.provider,
+            queries: count(searched.queries.len()),
+            queries_hash: hash(&Raw::of(&searched.queries)),
+            results: Some(count(searched.results)),
+            ..record
+        }
+    }
+}
+
+impl Name {
+    /// What it says, and the name of the tool in it.
+    fn words(&self) -> (String, String) {
+        match self {
+            Self::None => Default::default(),
+            Self::Target(Target::Named(name)) => (name.clone(), name.clone()),
+            Self::Target(Target::InCategory { category, name }) => {
+                (format!("{category}/{name}"), name.clone())
+            }
+            Self::Text(name) => {
+                let name = name.text().unwrap_or_default();
+                (name.clone(), name)
+            }
+            // A query may hold a key.
+            Self::Address(uri) => (without_query(&uri.text().unwrap_or_default()).to_owned(), String::new()),
+        }
+    }
+}
+
+/// When it began on the clock of people: how long ago that is now.
+fn began(started: Instant, (now_ms, now): (u64, Instant)) -> u64 {
+    let since = now.saturating_duration_since(started).as_millis();
+    now_ms.saturating_sub(u64::try_from(since).unwrap_or(u64::MAX))
+}
+
+/// `name/version` of what a client says of itself.
+fn client(info: &Raw) -> String {
+    let info = info.object().unwrap_or_default();
+    let (name, version) = (info.text("name").unwrap_or_default(), info.text("version").unwrap_or_default());
+    short(&if version.is_empty() { name } else { format!("{name}/{version}") })
+}
+
+fn hash(value: &Raw) -> String {
+    digest(&canonical(value))
+}
+
+fn count(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+/// With three decimals: most of what the gateway adds is microseconds.
+pub(crate) fn milliseconds(elapsed: Duration) -> f64 {
+    (elapsed.as_secs_f64() * 1e6).round() / 1e3
+}

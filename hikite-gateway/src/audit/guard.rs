@@ -1,0 +1,58 @@
+//! What makes a record certain: however its holder ends, the entry goes to the writer once.
+
+use hikite_core::error::Kind;
+
+use super::CANCELLED;
+use super::entry::Entry;
+use super::queue::{Auditor, Place};
+
+#[derive(Debug)]
+pub(super) struct Guard<'a> {
+    /// Nowhere for what is recorded elsewhere or not at all.
+    to: Option<(&'a Auditor, Place)>,
+    /// There until it is handed over.
+    entry: Option<Entry>,
+    ended: bool,
+}
+
+impl<'a> Guard<'a> {
+    pub(super) fn new(auditor: &'a Auditor, place: Place, entry: Entry) -> Self {
+        Self { to: Some((auditor, place)), entry: Some(entry), ended: false }
+    }
+
+    pub(super) fn aside(entry: Entry) -> Self {
+        Self { to: None, entry: Some(entry), ended: false }
+    }
+
+    pub(super) fn with(&mut self, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = &mut self.entry {
+            change(entry);
+        }
+    }
+
+    pub(super) fn outcome(&mut self, outcome: &'static str) {
+        self.with(|entry| entry.outcome = outcome);
+    }
+
+    /// Takes the time. What has no outcome yet was given up, or brought down by a panic.
+    pub(super) fn end(&mut self) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        self.with(|entry| {
+            entry.elapsed = entry.started.elapsed();
+            if entry.outcome == CANCELLED && std::thread::panicking() {
+                entry.outcome = Kind::Internal.face().code;
+            }
+        });
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.end();
+        if let (Some((auditor, place)), Some(entry)) = (self.to.take(), self.entry.take()) {
+            auditor.put(place, entry);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Where records wait to be written: bounded, and with a stated policy for when it is full. A place is taken before a
+//! call runs, so that its record never lacks one.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use hikite_core::error::{Error, Kind};
+use hikite_store::Store;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::entry::Entry;
+use super::writer::Writer;
+
+/// For everything written so far to be seen.
+const FLUSH: Duration = Duration::from_secs(2);
+
+/// What becomes of a call whose record finds no place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It waits, and is refused in the end: nothing runs unrecorded.
+    #[default]
+    Block,
+    /// It runs, and how many records were lost is counted and recorded.
+    DropAndCount,
+}
+
+/// What the config says of the audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditRules {
+    pub when_full: WhenFull,
+    /// Records are kept for so long.
+    pub retention: Duration,
+    /// And never more of them than this.
+    pub max_records: Option<u64>,
+}
+
+/// The gateway's side of the queue. Without rules nothing is recorded.
+#[derive(Debug, Default)]
+pub(crate) struct Auditor {
+    queue: OnceLock<Arc<Queue>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub(super) rules: AuditRules,
+    room: Arc<Semaphore>,
+    jobs: mpsc::UnboundedSender<Job>,
+    /// Records between their call's end and the disk.
+    pub(super) waiting: AtomicUsize,
+    /// Lost since the last record that says so.
+    pub(super) lost: AtomicU64,
+    dropped: AtomicU64,
+    pub(super) written: AtomicU64,
+    /// Somebody waits for what is in the queue.
+    pub(super) hurry: Notify,
+    pub(super) closing: CancellationToken,
+    /// Whatever cannot be written now is lost.
+    pub(super) giving_up: CancellationToken,
+    tasks: TaskTracker,
+    /// Of large requests, before their records wait.
+    hashing: TaskTracker,
+}
+
+pub(super) enum Job {
+    Write(Place, Entry),
+    /// Answered once everything before it is written.
+    Tell(oneshot::Sender<()>),
+}
+
+/// A record's place in the queue.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// Nothing is recorded.
+    Off,
+    /// Given back when the record is on the disk.
+    Kept(#[expect(dead_code, reason = "held, not looked at")] OwnedSemaphorePermit),
+    /// There was none.
+    Lost,
+}
+
+/// What the queue counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) waiting: usize,
+    pub(crate) written: u64,
+    pub(crate) dropped: u64,
+}
+
+impl Auditor {
+    /// From now on everything is recorded; once, before the first request.
+    pub(crate) fn start(&self, store: Store, rules: AuditRules, places: usize) {
+        // Not bounded by itself: nothing is put in without a place.
+        let (jobs, waiting) = mpsc::unbounded_channel();
+        let queue = Arc::new(Queue {
+            rules,
+            room: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+            jobs,
+            waiting: AtomicUsize::new(0),
+            lost: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+            hurry: Notify::new(),
+            closing: CancellationToken::new(),
+            giving_up: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            hashing: TaskTracker::new(),
+        });
+        if self.queue.set(Arc::clone(&queue)).is_ok() {
+            let writer = Writer::new(Arc::clone(&queue), store, waiting);
+            queue.tasks.spawn(writer.run());
+        }
+    }
+
+    /// A place for one record.
+    pub(super) async fn place(&self, patience: Duration) -> Result<Place, Error> {
+        let Some(queue) = self.queue.get() else { return Ok(Place::Off) };
+        match (Arc::clone(&queue.room).try_acquire_owned(), queue.rules.when_full) {
+            (Ok(permit), _) => Ok(Place::Kept(permit)),
+            (Err(_), WhenFull::DropAndCount) => Ok(Place::Lost),
+            (Err(_), WhenFull::Block) => queue.wait(patience).await,
+        }
+    }
+
+    /// Hands the entry over. Nothing here waits.
+    pub(super) fn put(&self, place: Place, entry: Entry) {
+        let Some(queue) = self.queue.get() else { return };
+        match place {
+            Place::Off => {}
+            Place::Lost => queue.lose(1),
+            Place::Kept(_) => {
+                queue.waiting.fetch_add(1, Ordering::Relaxed);
+                if entry.is_heavy() {
+                    queue.send_lightened(place, entry);
+                } else {
+                    queue.send(place, entry);
+                }
+            }
+        }
+    }
+
+    /// Waits until everything recorded so far is written, but not for long.
+    pub(crate) async fn flush(&self) {
+        let Some(queue) = self.queue.get() else { return };
+        let (tell, told) = oneshot::channel();
+        if queue.jobs.send(Job::Tell(tell)).is_ok() {
+            queue.hurry.notify_one();
+            let _ = tokio::time::timeout(FLUSH, told).await;
+        }
+    }
+
+    /// Writes everything that waits, within the limit, and ends the writer.
+    pub(crate) async fn stop(&self, limit: Duration) {
+        let Some(queue) = self.queue.get() else { return };
+        let end = async {
+            queue.hashing.close();
+            queue.hashing.wait().await;
+            queue.closing.cancel();
+            queue.tasks.close();
+            queue.tasks.wait().await;
+        };
+        if tokio::time::timeout(limit, end).await.is_err() {
+            queue.closing.cancel();
+            queue.tasks.close();
+            queue.giving_up.cancel();
+            queue.tasks.wait().await;
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let read = |queue: &Arc<Queue>| Counts {
+            waiting: queue.waiting.load(Ordering::Relaxed),
+            written: queue.written.load(Ordering::Relaxed),
+            dropped: queue.dropped.load(Ordering::Relaxed),
+        };
+        self.queue.get().map(read).unwrap_or_default()
+    }
+}
+
+impl Queue {
+    fn send(&self, place: Place, entry: Entry) {
+        if self.jobs.send(Job::Write(place, entry)).is_err() {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.lose(1);
+        }
+    }
+
+    /// A store that is away for long must not keep large requests in memory.
+    fn send_lightened(self: &Arc<Self>, place: Place, mut entry: Entry) {
+        let queue = Arc::clone(self);
+        let work = move || {
+            entry.lighten();
+            queue.send(place, entry);
+        };
+        // What is dropped with its runtime has nobody else to do it.
+        match Handle::try_current() {
+            Ok(runtime) => drop(self.hashing.spawn_blocking_on(work, &runtime)),
+            Err(_) => work(),
+        }
+    }
+
+    async fn wait(&self, patience: Duration) -> Result<Place, Error> {
+        let room = Arc::clone(&self.room).acquire_owned();
+        match tokio::time::timeout(patience, room).await {
+            Ok(Ok(permit)) => Ok(Place::Kept(permit)),
+            _ => {
+                self.lose(1);
+                let error = Error::new(Kind::Overloaded, "this cannot be recorded now, and is not done");
+                Err(error.hint("try again in a moment; if it stays so, the store is too slow or away"))
+            }
+        }
+    }
+
+    pub(super) fn lose(&self, count: u64) {
+        self.lost.fetch_add(count, Ordering::Relaxed);
+        self.dropped.fetch_add(count, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,63 @@
+//! The record of one search: who looked for how much with which provider, and a hash of what for.
+
+use hikite_core::caller::Caller;
+use hikite_core::error::Error;
+use hikite_core::source::Origin;
+
+use super::entry::{Asked, Entry, Searched, Who};
+use super::guard::Guard;
+use super::{Audit, OK, word};
+use crate::gateway::Gateway;
+
+/// The kind of these records.
+pub(super) const SEARCH: &str = "search";
+
+/// The guard of one search outside a conversation; dropped unanswered it was cancelled.
+#[derive(Debug)]
+#[must_use = "dropped at once it records a search that was cancelled"]
+pub(crate) struct Searching<'a> {
+    guard: Guard<'a>,
+}
+
+impl Gateway {
+    /// Opens the record. Fails where everything must be recorded and there is no place.
+    pub(crate) async fn audit_search(
+        &self,
+        (caller, origin): (&Caller, &Origin),
+    ) -> Result<Searching<'_>, Error> {
+        let place = self.auditor.place(self.limits.call_timeout).await?;
+        let entry = Entry::new(Who::Alone(caller.clone()), origin);
+        let entry = Entry { asked: Asked::ours(SEARCH, "", ""), allowed: true, ..entry };
+        Ok(Searching { guard: Guard::new(&self.auditor, place, entry) })
+    }
+}
+
+impl Searching<'_> {
+    pub(crate) fn found(mut self, provider: &'static str, queries: &[String], results: usize) {
+        self.guard.outcome(OK);
+        self.guard.searched(provider, queries, results);
+    }
+
+    /// It was not let through.
+    pub(crate) fn refused(mut self, error: &Error) {
+        self.guard.outcome(word(error));
+        self.guard.with(|entry| entry.allowed = false);
+    }
+}
+
+impl Audit<'_> {
+    /// The same for a search that is a command.
+    pub(crate) fn searched(&mut self, provider: &'static str, queries: &[String], results: usize) {
+        self.guard.searched(provider, queries, results);
+    }
+}
+
+impl Guard<'_> {
+    fn searched(&mut self, provider: &'static str, queries: &[String], results: usize) {
+        let searched = Box::new(Searched { provider, queries: queries.to_vec(), results });
+        self.with(|entry| {
+            entry.allowed = true;
+            entry.searched = Some(searched);
+        });
+    }
+}

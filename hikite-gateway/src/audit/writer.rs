@@ -1,0 +1,179 @@
+//! Writes what waits, many records in one transaction, and takes away what is too old. A store that is away is tried
+//! again until there is no time left.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hikite_core::audit::Record;
+use hikite_store::{AuditBatch, Store};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::entry::Entry;
+use super::queue::{Job, Place, Queue};
+use crate::clock::now_ms;
+
+/// Records in one transaction.
+const AT_ONCE: usize = 500;
+/// So long others are waited for, to be written with the first.
+const GATHER: Duration = Duration::from_millis(50);
+/// Before a store that failed is tried again; twice as long each time.
+const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// Between two looks for what is too old: a tenth of what is kept, within these.
+const LOOK_MIN: Duration = Duration::from_secs(1);
+const LOOK_MAX: Duration = Duration::from_secs(3600);
+
+pub(super) struct Writer {
+    queue: Arc<Queue>,
+    store: Store,
+    jobs: mpsc::UnboundedReceiver<Job>,
+    /// Whether the store did what it was last asked.
+    well: bool,
+    /// When to look for what is too old.
+    look: Instant,
+}
+
+/// What is written together.
+#[derive(Default)]
+struct Gathered {
+    entries: Vec<Entry>,
+    /// Given back when their records are on the disk.
+    places: Vec<Place>,
+    tell: Vec<oneshot::Sender<()>>,
+}
+
+impl Writer {
+    pub(super) fn new(queue: Arc<Queue>, store: Store, jobs: mpsc::UnboundedReceiver<Job>) -> Self {
+        let look = Instant::now() + interval(queue.rules.retention);
+        Self { queue, store, jobs, well: true, look }
+    }
+
+    pub(super) async fn run(mut self) {
+        let queue = Arc::clone(&self.queue);
+        loop {
+            let closing = queue.closing.is_cancelled();
+            tokio::select! {
+                biased;
+                job = self.jobs.recv() => match job {
+                    Some(job) => self.write(job).await,
+                    None => break,
+                },
+                () = queue.closing.cancelled(), if !closing => self.jobs.close(),
+                () = tokio::time::sleep_until(self.look), if !closing => self.trim().await,
+            }
+        }
+        // The last word is how many records there are not.
+        self.commit(Vec::new()).await;
+    }
+
+    async fn write(&mut self, first: Job) {
+        let mut gathered = Gathered::default();
+        gathered.take(first);
+        // Under load there is enough at once.
+        if gathered.tell.is_empty() && self.jobs.len() < AT_ONCE {
+            let hurry = self.queue.hurry.notified();
+            let closing = self.queue.closing.cancelled();
+            tokio::select! {
+                () = tokio::time::sleep(GATHER) => {}
+                () = hurry => {}
+                () = closing => {}
+            }
+        }
+        while gathered.entries.len() < AT_ONCE
+            && let Ok(job) = self.jobs.try_recv()
+        {
+            gathered.take(job);
+        }
+        let Gathered { entries, places, tell } = gathered;
+        let count = entries.len();
+        let records = made(entries).await;
+        self.queue.lose(u64::try_from(count.saturating_sub(records.len())).unwrap_or(u64::MAX));
+        self.commit(records).await;
+        self.queue.waiting.fetch_sub(count, Ordering::Relaxed);
+        drop(places);
+        for who in tell {
+            // Whoever asked may have gone.
+            let _ = who.send(());
+        }
+    }
+
+    /// Tries until they are written or there is no time left.
+    async fn commit(&mut self, mut records: Vec<Record>) {
+        let lost = self.queue.lost.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            records.push(of_lost(lost));
+        }
+        if records.is_empty() {
+            return;
+        }
+        let count = u64::try_from(records.len()).unwrap_or(u64::MAX);
+        let mut batch = AuditBatch::new(records);
+        let mut pause = PAUSE;
+        loop {
+            let written = self.store.append_audit(&mut batch).await;
+            self.tell(written.as_ref().err());
+            if written.is_ok() {
+                self.queue.written.fetch_add(count, Ordering::Relaxed);
+                return;
+            }
+            let waiting = self.queue.giving_up.run_until_cancelled(tokio::time::sleep(pause));
+            if waiting.await.is_none() {
+                tracing::error!(records = count, "records of the audit are lost");
+                return;
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    async fn trim(&mut self) {
+        let rules = self.queue.rules;
+        let retention = u64::try_from(rules.retention.as_millis()).unwrap_or(u64::MAX);
+        let trimmed = self.store.trim_audit(now_ms().saturating_sub(retention), rules.max_records).await;
+        self.tell(trimmed.as_ref().err());
+        let more = matches!(trimmed, Ok((_, true)));
+        // In between, what waits is written.
+        self.look = Instant::now() + if more { Duration::ZERO } else { interval(rules.retention) };
+    }
+
+    /// Told once, not with every attempt.
+    fn tell(&mut self, error: Option<&hikite_store::StoreError>) {
+        match error {
+            Some(error) if self.well => tracing::warn!("the audit cannot be written, and waits: {error}"),
+            None if !self.well => tracing::info!("the audit is written again"),
+            _ => {}
+        }
+        self.well = error.is_none();
+    }
+}
+
+impl Gathered {
+    fn take(&mut self, job: Job) {
+        match job {
+            Job::Write(place, entry) => {
+                self.places.push(place);
+                self.entries.push(entry);
+            }
+            Job::Tell(who) => self.tell.push(who),
+        }
+    }
+}
+
+/// The records of the entries, made where no call waits for it: arguments may be large.
+async fn made(entries: Vec<Entry>) -> Vec<Record> {
+    if entries.is_empty() {
+        return Vec::new();
+    }
+    let now = (now_ms(), Instant::now());
+    let make = move || entries.iter().map(|entry| entry.record(now)).collect();
+    tokio::task::spawn_blocking(make).await.unwrap_or_default()
+}
+
+fn of_lost(lost: u64) -> Record {
+    Record { at: now_ms(), kind: "lost", decision: "allowed", outcome: super::OK, lost, ..Record::default() }
+}
+
+fn interval(retention: Duration) -> Duration {
+    (retention / 10).clamp(LOOK_MIN, LOOK_MAX)
+}

@@ -1,0 +1,132 @@
+//! The audit: records that are appended and never changed, in one chain for all processes on a store. Whoever appends
+//! holds the row that says where the chain ends until the records are committed.
+
+mod read;
+mod verify;
+
+use hikite_core::audit::{Chain, Record};
+use sqlx::{AnyConnection, Row};
+
+use crate::control::{shown, stored};
+use crate::error::StoreError;
+use crate::store::Store;
+use crate::table::{AUDIT, ROWS_AT_ONCE, Value};
+
+pub use read::{AuditFilter, AuditRow, AuditWalk};
+pub use verify::Verified;
+
+/// Records that are taken away in one transaction.
+const TRIMMED_AT_ONCE: usize = 1000;
+
+/// Records that are written together. If it is not known whether they were, they can be tried again: they are
+/// written once.
+#[derive(Debug)]
+pub struct AuditBatch {
+    records: Vec<Record>,
+    /// Where the chain ended in the last attempt to commit.
+    tried: Option<Chain>,
+}
+
+impl AuditBatch {
+    pub fn new(records: Vec<Record>) -> Self {
+        Self { records, tried: None }
+    }
+
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+}
+
+impl Store {
+    /// Appends the records, all or none.
+    pub async fn append_audit(&self, batch: &mut AuditBatch) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
+        let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
+        // Also waits for an attempt of ours whose end we did not hear of.
+        let query =
+            sqlx::query("UPDATE audit_end SET seq = seq + $1 WHERE name = 'last' RETURNING seq, hash");
+        let row = query.bind(count).fetch_one(&mut *transaction).await.map_err(self.failed())?;
+        if let Some(tried) = &batch.tried
+            && is_written(&mut transaction, tried).await.map_err(self.failed())?
+        {
+            return transaction.rollback().await.map_err(self.failed());
+        }
+        let last: i64 = row.try_get(0).map_err(self.failed())?;
+        let hash: String = row.try_get(1).map_err(self.failed())?;
+        let mut chain = Chain::new(shown(last - count), hash);
+        let rows: Vec<Vec<Value>> =
+            batch.records.iter().map(|record| values(record, chain.append(record), &chain)).collect();
+        for rows in rows.chunks(ROWS_AT_ONCE) {
+            AUDIT.insert(&mut transaction, rows, "").await.map_err(self.failed())?;
+        }
+        let query = sqlx::query("UPDATE audit_end SET hash = $1 WHERE name = 'last'");
+        query.bind(chain.hash.as_str()).execute(&mut *transaction).await.map_err(self.failed())?;
+        batch.tried = Some(chain);
+        transaction.commit().await.map_err(self.failed())
+    }
+
+    /// Takes away the oldest records: those that began before `before_ms`, and all but the newest `most`. The chain
+    /// then begins after them. Gives how many went, and whether there may be more.
+    pub async fn trim_audit(&self, before_ms: u64, most: Option<u64>) -> Result<(u64, bool), StoreError> {
+        let mut transaction = self.begin().await?;
+        // One at a time, of whichever process.
+        let query = sqlx::query("UPDATE audit_end SET seq = seq WHERE name = 'first' RETURNING seq");
+        query.fetch_one(&mut *transaction).await.map_err(self.failed())?;
+        let query = sqlx::query("SELECT seq FROM audit_end WHERE name = 'last'");
+        let row = query.fetch_one(&mut *transaction).await.map_err(self.failed())?;
+        let last: i64 = row.try_get(0).map_err(self.failed())?;
+        let too_many = most.map_or(0, |most| last.saturating_sub(stored(most)));
+        let text = format!("SELECT seq, at, hash FROM audit ORDER BY seq LIMIT {TRIMMED_AT_ONCE}");
+        let rows = sqlx::query(&text).fetch_all(&mut *transaction).await.map_err(self.failed())?;
+        let mut gone: Option<(i64, String)> = None;
+        let mut count = 0;
+        for row in &rows {
+            let (seq, at): (i64, i64) =
+                (row.try_get(0).map_err(self.failed())?, row.try_get(1).map_err(self.failed())?);
+            if at >= stored(before_ms) && seq > too_many {
+                break;
+            }
+            gone = Some((seq, row.try_get(2).map_err(self.failed())?));
+            count += 1;
+        }
+        let Some((seq, hash)) = gone else {
+            transaction.rollback().await.map_err(self.failed())?;
+            return Ok((0, false));
+        };
+        let query = sqlx::query("DELETE FROM audit WHERE seq <= $1").bind(seq);
+        query.execute(&mut *transaction).await.map_err(self.failed())?;
+        let query = sqlx::query("UPDATE audit_end SET seq = $1, hash = $2 WHERE name = 'first'");
+        query.bind(seq).bind(hash).execute(&mut *transaction).await.map_err(self.failed())?;
+        transaction.commit().await.map_err(self.failed())?;
+        Ok((count, count == TRIMMED_AT_ONCE as u64))
+    }
+}
+
+async fn is_written(connection: &mut AnyConnection, tried: &Chain) -> Result<bool, sqlx::Error> {
+    let query = sqlx::query("SELECT hash FROM audit WHERE seq = $1").bind(stored(tried.seq));
+    let row = query.fetch_optional(connection).await?;
+    row.map_or(Ok(false), |row| Ok(row.try_get::<String, _>(0)? == tried.hash))
+}
+
+/// The row of a record that was just appended, in the order of the columns.
+fn values(record: &Record, text: String, chain: &Chain) -> Vec<Value> {
+    let word = |word: &str| Value::Text(word.to_owned());
+    vec![
+        Value::Number(stored(chain.seq)),
+        Value::Number(stored(record.at)),
+        word(record.kind),
+        word(record.decision),
+        word(record.outcome),
+        word(&record.request_id),
+        word(&record.subject),
+        word(&record.project),
+        word(&record.module),
+        word(&record.tool),
+        Value::Text(text),
+        word(&chain.hash),
+    ]
+}

@@ -1,0 +1,157 @@
+//! `hikite audit`: what was done, by whom, from the store itself; whether hikite runs or not.
+
+mod export;
+mod verify;
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use hikite_core::json::{Object, Raw};
+use hikite_core::time::{self, rfc3339};
+use hikite_store::{AuditFilter, AuditRow, AuditWalk, Store};
+
+use super::{Common, print};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Show what was done, the newest first
+    List(List),
+    /// See whether every record is as it was written; ends with code 1 and names the first that is not
+    Verify(verify::Verify),
+    /// Write records to a file or to stdout, the oldest first
+    Export(export::Export),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    filters: Filters,
+    /// How many at most
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+    /// Only records with a smaller number
+    #[arg(long, value_name = "SEQ")]
+    before: Option<u64>,
+    /// Print JSON, one record on a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which records; nothing means all.
+#[derive(Debug, Args)]
+pub(crate) struct Filters {
+    /// call, read, subscribe, prompt, complete, task, search, admin or lost
+    #[arg(long)]
+    kind: Option<String>,
+    /// allowed or refused
+    #[arg(long)]
+    decision: Option<String>,
+    /// ok, `tool_error`, cancelled, or the code of an error
+    #[arg(long)]
+    outcome: Option<String>,
+    /// The id of one request
+    #[arg(long, value_name = "ID")]
+    request_id: Option<String>,
+    #[arg(long)]
+    subject: Option<String>,
+    #[arg(long)]
+    project: Option<String>,
+    #[arg(long)]
+    module: Option<String>,
+    #[arg(long)]
+    tool: Option<String>,
+    /// From this moment on, like `2026-11-15T08:30:00Z`, or milliseconds since 1970
+    #[arg(long, value_name = "MOMENT", value_parser = moment)]
+    since: Option<u64>,
+    /// Before this moment
+    #[arg(long, value_name = "MOMENT", value_parser = moment)]
+    until: Option<u64>,
+}
+
+impl AuditCommand {
+    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        if let Self::Verify(verify) = &self
+            && let Some(file) = verify.file()
+        {
+            return verify.run_on_file(file);
+        }
+        let store = Store::open(&common.load()?.store_url()).await?;
+        let outcome = match self {
+            Self::List(list) => list.run(&store).await,
+            Self::Verify(verify) => verify.run(&store).await,
+            Self::Export(export) => export.run(&store).await,
+        };
+        store.close().await;
+        outcome
+    }
+}
+
+impl List {
+    async fn run(self, store: &Store) -> Result<ExitCode> {
+        let rows = store.audit(&self.filters.filter(), AuditWalk::Back(self.before), self.limit).await?;
+        if self.json {
+            rows.iter().for_each(|row| print(&row.line()));
+        } else {
+            print(&table(&rows));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Filters {
+    pub(crate) fn filter(&self) -> AuditFilter {
+        AuditFilter {
+            kind: self.kind.clone(),
+            decision: self.decision.clone(),
+            outcome: self.outcome.clone(),
+            request_id: self.request_id.clone(),
+            subject: self.subject.clone(),
+            project: self.project.clone(),
+            module: self.module.clone(),
+            tool: self.tool.clone(),
+            since: self.since,
+            until: self.until,
+        }
+    }
+}
+
+fn moment(text: &str) -> Result<u64, String> {
+    time::read(text).ok_or_else(|| "write it like `2026-11-15T08:30:00Z`".into())
+}
+
+/// One line for each record: when, its number, who, what, and how it ended.
+fn table(rows: &[AuditRow]) -> String {
+    let cells: Vec<[String; 6]> = rows.iter().map(cells).collect();
+    let width = |at: usize| cells.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..5).map(width).collect();
+    let mut text = String::new();
+    for row in &cells {
+        for (cell, width) in row.iter().zip(&widths) {
+            let _ = write!(text, "{cell:width$}  ");
+        }
+        let _ = writeln!(text, "{}", row[5]);
+    }
+    let _ = write!(text, "{} record{}", rows.len(), if rows.len() == 1 { "" } else { "s" });
+    text
+}
+
+fn cells(row: &AuditRow) -> [String; 6] {
+    let record = Raw::parse(row.record.clone()).ok().and_then(|record| record.object()).unwrap_or_default();
+    let text = |name: &str| record.text(name).unwrap_or_default();
+    let number = |name: &str| record.get(name).map(|value| value.as_str().into_owned()).unwrap_or_default();
+    let at = record.get("at").and_then(|at| at.decode().ok()).unwrap_or_default();
+    let outcome = format!("{} {} ms", text("outcome"), number("ms"));
+    [rfc3339(at), row.seq.to_string(), text("subject"), text("kind"), what(&record), outcome]
+}
+
+fn what(record: &Object) -> String {
+    let text = |name: &str| record.text(name).unwrap_or_default();
+    match text("kind").as_str() {
+        "admin" => format!("{} {}", text("method"), text("what")),
+        "search" => text("provider"),
+        "lost" => record.get("lost").map(|lost| lost.as_str().into_owned()).unwrap_or_default(),
+        _ => text("what"),
+    }
+}

@@ -1,0 +1,169 @@
+//! `hikite audit verify`: the chain of the store, or of an export that lies elsewhere.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use hikite_core::audit::{Broken, Chain};
+use hikite_core::json::Raw;
+use hikite_store::{Store, Verified};
+use serde_json::json;
+
+use crate::cli::print;
+use crate::progress;
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// A record and its hash as they were written down before: it must still be there, or have been taken away in order
+    #[arg(long, value_name = "SEQ:HASH")]
+    anchor: Option<Anchor>,
+    /// Verify this export (lines of JSON, all records) instead of the store
+    #[arg(long, value_name = "FILE", conflicts_with = "anchor")]
+    file: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Anchor(Chain);
+
+impl FromStr for Anchor {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = text.split_once(':').and_then(|(seq, hash)| Some((seq.parse().ok()?, hash)));
+        let (seq, hash) = parts.filter(|(_, hash)| hash.len() == 64).ok_or("write it like `120:9f86…`")?;
+        Ok(Self(Chain::new(seq, hash.to_ascii_lowercase())))
+    }
+}
+
+impl Verify {
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    pub(super) async fn run(self, store: &Store) -> Result<ExitCode> {
+        let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
+        let tell = |so_far, all| {
+            done.store(so_far, Ordering::Relaxed);
+            total.store(all, Ordering::Relaxed);
+        };
+        let work = store.verify_audit(self.anchor.as_ref().map(|anchor| &anchor.0), tell);
+        let how_far = || (done.load(Ordering::Relaxed), total.load(Ordering::Relaxed));
+        let verified = progress::count_if_long("verifying the audit", how_far, work).await?;
+        Ok(self.tell(&verified))
+    }
+
+    pub(super) fn run_on_file(&self, file: &Path) -> Result<ExitCode> {
+        let lines = File::open(file).with_context(|| format!("cannot read `{}`", file.display()))?;
+        Ok(self.tell(&follow(BufReader::new(lines))?))
+    }
+
+    fn tell(&self, verified: &Verified) -> ExitCode {
+        let Verified { first, last, broken } = verified;
+        if self.json {
+            let broken =
+                broken.as_ref().map(|broken| json!({ "seq": broken.seq, "problem": broken.problem }));
+            print(
+                &json!({
+                    "intact": broken.is_none(),
+                    "records": verified.records(),
+                    "first": first.seq,
+                    "last": last.seq,
+                    "hash": last.hash,
+                    "broken": broken,
+                })
+                .to_string(),
+            );
+        } else if let Some(broken) = broken {
+            print(&format!("record {}: {}", broken.seq, broken.problem));
+        } else if last.seq == first.seq {
+            print("there are no records");
+        } else {
+            let (from, to) = (first.seq + 1, last.seq);
+            print(&format!("{} records, {from} to {to}, are as they were written", verified.records()));
+            print(&format!("the last is {to}:{}", last.hash));
+        }
+        ExitCode::from(u8::from(broken.is_some()))
+    }
+}
+
+/// Where an export begins later than the audit did, its first record has to be believed.
+fn follow(lines: impl BufRead) -> Result<Verified> {
+    let mut ends: Option<(Chain, Chain)> = None;
+    for line in lines.lines() {
+        let line = line.context("the export cannot be read")?;
+        let next = ends.as_ref().map_or(1, |(_, last)| last.seq + 1);
+        let Some((seq, record, hash)) = split(&line) else {
+            let (first, last) = ends.unwrap_or_else(|| (Chain::new(0, ""), Chain::new(0, "")));
+            return Ok(Verified { first, last, broken: Some(Broken::new(next, "its line cannot be read")) });
+        };
+        let Some((_, last)) = &mut ends else {
+            let mut chain = Chain::new(0, "");
+            if seq == 1
+                && let Err(broken) = chain.follow(seq, &record, hash)
+            {
+                let first = Chain::new(0, "");
+                return Ok(Verified { last: first.clone(), first, broken: Some(broken) });
+            }
+            ends = Some((Chain::new(seq - 1, ""), Chain::new(seq, hash)));
+            continue;
+        };
+        if let Err(broken) = last.follow(seq, &record, hash) {
+            let (first, last) = ends.unwrap_or_else(|| (Chain::new(0, ""), Chain::new(0, "")));
+            return Ok(Verified { first, last, broken: Some(broken) });
+        }
+    }
+    let (first, last) = ends.unwrap_or_else(|| (Chain::new(0, ""), Chain::new(0, "")));
+    Ok(Verified { first, last, broken: None })
+}
+
+/// The number, the record as it was hashed, and the hash.
+fn split(line: &str) -> Option<(u64, String, &str)> {
+    let (open, rest) = line.rsplit_once(",\"hash\":\"")?;
+    let hash = rest.strip_suffix("\"}").filter(|hash| hash.len() == 64)?;
+    let record = format!("{open}}}");
+    let seq = Raw::parse(record.clone()).ok()?.object()?.get("seq")?.decode().ok()?;
+    (seq > 0).then_some((seq, record, hash))
+}
+
+#[cfg(test)]
+mod tests {
+    use hikite_core::audit::Record;
+
+    use super::*;
+
+    fn export(count: u64) -> Vec<String> {
+        let mut chain = Chain::new(0, "");
+        let lines = (0..count).map(|n| {
+            let record = chain.append(&Record { at: n, kind: "call", ..Record::default() });
+            format!("{},\"hash\":\"{}\"}}", &record[..record.len() - 1], chain.hash)
+        });
+        lines.collect()
+    }
+
+    fn broken(lines: &[String]) -> Option<u64> {
+        follow(lines.join("\n").as_bytes()).expect("read").broken.map(|broken| broken.seq)
+    }
+
+    #[test]
+    fn an_export_is_verified_without_its_store() {
+        let lines = export(4);
+        let verified = follow(lines.join("\n").as_bytes()).expect("read");
+        assert_eq!((verified.broken, verified.last.seq), (None, 4));
+        assert_eq!(broken(&lines[2..]), None, "one that was trimmed before");
+        for at in 0..lines.len() {
+            let mut changed = lines.clone();
+            changed[at] = changed[at].replace("call", "cell");
+            assert_eq!(broken(&changed), Some(at as u64 + 1));
+        }
+        assert_eq!(broken(&[lines[0].clone(), lines[2].clone()]), Some(2));
+        assert_eq!(broken(&[lines[0].clone(), "{".into()]), Some(2));
+    }
+}

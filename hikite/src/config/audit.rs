@@ -1,0 +1,129 @@
+//! The `audit` section: whether every call is recorded, for how long, and what happens when that cannot be done.
+
+use std::time::Duration;
+
+use hikite_gateway::{AuditRules, WhenFull};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::check::Check;
+use super::place::Path;
+use super::unit::{Span, show_span};
+
+const RETENTION: Duration = Duration::from_secs(90 * 86_400);
+
+/// What is recorded of every call, and for how long.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Audit")]
+pub(crate) struct AuditFile {
+    /// Whether there are records at all.
+    #[schemars(extend("default" = true))]
+    pub(crate) enabled: Option<bool>,
+    /// What becomes of a call whose record finds no place in the queue: `block` lets it wait, and refuses it in the
+    /// end; `drop-and-count` runs it, and records how many records were lost.
+    #[schemars(extend("default" = "block"))]
+    pub(crate) when_full: Option<WhenFullFile>,
+    /// For how long records are kept.
+    #[schemars(extend("default" = "90d"))]
+    pub(crate) retention: Option<Span>,
+    /// How many records are kept at most. Default: as many as there are.
+    pub(crate) max_records: Option<u64>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "WhenFull")]
+pub(crate) enum WhenFullFile {
+    Block,
+    DropAndCount,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditSection {
+    pub enabled: bool,
+    pub rules: AuditRules,
+}
+
+impl AuditSection {
+    /// `None` where nothing is recorded.
+    pub fn rules(&self) -> Option<AuditRules> {
+        self.enabled.then_some(self.rules)
+    }
+}
+
+pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &AuditFile) -> AuditSection {
+    let retention = match raw.retention.as_ref().map(Span::read) {
+        None => RETENTION,
+        Some(Ok(span)) if span >= Duration::from_secs(1) => span,
+        Some(Ok(_)) => {
+            let hint = "leave it out for 90 days; `\"enabled\": false` keeps nothing";
+            let wrong = check.fail(&path.key("retention"), "must be at least a second".into(), hint);
+            wrong.unwrap_or(RETENTION)
+        }
+        Some(Err((message, hint))) => check.fail(&path.key("retention"), message, hint).unwrap_or(RETENTION),
+    };
+    if raw.max_records == Some(0) {
+        let hint = Some("leave it out for no limit".into());
+        check.report.error(&path.key("max_records"), "must be more than zero", hint);
+    }
+    let when_full = match raw.when_full {
+        None | Some(WhenFullFile::Block) => WhenFull::Block,
+        Some(WhenFullFile::DropAndCount) => WhenFull::DropAndCount,
+    };
+    let rules = AuditRules { when_full, retention, max_records: raw.max_records };
+    AuditSection { enabled: raw.enabled.unwrap_or(true), rules }
+}
+
+pub(crate) fn show(audit: &AuditSection) -> Value {
+    let mut shown = json!({
+        "enabled": audit.enabled,
+        "when_full": match audit.rules.when_full {
+            WhenFull::Block => "block",
+            WhenFull::DropAndCount => "drop-and-count",
+        },
+        "retention": show_span(audit.rules.retention),
+    });
+    if let Some(most) = audit.rules.max_records {
+        shown["max_records"] = most.into();
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::{Config, Outside, Problems, show};
+
+    fn parse(text: &str) -> Result<Config, Problems> {
+        let outside = Outside { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
+        Config::parse(text, Path::new("x"), outside)
+    }
+
+    #[test]
+    fn everything_is_recorded_unless_the_file_says_otherwise() {
+        let shown = |text: &str| show(&parse(text).expect(text))["audit"].to_string();
+        assert_eq!(shown("{}"), r#"{"enabled":true,"retention":"90d","when_full":"block"}"#);
+        let file =
+            r#"{"audit":{"enabled":false,"when_full":"drop-and-count","retention":"36h","max_records":5}}"#;
+        let expected = r#"{"enabled":false,"max_records":5,"retention":"36h","when_full":"drop-and-count"}"#;
+        assert_eq!(shown(file), expected);
+        assert!(parse(file).expect("right").audit.rules().is_none());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (text, said) in [
+            (r#"{"audit":{"retention":"0s"}}"#, "audit.retention: must be at least a second"),
+            (r#"{"audit":{"retention":"soon"}}"#, "`soon` is not a duration"),
+            (r#"{"audit":{"max_records":0}}"#, "audit.max_records: must be more than zero"),
+            (r#"{"audit":{"when_full":"drop"}}"#, "`drop` is not known here"),
+            (r#"{"audit":{"retain":"1d"}}"#, "unknown key"),
+        ] {
+            let problems = parse(text).expect_err(text).to_string();
+            assert!(problems.contains(said), "{problems}");
+        }
+    }
+}
