@@ -8,6 +8,7 @@ use hikite_core::key::ToolKey;
 use hikite_core::listing::ListKind;
 use hikite_core::permission::Permissions;
 use hikite_core::risk::Risk;
+use hikite_core::source::Origin;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -187,7 +188,7 @@ async fn rest(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, 
         };
         let page = gateway.tools_page(caller, &filter, 0, 3).await;
         note(format!("page of {module:?} {category:?}"), told(page));
-        let found = gateway.find_tools(caller, "delete all of git", &filter, 5).await;
+        let found = gateway.find_tools((caller, &Origin::default()), "delete all of git", &filter, 5).await;
         note(format!("search in {module:?} {category:?}"), told(found));
     }
 }

@@ -6,6 +6,7 @@ use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
+use hikite_core::source::Origin;
 use tokio::time::Instant;
 
 use super::world::{self, Server, Tool, World, context, member, permit, with_scopes};
@@ -135,7 +136,7 @@ async fn without_its_scope_nothing_is_done_and_nothing_told() {
         gateway.tools_page(&runs, &filter, 0, 1).await.map(drop).map_err(kind),
         gateway.tool(&runs, "log").await.map(drop).map_err(kind),
         gateway.tool(&runs, "nowhere").await.map(drop).map_err(kind),
-        gateway.find_tools(&runs, "log", &filter, 1).await.map(drop).map_err(kind),
+        gateway.find_tools((&runs, &Origin::default()), "log", &filter, 1).await.map(drop).map_err(kind),
         gateway.module_objects(&runs).await.map(drop).map_err(kind),
         gateway.category_objects(&runs).await.map(drop).map_err(kind),
     ];

@@ -3,6 +3,7 @@
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::source::Origin;
 use serde_json::{Value, json};
 
 use crate::command::CallOptions;
@@ -107,7 +108,9 @@ async fn tools_are_filtered_found_switched_and_removed() {
     assert_eq!(names(&gateway, by_tag(&["daily", "mail"])).await, ["send"]);
     let office = ToolFilter { category: Some("office".into()), ..ToolFilter::default() };
     assert_eq!(names(&gateway, office).await, ["send"]);
-    let found = gateway.find_tools(&Caller::owner(), "weather", &ToolFilter::default(), 5).await;
+    let found = gateway
+        .find_tools((&Caller::owner(), &Origin::default()), "weather", &ToolFilter::default(), 5)
+        .await;
     let found = found.expect("an answer");
     assert_eq!((found.total, &found.items[0].value()["relevance"]), (1, &json!(1.0)));
 

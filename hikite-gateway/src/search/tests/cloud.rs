@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hikite_core::caller::Caller;
 use hikite_core::key::ToolKey;
 use hikite_core::search::encoder::Vector;
 use hikite_core::search::provider::{
     Available, Chosen, Embedder, Request, Reranker, SearchProvider, Trouble,
 };
-use hikite_core::source::BoxFuture;
+use hikite_core::source::{BoxFuture, Origin};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -182,12 +183,13 @@ async fn tools_that_come_with_the_question_are_ranked() {
         TOOLS.iter().map(tool).collect::<Vec<Available>>()
     };
     let (gateway, _) = gateway(SearchSettings::default()).await;
-    let ask = || gateway.search_given(vec!["read a file".into()], None, given(), 2);
-    let (chosen, provider) = ask().await;
+    let who = (&Caller::owner(), &Origin::default());
+    let ask = || gateway.search_given(who, vec!["read a file".into()], None, given(), 2);
+    let (chosen, provider) = ask().await.expect("allowed");
     assert_eq!((chosen[0].key.to_string().as_str(), provider), ("x:read_file", "bm25"));
     gateway.search_with(with_encoder(&letters));
     for _ in 0..2 {
-        let (chosen, provider) = ask().await;
+        let (chosen, provider) = ask().await.expect("allowed");
         assert_eq!((chosen[0].key.to_string().as_str(), provider), ("x:read_file", "hybrid"));
         assert!(chosen.len() <= 2);
     }
