@@ -64,6 +64,7 @@ pub(super) struct Queue {
     tasks: TaskTracker,
 }
 
+#[expect(clippy::large_enum_variant, reason = "nearly every job is the large one")]
 pub(super) enum Job {
     Write(Place, Entry),
     /// The same, once nothing of a large request is kept any more.
