@@ -1,5 +1,6 @@
 //! The same tests on both kinds of store: a SQLite file and a database of a real PostgreSQL.
 
+mod audit;
 mod care;
 mod control;
 mod list;

@@ -9,6 +9,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_store::Store;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -61,12 +62,13 @@ pub(super) struct Queue {
     /// Whatever cannot be written now is lost.
     pub(super) giving_up: CancellationToken,
     tasks: TaskTracker,
-    /// Of large requests, before their records wait.
-    hashing: TaskTracker,
 }
 
+#[expect(clippy::large_enum_variant, reason = "nearly every job is the large one")]
 pub(super) enum Job {
     Write(Place, Entry),
+    /// The same, once nothing of a large request is kept any more.
+    Lighten(JoinHandle<(Place, Entry)>),
     /// Answered once everything before it is written.
     Tell(oneshot::Sender<()>),
 }
@@ -107,7 +109,6 @@ impl Auditor {
             closing: CancellationToken::new(),
             giving_up: CancellationToken::new(),
             tasks: TaskTracker::new(),
-            hashing: TaskTracker::new(),
         });
         if self.queue.set(Arc::clone(&queue)).is_ok() {
             let writer = Writer::new(Arc::clone(&queue), store, waiting);
@@ -136,7 +137,7 @@ impl Auditor {
                 if entry.is_heavy() {
                     queue.send_lightened(place, entry);
                 } else {
-                    queue.send(place, entry);
+                    queue.hand_over(Job::Write(place, entry));
                 }
             }
         }
@@ -155,16 +156,9 @@ impl Auditor {
     /// Writes everything that waits, within the limit, and ends the writer.
     pub(crate) async fn stop(&self, limit: Duration) {
         let Some(queue) = self.queue.get() else { return };
-        let end = async {
-            queue.hashing.close();
-            queue.hashing.wait().await;
-            queue.closing.cancel();
-            queue.tasks.close();
-            queue.tasks.wait().await;
-        };
-        if tokio::time::timeout(limit, end).await.is_err() {
-            queue.closing.cancel();
-            queue.tasks.close();
+        queue.closing.cancel();
+        queue.tasks.close();
+        if tokio::time::timeout(limit, queue.tasks.wait()).await.is_err() {
             queue.giving_up.cancel();
             queue.tasks.wait().await;
         }
@@ -181,24 +175,26 @@ impl Auditor {
 }
 
 impl Queue {
-    fn send(&self, place: Place, entry: Entry) {
-        if self.jobs.send(Job::Write(place, entry)).is_err() {
+    fn hand_over(&self, job: Job) {
+        if self.jobs.send(job).is_err() {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             self.lose(1);
         }
     }
 
-    /// A store that is away for long must not keep large requests in memory.
-    fn send_lightened(self: &Arc<Self>, place: Place, mut entry: Entry) {
-        let queue = Arc::clone(self);
+    /// A store that is away for long must not keep large requests in memory. The record keeps its turn.
+    fn send_lightened(&self, place: Place, mut entry: Entry) {
         let work = move || {
             entry.lighten();
-            queue.send(place, entry);
+            (place, entry)
         };
         // What is dropped with its runtime has nobody else to do it.
         match Handle::try_current() {
-            Ok(runtime) => drop(self.hashing.spawn_blocking_on(work, &runtime)),
-            Err(_) => work(),
+            Ok(runtime) => self.hand_over(Job::Lighten(runtime.spawn_blocking(work))),
+            Err(_) => {
+                let (place, entry) = work();
+                self.hand_over(Job::Write(place, entry));
+            }
         }
     }
 

@@ -1,1 +1,365 @@
-//! tests
+//! Exactly one record of everything that is asked, whatever becomes of it, and none of what it was asked with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::about::{Policy, Retry};
+use hikite_core::audit::digest;
+use hikite_core::caller::Caller;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::limits::Limits;
+use hikite_core::seal::Seal;
+use hikite_core::source::{CallContext, Method, Origin};
+use hikite_store::{AuditFilter, Store};
+use serde_json::{Value, json};
+
+use super::queue::{AuditRules, WhenFull};
+use crate::command::{CallOptions, Command, Target};
+use crate::fake::{Answer, Fake, command, context, raw, result, rules};
+use crate::gateway::Gateway;
+use crate::probe;
+use crate::registry::Registry;
+use crate::surface::{Surface, Surfaces};
+
+const SECRET: &str = "hunter2";
+
+const KEPT: AuditRules =
+    AuditRules { when_full: WhenFull::Block, retention: Duration::from_secs(3600), max_records: None };
+
+struct Audited {
+    gateway: Arc<Gateway>,
+    source: Arc<Fake>,
+    store: Store,
+}
+
+impl Audited {
+    async fn new(answer: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Self {
+        Self::with(answer, Policy::default(), Limits::default(), KEPT).await
+    }
+
+    async fn with(
+        answer: impl Fn(usize) -> Answer + Send + Sync + 'static,
+        policy: Policy,
+        limits: Limits,
+        kept: AuditRules,
+    ) -> Self {
+        let (source, store) = (Fake::new(answer), probe::store().await);
+        let registry = Registry::new(store.clone(), Arc::new(|_, _| Err(Vec::new())));
+        let gateway = Gateway::new(Arc::new(limits), Seal::new([7; 32]), registry);
+        gateway.apply(rules(&source, policy, policy));
+        gateway.start_audit(kept);
+        Self { gateway, source, store }
+    }
+
+    async fn call(&self, tool: &str) -> Result<Raw, Error> {
+        self.gateway.dispatch(command(tool, &json!({ "key": SECRET }).to_string()), from()).await
+    }
+
+    /// All records, the oldest first. None of them holds what nobody may read.
+    async fn records(&self) -> Vec<Value> {
+        let rows = self.gateway.audit_page(&AuditFilter::default(), None, 1000).await.expect("read");
+        assert!(self.gateway.verify_audit().await.expect("verified").broken.is_none());
+        for row in &rows {
+            assert!(!row.record.contains(SECRET), "{}", row.record);
+        }
+        rows.iter().rev().map(|row| serde_json::from_str(&row.record).expect("JSON")).collect()
+    }
+
+    async fn only(&self) -> Value {
+        let records = self.records().await;
+        assert_eq!(records.len(), 1, "{records:#?}");
+        records.into_iter().next().expect("one")
+    }
+}
+
+fn from() -> CallContext {
+    let origin = Origin {
+        request_id: Some("r-1".into()),
+        client: Some(raw(r#"{"name":"tester","version":"1.2"}"#)),
+        ..Origin::default()
+    };
+    CallContext { origin, ..context("alice") }
+}
+
+fn answering(text: &'static str) -> impl Fn(usize) -> Answer {
+    move |_| Box::pin(async move { Ok(raw(text)) })
+}
+
+#[track_caller]
+fn is(record: &Value, members: &Value) {
+    for (name, value) in members.as_object().expect("members") {
+        assert_eq!(&record[name], value, "{name} of {record:#}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_says_who_did_what_and_how_it_went() {
+    let audited = Audited::new(answering(r#"{"content":[]}"#)).await;
+    audited.call("read").await.expect("a result");
+    let record = audited.only().await;
+    is(
+        &record,
+        &json!({ "seq": 1, "kind": "call", "decision": "allowed", "outcome": "ok", "requestId": "r-1",
+            "subject": "alice", "client": "tester/1.2", "session": 1, "method": "tools/call", "module": "m",
+            "tool": "read", "what": "m:read", "attempts": 1, "bytesIn": 17, "bytesOut": 14, "tokensEstimated": 8,
+            "argumentsHash": digest(br#"{"key":"hunter2"}"#) }),
+    );
+    assert!(record["ms"].as_f64().is_some_and(|ms| ms > 0.0) && record.get("cached").is_none(), "{record}");
+    let age = crate::now_ms() - record["at"].as_u64().expect("a time");
+    assert!(age < 60_000, "{age}");
+}
+
+#[tokio::test]
+async fn a_failure_a_panic_a_time_out_and_a_tool_that_says_no_leave_one_record_each() {
+    for (answer, outcome) in [
+        (
+            Box::new(|| Box::pin(async { Err(Error::new(Kind::ToolExecution, "no")) }) as Answer)
+                as Box<dyn Fn() -> Answer + Send + Sync>,
+            "TOOL_EXECUTION_ERROR",
+        ),
+        (Box::new(|| Box::pin(async { panic!("inside") })), "INTERNAL_ERROR"),
+        (Box::new(|| Box::pin(std::future::pending())), "TIMEOUT"),
+        (Box::new(|| Box::pin(async { Ok(raw(r#"{"isError":true,"content":[]}"#)) })), "tool_error"),
+        (Box::new(|| Box::pin(async { Err(Error::new(Kind::Cancelled, "gone")) })), "cancelled"),
+    ] {
+        let policy = Policy { timeout: Some(Duration::from_millis(20)), ..Policy::default() };
+        let audited = Audited::with(move |_| answer(), policy, Limits::default(), KEPT).await;
+        let _ = audited.call("add").await;
+        is(&audited.only().await, &json!({ "outcome": outcome, "decision": "allowed", "attempts": 1 }));
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_leaves_one_record() {
+    let audited = Audited::new(|_| Box::pin(std::future::pending())).await;
+    let call = audited.call("add");
+    assert!(tokio::time::timeout(Duration::from_millis(20), call).await.is_err());
+    is(&audited.only().await, &json!({ "outcome": "cancelled", "decision": "allowed", "tool": "add" }));
+}
+
+#[tokio::test]
+async fn a_panic_of_our_own_leaves_one_record() {
+    let audited = Audited::new(answering("{}")).await;
+    let gateway = Arc::clone(&audited.gateway);
+    #[expect(clippy::disallowed_methods, reason = "its panic is what is looked at")]
+    let broken = tokio::spawn(async move {
+        let _audit = gateway.audit("direct", &command("read", "{}"), &from()).await.expect("a place");
+        panic!("here");
+    });
+    assert!(broken.await.is_err());
+    is(&audited.only().await, &json!({ "outcome": "INTERNAL_ERROR", "surface": "direct" }));
+}
+
+#[tokio::test]
+async fn a_retry_and_a_kept_result_leave_one_record_each() {
+    let retry = Some(Retry { attempts: 3, delay: Duration::from_millis(1) });
+    let policy = Policy { retry, cache: Some(Duration::from_secs(60)), ..Policy::default() };
+    let answer = |number| -> Answer {
+        let down = || Error::new(Kind::UpstreamUnavailable, "no");
+        Box::pin(async move { if number == 1 { Err(down()) } else { Ok(result(number)) } })
+    };
+    let audited = Audited::with(answer, policy, Limits::default(), KEPT).await;
+    for _ in 0..2 {
+        audited.call("read").await.expect("a result");
+    }
+    let records = audited.records().await;
+    assert_eq!((records.len(), audited.source.calls()), (2, 2));
+    is(&records[0], &json!({ "outcome": "ok", "attempts": 2 }));
+    is(&records[1], &json!({ "outcome": "ok", "cached": true }));
+    assert!(records[1].get("attempts").is_none());
+}
+
+#[tokio::test]
+async fn what_is_refused_is_recorded_in_the_words_of_whoever_asked() {
+    let audited = Audited::new(answering("{}")).await;
+    let params = || Object::default().with("arguments", json!({ "key": SECRET }));
+    let call = |target| Command::Call { target, params: params(), options: CallOptions::default() };
+    let in_category = Target::InCategory { category: "none".into(), name: "x".into() };
+    let uri = |uri: &str| Object::default().with("uri", uri);
+    for (command, expected) in [
+        (
+            call(Target::Named("m:nothing".into())),
+            json!({ "outcome": "TOOL_NOT_FOUND", "tool": "m:nothing", "kind": "call" }),
+        ),
+        (call(in_category), json!({ "what": "none/x", "tool": "x", "kind": "call" })),
+        (
+            Command::Read { params: uri(&format!("no:such?key={SECRET}")) },
+            json!({ "kind": "read", "outcome": "NOT_FOUND", "what": "no:such", "method": "resources/read" }),
+        ),
+        (
+            Command::Read { params: Object::default() },
+            json!({ "kind": "read", "outcome": "VALIDATION_ERROR" }),
+        ),
+        (Command::Subscribe { params: uri("no:such") }, json!({ "kind": "subscribe" })),
+        (
+            Command::Prompt { params: Object::default().with("name", "p") },
+            json!({ "kind": "prompt", "what": "p" }),
+        ),
+        (Command::Complete { params: Object::default() }, json!({ "kind": "complete" })),
+        (
+            Command::Task { method: Method::GetTask, params: Object::default() },
+            json!({ "kind": "task", "method": "tasks/get" }),
+        ),
+    ] {
+        let before = audited.records().await.len();
+        let shown = format!("{command:?}");
+        audited.gateway.dispatch(command, from()).await.expect_err(&shown);
+        let records = audited.records().await;
+        assert_eq!(records.len(), before + 1, "{shown}");
+        is(&records[before], &expected);
+        is(&records[before], &json!({ "decision": "refused", "subject": "alice" }));
+    }
+    assert_eq!(audited.source.calls(), 0);
+}
+
+#[tokio::test]
+async fn the_surface_that_was_spoken_to_is_told_also_where_nothing_was_understood() {
+    let audited = Audited::new(answering(r#"{"content":[]}"#)).await;
+    let surfaces = Surfaces::of([Surface::Categories, Surface::Direct]);
+    for (params, expected) in [
+        (json!({ "name": "m:read", "arguments": {} }), json!({ "surface": "direct", "outcome": "ok" })),
+        (
+            json!({ "name": "call-category-tool", "arguments": { "category": 7, "args": { "key": SECRET } } }),
+            json!({ "surface": "categories", "outcome": "VALIDATION_ERROR", "tool": "call-category-tool" }),
+        ),
+        (json!({ "name": 5 }), json!({ "outcome": "VALIDATION_ERROR", "decision": "refused" })),
+    ] {
+        let before = audited.records().await.len();
+        let params = Raw::of(&params).object().expect("an object");
+        let _ = audited.gateway.call_tool(surfaces, params, from()).await;
+        let records = audited.records().await;
+        assert_eq!(records.len(), before + 1, "{records:#?}");
+        is(&records[before], &expected);
+    }
+    let params = Raw::of(&json!({ "name": "get-category-tools", "arguments": { "category": "none" } }));
+    let before = audited.records().await.len();
+    let _ = audited.gateway.call_tool(surfaces, params.object().expect("an object"), from()).await;
+    assert_eq!(audited.records().await.len(), before, "looking at a list is no invocation");
+}
+
+#[tokio::test]
+async fn large_arguments_have_the_hash_that_small_ones_have() {
+    let audited = Audited::new(answering("{}")).await;
+    let filling = format!("{SECRET}{}", "x".repeat(100_000));
+    let arguments = json!({ "b": filling, "a": 1.0 }).to_string();
+    audited.gateway.dispatch(command("add", &arguments), from()).await.expect("a result");
+    let record = audited.only().await;
+    let canonical = format!(r#"{{"a":1,"b":"{filling}"}}"#);
+    let expected = json!({ "argumentsHash": digest(canonical.as_bytes()), "bytesIn": arguments.len() });
+    is(&record, &expected);
+}
+
+#[tokio::test]
+async fn a_search_leaves_one_record_also_if_it_is_given_up_or_refused() {
+    let audited = Audited::new(answering("{}")).await;
+    let search = audited.gateway.audit_search(&from()).await.expect("a place");
+    search.found("bm25", &[format!("what is {SECRET}"), "b".into()], 3);
+    drop(audited.gateway.audit_search(&from()).await.expect("a place"));
+    let refused = audited.gateway.audit_search(&from()).await.expect("a place");
+    refused.refused(&Error::new(Kind::Authorization, "no"));
+    let records = audited.records().await;
+    assert_eq!(records.len(), 3);
+    let queries_hash = digest(br#"["what is hunter2","b"]"#);
+    is(
+        &records[0],
+        &json!({ "kind": "search", "outcome": "ok", "provider": "bm25", "queries": 2, "results": 3,
+            "queriesHash": queries_hash, "requestId": "r-1", "client": "tester/1.2" }),
+    );
+    is(&records[1], &json!({ "kind": "search", "outcome": "cancelled" }));
+    is(&records[2], &json!({ "outcome": "AUTHORIZATION_ERROR", "decision": "refused" }));
+}
+
+#[tokio::test]
+async fn what_an_admin_does_is_recorded_also_if_it_fails() {
+    let audited = Audited::new(answering("{}")).await;
+    let (owner, origin) = (Caller::owner(), Origin::default());
+    let who = (&owner, &origin);
+    let done = audited.gateway.audit_admin(who, "tool.enable", "m:read", async { Ok(5) }).await;
+    assert_eq!(done.expect("done"), 5);
+    let failed = async { Err::<(), _>(Error::new(Kind::Conflict, "no")) };
+    audited.gateway.audit_admin(who, "tool.disable", "m:add", failed).await.expect_err("refused");
+    let records = audited.records().await;
+    is(
+        &records[0],
+        &json!({ "kind": "admin", "method": "tool.enable", "what": "m:read", "subject": "owner" }),
+    );
+    is(&records[1], &json!({ "method": "tool.disable", "outcome": "CONFLICT" }));
+}
+
+fn narrow() -> Limits {
+    Limits { audit_queue: 1, call_timeout: Duration::from_millis(500), ..Limits::default() }
+}
+
+/// The first call never ends, and holds the only place.
+fn hanging(number: usize) -> Answer {
+    if number == 1 { Box::pin(std::future::pending()) } else { Box::pin(async { Ok(raw("{}")) }) }
+}
+
+#[tokio::test]
+async fn without_a_place_nothing_runs_and_what_was_refused_is_counted() {
+    let audited = Audited::with(hanging, Policy::default(), narrow(), KEPT).await;
+    let mut first = Box::pin(audited.call("add"));
+    assert!(futures_util::poll!(&mut first).is_pending());
+    let error = audited.call("add").await.expect_err("there is no place");
+    assert_eq!((error.kind, audited.source.calls()), (Kind::Overloaded, 1));
+    assert!(error.hint.is_some());
+    drop(first);
+    audited.call("add").await.expect("a place again");
+    let records = audited.records().await;
+    let outcomes: Vec<&Value> = records.iter().map(|record| &record["outcome"]).collect();
+    assert_eq!(outcomes.iter().filter(|outcome| **outcome == "cancelled").count(), 1, "{records:#?}");
+    let lost: u64 = records.iter().filter_map(|record| record["lost"].as_u64()).sum();
+    assert_eq!((records.len(), lost, audited.gateway.auditor.counts().dropped), (3, 1, 1));
+}
+
+#[tokio::test]
+async fn where_records_may_be_lost_calls_run_and_how_many_is_recorded() {
+    let kept = AuditRules { when_full: WhenFull::DropAndCount, ..KEPT };
+    let audited = Audited::with(hanging, Policy::default(), narrow(), kept).await;
+    let mut first = Box::pin(audited.call("add"));
+    assert!(futures_util::poll!(&mut first).is_pending());
+    for _ in 0..5 {
+        audited.call("add").await.expect("it runs");
+    }
+    drop(first);
+    let records = audited.records().await;
+    assert_eq!(records.len(), 2, "{records:#?}");
+    is(&records[0], &json!({ "outcome": "cancelled" }));
+    is(&records[1], &json!({ "kind": "lost", "lost": 5 }));
+    assert_eq!(audited.gateway.auditor.counts().dropped, 5);
+}
+
+#[tokio::test]
+async fn everything_that_waits_is_written_before_the_end_and_nothing_is_asked_of_the_store_without_it() {
+    let audited = Audited::new(answering("{}")).await;
+    for _ in 0..1200 {
+        audited.call("add").await.expect("a result");
+    }
+    audited.gateway.stop_audit().await;
+    let verified = audited.store.verify_audit(None, |_, _| {}).await.expect("verified");
+    assert_eq!((verified.records(), verified.broken), (1200, None));
+    let counts = audited.gateway.auditor.counts();
+    assert_eq!((counts.waiting, counts.written, counts.dropped), (0, 1200, 0));
+    let source = Fake::new(|number| Box::pin(async move { Ok(result(number)) }));
+    let off = crate::fake::gateway(&source, Policy::default());
+    off.dispatch(command("add", "{}"), from()).await.expect("a result");
+    off.stop_audit().await;
+}
+
+#[tokio::test]
+async fn what_is_too_old_or_too_much_goes() {
+    let kept = AuditRules { retention: Duration::from_secs(1), ..KEPT };
+    let audited =
+        Audited::with(|n| Box::pin(async move { Ok(result(n)) }), Policy::default(), Limits::default(), kept)
+            .await;
+    audited.call("add").await.expect("a result");
+    assert_eq!(audited.records().await.len(), 1);
+    let begin = std::time::Instant::now();
+    while !audited.records().await.is_empty() {
+        assert!(begin.elapsed() < Duration::from_secs(10));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    audited.call("add").await.expect("a result");
+    is(&audited.only().await, &json!({ "seq": 2 }));
+}

@@ -52,16 +52,19 @@ impl Writer {
 
     pub(super) async fn run(mut self) {
         let queue = Arc::clone(&self.queue);
+        let mut closed = false;
         loop {
-            let closing = queue.closing.is_cancelled();
             tokio::select! {
                 biased;
                 job = self.jobs.recv() => match job {
                     Some(job) => self.write(job).await,
                     None => break,
                 },
-                () = queue.closing.cancelled(), if !closing => self.jobs.close(),
-                () = tokio::time::sleep_until(self.look), if !closing => self.trim().await,
+                () = queue.closing.cancelled(), if !closed => {
+                    self.jobs.close();
+                    closed = true;
+                }
+                () = tokio::time::sleep_until(self.look), if !closed => self.trim().await,
             }
         }
         // The last word is how many records there are not.
@@ -70,7 +73,7 @@ impl Writer {
 
     async fn write(&mut self, first: Job) {
         let mut gathered = Gathered::default();
-        gathered.take(first);
+        self.take(first, &mut gathered).await;
         // Under load there is enough at once.
         if gathered.tell.is_empty() && self.jobs.len() < AT_ONCE {
             let hurry = self.queue.hurry.notified();
@@ -84,7 +87,7 @@ impl Writer {
         while gathered.entries.len() < AT_ONCE
             && let Ok(job) = self.jobs.try_recv()
         {
-            gathered.take(job);
+            self.take(job, &mut gathered).await;
         }
         let Gathered { entries, places, tell } = gathered;
         let count = entries.len();
@@ -97,6 +100,22 @@ impl Writer {
             // Whoever asked may have gone.
             let _ = who.send(());
         }
+    }
+
+    async fn take(&self, job: Job, gathered: &mut Gathered) {
+        let (place, entry) = match job {
+            Job::Write(place, entry) => (place, entry),
+            Job::Tell(who) => return gathered.tell.push(who),
+            Job::Lighten(work) => match work.await {
+                Ok(light) => light,
+                Err(_) => {
+                    self.queue.waiting.fetch_sub(1, Ordering::Relaxed);
+                    return self.queue.lose(1);
+                }
+            },
+        };
+        gathered.places.push(place);
+        gathered.entries.push(entry);
     }
 
     /// Tries until they are written or there is no time left.
@@ -145,18 +164,6 @@ impl Writer {
             _ => {}
         }
         self.well = error.is_none();
-    }
-}
-
-impl Gathered {
-    fn take(&mut self, job: Job) {
-        match job {
-            Job::Write(place, entry) => {
-                self.places.push(place);
-                self.entries.push(entry);
-            }
-            Job::Tell(who) => self.tell.push(who),
-        }
     }
 }
 

@@ -1,12 +1,13 @@
-//! Registers one tool after the other and prints the number of each once it is committed, until it is killed. With
+//! Registers one tool after the other, records it, and prints the number of each once both are committed, until it is
+//! killed. With
 //! `--open` it only opens the store and prints the version it found.
 //!
 //!     store-writer sqlite:/tmp/x.db 100
 
 use std::{io::Write, process::ExitCode};
 
-use hikite_core::{json::Raw, key::ToolKey};
-use hikite_store::{Registered, Store, StoreError, StoreUrl};
+use hikite_core::{audit::Record, json::Raw, key::ToolKey};
+use hikite_store::{AuditBatch, Registered, Store, StoreError, StoreUrl};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -42,6 +43,9 @@ async fn write(url: &StoreUrl, from: u64) -> Result<(), StoreError> {
             registered_at: number,
         };
         store.put_registered(&tool, false).await?;
+        let record =
+            Record { at: number, kind: "admin", request_id: number.to_string(), ..Record::default() };
+        store.append_audit(&mut AuditBatch::new(vec![record])).await?;
         if !say(number) {
             break;
         }

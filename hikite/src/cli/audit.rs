@@ -92,7 +92,9 @@ impl List {
     async fn run(self, store: &Store) -> Result<ExitCode> {
         let rows = store.audit(&self.filters.filter(), AuditWalk::Back(self.before), self.limit).await?;
         if self.json {
-            rows.iter().for_each(|row| print(&row.line()));
+            for row in &rows {
+                print(&row.line());
+            }
         } else {
             print(&table(&rows));
         }

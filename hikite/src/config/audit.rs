@@ -105,10 +105,10 @@ mod tests {
     #[test]
     fn everything_is_recorded_unless_the_file_says_otherwise() {
         let shown = |text: &str| show(&parse(text).expect(text))["audit"].to_string();
-        assert_eq!(shown("{}"), r#"{"enabled":true,"retention":"90d","when_full":"block"}"#);
+        assert_eq!(shown("{}"), r#"{"enabled":true,"when_full":"block","retention":"90d"}"#);
         let file =
             r#"{"audit":{"enabled":false,"when_full":"drop-and-count","retention":"36h","max_records":5}}"#;
-        let expected = r#"{"enabled":false,"max_records":5,"retention":"36h","when_full":"drop-and-count"}"#;
+        let expected = r#"{"enabled":false,"when_full":"drop-and-count","retention":"36h","max_records":5}"#;
         assert_eq!(shown(file), expected);
         assert!(parse(file).expect("right").audit.rules().is_none());
     }

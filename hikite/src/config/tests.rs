@@ -372,7 +372,7 @@ fn bad_amounts_are_refused() {
   "mcpServers": { "s": { "command": "x", "timeout": "soon", "concurrency": 0, "rate": "10/fortnight" } } }"#,
         "
 error: hikite.json:1:24: limits.drain: `10 parsecs` is not a duration
-hint: write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"` or a number of seconds
+hint: write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"90d\"` or a number of seconds
 error: hikite.json:1:52: limits.body_bytes: `1 acre` is not a size
 hint: write `\"8MiB\"`, `\"64MB\"` or a number of bytes
 error: hikite.json:1:74: limits.sessions: must be more than zero
@@ -380,7 +380,7 @@ hint: leave it out for the default
 error: hikite.json:1:93: limits.call_timeout: must be more than zero
 hint: leave it out for the default
 error: hikite.json:2:53: mcpServers.s.timeout: `soon` is not a duration
-hint: write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"` or a number of seconds
+hint: write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"90d\"` or a number of seconds
 error: hikite.json:2:76: mcpServers.s.concurrency: must be more than zero
 hint: leave it out for the default
 error: hikite.json:2:87: mcpServers.s.rate: `10/fortnight` is not a rate

@@ -2,6 +2,7 @@
 //! in front of it. One binary; every wait has a limit; nothing leaves the loopback.
 
 mod ask;
+mod audit;
 mod auth;
 mod bridge;
 mod cache;
