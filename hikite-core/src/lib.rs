@@ -16,6 +16,7 @@ pub mod key;
 pub mod level;
 pub mod limits;
 pub mod listing;
+pub mod mask;
 pub mod name;
 pub mod parameter;
 pub mod pattern;

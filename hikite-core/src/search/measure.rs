@@ -1,0 +1,90 @@
+//! How good a ranking is, held against what a person says is right: recall, hits, nDCG and the first right place.
+
+/// The averages over a set of questions, each 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Quality {
+    /// Of all right answers, how many are among the first 1, 5 and 10.
+    pub recall: [f64; 3],
+    /// Whether any right answer is among the first 1, 5 and 10.
+    pub hit: [f64; 3],
+    /// The gain of the first ten against the best possible, later places counting less.
+    pub ndcg: f64,
+    /// One over the place of the first right answer.
+    pub reciprocal: f64,
+}
+
+/// The places that `recall` and `hit` look at.
+pub const DEPTHS: [usize; 3] = [1, 5, 10];
+/// How deep nDCG looks.
+const NDCG_DEPTH: usize = 10;
+
+impl Quality {
+    /// One ranking, best first. `right` has a grade for every right answer; where nobody graded them each has 1.
+    pub fn of<T: PartialEq>(ranking: &[T], right: &[(T, f64)]) -> Self {
+        let grade = |answer: &T| right.iter().find(|(is, _)| is == answer).map_or(0.0, |(_, grade)| *grade);
+        let grades: Vec<f64> = ranking.iter().map(grade).collect();
+        let found =
+            DEPTHS.map(|depth| count(grades.iter().take(depth).filter(|grade| **grade > 0.0).count()));
+        let mut ideal: Vec<f64> = right.iter().map(|(_, grade)| *grade).collect();
+        ideal.sort_by(|a, b| b.total_cmp(a));
+        let best = gain(&ideal);
+        Self {
+            recall: found.map(|found| found / count(right.len()).max(1.0)),
+            hit: found.map(|found| found.min(1.0)),
+            ndcg: if best > 0.0 { gain(&grades) / best } else { 0.0 },
+            reciprocal: grades.iter().position(|grade| *grade > 0.0).map_or(0.0, |at| 1.0 / count(at + 1)),
+        }
+    }
+
+    /// The average of many; zeros of none.
+    pub fn average(all: &[Self]) -> Self {
+        let mean =
+            |part: &dyn Fn(&Self) -> f64| all.iter().map(part).sum::<f64>() / count(all.len()).max(1.0);
+        Self {
+            recall: std::array::from_fn(|at| mean(&|one| one.recall[at])),
+            hit: std::array::from_fn(|at| mean(&|one| one.hit[at])),
+            ndcg: mean(&|one| one.ndcg),
+            reciprocal: mean(&|one| one.reciprocal),
+        }
+    }
+}
+
+fn gain(grades: &[f64]) -> f64 {
+    grades.iter().take(NDCG_DEPTH).enumerate().map(|(at, grade)| grade / count(at + 2).log2()).sum()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "places and counts stay far below 2^52")]
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn near(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-9, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn a_ranking_is_measured_as_by_hand() {
+        let quality = Quality::of(&["a", "b", "c", "d"], &[("b", 2.0), ("d", 1.0), ("z", 1.0)]);
+        near(quality.recall[0], 0.0);
+        near(quality.recall[1], 2.0 / 3.0);
+        near(quality.hit[1], 1.0);
+        near(quality.reciprocal, 0.5);
+        let best = 2.0 + 1.0 / 3_f64.log2() + 0.5;
+        near(quality.ndcg, (2.0 / 3_f64.log2() + 1.0 / 5_f64.log2()) / best);
+    }
+
+    #[test]
+    fn the_best_ranking_is_one_and_nothing_found_is_zero() {
+        let best = Quality::of(&["a", "b"], &[("a", 2.0), ("b", 1.0)]);
+        near(best.ndcg, 1.0);
+        near(best.recall[1], 1.0);
+        assert_eq!(Quality::of(&[], &[("a", 1.0)]), Quality::default());
+        near(Quality::average(&[best, Quality::default()]).ndcg, 0.5);
+        assert_eq!(Quality::average(&[]), Quality::default());
+    }
+}

@@ -1,0 +1,116 @@
+//! What is asked, read once: the words of every query and of its clauses, and their vectors where there is an encoder.
+
+use super::clause::clauses;
+use super::encoder::{Encoder, Vector};
+use super::word::{Reader, Stems};
+
+/// One or several queries for the same thing, and what the one who asks says around them.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    pub(super) queries: Vec<Query>,
+    pub(super) context: Option<Part>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Query {
+    pub(super) whole: Part,
+    pub(super) clauses: Vec<Part>,
+}
+
+/// A text to look for.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) text: String,
+    pub(super) words: Vec<Asked>,
+    pub(super) vector: Option<Vector>,
+}
+
+/// A word of a question.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) term: u64,
+    pub(super) text: String,
+}
+
+impl Question {
+    /// A question that is answered by its words alone.
+    pub fn lexical(queries: &[String], context: Option<&str>) -> Self {
+        let queries = queries.iter().filter(|query| !query.trim().is_empty()).map(|query| Query {
+            whole: Part::read(query),
+            clauses: clauses(query).into_iter().map(Part::read).collect(),
+        });
+        let context = context.filter(|context| !context.trim().is_empty()).map(Part::read);
+        Self { queries: queries.collect(), context }
+    }
+
+    /// A question that is answered by its words and its meaning.
+    pub fn hybrid(queries: &[String], context: Option<&str>, encoder: &dyn Encoder) -> Self {
+        let question = Self::lexical(queries, context);
+        let vectors = question.texts().into_iter().map(|text| encoder.question(text)).collect();
+        question.with_vectors(vectors)
+    }
+
+    /// What must be encoded, in the order that `with_vectors` wants.
+    pub fn texts(&self) -> Vec<&str> {
+        self.parts().map(|part| part.text.as_str()).collect()
+    }
+
+    /// The same question with the vectors of its texts. Of too few the last texts stay without.
+    #[must_use]
+    pub fn with_vectors(mut self, vectors: Vec<Vector>) -> Self {
+        let mut vectors = vectors.into_iter();
+        for query in &mut self.queries {
+            query.whole.vector = vectors.next();
+            for clause in &mut query.clauses {
+                clause.vector = vectors.next();
+            }
+        }
+        if let Some(context) = &mut self.context {
+            context.vector = vectors.next();
+        }
+        self
+    }
+
+    /// The hashes of the words of all queries, each once, in order of their size.
+    pub fn terms(&self) -> Vec<u64> {
+        let words = self.queries.iter().flat_map(|query| &query.whole.words);
+        let mut terms: Vec<u64> = words.map(|word| word.term).collect();
+        terms.sort_unstable();
+        terms.dedup();
+        terms
+    }
+
+    /// The vector of the first query.
+    pub fn vector(&self) -> Option<&Vector> {
+        self.queries.first()?.whole.vector.as_ref()
+    }
+
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.queries.is_empty() && self.context.is_none()
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        let queries = self.queries.iter();
+        queries.flat_map(|query| std::iter::once(&query.whole).chain(&query.clauses)).chain(&self.context)
+    }
+}
+
+impl Part {
+    /// Stop words count only where there is nothing else.
+    fn read(text: &str) -> Self {
+        let stems = Stems::new();
+        let (mut words, mut stop): (Vec<Asked>, Vec<Asked>) = Default::default();
+        Reader::default().words(text, |word| {
+            let words = if word.is_stop() { &mut stop } else { &mut words };
+            let term = stems.term(word);
+            if words.iter().all(|known| known.term != term) {
+                words.push(Asked { term, text: word.text.to_owned() });
+            }
+        });
+        if words.is_empty() {
+            words = stop;
+        }
+        Self { text: text.to_owned(), words, vector: None }
+    }
+}

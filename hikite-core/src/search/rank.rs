@@ -1,0 +1,142 @@
+//! One search: scores all documents of a mask, keeps the best, and says of each how relevant it is and why.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use super::explain::{Reasons, explain};
+use super::index::{Hit, Index};
+use super::memory::{Recall, Trace};
+use super::question::{Asked, Part, Question};
+use super::relevance::{Evidence, relevance};
+use super::score::Scorer;
+use crate::mask::Mask;
+
+pub(super) fn search(
+    index: &Index,
+    question: &Question,
+    mask: &Mask,
+    memory: &[Trace],
+    limit: usize,
+) -> Vec<Hit> {
+    if question.is_empty() || limit == 0 {
+        return Vec::new();
+    }
+    let scorer = Scorer::new(index, mask);
+    let mut scores = scorer.question(question);
+    let recall = Recall::of(index, question, memory);
+    recall.add_to(&mut scores, &scorer.places);
+    let named = index.names.in_question(question, index.documents());
+    let search = Search { index, question, recall, named };
+    let best = search.best(&scorer.places, &scores, limit);
+    search.hits(&best)
+}
+
+struct Search<'a> {
+    index: &'a Index,
+    question: &'a Question,
+    recall: Recall,
+    /// In order.
+    named: Vec<u32>,
+}
+
+/// A document in the order of hits: the greatest is the worst, so that it leaves the heap first.
+#[derive(PartialEq)]
+struct Candidate {
+    is_named: bool,
+    score: f32,
+    at: u32,
+}
+
+impl Eq for Candidate {}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let better = self.is_named.cmp(&other.is_named).then(self.score.total_cmp(&other.score));
+        better.reverse().then(self.at.cmp(&other.at))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Search<'_> {
+    /// The best `limit` documents, best first.
+    fn best(&self, places: &[u32], scores: &[f32], limit: usize) -> Vec<usize> {
+        let mut best: BinaryHeap<Candidate> = BinaryHeap::with_capacity(limit.min(places.len()) + 1);
+        for (at, score) in places.iter().zip(scores) {
+            let is_named = self.named.binary_search(at).is_ok();
+            let candidate = Candidate { is_named, score: *score, at: *at };
+            let is_worse = best.len() >= limit && best.peek().is_some_and(|worst| *worst < candidate);
+            if is_worse || !self.has_sign(&candidate) {
+                continue;
+            }
+            best.push(candidate);
+            if best.len() > limit {
+                best.pop();
+            }
+        }
+        best.into_sorted_vec().into_iter().map(|candidate| candidate.at as usize).collect()
+    }
+
+    /// Whether anything of its own speaks for a document: a good module alone does not.
+    fn has_sign(&self, candidate: &Candidate) -> bool {
+        let at = candidate.at as usize;
+        let has_word = |word: &Asked| self.index.lexical.gain_of(word.term, at).0 > 0.0;
+        let parts = || self.parts();
+        candidate.is_named
+            || self.recall.of_document(at) > 0.0
+            || parts().any(|part| self.likeness(part, at).is_some_and(|likeness| likeness > 0.0))
+            || parts().any(|part| part.words.iter().any(has_word))
+    }
+
+    fn hits(&self, best: &[usize]) -> Vec<Hit> {
+        let mut words: Vec<&Asked> = Vec::new();
+        for word in self.parts().flat_map(|part| &part.words) {
+            if words.iter().all(|known| known.term != word.term) {
+                words.push(word);
+            }
+        }
+        let evidence: Vec<Evidence> = best.iter().map(|at| self.evidence(*at)).collect();
+        let hits = best.iter().zip(&evidence).zip(relevance(&evidence));
+        hits.map(|((at, evidence), relevance)| {
+            let reasons = Reasons {
+                document: *at,
+                words: &words,
+                likeness: evidence.likeness,
+                is_named: evidence.is_named,
+                was_used: evidence.memory > 0.0,
+            };
+            Hit { at: *at, relevance, explanation: explain(&self.index.lexical, &reasons) }
+        })
+        .collect()
+    }
+
+    /// What speaks for one document, the best of all queries.
+    fn evidence(&self, at: usize) -> Evidence {
+        let words = self.parts().map(|part| {
+            let most: f32 = part.words.iter().map(|word| self.index.lexical.most(word.term)).sum();
+            let gain: f32 = part.words.iter().map(|word| self.index.lexical.gain_of(word.term, at).0).sum();
+            if most > 0.0 { gain / most } else { 0.0 }
+        });
+        Evidence {
+            words: words.fold(0.0, f32::max),
+            likeness: self.parts().filter_map(|part| self.likeness(part, at)).reduce(f32::max),
+            memory: self.recall.of_document(at),
+            is_named: u32::try_from(at).is_ok_and(|at| self.named.binary_search(&at).is_ok()),
+        }
+    }
+
+    fn likeness(&self, part: &Part, at: usize) -> Option<f32> {
+        self.index.meaning.likeness_of(part.vector.as_ref()?, at)
+    }
+
+    /// The queries and their clauses, or the context where there is nothing else.
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        let queries = self.question.queries.iter();
+        let context = self.question.context.iter().filter(|_| self.question.queries.is_empty());
+        queries.flat_map(|query| std::iter::once(&query.whole).chain(&query.clauses)).chain(context)
+    }
+}

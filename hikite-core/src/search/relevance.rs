@@ -1,0 +1,88 @@
+//! How sure one may be of a hit, 0 to 1, whatever else was found. The scores that rank hits only compare them with each
+//! other; this holds each against the question itself:
+//!
+//! - `words`: what the question's words give to the tool, against the most that they could give to any;
+//! - `meaning`: the likeness of the two, from 0 at `UNLIKE` to 1 at `ALIKE`;
+//! - `memory`: how alike a remembered question is that led to the tool;
+//! - together `1 - (1 - words)(1 - meaning)(1 - memory)`, and 1 for a tool that is named.
+//!
+//! Where that would rise from one hit to the next, the neighbours share their average, so that it falls with the rank.
+
+/// Most tools that have nothing to do with a question are less like it than this.
+const UNLIKE: f32 = 0.1;
+/// Most that answer it in its own words are more.
+const ALIKE: f32 = 0.8;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Evidence {
+    /// 0 to 1.
+    pub(super) words: f32,
+    /// A cosine.
+    pub(super) likeness: Option<f32>,
+    /// 0 to 1.
+    pub(super) memory: f32,
+    pub(super) is_named: bool,
+}
+
+impl Evidence {
+    fn sum(self) -> f64 {
+        if self.is_named {
+            return 1.0;
+        }
+        let meaning = self.likeness.map_or(0.0, |likeness| (likeness - UNLIKE) / (ALIKE - UNLIKE));
+        let doubts = [self.words, meaning, self.memory].map(|sign| 1.0 - f64::from(sign.clamp(0.0, 1.0)));
+        1.0 - doubts.iter().product::<f64>()
+    }
+}
+
+/// The relevance of hits in the order of their rank.
+pub(super) fn relevance(hits: &[Evidence]) -> Vec<f64> {
+    // Blocks of neighbours with one average each; a block that is better than the one before it joins that.
+    let mut blocks: Vec<(f64, usize)> = Vec::with_capacity(hits.len());
+    for hit in hits {
+        let mut block = (hit.sum(), 1);
+        while let Some((sum, count)) = blocks.pop_if(|before| mean(*before) < mean(block)) {
+            block = (block.0 + sum, block.1 + count);
+        }
+        blocks.push(block);
+    }
+    blocks.into_iter().flat_map(|block| std::iter::repeat_n(rounded(mean(block)), block.1)).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of hits stay far below 2^52")]
+fn mean((sum, count): (f64, usize)) -> f64 {
+    sum / count as f64
+}
+
+/// More than three digits would say more than is known.
+fn rounded(relevance: f64) -> f64 {
+    (relevance * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: f32) -> Evidence {
+        Evidence { words, ..Evidence::default() }
+    }
+
+    #[test]
+    fn it_never_rises_from_one_hit_to_the_next() {
+        let found = relevance(&[0.5, 0.8, 0.2, 0.4, 0.1].map(words));
+        assert_eq!(found, [0.65, 0.65, 0.3, 0.3, 0.1]);
+        assert_eq!(relevance(&[]), [0.0; 0]);
+    }
+
+    #[test]
+    fn it_says_how_much_speaks_for_a_hit_at_all() {
+        let one = |evidence: Evidence| relevance(&[evidence])[0];
+        let near = |value: f64, expected: f64| assert!((value - expected).abs() < 2e-3, "{value}");
+        near(one(Evidence::default()), 0.0);
+        near(one(Evidence { likeness: Some(0.05), ..words(0.0) }), 0.0);
+        near(one(Evidence { likeness: Some(0.45), ..words(0.5) }), 0.75);
+        near(one(Evidence { likeness: Some(1.0), ..words(0.0) }), 1.0);
+        near(one(Evidence { memory: 0.5, ..words(0.5) }), 0.75);
+        near(one(Evidence { is_named: true, ..words(0.0) }), 1.0);
+    }
+}

@@ -1,0 +1,159 @@
+//! How well every document that a mask holds fits a question, in one number each.
+//!
+//! Words and meaning are measured on scales of their own, so each becomes a z-score among the documents that are looked
+//! at before they are added up: half the words, the whole meaning. The module of a tool speaks for it with a share of
+//! the average of its tools, and the best clause of a long question with a share of its own score. A document without a
+//! vector yet is given the meaning that its words let expect: the straight line through those that have both.
+
+use super::index::Index;
+use super::question::{Part, Query, Question};
+use crate::mask::Mask;
+
+const WORDS: f32 = 0.5;
+const MEANING: f32 = 1.0;
+const MODULE: f32 = 0.4;
+const CLAUSE: f32 = 0.3;
+/// What the other queries of a question add to the best one.
+const OTHERS: f32 = 0.2;
+const CONTEXT: f32 = 0.3;
+
+/// The documents that are looked at. All lists of numbers here are in their order.
+#[derive(Debug)]
+pub(super) struct Scorer<'a> {
+    index: &'a Index,
+    pub(super) places: Vec<u32>,
+}
+
+impl<'a> Scorer<'a> {
+    pub(super) fn new(index: &'a Index, mask: &Mask) -> Self {
+        let places = mask.iter().take_while(|at| *at < index.len());
+        Self { index, places: places.filter_map(|at| u32::try_from(at).ok()).collect() }
+    }
+
+    /// The score of each document: zero is an average one.
+    pub(super) fn question(&self, question: &Question) -> Vec<f32> {
+        let mut queries = question.queries.iter().map(|query| self.query(query));
+        let Some(mut scores) = queries.next() else {
+            return match &question.context {
+                Some(context) => self.part(context),
+                None => vec![0.0; self.places.len()],
+            };
+        };
+        let others: Vec<Vec<f32>> = queries.collect();
+        if !others.is_empty() {
+            let share = OTHERS / as_f32(others.len());
+            for (at, score) in scores.iter_mut().enumerate() {
+                let all = others.iter().map(|other| other[at]);
+                let best = all.clone().fold(*score, f32::max);
+                *score = best + share * (*score + all.sum::<f32>() - best);
+            }
+        }
+        if let Some(context) = &question.context {
+            add(&mut scores, &self.part(context), CONTEXT);
+        }
+        scores
+    }
+
+    fn query(&self, query: &Query) -> Vec<f32> {
+        let mut scores = self.part(&query.whole);
+        // Words alone gain nothing from clauses: they have been counted one by one.
+        let clauses = query.clauses.iter().filter(|clause| clause.vector.is_some());
+        let clauses = clauses.map(|clause| self.part(clause));
+        let best = clauses.reduce(|mut best, clause| {
+            best.iter_mut().zip(clause).for_each(|(best, score)| *best = best.max(score));
+            best
+        });
+        if let Some(best) = best {
+            add(&mut scores, &best, CLAUSE);
+        }
+        scores
+    }
+
+    fn part(&self, part: &Part) -> Vec<f32> {
+        let mut scores = self.words(part);
+        standardise(&mut scores);
+        let likeness = part.vector.as_ref().and_then(|v| self.index.meaning.likeness(v, &self.places));
+        if let Some(mut likeness) = likeness {
+            self.complete(&mut likeness, &scores);
+            for (score, likeness) in scores.iter_mut().zip(&likeness) {
+                *score = WORDS * *score + MEANING * likeness;
+            }
+        }
+        self.add_modules(&mut scores);
+        scores
+    }
+
+    /// Only the lists of the question's own words are touched.
+    fn words(&self, part: &Part) -> Vec<f32> {
+        let mut all = vec![0.0_f32; self.index.len()];
+        for postings in part.words.iter().filter_map(|word| self.index.lexical.postings(word.term)) {
+            for (document, gain) in postings.documents.iter().zip(postings.gains) {
+                all[*document as usize] += gain;
+            }
+        }
+        if self.places.len() == all.len() {
+            return all;
+        }
+        self.places.iter().map(|at| all[*at as usize]).collect()
+    }
+
+    /// Makes z-scores of likenesses and fills in those that are not known yet.
+    fn complete(&self, likeness: &mut [f32], words: &[f32]) {
+        let known = |at: usize| self.index.meaning.is_known(self.places[at] as usize);
+        let all: Vec<usize> = (0..likeness.len()).filter(|at| known(*at)).collect();
+        if all.len() == likeness.len() {
+            return standardise(likeness);
+        }
+        let mut told: Vec<f32> = all.iter().map(|at| likeness[*at]).collect();
+        standardise(&mut told);
+        let mean = all.iter().map(|at| words[*at]).sum::<f32>() / as_f32(all.len()).max(1.0);
+        let spread: f32 = all.iter().map(|at| (words[*at] - mean).powi(2)).sum();
+        let shared: f32 = all.iter().zip(&told).map(|(at, z)| (words[*at] - mean) * z).sum();
+        let slope = if spread > 0.0 { (shared / spread).max(0.0) } else { 0.0 };
+        for (at, value) in likeness.iter_mut().enumerate() {
+            *value = slope * (words[at] - mean);
+        }
+        for (at, z) in all.into_iter().zip(told) {
+            likeness[at] = z;
+        }
+    }
+
+    fn add_modules(&self, scores: &mut [f32]) {
+        let modules = self.index.modules();
+        let mut sums = vec![(0.0_f32, 0.0_f32); self.index.module_count()];
+        for (at, score) in self.places.iter().zip(&*scores) {
+            let (sum, count) = &mut sums[modules[*at as usize] as usize];
+            *sum += score;
+            *count += 1.0;
+        }
+        if sums.len() < 2 {
+            return;
+        }
+        let mean = |at: &u32| {
+            let (sum, count) = sums[modules[*at as usize] as usize];
+            sum / count
+        };
+        let mut means: Vec<f32> = self.places.iter().map(mean).collect();
+        standardise(&mut means);
+        add(scores, &means, MODULE);
+    }
+}
+
+/// Numbers as steps of their own spread from their average; zeros if they are all the same.
+fn standardise(values: &mut [f32]) {
+    let count = as_f32(values.len()).max(1.0);
+    let mean = values.iter().sum::<f32>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count;
+    // What is left of rounding is no spread.
+    let scale = if variance > 1e-9 { 1.0 / variance.sqrt() } else { 0.0 };
+    values.iter_mut().for_each(|value| *value = (*value - mean) * scale);
+}
+
+fn add(scores: &mut [f32], more: &[f32], share: f32) {
+    scores.iter_mut().zip(more).for_each(|(score, more)| *score += share * more);
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of documents stay far below 2^24")]
+fn as_f32(count: usize) -> f32 {
+    count as f32
+}
