@@ -16,6 +16,8 @@ pub mod question;
 mod rank;
 mod relevance;
 mod score;
+#[cfg(test)]
+mod tests;
 mod word;
 
 pub use document::Document;
@@ -108,28 +110,4 @@ fn push(words: &mut Vec<String>, word: String) {
 
 fn is_cjk(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_tool_that_names_the_words_comes_first() {
-        let tools = [
-            ("list_issues", "List the issues of a repository"),
-            ("readFile", "Reads a file"),
-            ("create_issue", "Creates one issue"),
-        ];
-        let ranked = rank("create issues", tools.into_iter());
-        assert_eq!(ranked.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [2, 0]);
-        assert_eq!(rank("read", tools.into_iter())[0].0, 1);
-        assert!(rank("weather", tools.into_iter()).is_empty());
-    }
-
-    #[test]
-    fn japanese_text_is_found_by_its_parts() {
-        let tools = [("read", "大きなファイルを読む"), ("write", "書き込む")];
-        assert_eq!(rank("ファイル", tools.into_iter())[0].0, 0);
-    }
 }

@@ -4,6 +4,7 @@ mod call;
 mod completions;
 mod config;
 mod doctor;
+mod eval;
 mod guard;
 mod health;
 mod register;
@@ -74,6 +75,8 @@ enum Command {
     Store(store::StoreCommand),
     /// Look at the set-up and say what to do about what is wrong
     Doctor(doctor::Doctor),
+    /// Measure how well search finds the right tools
+    Eval(eval::Eval),
     /// Ask a running hikite whether it is up
     Health(health::Health),
     /// Print a completion script for a shell
@@ -116,6 +119,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Config(config) => config.run(&common),
         Command::Store(store) => block_on(store.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
+        Command::Eval(eval) => block_on(eval.run(&common)),
         Command::Health(health) => block_on(health.run(&common)),
         Command::Completions(completions) => Ok(completions.run(&mut Cli::command())),
     }
