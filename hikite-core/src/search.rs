@@ -17,6 +17,8 @@ pub mod question;
 mod rank;
 mod relevance;
 mod score;
+#[cfg(test)]
+mod tests;
 mod word;
 
 pub use document::Document;

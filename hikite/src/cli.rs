@@ -5,6 +5,7 @@ mod call;
 mod completions;
 mod config;
 mod doctor;
+mod eval;
 mod guard;
 mod health;
 mod people;
@@ -91,6 +92,8 @@ enum Command {
     Audit(audit::AuditCommand),
     /// Look at the set-up and say what to do about what is wrong
     Doctor(doctor::Doctor),
+    /// Measure how well search finds the right tools
+    Eval(eval::Eval),
     /// Ask a running hikite whether it is up
     Health(health::Health),
     /// Print a completion script for a shell
@@ -137,6 +140,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Store(store) => block_on(store.run(&common)),
         Command::Audit(audit) => block_on(audit.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
+        Command::Eval(eval) => block_on(eval.run(&common)),
         Command::Health(health) => block_on(health.run(&common)),
         Command::Completions(completions) => Ok(completions.run(&mut Cli::command())),
     }

@@ -4,6 +4,7 @@
 pub mod cli;
 pub mod config;
 mod embed;
+mod evaluation;
 mod exposure;
 mod house;
 mod log;

@@ -85,6 +85,55 @@ pub(crate) async fn count_if_long<T>(
     }
 }
 
+/// Many equal steps that may take a while all together.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    what: String,
+    total: usize,
+    done: usize,
+    started: Instant,
+    bar: Option<ProgressBar>,
+    told: bool,
+}
+
+impl Steps {
+    pub(crate) fn new(what: &str, total: usize) -> Self {
+        Self { what: what.to_owned(), total, done: 0, started: Instant::now(), bar: None, told: false }
+    }
+
+    /// One more is done. Nothing is shown before it has lasted.
+    pub(crate) fn step(&mut self) {
+        self.done += 1;
+        if !self.told && self.started.elapsed() >= LONG {
+            self.told = true;
+            self.tell();
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done as u64);
+        }
+    }
+
+    fn tell(&mut self) {
+        if !std::io::stderr().is_terminal() {
+            return note(&format!("{} {} …", self.what, self.total));
+        }
+        let bar = ProgressBar::new(self.total as u64);
+        if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} ({eta} left)") {
+            bar.set_style(style);
+        }
+        bar.set_message(self.what.clone());
+        self.bar = Some(bar);
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {
     let started = Instant::now();
     let bar = std::io::stderr().is_terminal().then(|| {

@@ -28,6 +28,12 @@ const KINDS: &[Kind] = &[
         columns: &["tools", "by key", "by name", "absent", "by walking", "build ms"],
         decimals: &[0, 1, 1, 1, 0, 2],
     },
+    Kind {
+        name: "search",
+        title: "search, medians (the question's vector is there already)",
+        columns: &["tools", "build ms", "by words µs", "by words and meaning µs"],
+        decimals: &[0, 1, 0, 0],
+    },
 ];
 
 pub(super) fn measure() -> Result<Vec<Table>> {

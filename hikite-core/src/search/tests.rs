@@ -1,0 +1,197 @@
+//! Searches over small catalogs whose answers everybody would agree on.
+
+use super::encoder::{Encoder, Vector};
+use super::{Document, Hit, Index, Question, Trace};
+use crate::key::ToolKey;
+use crate::mask::Mask;
+
+fn tool(module: &str, name: &str, description: &str) -> Document {
+    Document::new(ToolKey::new(module, name), name, "", description, Vec::new())
+}
+
+fn catalog() -> Vec<Document> {
+    vec![
+        tool("github", "list_issues", "List the issues of a repository"),
+        tool("files", "readFile", "Reads a file from the disk"),
+        tool("github", "create_issue", "Creates one issue"),
+        tool("files", "write_file", "Writes text to a file on the disk"),
+        tool("weather", "forecast", "Tells the weather of the next days"),
+        tool("文書", "search_docs", "大きなファイルを検索する"),
+    ]
+}
+
+/// Meaning by agreement: each of a few words is a direction of its own, whatever the language.
+#[derive(Debug)]
+struct Agreed;
+
+const MEANINGS: [&[&str]; 4] =
+    [&["issue", "課題"], &["file", "ファイル"], &["weather", "天気"], &["write", "書"]];
+
+impl Encoder for Agreed {
+    fn model(&self) -> &'static str {
+        "agreed"
+    }
+
+    fn question(&self, text: &str) -> Vector {
+        let text = text.to_lowercase();
+        let means = |words: &&[&str]| if words.iter().any(|word| text.contains(word)) { 1.0 } else { 0.05 };
+        Vector::of(&MEANINGS.iter().map(means).collect::<Vec<f32>>())
+    }
+
+    fn tool(&self, text: &str) -> Vector {
+        self.question(text)
+    }
+}
+
+fn encoded(documents: Vec<Document>) -> Index {
+    let index = Index::build(documents, None);
+    let vectors = index.without_vector().into_iter().map(|at| (at, Agreed.tool(&index.document(at).text())));
+    index.with_vectors("agreed", vectors.collect())
+}
+
+fn ask(index: &Index, queries: &[&str], context: Option<&str>) -> Vec<Hit> {
+    let queries: Vec<String> = queries.iter().map(|query| (*query).to_owned()).collect();
+    let question = if index.encoded() > 0 {
+        Question::hybrid(&queries, context, &Agreed)
+    } else {
+        Question::lexical(&queries, context)
+    };
+    index.search(&question, &Mask::all(index.len()), &[], 10)
+}
+
+fn places(hits: &[Hit]) -> Vec<usize> {
+    hits.iter().map(|hit| hit.at).collect()
+}
+
+#[test]
+fn the_tool_that_names_the_words_comes_first() {
+    let index = Index::build(catalog(), None);
+    assert_eq!(places(&ask(&index, &["create issues"], None)), [2, 0]);
+    assert_eq!(places(&ask(&index, &["reading"], None)), [1]);
+    assert_eq!(places(&ask(&index, &["ファイルを検索"], None)), [5]);
+    assert!(ask(&index, &["stock market"], None).is_empty());
+    assert!(ask(&index, &["", " "], None).is_empty());
+}
+
+#[test]
+fn what_the_mask_does_not_hold_is_never_found_and_changes_nothing() {
+    let question = Question::hybrid(&["create an issue".to_owned()], None, &Agreed);
+    let index = encoded(catalog());
+    let visible = Mask::from_fn(index.len(), |at| at != 2);
+    let trace = Trace { document: 2, terms: question.terms(), vector: None, weight: 1.0 };
+    let hits = index.search(&question, &visible, &[trace], 10);
+    assert!(!places(&hits).contains(&2), "{hits:?}");
+    let order = places(&index.search(&question, &visible, &[], 10));
+    assert_eq!(places(&hits), order);
+    let named = Question::lexical(&["github:create_issue".to_owned()], None);
+    assert!(!places(&index.search(&named, &visible, &[], 10)).contains(&2));
+    assert!(index.search(&question, &Mask::none(index.len()), &[], 10).is_empty());
+}
+
+#[test]
+fn meaning_finds_what_words_do_not() {
+    let index = encoded(catalog());
+    let hits = ask(&index, &["明日の天気は?"], None);
+    assert_eq!(hits[0].at, 4);
+    assert_eq!(hits[0].explanation, "meaning 1.00");
+    assert!(hits[0].relevance > 0.9 && hits[1].relevance < 0.3, "{hits:?}");
+}
+
+#[test]
+fn a_tool_that_is_named_comes_first() {
+    let index = encoded(catalog());
+    for query in ["readFile", "github:create_issue weather", "use write_file for the weather of the issue"] {
+        let hits = ask(&index, &[query], None);
+        assert!((hits[0].relevance - 1.0).abs() < 1e-9, "{query}: {hits:?}");
+        assert!(hits[0].explanation.starts_with("named in the question"), "{query}: {hits:?}");
+    }
+    assert_eq!(ask(&index, &["use write_file for the weather of the issue"], None)[0].at, 3);
+    assert_eq!(ask(&index, &["weather__forecast"], None)[0].at, 4);
+    // In a sentence a plain word is a word.
+    assert_eq!(ask(&index, &["the forecast is in which file on disk"], None)[0].at, 1);
+}
+
+#[test]
+fn relevance_says_how_much_speaks_for_a_hit() {
+    let index = Index::build(catalog(), None);
+    let good = ask(&index, &["forecast weather"], None);
+    let poor = ask(&index, &["how do I bake bread for ten guests with a disk of dough and some salt"], None);
+    assert!(good[0].relevance > 0.6, "{good:?}");
+    assert!(poor[0].relevance < 0.25, "{poor:?}");
+    assert!(good.iter().chain(&poor).all(|hit| (0.0..=1.0).contains(&hit.relevance)));
+    assert!(good.is_sorted_by(|a, b| a.relevance >= b.relevance));
+}
+
+#[test]
+fn the_explanation_names_the_words_and_where_they_stand() {
+    let index = Index::build(catalog(), None);
+    let hits = ask(&index, &["create an issue in the github repository"], None);
+    assert_eq!(hits[0].explanation, "name: create, issue; module: github");
+    assert_eq!(hits[1].explanation, "name: issue; module: github; description: repository");
+}
+
+#[test]
+fn of_several_queries_the_best_counts_most() {
+    let index = Index::build(catalog(), None);
+    let hits = ask(&index, &["create issue", "weather forecast"], None);
+    assert_eq!(hits.iter().map(|hit| hit.at).take(2).collect::<Vec<_>>().len(), 2);
+    assert!(places(&hits)[..2].contains(&2) && places(&hits)[..2].contains(&4), "{hits:?}");
+}
+
+#[test]
+fn the_context_tips_the_scales() {
+    let index = Index::build(catalog(), None);
+    assert_eq!(ask(&index, &["file"], Some("I want to write some text"))[0].at, 3);
+    assert_eq!(ask(&index, &["file"], Some("I am reading a book"))[0].at, 1);
+    assert_eq!(ask(&index, &["weather"], Some("github issues"))[0].at, 4);
+}
+
+#[test]
+fn equals_stand_in_the_order_of_the_catalog() {
+    let index =
+        Index::build(vec![tool("a", "same", "x y"), tool("b", "same", "x y"), tool("c", "z", "x")], None);
+    let first = ask(&index, &["same"], None);
+    assert_eq!(places(&first), [0, 1]);
+    assert_eq!(first, ask(&index, &["same"], None));
+}
+
+#[test]
+fn a_tool_whose_vector_is_not_made_yet_still_takes_part() {
+    let index = Index::build(catalog(), None);
+    let vectors = [0, 3, 4].map(|at| (at, Agreed.tool(&index.document(at).text())));
+    let index = index.with_vectors("agreed", vectors.to_vec());
+    assert_eq!((index.encoded(), index.without_vector()), (3, vec![1, 2, 5]));
+    assert_eq!(ask(&index, &["create one issue"], None)[0].at, 2);
+    assert_eq!(ask(&index, &["天気"], None)[0].at, 4);
+}
+
+#[test]
+fn what_did_not_change_keeps_its_vector() {
+    let before = encoded(catalog());
+    let mut documents = catalog();
+    documents[1] = tool("files", "readFile", "Reads a whole file from the disk");
+    documents.remove(0);
+    let after = Index::build(documents, Some(&before));
+    assert_eq!((after.without_vector(), after.model()), (vec![0], "agreed"));
+    assert_eq!(ask(&after, &["天気"], None)[0].at, 3);
+    let other = after.with_vectors("other", vec![(0, Vector::of(&[1.0, 2.0]))]);
+    assert_eq!((other.encoded(), other.model()), (1, "other"));
+}
+
+#[test]
+fn what_was_used_before_comes_up_again() {
+    let index = Index::build(catalog(), None);
+    let asked = |text: &str| Question::lexical(&[text.to_owned()], None);
+    let trace = Trace { document: 3, terms: asked("save my notes").terms(), vector: None, weight: 1.0 };
+    let search = |text: &str| index.search(&asked(text), &Mask::all(6), std::slice::from_ref(&trace), 10);
+    let hits = search("please save the notes");
+    assert_eq!(hits[0].at, 3);
+    assert_eq!(hits[0].explanation, "used before for a similar question");
+    assert!(hits[0].relevance > 0.5, "{hits:?}");
+    // Something else is not touched by it.
+    assert_eq!(search("create issue"), index.search(&asked("create issue"), &Mask::all(6), &[], 10));
+    let old = Trace { weight: 0.0, ..trace.clone() };
+    assert!(index.search(&asked("save notes"), &Mask::all(6), &[old], 10).is_empty());
+    let gone = Trace { document: 99, ..trace.clone() };
+    assert!(index.search(&asked("save notes"), &Mask::all(6), &[gone], 10).is_empty());
+}

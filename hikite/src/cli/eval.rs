@@ -1,0 +1,121 @@
+//! `hikite eval`: how well search finds what it should, on questions whose answers are known.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use hikite_core::search::measure::{DEPTHS, Quality};
+use hikite_encoder::SentenceEncoder;
+use serde_json::{Value, json};
+
+use super::{Common, print, program};
+use crate::evaluation::set::{LabelledSet, QUESTIONS, Tools, folders};
+use crate::evaluation::{Bench, Provider, Row};
+use crate::house::House;
+use crate::progress;
+
+#[derive(Debug, Args)]
+pub(crate) struct Eval {
+    /// Questions, one JSON object per line: {"query": "…", "relevant": ["module:tool"], "grades": {…}?}; or a folder
+    /// with `queries.jsonl` and `tools.jsonl`, or of such folders
+    #[arg(value_name = "FILE|FOLDER")]
+    questions: PathBuf,
+    /// The tools that the questions are about, one JSON object per line: {"id", "server", "name", "description",
+    /// "schema"} [default: the tools of the config]
+    #[arg(long, value_name = "FILE")]
+    tools: Option<PathBuf>,
+    /// How to search [default: each in turn]
+    #[arg(long, value_enum)]
+    provider: Option<Provider>,
+    /// Remember up to so many questions per tool, and ask the others
+    #[arg(long, value_name = "N")]
+    memory: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Eval {
+    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        let sets = self.sets(common).await?;
+        let encoder = SentenceEncoder::new();
+        let providers = self.provider.map_or(vec![Provider::Bm25, Provider::Hybrid], |one| vec![one]);
+        let mut rows = Vec::new();
+        for set in &sets {
+            for provider in &providers {
+                let bench = Bench::new(set, *provider, &encoder);
+                match self.memory {
+                    Some(count) => rows.extend(bench.halves(count)),
+                    None => rows.push(bench.all()),
+                }
+            }
+        }
+        if self.json {
+            print(&rows.iter().map(object).collect::<Value>().to_string());
+        } else {
+            print(&table(&rows));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn sets(&self, common: &Common) -> Result<Vec<LabelledSet>> {
+        let file =
+            if self.questions.is_dir() { self.questions.join(QUESTIONS) } else { self.questions.clone() };
+        let name = self.questions.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some(tools) = &self.tools {
+            return Ok(vec![LabelledSet::of(name, &file, Tools::read(tools)?)?]);
+        }
+        if self.questions.is_dir() {
+            return folders(&self.questions)?.iter().map(|folder| LabelledSet::read(folder)).collect();
+        }
+        let house = House::start(&common.load()?, program()?).await?;
+        progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
+        let tools = Tools::of(&house.gateway.view());
+        house.stop().await;
+        Ok(vec![LabelledSet::of(name, &file, tools)?])
+    }
+}
+
+fn object(row: &Row) -> Value {
+    let Quality { recall, hit, ndcg, reciprocal } = row.quality;
+    let at = |values: [f64; 3]| {
+        DEPTHS.iter().zip(values).map(|(depth, value)| (depth.to_string(), value.into())).collect()
+    };
+    let (recall, hit): (serde_json::Map<_, _>, serde_json::Map<_, _>) = (at(recall), at(hit));
+    json!({
+        "set": row.set, "tools": row.tools, "questions": row.questions, "provider": row.provider.word(),
+        "memory": row.memory, "recall": recall, "hit": hit, "ndcg10": ndcg, "mrr": reciprocal,
+        "p50Ms": row.median.as_secs_f64() * 1e3, "p99Ms": row.slowest.as_secs_f64() * 1e3,
+    })
+}
+
+fn table(rows: &[Row]) -> String {
+    let width = rows.iter().map(|row| row.set.chars().count()).max().unwrap_or(0).max(3);
+    let mut text = format!(
+        "{:width$}  tools  questions  provider  memory    R@1   R@5  R@10  hit@1 hit@5 hit@10  nDCG@10   MRR   p50 ms  p99 ms",
+        "set"
+    );
+    for row in rows {
+        let Quality { recall, hit, ndcg, reciprocal } = row.quality;
+        let memory = row.memory.map_or("-".to_owned(), |count| count.to_string());
+        let _ = write!(
+            text,
+            "\n{:width$}  {:5}  {:9}  {:8}  {memory:>6}  {:5.3} {:5.3} {:5.3}  {:5.3} {:5.3}  {:5.3}    {ndcg:5.3}  {reciprocal:5.3}  {:7.2} {:7.2}",
+            row.set,
+            row.tools,
+            row.questions,
+            row.provider.word(),
+            recall[0],
+            recall[1],
+            recall[2],
+            hit[0],
+            hit[1],
+            hit[2],
+            row.median.as_secs_f64() * 1e3,
+            row.slowest.as_secs_f64() * 1e3,
+        );
+    }
+    text
+}
