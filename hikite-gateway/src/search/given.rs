@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use hikite_core::caller::{Caller, Scopes};
+use hikite_core::error::{Error, Kind};
 use hikite_core::mask::Mask;
 use hikite_core::search::encoder::{Encoder, Vector};
 use hikite_core::search::provider::{Available, Chosen};
@@ -21,11 +23,13 @@ impl Gateway {
     /// The best of the given tools, and whether their meaning counted.
     pub async fn search_given(
         &self,
+        caller: &Caller,
         queries: Vec<String>,
         context: Option<String>,
         tools: Vec<Available>,
         limit: usize,
-    ) -> (Vec<Chosen>, &'static str) {
+    ) -> Result<(Vec<Chosen>, &'static str), Error> {
+        caller.must_have(Scopes::READ)?;
         let build = move || {
             let documents = tools.into_iter().map(|tool| {
                 let name = Arc::clone(&tool.name);
@@ -34,7 +38,7 @@ impl Gateway {
             Index::build(documents.collect(), None)
         };
         let Ok(index) = self.search.tasks.spawn_blocking(build).await else {
-            return (Vec::new(), "bm25");
+            return Err(Error::new(Kind::Internal, "the tools could not be read"));
         };
         let encoder = self.search.settings().encoder.clone();
         let (index, encoder) = match encoder {
@@ -62,7 +66,8 @@ impl Gateway {
             });
             chosen.collect::<Vec<Chosen>>()
         };
-        (self.search.tasks.spawn_blocking(search).await.unwrap_or_default(), provider)
+        let chosen = self.search.tasks.spawn_blocking(search).await;
+        Ok((chosen.unwrap_or_default(), provider))
     }
 
     /// The index with vectors, if there are few enough texts to read.

@@ -4,8 +4,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
+use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::search::provider::{Available, Chosen};
@@ -34,7 +36,13 @@ struct Tool {
     description: Option<String>,
 }
 
-pub(crate) async fn search(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap, body: Body) -> Answer {
+pub(crate) async fn search(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
     query::none(&uri)?;
     let members = body::read(&app, &headers, body).await?;
     let mut form = Form::new(members, &["query", "context", "tools", "maxResults"]);
@@ -46,7 +54,8 @@ pub(crate) async fn search(State(app): State<Arc<App>>, uri: Uri, headers: Heade
     let names: Vec<(ToolKey, Raw)> =
         tools.iter().map(|(tool, shown)| (tool.key.clone(), shown.clone())).collect();
     let given = tools.into_iter().map(|(tool, _)| tool).collect();
-    let (chosen, provider) = app.gateway.search_given(queries, context, given, limit as usize).await;
+    let (chosen, provider) =
+        app.gateway.search_given(&caller, queries, context, given, limit as usize).await?;
     let results: Vec<Raw> = chosen.iter().filter_map(|chosen| result(&names, chosen)).collect();
     let meta = Object::default()
         .with("provider", provider)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hikite_core::caller::Caller;
 use hikite_core::key::ToolKey;
 use hikite_core::search::encoder::Vector;
 use hikite_core::search::provider::{
@@ -20,9 +21,9 @@ const LIMIT: Duration = Duration::from_secs(5);
 
 /// Chooses these, or fails; remembers what it was sent.
 #[derive(Debug, Default)]
-struct Cloud {
-    chooses: Mutex<Option<Vec<(&'static str, f64)>>>,
-    sent: Mutex<Vec<Available>>,
+pub(super) struct Cloud {
+    pub(super) chooses: Mutex<Option<Vec<(&'static str, f64)>>>,
+    pub(super) sent: Mutex<Vec<Available>>,
 }
 
 impl SearchProvider for Cloud {
@@ -182,7 +183,10 @@ async fn tools_that_come_with_the_question_are_ranked() {
         TOOLS.iter().map(tool).collect::<Vec<Available>>()
     };
     let (gateway, _) = gateway(SearchSettings::default()).await;
-    let ask = || gateway.search_given(vec!["read a file".into()], None, given(), 2);
+    let ask = || async {
+        let queries = vec!["read a file".to_owned()];
+        gateway.search_given(&Caller::owner(), queries, None, given(), 2).await.expect("an answer")
+    };
     let (chosen, provider) = ask().await;
     assert_eq!((chosen[0].key.to_string().as_str(), provider), ("x:read_file", "bm25"));
     gateway.search_with(with_encoder(&letters));
