@@ -1,1 +1,107 @@
-//! Text to vector: a small multilingual sentence encoder, with its weights inside.
+//! Text to vector: a small multilingual sentence encoder, with its weights inside. It reads no file, opens no socket,
+//! and unpacks nothing before the first text.
+
+mod adapter;
+mod file;
+mod matrix;
+mod network;
+mod normalise;
+#[cfg(test)]
+mod parity;
+mod pieces;
+pub mod ready;
+mod table;
+mod trie;
+
+use std::sync::LazyLock;
+
+use hikite_core::search::encoder::{Encoder, Vector};
+
+use adapter::{Adapter, Side};
+use file::File;
+use network::Network;
+use pieces::Pieces;
+
+/// How many numbers a vector has.
+pub const DIMENSION: usize = 512;
+
+/// Its end is the beginning of the hash of the weights, so that no vector outlives them.
+const MODEL: &str = "use-multilingual-3-e5c97382";
+
+/// One for the whole process: the weights are the same for everybody.
+static MEANING: LazyLock<Meaning> = LazyLock::new(Meaning::new);
+
+/// universal-sentence-encoder-multilingual 3 with an adapter for tools. `model/README.md` says where it comes from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SentenceEncoder;
+
+impl SentenceEncoder {
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl Encoder for SentenceEncoder {
+    fn model(&self) -> &str {
+        MODEL
+    }
+
+    fn question(&self, text: &str) -> Vector {
+        MEANING.of(text, Side::Question)
+    }
+
+    fn tool(&self, text: &str) -> Vector {
+        MEANING.of(text, Side::Tool)
+    }
+
+    fn ready(&self, content: &str) -> Option<Vector> {
+        ready::find(content)
+    }
+}
+
+#[derive(Debug)]
+struct Meaning {
+    pieces: Pieces,
+    network: Network,
+    adapter: Adapter,
+}
+
+impl Meaning {
+    fn new() -> Self {
+        let file = File::read();
+        Self { pieces: Pieces::new(&file), network: Network::new(&file), adapter: Adapter::new(&file) }
+    }
+
+    /// A text of which nothing is known has no direction: it is like nothing.
+    fn of(&self, text: &str, side: Side) -> Vector {
+        let rows = self.pieces.cut(text);
+        if !self.pieces.knows(&rows) {
+            return Vector::of(&[0.0; DIMENSION]);
+        }
+        Vector::of(&self.adapter.turn(self.network.read(&rows), side))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_the_same_is_alike_in_every_language() {
+        let encoder = SentenceEncoder::new();
+        let question = encoder.question("ディスク上のファイルの中身を全部見せて");
+        let near = encoder.tool("read text file: Read the complete contents of a file from the file system");
+        let far = encoder.tool("get weather: The weather forecast of a city");
+        assert!(question.likeness(&near) > question.likeness(&far) + 0.1);
+        assert_eq!(question.dimension(), DIMENSION);
+    }
+
+    #[test]
+    fn a_text_of_which_nothing_is_known_is_like_nothing() {
+        let encoder = SentenceEncoder::new();
+        let tool = encoder.tool("read file");
+        for text in ["", "  \n", "ภาษาไทย", "\u{10ffff}\u{0}"] {
+            assert_eq!(encoder.question(text).likeness(&tool).to_bits(), 0, "{text:?}");
+        }
+    }
+}

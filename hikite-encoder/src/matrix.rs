@@ -1,0 +1,93 @@
+//! The numbers of the network as they lie in the file, and products with them.
+
+use ndarray::{Array1, Array2};
+
+/// Reads one matrix or vector after the other.
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    rest: &'static [u8],
+}
+
+impl Numbers {
+    pub(crate) fn new(bytes: &'static [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    pub(crate) fn vector(&mut self, length: usize) -> Array1<f32> {
+        self.take(length * 4).as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+    }
+
+    /// A matrix whose bytes stay where they are. A scale per column stands before them.
+    pub(crate) fn packed(&mut self, rows: usize, columns: usize) -> Packed {
+        Packed { scales: self.vector(columns), bytes: self.take(rows * columns) }
+    }
+
+    /// The same, unpacked for products with many rows.
+    pub(crate) fn matrix(&mut self, rows: usize, columns: usize) -> Array2<f32> {
+        let Packed { scales, bytes } = self.packed(rows, columns);
+        Array2::from_shape_fn((rows, columns), |(row, column)| {
+            f32::from(bytes[row * columns + column].cast_signed()) * scales[column]
+        })
+    }
+
+    /// Whether all was read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn take(&mut self, length: usize) -> &'static [u8] {
+        let (taken, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        taken
+    }
+}
+
+/// A matrix of bytes, each the number of steps of its column. For single vectors: reading it costs more than the sums,
+/// and bytes are read four times as fast as what they stand for.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    scales: Array1<f32>,
+    bytes: &'static [u8],
+}
+
+impl Packed {
+    /// Adds the product of a vector with this matrix to `sums`.
+    pub(crate) fn add_product(&self, vector: &[f32], sums: &mut [f32]) {
+        let mut steps = vec![0.0; self.scales.len()];
+        let rows = vector.iter().zip(self.bytes.chunks_exact(steps.len()));
+        // After a rectifier half of the vector is zero.
+        for (factor, row) in rows.filter(|(factor, _)| **factor != 0.0) {
+            for (sum, byte) in steps.iter_mut().zip(row) {
+                *sum += factor * f32::from(byte.cast_signed());
+            }
+        }
+        for ((sum, steps), scale) in sums.iter_mut().zip(steps).zip(&self.scales) {
+            *sum += steps * scale;
+        }
+    }
+
+    pub(crate) fn product(&self, vector: &[f32]) -> Vec<f32> {
+        let mut sums = vec![0.0; self.scales.len()];
+        self.add_product(vector, &mut sums);
+        sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two rows and three columns, in steps of 1, 2 and 4.
+    static BYTES: &[u8] = &[0, 0, 128, 63, 0, 0, 0, 64, 0, 0, 128, 64, 1, 2, 255, 127, 0, 128];
+
+    #[test]
+    fn packed_and_unpacked_are_the_same_matrix() {
+        let matrix = Numbers::new(BYTES).matrix(2, 3);
+        assert_eq!(matrix, ndarray::array![[1.0, 4.0, -4.0], [127.0, 0.0, -512.0]]);
+        let packed = Numbers::new(BYTES).packed(2, 3);
+        assert_eq!(packed.product(&[2.0, 0.5]), ndarray::array![2.0, 0.5].dot(&matrix).to_vec());
+        let mut sums = [1.0; 3];
+        packed.add_product(&[0.0, 1.0], &mut sums);
+        assert_eq!(sums, [128.0, 1.0, -511.0]);
+    }
+}

@@ -1,0 +1,209 @@
+//! From the pieces of a text to its meaning: every piece is seen with its neighbours through three windows, of two, three
+//! and five pieces; what was seen is summed over the text; a few dense layers make the meaning of the sum.
+
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, Slice};
+
+use crate::DIMENSION;
+use crate::file::File;
+use crate::matrix::{Numbers, Packed};
+use crate::table::Table;
+
+/// What one window sees of a piece.
+const SEEN: usize = 256;
+/// How many pieces each window holds, and how many of them stand before the one it is about.
+const WINDOWS: [(usize, usize); 3] = [(2, 0), (3, 1), (5, 2)];
+/// All that is known of a piece: its own numbers and what the windows see.
+const KNOWN: usize = DIMENSION + WINDOWS.len() * SEEN;
+const HIDDEN: usize = 320;
+
+#[derive(Debug)]
+pub(crate) struct Network {
+    table: Table,
+    projection: Layer,
+    projection_norm: Norm,
+    windows: Vec<Window>,
+    norm: Norm,
+    head: Head,
+}
+
+impl Network {
+    pub(crate) fn new(file: &File) -> Self {
+        let mut numbers = Numbers::new(file.network);
+        let network = Self {
+            table: Table::new(file),
+            projection: Layer::new(&mut numbers, DIMENSION, WINDOWS.len() * SEEN),
+            projection_norm: Norm::new(&mut numbers, WINDOWS.len() * SEEN),
+            windows: WINDOWS.iter().map(|(size, before)| Window::new(&mut numbers, *size, *before)).collect(),
+            norm: Norm::new(&mut numbers, KNOWN),
+            head: Head::new(&mut numbers),
+        };
+        debug_assert!(numbers.is_empty(), "the network is of another shape");
+        network
+    }
+
+    /// The meaning of a text that was cut into pieces, as a vector of length one.
+    pub(crate) fn read(&self, pieces: &[usize]) -> Vec<f32> {
+        let mut known = Array2::zeros((pieces.len(), KNOWN));
+        for (piece, mut row) in pieces.iter().zip(known.rows_mut()) {
+            self.table.read(*piece, &mut row.as_slice_mut().unwrap_or_default()[..DIMENSION]);
+        }
+        let mut projected = self.projection.apply(&known.slice_axis(Axis(1), Slice::from(..DIMENSION)));
+        // One norm over the projections for all three windows together.
+        self.projection_norm.apply(&mut projected);
+        for (at, window) in self.windows.iter().enumerate() {
+            let columns = |first: usize| Slice::from(first + at * SEEN..first + (at + 1) * SEEN);
+            let seen = window.look(&projected.slice_axis(Axis(1), columns(0)));
+            known.slice_axis_mut(Axis(1), columns(DIMENSION)).assign(&seen);
+        }
+        self.norm.apply(&mut known);
+        let sum = known.sum_axis(Axis(0));
+        self.head.apply(sum.as_slice().unwrap_or_default(), pieces.len())
+    }
+}
+
+#[derive(Debug)]
+struct Layer {
+    weights: Array2<f32>,
+    bias: Array1<f32>,
+}
+
+impl Layer {
+    fn new(numbers: &mut Numbers, inputs: usize, outputs: usize) -> Self {
+        Self { weights: numbers.matrix(inputs, outputs), bias: numbers.vector(outputs) }
+    }
+
+    fn apply(&self, inputs: &ArrayView2<'_, f32>) -> Array2<f32> {
+        let mut outputs = Array2::zeros((inputs.nrows(), self.bias.len()));
+        outputs.assign(&self.bias);
+        general_mat_mul(1.0, inputs, &self.weights, 1.0, &mut outputs);
+        outputs
+    }
+}
+
+/// Brings each row to mean zero and variance one, then to what was learnt.
+#[derive(Debug)]
+struct Norm {
+    gain: Array1<f32>,
+    bias: Array1<f32>,
+}
+
+impl Norm {
+    fn new(numbers: &mut Numbers, width: usize) -> Self {
+        Self { gain: numbers.vector(width), bias: numbers.vector(width) }
+    }
+
+    fn apply(&self, rows: &mut Array2<f32>) {
+        for mut row in rows.rows_mut() {
+            let mean = row.mean().unwrap_or_default();
+            row -= mean;
+            let variance = row.iter().map(|value| value * value).sum::<f32>() / self.width();
+            // The published epsilon is 1e-12: it only keeps a row of equal numbers from a division by zero.
+            let scale = (variance + 1e-12).sqrt().recip();
+            ndarray::Zip::from(&mut row)
+                .and(&self.gain)
+                .and(&self.bias)
+                .for_each(|value, gain, bias| *value = *value * scale * gain + bias);
+        }
+    }
+
+    fn width(&self) -> f32 {
+        f32::from(u16::try_from(self.gain.len()).unwrap_or(u16::MAX))
+    }
+}
+
+/// Two layers that each see a piece together with its neighbours, and add what they see to what was known.
+#[derive(Debug)]
+struct Window {
+    size: usize,
+    before: usize,
+    layers: [Layer; 2],
+}
+
+impl Window {
+    fn new(numbers: &mut Numbers, size: usize, before: usize) -> Self {
+        let mut layer = || Layer::new(numbers, size * SEEN, SEEN);
+        Self { size, before, layers: [layer(), layer()] }
+    }
+
+    fn look(&self, pieces: &ArrayView2<'_, f32>) -> Array2<f32> {
+        let count = pieces.nrows();
+        let own = Slice::from(self.before..self.before + count);
+        // Zeros stand where there is no neighbour.
+        let mut row = Array2::zeros((count + self.size - 1, SEEN));
+        row.slice_axis_mut(Axis(0), own).assign(pieces);
+        for layer in &self.layers {
+            let seen = layer.apply(&self.neighbours(&row, count));
+            row.slice_axis_mut(Axis(0), own).zip_mut_with(&seen, |known, seen| *known += seen.max(0.0));
+        }
+        row.slice_axis(Axis(0), own).to_owned()
+    }
+
+    /// Each row is a piece with its neighbours. They lie one behind the other already, so rows overlap and none is
+    /// copied.
+    fn neighbours<'a>(&self, row: &'a Array2<f32>, count: usize) -> ArrayView2<'a, f32> {
+        let shape = (count, self.size * SEEN).strides((SEEN, 1));
+        let numbers = row.as_slice().unwrap_or_default();
+        ArrayView2::from_shape(shape, numbers).expect("as many rows as pieces, and their neighbours")
+    }
+}
+
+/// What makes the meaning of a sum over pieces. Two of its dense layers also see past the one before.
+#[derive(Debug)]
+struct Head {
+    pool: Packed,
+    pool_bias: Array1<f32>,
+    first: Packed,
+    past_first: Packed,
+    second: Packed,
+    third: Packed,
+    /// A few large numbers make its bytes coarse; the second matrix has what the first lost.
+    past_third: [Packed; 2],
+    fourth: Packed,
+}
+
+impl Head {
+    fn new(numbers: &mut Numbers) -> Self {
+        Self {
+            pool: numbers.packed(KNOWN, DIMENSION),
+            pool_bias: numbers.vector(DIMENSION),
+            first: numbers.packed(DIMENSION, HIDDEN),
+            past_first: numbers.packed(DIMENSION, HIDDEN),
+            second: numbers.packed(HIDDEN, HIDDEN),
+            third: numbers.packed(HIDDEN, DIMENSION),
+            past_third: std::array::from_fn(|_| numbers.packed(HIDDEN, DIMENSION)),
+            fourth: numbers.packed(DIMENSION, DIMENSION),
+        }
+    }
+
+    fn apply(&self, sum: &[f32], pieces: usize) -> Vec<f32> {
+        let pooled = self.pool(sum, pieces);
+        let first = rectified(self.first.product(&pooled));
+        let mut second = self.past_first.product(&pooled);
+        self.second.add_product(&first, &mut second);
+        let second = rectified(second);
+        let third = rectified(self.third.product(&second));
+        let mut meaning = self.fourth.product(&third);
+        for part in &self.past_third {
+            part.add_product(&second, &mut meaning);
+        }
+        meaning.iter_mut().for_each(|value| *value = value.tanh());
+        let length = meaning.iter().map(|value| value * value).sum::<f32>().sqrt();
+        meaning.iter_mut().for_each(|value| *value /= length);
+        meaning
+    }
+
+    /// The sum in the dimension of a text. A long one weighs more than a short one, by a square root.
+    fn pool(&self, sum: &[f32], pieces: usize) -> Vec<f32> {
+        let count = f32::from(u16::try_from(pieces).unwrap_or(u16::MAX));
+        let mut pooled = (&self.pool_bias * count).to_vec();
+        self.pool.add_product(sum, &mut pooled);
+        pooled.iter_mut().for_each(|value| *value /= count.sqrt());
+        pooled
+    }
+}
+
+fn rectified(mut values: Vec<f32>) -> Vec<f32> {
+    values.iter_mut().for_each(|value| *value = value.max(0.0));
+    values
+}

@@ -1,0 +1,109 @@
+//! The meaning of single pieces: 512 numbers each, a few bits per number, read where they lie.
+//!
+//! The published table has 64 levels; a row uses a few neighbouring ones. So each row is kept as the lowest level it
+//! uses and the distance from there, in as many bits as the row needs. Rows of one width lie together, the widest first.
+
+use crate::DIMENSION;
+use crate::file::{File, word};
+
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// The lowest level and the shard of each row.
+    rows: &'static [[u8; 2]],
+    shards: Vec<Shard>,
+    blocks: Vec<Block>,
+}
+
+/// What the levels of the rows of one shard stand for.
+#[derive(Debug)]
+struct Shard {
+    lowest: f32,
+    step: f32,
+}
+
+/// Rows of one width.
+#[derive(Debug)]
+struct Block {
+    bits: usize,
+    first: usize,
+    bytes: &'static [u8],
+}
+
+const WIDTHS: [usize; 5] = [6, 5, 4, 3, 2];
+
+impl Table {
+    pub(crate) fn new(file: &File) -> Self {
+        let shards = file.shards.as_chunks::<8>().0.iter().map(|shard| Shard {
+            lowest: f32::from_bits(word(shard, 0)),
+            step: f32::from_bits(word(shard, 1)),
+        });
+        let (mut first, mut rest) = (0, file.table);
+        let blocks = WIDTHS.iter().enumerate().map(|(at, bits)| {
+            let count = word(file.widths, at) as usize;
+            let (bytes, after) = rest.split_at(count * row_bytes(*bits));
+            let block = Block { bits: *bits, first, bytes };
+            (first, rest) = (first + count, after);
+            block
+        });
+        Self { blocks: blocks.collect(), rows: file.rows.as_chunks().0, shards: shards.collect() }
+    }
+
+    /// Writes the numbers of a row, as many as `numbers` has room for.
+    pub(crate) fn read(&self, row: usize, numbers: &mut [f32]) {
+        let [level, shard] = self.rows[row];
+        let shard = &self.shards[usize::from(shard)];
+        let block = self.blocks.iter().rfind(|block| block.first <= row).unwrap_or(&self.blocks[0]);
+        let at = (row - block.first) * row_bytes(block.bits);
+        let bytes = &block.bytes[at..at + row_bytes(block.bits)];
+        match block.bits {
+            6 => unpack::<6>(bytes, level, shard, numbers),
+            5 => unpack::<5>(bytes, level, shard, numbers),
+            4 => unpack::<4>(bytes, level, shard, numbers),
+            3 => unpack::<3>(bytes, level, shard, numbers),
+            _ => unpack::<2>(bytes, level, shard, numbers),
+        }
+    }
+}
+
+fn row_bytes(bits: usize) -> usize {
+    bits * DIMENSION / 8
+}
+
+/// Eight numbers stand in as many bytes as one has bits.
+fn unpack<const BITS: usize>(bytes: &[u8], level: u8, shard: &Shard, numbers: &mut [f32]) {
+    let groups = bytes.as_chunks::<BITS>().0;
+    for (eight, group) in numbers.as_chunks_mut::<8>().0.iter_mut().zip(groups) {
+        let mut word = [0; 8];
+        word[..BITS].copy_from_slice(group);
+        let word = u64::from_le_bytes(word);
+        for (at, number) in eight.iter_mut().enumerate() {
+            let above = (word >> (at * BITS)).to_le_bytes()[0] & ((1 << BITS) - 1);
+            *number = f32::from(level + above) * shard.step + shard.lowest;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_taken_from_their_bits() {
+        let shard = Shard { lowest: -1.0, step: 0.5 };
+        let mut numbers = [0.0; 8];
+        // 0, 1, 2 … 7 in three bits each, the first in the lowest.
+        let word = (0..8_u32).map(|value| value << (3 * value)).sum::<u32>().to_le_bytes();
+        unpack::<3>(&word[..3], 2, &shard, &mut numbers);
+        assert_eq!(numbers, [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5]);
+    }
+
+    #[test]
+    fn every_row_has_its_place() {
+        let table = Table::new(&File::read());
+        let last = table.blocks.last().expect("blocks");
+        assert_eq!(last.first + last.bytes.len() / row_bytes(last.bits), table.rows.len());
+        let mut numbers = [f32::NAN; DIMENSION];
+        table.read(table.rows.len() - 1, &mut numbers);
+        assert!(numbers.iter().all(|number| number.is_finite()));
+    }
+}
