@@ -104,6 +104,7 @@ impl Hikite {
 
     pub async fn list(&self, filter: &ToolFilter) -> Vec<Value> {
         let found = self.gateway().tools_page(&Caller::owner(), filter, 0, usize::MAX).await;
+        // The owner is never refused.
         found.unwrap_or_default().items.iter().map(Raw::value).collect()
     }
 
@@ -118,6 +119,7 @@ impl Hikite {
     pub async fn search(&self, query: &str, limit: usize) -> Vec<Value> {
         let everything = ToolFilter::default();
         let found = self.gateway().find_tools(&Caller::owner(), query, &everything, limit).await;
+        // The owner is never refused.
         found.unwrap_or_default().items.iter().map(Raw::value).collect()
     }
 
