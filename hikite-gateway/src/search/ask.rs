@@ -2,6 +2,7 @@
 //! fails, there is an answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hikite_core::breaker;
 use hikite_core::caller::Caller;
@@ -15,6 +16,9 @@ use super::conversation::Remark;
 use super::ready::{Ready, encoded};
 use super::{SearchSettings, Strategy};
 use crate::gateway::Gateway;
+
+/// How long a question waits for its turn at the encoder.
+const TURN: Duration = Duration::from_millis(40);
 
 /// What is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -175,7 +179,8 @@ impl Gateway {
             searching.fall_back("indexing");
             return self.by_words(searching).await;
         }
-        let Ok(turn) = Arc::clone(&self.search.encoding).try_acquire_owned() else {
+        let turn = Arc::clone(&self.search.encoding).acquire_owned();
+        let Ok(Ok(turn)) = tokio::time::timeout(TURN, turn).await else {
             searching.fall_back("busy");
             return self.by_words(searching).await;
         };

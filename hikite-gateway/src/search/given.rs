@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hikite_core::caller::{Caller, Scopes};
-use hikite_core::error::Error;
+use hikite_core::error::{Error, Kind};
 use hikite_core::mask::Mask;
 use hikite_core::search::encoder::{Encoder, Vector};
 use hikite_core::search::provider::{Available, Chosen};
@@ -36,7 +36,7 @@ impl Gateway {
             return Err(error);
         }
         let asked = queries.clone();
-        let (chosen, provider) = self.rank_given(queries, context, tools, limit).await;
+        let (chosen, provider) = self.rank_given(queries, context, tools, limit).await?;
         searching.found(provider, &asked, chosen.len());
         Ok((chosen, provider))
     }
@@ -47,7 +47,7 @@ impl Gateway {
         context: Option<String>,
         tools: Vec<Available>,
         limit: usize,
-    ) -> (Vec<Chosen>, &'static str) {
+    ) -> Result<(Vec<Chosen>, &'static str), Error> {
         let build = move || {
             let documents = tools.into_iter().map(|tool| {
                 let name = Arc::clone(&tool.name);
@@ -56,7 +56,7 @@ impl Gateway {
             Index::build(documents.collect(), None)
         };
         let Ok(index) = self.search.tasks.spawn_blocking(build).await else {
-            return (Vec::new(), "bm25");
+            return Err(Error::new(Kind::Internal, "the tools could not be read"));
         };
         let encoder = self.search.settings().encoder.clone();
         let (index, encoder) = match encoder {
@@ -84,7 +84,8 @@ impl Gateway {
             });
             chosen.collect::<Vec<Chosen>>()
         };
-        (self.search.tasks.spawn_blocking(search).await.unwrap_or_default(), provider)
+        let chosen = self.search.tasks.spawn_blocking(search).await;
+        Ok((chosen.unwrap_or_default(), provider))
     }
 
     /// The index with vectors, if there are few enough texts to read.

@@ -20,7 +20,7 @@ const FRESH: Duration = Duration::from_millis(500);
 
 pub(super) struct Keeper {
     ready: ArcSwapOption<Ready>,
-    /// Raised with every index.
+    /// Raised with every index, and when the worker is done.
     made: watch::Sender<u64>,
     work: Mutex<Work>,
 }
@@ -31,6 +31,8 @@ struct Work {
     running: bool,
     /// Something changed while the worker was at it.
     again: bool,
+    /// The encoder's tables are unpacked.
+    warm: bool,
     /// Vectors are wanted, whatever the config says.
     vectors: bool,
     /// The model is left alone until then.
@@ -50,7 +52,16 @@ impl Keeper {
 
     pub(super) fn publish(&self, ready: Ready) {
         self.ready.store(Some(Arc::new(ready)));
+        self.tell();
+    }
+
+    fn tell(&self) {
         self.made.send_modify(|count| *count += 1);
+    }
+
+    /// True once: nobody has asked the encoder anything yet.
+    pub(super) fn is_cold(&self) -> bool {
+        !std::mem::replace(&mut self.work.lock().warm, true)
     }
 
     /// Whether a model that failed may be asked again.
@@ -119,8 +130,9 @@ impl Search {
             {
                 return;
             }
-            // The worker tells of an index, not of its own end.
-            let _ = tokio::time::timeout(FRESH, made.changed()).await;
+            if made.changed().await.is_err() {
+                return;
+            }
         }
     }
 
@@ -194,6 +206,12 @@ impl Search {
     fn ends(&self) -> bool {
         let mut work = self.keeper.work.lock();
         work.running = std::mem::take(&mut work.again);
-        !work.running
+        let ends = !work.running;
+        drop(work);
+        if ends {
+            // Whoever waits for the whole looks again.
+            self.keeper.tell();
+        }
+        ends
     }
 }

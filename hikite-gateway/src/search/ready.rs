@@ -41,6 +41,15 @@ impl Ready {
             documents.extend(module.tools.iter().map(|tool| Document::of(module, tool)));
             modules.insert(Arc::clone(&module.name), start..documents.len());
         }
+        if let Some(before) = before.filter(|before| before.local.documents() == documents.as_slice()) {
+            // Something else changed: a project, a switch, a resource.
+            return Self {
+                catalog,
+                local: before.local.clone(),
+                remote: before.remote.clone(),
+                layout: Arc::clone(&before.layout),
+            };
+        }
         let places = documents.iter().enumerate().map(|(at, document)| (document.key.clone(), at)).collect();
         let remote = before
             .and_then(|before| before.remote.as_ref())

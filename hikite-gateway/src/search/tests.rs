@@ -2,11 +2,11 @@
 //! tools change.
 
 mod cloud;
+mod hidden;
 mod index;
 mod memory;
 mod surface;
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -209,10 +209,4 @@ async fn eventually(mut holds: impl FnMut() -> bool) {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     panic!("it does not come true");
-}
-
-impl fmt::Debug for super::Search {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Search")
-    }
 }

@@ -78,6 +78,11 @@ impl Search {
                 return true;
             }
         }
+        if let Some(encoder) = settings.encoder.as_ref().filter(|_| self.keeper.is_cold()) {
+            // Where all vectors were known, the first question would have to wait for the tables.
+            let encoder = Arc::clone(encoder);
+            let _ = self.tasks.spawn_blocking(move || encoder.question("first")).await;
+        }
         let Some(embedder) = settings.embedder.as_ref().filter(|_| self.keeper.may_ask()) else {
             return false;
         };

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{arguments, document};
 use crate::command::{Command, Detail};
-use crate::search::{Inquiry, Told};
+use crate::search::{Inquiry, Strategy, Told};
 
 const DISCOVER: &str = "tool_discovery";
 const EXECUTE: &str = "tool_execute";
@@ -33,6 +33,10 @@ const MENU_CHARS: usize = 2400;
 const LINE_CHARS: usize = 110;
 /// What a result tells of its tool.
 const DESCRIPTION_CHARS: usize = 240;
+
+/// Said beside the empty result.
+const SWITCHED_OFF: &str =
+    "Search is switched off for this project. A tool whose key is known can be run all the same.";
 
 pub(super) const INSTRUCTIONS: &str = "Many tools stand behind these two. Say to `tool_discovery` in a few words what you \
     want to do, then run one of the tools that it names with `tool_execute`.";
@@ -283,7 +287,14 @@ pub(crate) fn found(view: &View, told: &Told, detail: Detail) -> Raw {
     meta.set("indexed", Raw::of(&told.indexed));
     meta.set("total", Raw::of(&told.total));
     let meta = Object::default().with("hikite/search", meta);
-    document(&body).object().unwrap_or_default().with("_meta", meta).raw()
+    let mut result = document(&body).object().unwrap_or_default();
+    if told.provider == Strategy::Off.word() {
+        let note = Object::default().with("type", "text").with("text", SWITCHED_OFF).raw();
+        let mut content = result.get("content").and_then(Raw::items).unwrap_or_default();
+        content.push(note);
+        result.set("content", Raw::array(&content));
+    }
+    result.with("_meta", meta).raw()
 }
 
 fn result(tool: &Tool, chosen: &Chosen, detail: Detail) -> Object {

@@ -31,6 +31,7 @@ mod rest_call;
 mod rest_door;
 mod rest_registry;
 mod resume;
+mod search;
 mod stateless;
 mod stdio;
 mod store;

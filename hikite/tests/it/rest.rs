@@ -184,7 +184,8 @@ async fn a_query_that_is_not_right_is_refused_with_every_fault() {
 
 #[tokio::test]
 async fn tools_are_found_by_what_they_do() {
-    let gateway = gateway(json!({ "a": stdio(&[]), "b": stdio(&[]) })).await;
+    let servers = json!({ "a": stdio(&[]), "b": stdio(&[]) });
+    let gateway = configured(json!({ "mcpServers": servers, "search": { "provider": "bm25" } })).await;
     let body = json!({ "query": "echo text", "filters": { "module": "a" }, "limit": 3 });
     let reply = post(&gateway, "/v1/tools/search", &body).await;
     let found = reply.value();

@@ -8,7 +8,7 @@ use crate::rest::{get, post, refused};
 use crate::{configured, gateway, stdio};
 
 /// Every route of the API that needs a token.
-const PROTECTED: [(&str, &str); 12] = [
+const PROTECTED: [(&str, &str); 13] = [
     ("GET", "/v1/tools"),
     ("POST", "/v1/tools"),
     ("GET", "/v1/tools/a:echo"),
@@ -17,6 +17,7 @@ const PROTECTED: [(&str, &str); 12] = [
     ("POST", "/v1/tools/a:echo/disable"),
     ("POST", "/v1/tools/call"),
     ("POST", "/v1/tools/search"),
+    ("POST", "/catalog/search"),
     ("GET", "/v1/modules"),
     ("GET", "/v1/categories"),
     ("GET", "/tools"),

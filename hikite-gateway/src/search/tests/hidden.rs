@@ -1,0 +1,99 @@
+//! What a project does not allow: never found, never sent, and never told apart from what is not there.
+
+use std::sync::Arc;
+
+use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::json::Object;
+use hikite_core::listing::ListKind;
+use hikite_core::search::provider::SearchProvider;
+use hikite_core::source::{CallContext, Nobody, Origin};
+use serde_json::{Value, json};
+
+use super::cloud::Cloud;
+use super::{Shelf, TOOLS, call_in, gateway_on, keys, meta};
+use crate::fake::raw;
+use crate::gateway::Gateway;
+use crate::list::Page;
+use crate::probe::store;
+use crate::project::Project;
+use crate::search::{SearchSettings, Strategy};
+use crate::surface::{Surface, Surfaces};
+
+fn project(name: &str, form: &str) -> Arc<Project> {
+    let form: Object = raw(form).object().expect("an object");
+    Arc::new(Project::read(name, &form).expect("a project"))
+}
+
+fn of(project: &str) -> CallContext {
+    let caller = Caller { project: Some(project.into()), ..Caller::named("alice") };
+    let session = Arc::new(Session { id: SessionId(1), caller, abilities: Abilities::default() });
+    CallContext { session, back: Arc::new(Nobody), origin: Origin::default(), takes_rounds: false }
+}
+
+async fn ask(gateway: &Gateway, project: &str, name: &str, arguments: Value) -> Value {
+    call_in(gateway, of(project), name, arguments, Value::Null).await
+}
+
+async fn two() -> Arc<Gateway> {
+    let (open, closed) = (Shelf::of(TOOLS), Shelf::of(&[("file_away", "A file of the other kind.")]));
+    let gateway = gateway_on(store().await, &[("m", &open), ("closed", &closed)]);
+    gateway.set_projects(vec![
+        project("p", r#"{"permissions":{"allow":["m"],"deny":["m:send_mail"]}}"#),
+        project("quiet", r#"{"optimization":null}"#),
+        project("words", r#"{"optimization":"bm25"}"#),
+    ]);
+    gateway
+}
+
+#[tokio::test]
+async fn a_hidden_tool_is_not_found_and_looks_absent() {
+    let gateway = two().await;
+    for query in ["file", "mail", "closed", "send_mail"] {
+        let found = ask(&gateway, "p", "tool_discovery", json!({ "query": query, "maxResults": 50 })).await;
+        assert!(
+            !keys(&found).iter().any(|key| matches!(*key, "m:send_mail" | "closed:file_away")),
+            "{found}"
+        );
+        assert_eq!(meta(&found)["total"], 2, "hidden tools are not counted, either");
+    }
+    let run = async |key: &str| {
+        let result = ask(&gateway, "p", "tool_execute", json!({ "toolKey": key })).await;
+        result["structuredContent"]["error"].to_string().replace(key, "KEY")
+    };
+    assert_eq!(run("m:send_mail").await, run("m:nosuch_xyz").await);
+    assert_eq!(run("closed:file_away").await, run("closed:nosuch_xyz").await);
+    let surfaces = Surfaces::of([Surface::Search]);
+    let caller = &of("p").session.caller;
+    let list = gateway.list(caller, surfaces, ListKind::Tools, Page::default()).await.expect("a list");
+    assert!(list.as_str().contains("- m: ") && !list.as_str().contains("closed"), "{list:?}");
+}
+
+#[tokio::test]
+async fn nothing_hidden_is_sent_to_the_cloud() {
+    let gateway = two().await;
+    let cloud = Arc::new(Cloud::default());
+    *cloud.chooses.lock() = Some(vec![("send_mail", 1.0), ("read_file", 0.5)]);
+    gateway.search_with(SearchSettings {
+        strategy: Strategy::Cloud,
+        cloud: Some(Arc::clone(&cloud) as Arc<dyn SearchProvider>),
+        ..SearchSettings::default()
+    });
+    let found = ask(&gateway, "p", "tool_discovery", json!({ "query": "mail" })).await;
+    assert_eq!(keys(&found), ["m:read_file"]);
+    let sent: Vec<String> = cloud.sent.lock().iter().map(|tool| tool.key.to_string()).collect();
+    assert_eq!(sent, ["m:create_issue", "m:read_file"]);
+    assert_eq!(keys(&ask(&gateway, "gone", "tool_discovery", json!({ "query": "file" })).await), [""; 0]);
+    assert!(cloud.sent.lock().is_empty(), "a project that is not there has no tools");
+}
+
+#[tokio::test]
+async fn a_project_decides_how_it_is_searched() {
+    let gateway = two().await;
+    let quiet = ask(&gateway, "quiet", "tool_discovery", json!({ "query": "file" })).await;
+    assert_eq!((keys(&quiet).len(), &meta(&quiet)["provider"]), (0, &json!("off")));
+    assert!(quiet["content"][1]["text"].as_str().is_some_and(|text| text.contains("switched off")));
+    let ran = ask(&gateway, "quiet", "tool_execute", json!({ "toolKey": "m:read_file" })).await;
+    assert!(ran.get("isError").is_none(), "{ran}");
+    let words = ask(&gateway, "words", "tool_discovery", json!({ "query": "file" })).await;
+    assert_eq!((&meta(&words)["provider"], meta(&words).get("fallback")), (&json!("bm25"), None));
+}
