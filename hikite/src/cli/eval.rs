@@ -72,7 +72,7 @@ impl Eval {
         }
         let house = House::start(&common.load()?, program()?).await?;
         progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
-        let tools = Tools::of(&house.gateway.view());
+        let tools = Tools::of(&house.gateway.view_of(&Caller::owner()));
         house.stop().await;
         Ok(vec![LabelledSet::of(name, &file, tools)?])
     }
