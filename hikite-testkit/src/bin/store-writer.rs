@@ -43,8 +43,14 @@ async fn write(url: &StoreUrl, from: u64) -> Result<(), StoreError> {
             registered_at: number,
         };
         store.put_registered(&tool, false).await?;
-        let record =
-            Record { at: number, kind: "admin", request_id: number.to_string(), ..Record::default() };
+        let record = Record {
+            at: number,
+            kind: "admin",
+            decision: "allowed",
+            outcome: "ok",
+            request_id: number.to_string(),
+            ..Record::default()
+        };
         store.append_audit(&mut AuditBatch::new(vec![record])).await?;
         if !say(number) {
             break;
