@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use hikite_core::caller::Caller;
 use hikite_core::search::measure::{DEPTHS, Quality};
 use hikite_encoder::SentenceEncoder;
 use serde_json::{Value, json};
