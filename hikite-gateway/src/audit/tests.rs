@@ -253,10 +253,12 @@ async fn large_arguments_have_the_hash_that_small_ones_have() {
 #[tokio::test]
 async fn a_search_leaves_one_record_also_if_it_is_given_up_or_refused() {
     let audited = Audited::new(answering("{}")).await;
-    let search = audited.gateway.audit_search(&from()).await.expect("a place");
+    let context = from();
+    let who = (&context.session.caller, &context.origin);
+    let search = audited.gateway.audit_search(who).await.expect("a place");
     search.found("bm25", &[format!("what is {SECRET}"), "b".into()], 3);
-    drop(audited.gateway.audit_search(&from()).await.expect("a place"));
-    let refused = audited.gateway.audit_search(&from()).await.expect("a place");
+    drop(audited.gateway.audit_search(who).await.expect("a place"));
+    let refused = audited.gateway.audit_search(who).await.expect("a place");
     refused.refused(&Error::new(Kind::Authorization, "no"));
     let records = audited.records().await;
     assert_eq!(records.len(), 3);
