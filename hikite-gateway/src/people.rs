@@ -45,7 +45,12 @@ impl std::fmt::Debug for People {
 
 impl People {
     pub fn new(store: Store) -> Self {
-        Self { store, turn: tokio::sync::Mutex::default(), known: Mutex::default(), shown: ArcSwap::default() }
+        Self {
+            store,
+            turn: tokio::sync::Mutex::default(),
+            known: Mutex::default(),
+            shown: ArcSwap::default(),
+        }
     }
 
     /// Takes the projects of the file, in place of those it had before.

@@ -161,7 +161,11 @@ mod tests {
             .layer(Door::new(&app(), Needs::Nothing))
             .with_state(());
         let ask = |path: &str| {
-            let request = Request::get(path).header("host", "localhost").header(HEADER, "r-7").body(Body::empty()).expect("a request");
+            let request = Request::get(path)
+                .header("host", "localhost")
+                .header(HEADER, "r-7")
+                .body(Body::empty())
+                .expect("a request");
             router.clone().oneshot(request)
         };
         let failed = ask("/panics").await.expect("an answer");

@@ -42,7 +42,8 @@ const PREFLIGHT_AGE: &str = "600";
 pub(crate) fn check(app: &App, request: &Request) -> Result<Option<HeaderValue>, Response> {
     let page = app.settings.load().origins.check(request.headers()).map_err(|what| {
         let error = Error::new(Kind::Authorization, format!("the {what} of this request is not allowed"));
-        let hint = "add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors` if it is yours";
+        let hint =
+            "add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors` if it is yours";
         refusal(error.hint(hint))
     })?;
     // A browser's question before the request itself carries no token.

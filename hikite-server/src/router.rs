@@ -60,10 +60,7 @@ fn admin() -> Router<Arc<App>> {
         .route("/v1/tools/{key}/enable", post(registry::enable))
         .route("/v1/tools/{key}/disable", post(registry::disable))
         .route("/v1/projects", get(projects::list).post(projects::create))
-        .route(
-            "/v1/projects/{name}",
-            get(projects::get).patch(projects::change).delete(projects::delete),
-        )
+        .route("/v1/projects/{name}", get(projects::get).patch(projects::change).delete(projects::delete))
         .route("/v1/tokens", get(tokens::list).post(tokens::create))
         .route("/v1/tokens/{id}", delete(tokens::revoke))
         .route_layer(from_fn(auth::admin_only))

@@ -11,6 +11,8 @@ pub(crate) struct Table {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
     Text,
+    /// Text that may be empty.
+    Words,
     /// Text that is one JSON value.
     Json,
     Number,
@@ -32,11 +34,11 @@ pub(crate) const TABLES: &[Table] = &[
     SEEN,
     Table { name: "list_cache",      columns: &[("definition", Column::Text), ("lists", Column::Json), ("fetched_at", Column::Number)] },
     Table { name: "project",         columns: &[("name", Column::Text), ("form", Column::Json), ("created_at", Column::Number)] },
-    Table { name: "token",           columns: &[("id", Column::Text), ("hash", Column::Text), ("project", Column::Text), ("form", Column::Json), ("created_at", Column::Number), ("expires_at", Column::Number)] },
+    Table { name: "token",           columns: &[("id", Column::Text), ("project", Column::Words), ("hash", Column::Text), ("form", Column::Json), ("created_at", Column::Number), ("expires_at", Column::Number)] },
     Table { name: "search_vector",   columns: &[("model", Column::Text), ("content", Column::Text), ("vector", Column::Text), ("used_at", Column::Number)] },
     Table { name: "search_memory",   columns: &[("project", Column::Text), ("query", Column::Text), ("module", Column::Text), ("tool", Column::Text), ("text", Column::Text), ("terms", Column::Text), ("model", Column::Text), ("vector", Column::Text), ("weight", Column::Number), ("used_at", Column::Number)] },
     Table { name: "audit",           columns: &[("seq", Column::Number), ("at", Column::Number), ("kind", Column::Text), ("subject", Column::Text), ("project", Column::Text), ("module", Column::Text), ("tool", Column::Text), ("outcome", Column::Text), ("record", Column::Json), ("hash", Column::Text)] },
-    Table { name: "audit_end",       columns: &[("name", Column::Text), ("seq", Column::Number), ("hash", Column::Text)] },
+    Table { name: "audit_end",       columns: &[("name", Column::Text), ("seq", Column::Number), ("hash", Column::Words)] },
 ];
 
 pub(crate) const SEEN: Table = Table {
@@ -55,7 +57,7 @@ impl Table {
     pub(crate) fn read(&self, row: &AnyRow) -> Result<Vec<Value>, sqlx::Error> {
         let values = self.columns.iter().enumerate().map(|(at, (_, column))| {
             Ok(match column {
-                Column::Text | Column::Json => Value::Text(row.try_get(at)?),
+                Column::Text | Column::Words | Column::Json => Value::Text(row.try_get(at)?),
                 Column::Number | Column::Switch => Value::Number(row.try_get(at)?),
             })
         });

@@ -104,7 +104,8 @@ impl Hikite {
 
     pub async fn list(&self, filter: &ToolFilter) -> Vec<Value> {
         let found = self.gateway().tools_page(&Caller::owner(), filter, 0, usize::MAX).await;
-        found.items.iter().map(Raw::value).collect()
+        // The owner is never refused.
+        found.unwrap_or_default().items.iter().map(Raw::value).collect()
     }
 
     pub async fn get(&self, name: &str) -> Result<Value, Error> {
@@ -118,7 +119,8 @@ impl Hikite {
     pub async fn search(&self, query: &str, limit: usize) -> Vec<Value> {
         let everything = ToolFilter::default();
         let found = self.gateway().find_tools(&Caller::owner(), query, &everything, limit).await;
-        found.items.iter().map(Raw::value).collect()
+        // The owner is never refused.
+        found.unwrap_or_default().items.iter().map(Raw::value).collect()
     }
 
     /// Calls a tool on the path that every call takes.

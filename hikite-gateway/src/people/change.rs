@@ -108,13 +108,17 @@ impl People {
     fn check_project(&self, token: &Token) -> Result<(), Error> {
         let Some(name) = &token.project else { return Ok(()) };
         let shown = self.shown.load();
-        let fault = |member: &str, message: String| Err(fault::error(&[Fault::new(fault::step(member), message)]));
+        let fault =
+            |member: &str, message: String| Err(fault::error(&[Fault::new(fault::step(member), message)]));
         let Some(project) = shown.project(name) else {
             return fault("project", format!("there is no project `{name}`"));
         };
         if !is_open_to(project, &token.subject) {
             let members = project.members.join("`, `");
-            return fault("subject", format!("the members of `{name}` are `{members}`: name one as `subject`"));
+            return fault(
+                "subject",
+                format!("the members of `{name}` are `{members}`: name one as `subject`"),
+            );
         }
         Ok(())
     }

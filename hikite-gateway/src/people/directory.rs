@@ -140,6 +140,7 @@ pub(super) fn is_open_to(project: &Project, subject: &Arc<str>) -> bool {
 fn read(row: &ProjectRow) -> Option<Arc<Project>> {
     let form = row.form.object().unwrap_or_default();
     let read = Project::read(&row.name, &form);
-    let told = |error: &_| tracing::error!(project = row.name, %error, "a project cannot be used and is left out");
+    let told =
+        |error: &_| tracing::error!(project = row.name, %error, "a project cannot be used and is left out");
     read.inspect_err(told).ok().map(Arc::new)
 }

@@ -36,7 +36,8 @@ async fn a_secret_opens_until_its_token_is_taken_back() {
     assert_eq!(&*caller.subject, format!("token:{id}"));
     assert_eq!((caller.project.as_deref(), caller.scopes), (Some("work"), Scopes::USUAL));
     assert_eq!(caller.token.as_deref(), Some(id.as_str()));
-    for wrong in ["", "hk_", &id, &secret[..secret.len() - 1], &format!("{secret}x"), &secret.to_uppercase()] {
+    for wrong in ["", "hk_", &id, &secret[..secret.len() - 1], &format!("{secret}x"), &secret.to_uppercase()]
+    {
         assert_eq!(people.bearer(wrong), None, "{wrong}");
     }
     assert!(people.still_knows(&caller));
@@ -133,7 +134,10 @@ async fn what_the_file_names_is_the_files_alone() {
     ];
     for outcome in refused {
         let error = outcome.expect_err("refused");
-        assert_eq!((error.kind, &*error.message), (Kind::Conflict, "the project `work` is managed by the file"));
+        assert_eq!(
+            (error.kind, &*error.message),
+            (Kind::Conflict, "the project `work` is managed by the file")
+        );
     }
     people.take(Vec::new());
     let shown = people.project_object("work").expect("there").value();

@@ -191,7 +191,10 @@ impl Reader<'_> {
         if subject.trim().is_empty() || subject.chars().any(char::is_control) {
             self.fault("subject", "`subject` must be a name");
         } else if subject == OWNER || subject.starts_with(OF_TOKEN) {
-            self.fault("subject", format!("`{OWNER}`, and what begins with `{OF_TOKEN}`, is not to be given"));
+            self.fault(
+                "subject",
+                format!("`{OWNER}`, and what begins with `{OF_TOKEN}`, is not to be given"),
+            );
         }
         subject.into()
     }
@@ -208,7 +211,8 @@ impl Reader<'_> {
     fn expires_in(&mut self) -> Option<u32> {
         let seconds = self.given("expiresIn")?.whole().filter(|span| (1..=LONGEST_SECONDS).contains(span));
         if seconds.is_none() {
-            let message = format!("`expiresIn` must be a whole number of seconds, from 1 to {LONGEST_SECONDS}");
+            let message =
+                format!("`expiresIn` must be a whole number of seconds, from 1 to {LONGEST_SECONDS}");
             self.fault("expiresIn", message);
         }
         seconds
@@ -251,7 +255,8 @@ mod tests {
         assert_eq!(&*token.subject, format!("token:{}", token.id));
         assert_eq!((token.project.clone(), token.scopes, token.expires_at), (None, Scopes::USUAL, 0));
         assert_eq!(Token::of(&token.row(&hash("x"))), Some(token), "as it was after the store");
-        let token = read(r#"{"name":"ci","subject":"alice","project":"work","scopes":["read"],"expiresIn":60}"#);
+        let token =
+            read(r#"{"name":"ci","subject":"alice","project":"work","scopes":["read"],"expiresIn":60}"#);
         let token = token.expect("a token");
         assert_eq!((&*token.subject, token.project.as_deref()), ("alice", Some("work")));
         assert_eq!((token.scopes, token.expires_at), (Scopes::READ, 61_000));

@@ -256,12 +256,7 @@ pub(crate) async fn answer_or_stream<A: Into<Answer> + Send + 'static>(
 }
 
 /// Several messages at once, for the one revision that has them.
-async fn batch(
-    app: &Arc<App>,
-    headers: &HeaderMap,
-    messages: Vec<Bytes>,
-    arrival: Arrival,
-) -> Response {
+async fn batch(app: &Arc<App>, headers: &HeaderMap, messages: Vec<Bytes>, arrival: Arrival) -> Response {
     let session = match find(app, &arrival.caller, headers) {
         Ok(session) => session,
         Err(response) => return response,

@@ -37,10 +37,11 @@ pub(crate) async fn open(
     arrival: Arrival,
     Query(choice): Query<Choice>,
 ) -> Response {
-    let (surfaces, id) = match choice.surfaces(&app, &arrival.caller).and_then(|surfaces| Ok((surfaces, random_id()?))) {
-        Ok(opened) => opened,
-        Err(error) => return refusal(error),
-    };
+    let (surfaces, id) =
+        match choice.surfaces(&app, &arrival.caller).and_then(|surfaces| Ok((surfaces, random_id()?))) {
+            Ok(opened) => opened,
+            Err(error) => return refusal(error),
+        };
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
     let pipe = Pipe::new(Arc::clone(&app), (arrival.caller, arrival.proof), (surfaces, TCP), out);
     app.channels.0.write().insert(id.clone(), pipe);

@@ -11,11 +11,7 @@ use super::{Answer, ok, query};
 use crate::app::App;
 use crate::arrival::Arrival;
 
-pub(crate) async fn me(
-    State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
-    uri: Uri,
-) -> Answer {
+pub(crate) async fn me(State(app): State<Arc<App>>, Arrival { caller, .. }: Arrival, uri: Uri) -> Answer {
     query::none(&uri)?;
     let or_null = |text: Option<&str>| text.map_or_else(Raw::null, Raw::from);
     let expires_at = caller.token.as_ref().and_then(|id| app.gateway.people().expires_at(id));

@@ -24,16 +24,12 @@ pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> A
 }
 
 /// The form of a project, and its name beside it.
-pub(crate) async fn create(
-    State(app): State<Arc<App>>,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Body,
-) -> Answer {
+pub(crate) async fn create(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap, body: Body) -> Answer {
     query::none(&uri)?;
     let mut form = body::read(&app, &headers, body).await?;
     let name = form.remove("name").and_then(|name| name.text()).ok_or_else(|| {
-        Error::new(Kind::Validation, "`name` is required").hint("what the project is called, in addresses too")
+        Error::new(Kind::Validation, "`name` is required")
+            .hint("what the project is called, in addresses too")
     })?;
     let project = app.gateway.create_project(&name, &form).await?;
     Ok(created(&project, location("/v1/projects/", &name)))

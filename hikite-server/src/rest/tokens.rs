@@ -18,12 +18,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     Ok(ok(&Object::default().with("tokens", Raw::array(&tokens)).raw()))
 }
 
-pub(crate) async fn create(
-    State(app): State<Arc<App>>,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Body,
-) -> Answer {
+pub(crate) async fn create(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap, body: Body) -> Answer {
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
     let (token, secret) = app.gateway.people().create_token(&form).await?;

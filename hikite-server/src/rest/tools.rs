@@ -24,11 +24,7 @@ pub(crate) const FOUND: u32 = 20;
 /// Nobody asks longer questions in good faith.
 pub(crate) const QUERY_CHARS: usize = 1000;
 
-pub(crate) async fn list(
-    State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
-    uri: Uri,
-) -> Answer {
+pub(crate) async fn list(State(app): State<Arc<App>>, Arrival { caller, .. }: Arrival, uri: Uri) -> Answer {
     let mut query = Query::read(&uri, &["category", "tag", "module", "enabled", "page", "limit"]);
     let filter = ToolFilter {
         module: query.one("module"),

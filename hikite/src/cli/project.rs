@@ -122,7 +122,8 @@ impl ProjectCommand {
             Self::List(list) => list.print(people),
             Self::Show(show) => show.print(people)?,
             Self::Create(create) => {
-                let project = people.create_project(&create.name, &create.form.onto(Object::default())).await?;
+                let project =
+                    people.create_project(&create.name, &create.form.onto(Object::default())).await?;
                 tell(&project, create.json, &create.name, "is made");
             }
             Self::Set(set) => {
@@ -146,7 +147,9 @@ impl List {
         }
         let projects = people.projects();
         let rows: Vec<Vec<String>> = projects.iter().map(|project| row(project)).collect();
-        print(&table(&rows));
+        if !rows.is_empty() {
+            print(&table(&rows));
+        }
         note(&format!("{} project{}", rows.len(), if rows.len() == 1 { "" } else { "s" }));
     }
 }

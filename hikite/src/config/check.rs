@@ -9,7 +9,9 @@ use super::file::File;
 use super::place::Path;
 use super::problem::Report;
 use super::tool_request::literal;
-use super::{Config, auth, category, egress, expand, limits, project, server, store, telemetry, tool, upstream};
+use super::{
+    Config, auth, category, egress, expand, limits, project, server, store, telemetry, tool, upstream,
+};
 
 /// The world as the config sees it, so that loading is a function of its arguments.
 #[derive(Clone, Copy)]

@@ -67,9 +67,7 @@ pub(crate) struct PermissionsFile {
 }
 
 /// Tells `null` from an absent member.
-fn said<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<OptimizationWord>>, D::Error> {
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<OptimizationWord>>, D::Error> {
     Deserialize::deserialize(deserializer).map(Some)
 }
 
@@ -81,7 +79,12 @@ pub(crate) fn check(
     raw.iter().filter_map(|(name, raw)| project(check, &path.key(name), name, raw)).collect()
 }
 
-fn project(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &ProjectFile) -> Option<Arc<Project>> {
+fn project(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    name: &str,
+    raw: &ProjectFile,
+) -> Option<Arc<Project>> {
     let written = serde_json::to_value(raw).ok()?;
     let form: Object = Raw::of(&written).object()?;
     match Project::read(name, &form) {

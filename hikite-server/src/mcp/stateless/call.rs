@@ -78,7 +78,8 @@ async fn call(app: &Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) ->
     let refuse = |error: &Error| Refusal::of(error, uri.as_deref());
     let state = request.params.remove("requestState").and_then(|state| state.text());
     let responses = request.params.get("inputResponses").cloned();
-    let purpose = Purpose { caller: &request.arrival.caller, method: &request.method, params: &request.params };
+    let purpose =
+        Purpose { caller: &request.arrival.caller, method: &request.method, params: &request.params };
     let ticket = state.map(|state| app.parking.read(&state, purpose)).transpose();
     let mut running = match ticket.map_err(|error| refuse(&error))? {
         Some(Ticket::Parked(id)) => {
@@ -122,8 +123,11 @@ fn begin(
 ) -> Result<Running<Arc<Back>>, Error> {
     let (back, questions) = Back::new(&request.claim, out);
     let back = Arc::new(back);
-    let mut lease =
-        Lanes::lease(app, (request.arrival.caller.clone(), request.claim.abilities.clone()), request.surfaces)?;
+    let mut lease = Lanes::lease(
+        app,
+        (request.arrival.caller.clone(), request.claim.abilities.clone()),
+        request.surfaces,
+    )?;
     let level = request.claim.level.filter(|level| lease.changes_level(Some(*level)));
     let (app, name) = (Arc::clone(app), request.method.clone());
     let (surfaces, way_back) = (request.surfaces, Arc::clone(&back));

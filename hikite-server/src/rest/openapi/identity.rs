@@ -110,7 +110,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         json!({ "allOf": [reference(of), more] })
     };
     let name = json!({ "type": "string", "minLength": 1, "maxLength": 128, "examples": ["work"] });
-    let secret = json!({ "type": "string", "description": "What its holder sends as a bearer; not shown again." });
+    let secret =
+        json!({ "type": "string", "description": "What its holder sends as a bearer; not shown again." });
     vec![
         ("Me", me()),
         ("ProjectForm", project_form()),
