@@ -105,6 +105,7 @@ async fn what_a_hidden_server_says_is_not_passed_on() {
     assert_eq!(say("hub"), 0, "nothing of it is seen");
     assert_eq!(say("git"), 2, "a tool is seen, its resources are not");
     permit(&gateway, r#"{"allow":["git"]}"#);
+    ear.heard();
     assert_eq!(say("git"), 3);
 }
 
