@@ -176,7 +176,8 @@ mod tests {
 
     #[track_caller]
     fn check(app: &App, headers: &[&'static str], allowed: bool) {
-        let found = caller(app, &mut request(headers), false);
+        let mut request = request(headers);
+        let found = caller(app, &mut request, false);
         let found = futures_util::FutureExt::now_or_never(found).expect("nothing to wait for");
         assert_eq!(found.is_ok(), allowed, "{headers:?}");
     }

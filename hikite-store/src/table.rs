@@ -34,7 +34,7 @@ pub(crate) const TABLES: &[Table] = &[
     SEEN,
     Table { name: "list_cache",      columns: &[("definition", Column::Text), ("lists", Column::Json), ("fetched_at", Column::Number)] },
     Table { name: "project",         columns: &[("name", Column::Text), ("form", Column::Json), ("created_at", Column::Number)] },
-    Table { name: "token",           columns: &[("id", Column::Text), ("hash", Column::Text), ("project", Column::Text), ("form", Column::Json), ("created_at", Column::Number), ("expires_at", Column::Number)] },
+    Table { name: "token",           columns: &[("id", Column::Text), ("project", Column::Words), ("hash", Column::Text), ("form", Column::Json), ("created_at", Column::Number), ("expires_at", Column::Number)] },
     VECTOR,
     MEMORY,
     AUDIT,

@@ -40,11 +40,7 @@ impl People {
     pub async fn change_project(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
         let mut form = self.own_project(name)?.form();
         for (member, value) in changes.iter() {
-            if value.is_null() && member != "optimization" {
-                form.remove(member);
-            } else {
-                form.set(member, value.clone());
-            }
+            form.set(member, value.clone());
         }
         self.replace_project(name, &form).await
     }

@@ -147,3 +147,102 @@ fn not_the_sender() -> Error {
     let error = Error::new(Kind::Authentication, "`_meta.token` is not valid for this request");
     error.hint("send the same token as in `Authorization`, or one of the two alone")
 }
+
+#[cfg(test)]
+mod tests {
+    use hikite_core::caller::Caller;
+
+    use super::*;
+    use crate::arrival::PIPE;
+    use crate::probe::{app, app_with};
+
+    fn raw(text: &str) -> Raw {
+        Raw::parse(text.to_owned()).expect("JSON")
+    }
+
+    fn arrival(proof: Proof) -> Arrival {
+        Arrival::bare(Caller::owner(), proof, PIPE)
+    }
+
+    /// What is left of the params, however they are read.
+    #[track_caller]
+    fn left(text: &str, expected: &str) {
+        let app = app_with(auth::Auth::Token(Secret::hidden("own")));
+        let (read, _) = Params::read(&app, Some(&raw(text)), arrival(Proof::Token)).expect("the owner");
+        assert_eq!(read.members.raw().as_str(), expected);
+        assert_eq!(read.members.get(META).is_some(), read.meta.is_some(), "{text}");
+        let mut params = raw(text).object().expect("an object");
+        settle(&app, &mut params, arrival(Proof::Token)).expect("the owner");
+        assert_eq!(params.raw().as_str(), expected);
+        assert_eq!(cleaned(raw(text)).as_str(), expected);
+    }
+
+    #[tokio::test]
+    async fn what_a_message_says_of_its_sender_is_taken_out_and_nothing_else() {
+        left(r#"{"name":"t","_meta":{"token":"own"}}"#, r#"{"name":"t"}"#);
+        left(r#"{"_meta":{"a":1.50,"token":"own","projectId":""},"b":2}"#, r#"{"_meta":{"a":1.50},"b":2}"#);
+        left(r#"{"_meta":{"projectId":"__unassigned__"}}"#, "{}");
+        left(r#"{"_meta":{"\u0074oken":"own","project\u0049d":null}}"#, "{}");
+        left(r#"{"_meta":{"token":"x","token":"own"}}"#, "{}");
+        // Elsewhere it is somebody else's.
+        let others = r#"{"token":"x","arguments":{"_meta":{"token":"y"},"projectId":1}}"#;
+        left(others, others);
+    }
+
+    #[tokio::test]
+    async fn bytes_that_name_nobody_stay_as_they_are() {
+        let app = app();
+        let text = r#"{ "_meta" : { "progressToken":  1 } }"#;
+        let mut params = raw(text).object().expect("an object");
+        settle(&app, &mut params, arrival(Proof::Place)).expect("the owner");
+        assert_eq!(
+            params.get(META).map(|meta| meta.as_str().into_owned()).as_deref(),
+            Some(r#"{ "progressToken":  1 }"#)
+        );
+        assert_eq!(cleaned(raw(text)).as_str(), text);
+    }
+
+    #[tokio::test]
+    async fn another_token_and_an_unknown_project_are_refused() {
+        let app = app_with(auth::Auth::Token(Secret::hidden("own")));
+        let kind = |text: &str, proof| {
+            Params::read(&app, Some(&raw(text)), arrival(proof)).map(drop).map_err(|error| error.kind)
+        };
+        for proof in [Proof::Token, Proof::Place] {
+            for wrong in
+                [r#"{"_meta":{"token":"x"}}"#, r#"{"_meta":{"token":""}}"#, r#"{"_meta":{"token":7}}"#]
+            {
+                assert_eq!(kind(wrong, proof), Err(Kind::Authentication), "{wrong}");
+            }
+            for wrong in [r#"{"_meta":{"projectId":"nowhere"}}"#, r#"{"_meta":{"projectId":7}}"#] {
+                assert_eq!(kind(wrong, proof), Err(Kind::NotFound), "{wrong}");
+            }
+            assert_eq!(kind(r#"{"_meta":{"token":"own","projectId":null}}"#, proof), Ok(()));
+        }
+    }
+
+    #[tokio::test]
+    async fn the_messages_of_a_body_name_one_token() {
+        let app = app();
+        let token = async |text: &str| {
+            let mut request = Request::new(Body::from(text.to_owned()));
+            let token = token_in_body(&app, &mut request).await.map(|token| token.expose().to_owned());
+            let left = request.into_body().collect().await.expect("a body").to_bytes();
+            (token, left == text.as_bytes())
+        };
+        let call =
+            |meta: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"_meta":{meta}}}}}"#);
+        let (a, b, none) = (call(r#"{"token":"a"}"#), call(r#"{"token":"b"}"#), call("{}"));
+        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"_meta":{"token":"a"}}}"#;
+        for text in [&a, &format!("[{a},{none},{answer}]"), answer] {
+            assert_eq!(token(text).await, (Some("a".into()), true), "{text}");
+        }
+        for text in [&none, &format!("[{a},{b}]"), "", "[]", "{}", "no JSON"] {
+            assert_eq!(token(text).await.0, None, "{text}");
+        }
+        assert_eq!(
+            token(&call(&format!(r#"{{"token":"a","x":"{}"}}"#, "x".repeat(BODY_BYTES)))).await.0,
+            None
+        );
+    }
+}

@@ -147,7 +147,9 @@ impl List {
         }
         let projects = people.projects();
         let rows: Vec<Vec<String>> = projects.iter().map(|project| row(project)).collect();
-        print(&table(&rows));
+        if !rows.is_empty() {
+            print(&table(&rows));
+        }
         note(&format!("{} project{}", rows.len(), if rows.len() == 1 { "" } else { "s" }));
     }
 }

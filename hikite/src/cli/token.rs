@@ -123,7 +123,9 @@ impl List {
         let (tokens, shown) = (people.tokens(), people.token_objects());
         let rows: Vec<Vec<String>> =
             tokens.iter().zip(&shown).map(|(token, shown)| row(token, shown)).collect();
-        print(&table(&rows));
+        if !rows.is_empty() {
+            print(&table(&rows));
+        }
         note(&format!("{} token{}", rows.len(), if rows.len() == 1 { "" } else { "s" }));
     }
 }

@@ -7,6 +7,7 @@ use hikite_core::rate::Rate;
 
 use hikite_gateway::Surface;
 
+mod project;
 mod tool;
 
 use super::{Auth, Config, Outside, Problems, Share, Transport, show};
@@ -227,15 +228,15 @@ hint: `hikite config schema` describes every key",
 #[test]
 fn what_comes_later_says_so() {
     refused(
-        r#"{ "projects": {}, "server": { "tls": {}, "surface": ["modules"] }, "auth": { "mode": "oauth" } }"#,
+        r#"{ "vault": {}, "server": { "tls": {}, "surface": ["modules"] }, "auth": { "mode": "oauth" } }"#,
         "
-error: hikite.json:1:3: projects: `projects` is not supported by this version
+error: hikite.json:1:3: vault: `vault` is not supported by this version
 hint: leave it out for now
-error: hikite.json:1:31: server.tls: `tls` is not supported by this version
+error: hikite.json:1:28: server.tls: `tls` is not supported by this version
 hint: leave it out for now
-error: hikite.json:1:54: server.surface[0]: `modules` is not supported by this version
+error: hikite.json:1:51: server.surface[0]: `modules` is not supported by this version
 hint: one of `categories`, `direct`
-error: hikite.json:1:85: auth.mode: `oauth` is not supported by this version
+error: hikite.json:1:83: auth.mode: `oauth` is not supported by this version
 hint: one of `token`, `none`",
     );
 }

@@ -6,8 +6,10 @@ use serde_json::json;
 use crate::{configured, gateway};
 
 const METHODS: [&str; 7] = ["GET", "POST", "DELETE", "PUT", "PATCH", "OPTIONS", "HEAD"];
-const PROTECTED: [&str; 8] = [
+const PROTECTED: [&str; 10] = [
     "/mcp",
+    "/mcp/project",
+    "/v1/me",
     "/mcp?surface=direct",
     "/sse",
     "/messages",
@@ -20,7 +22,7 @@ const PUBLIC: [&str; 2] = ["/", "/health"];
 
 #[tokio::test]
 async fn without_the_token_nothing_but_health_is_answered() {
-    let gateway = gateway(json!({})).await;
+    let gateway = configured(json!({ "limits": { "failed_logins": 0 } })).await;
     let token = gateway.token().to_owned();
     let wrong = [
         None,

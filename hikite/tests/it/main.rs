@@ -19,6 +19,7 @@ mod faults;
 mod foreign;
 mod http;
 mod http_tools;
+mod identity;
 mod lists;
 mod log;
 mod metrics;
