@@ -16,6 +16,8 @@ use crate::list::items;
 use crate::project::Project;
 use crate::surface::Surfaces;
 
+type Lists = HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>;
+
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) catalog: Arc<Catalog>,
@@ -40,7 +42,7 @@ struct Within {
 #[derive(Debug)]
 struct Shown {
     view: View,
-    lists: RwLock<HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>>,
+    lists: RwLock<Lists>,
 }
 
 impl Snapshot {
