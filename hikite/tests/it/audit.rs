@@ -144,7 +144,7 @@ async fn what_is_refused_withdrawn_read_or_changed_leaves_one_record() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     look(json!({ "kind": "admin", "method": "tool.enable", "client": "hikite tools" })).await;
     let gone = gateway.client("direct").await;
-    drop(gone.begin_call("hang", json!({})));
+    let _unanswered = gone.begin_call("hang", json!({}));
     tokio::time::sleep(Duration::from_millis(100)).await;
     gone.delete().await;
     look(json!({ "outcome": "cancelled", "tool": "hang" })).await;
@@ -303,7 +303,7 @@ async fn locked(when_full: &str) -> (TestGateway, Vec<Value>, String) {
     for _ in 0..6 {
         answers.push(client.call("echo", json!({ "text": "x" })).await);
     }
-    let metrics = get(&gateway, "/metrics").await.text();
+    let metrics = get(&gateway, "/metrics").await.text().to_owned();
     behind.execute("ROLLBACK").await.expect("free");
     behind.close().await.expect("closed");
     let begin = Instant::now();
@@ -347,5 +347,5 @@ async fn the_audit_is_not_for_whoever_asks_with_a_wrong_method() {
     let reply = post(&gateway, "/v1/audit", &json!({})).await;
     assert_eq!(reply.status, 405);
     let reply = get(&gateway, "/v1/audit/verify?deep=1").await;
-    refused(&reply, 400, "VALIDATION_ERROR", "Parameter validation failed");
+    refused(&reply, 400, "VALIDATION_ERROR", "Validation failed");
 }

@@ -142,10 +142,11 @@ async fn calls_are_counted_by_module_and_outcome() {
     let one = [("module", "slow \"one\"")];
     let calls = "hikite_call_duration_seconds_count";
     assert!(
-        (read.value(calls, &[("module", "a"), ("outcome", "ok"), ("mcp_method_name", "tools/call")]) - 4.0)
+        (read.value(calls, &[("module", "a"), ("outcome", "ok"), ("mcp_method_name", "tools/call")]) - 3.0)
             .abs()
             < 0.1
     );
+    assert!((read.value(calls, &[("module", "a"), ("outcome", "tool_error")]) - 1.0).abs() < 0.1);
     assert!((read.value(calls, &[one[0], ("outcome", "TIMEOUT")]) - 1.0).abs() < 0.1);
     assert!((read.value(calls, &[one[0], ("outcome", "RATE_LIMIT_EXCEEDED")]) - 1.0).abs() < 0.1);
     let requests = "mcp_client_operation_duration_seconds_count";
