@@ -24,6 +24,7 @@ use crate::meter::{ModuleMeter, TOOL_ERROR};
 use entry::{Asked, Entry, Who};
 use guard::Guard;
 
+pub use admin::record_admin;
 pub(crate) use entry::milliseconds;
 pub use queue::{AuditRules, WhenFull};
 pub(crate) use queue::{Auditor, Counts};

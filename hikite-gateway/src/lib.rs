@@ -40,7 +40,7 @@ mod ticket;
 pub mod trace;
 mod wait;
 
-pub use audit::{AuditRules, WhenFull};
+pub use audit::{AuditRules, WhenFull, record_admin};
 pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Target};
 pub use gate::Throttle;

@@ -3,10 +3,13 @@
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::source::Origin;
+use hikite_store::{AuditBatch, Store};
+use tokio::time::Instant;
 
 use super::entry::{Asked, Entry, Who};
 use super::guard::Guard;
 use super::{OK, word};
+use crate::clock::now_ms;
 use crate::gateway::Gateway;
 
 impl Gateway {
@@ -19,11 +22,32 @@ impl Gateway {
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         let place = self.auditor.place(self.limits.call_timeout).await?;
-        let entry = Entry::new(Who::Alone(caller.clone()), origin);
-        let entry = Entry { asked: Asked::ours("admin", action, what), allowed: true, ..entry };
+        let entry = entry((caller, origin), action, what);
         let mut guard = Guard::new(&self.auditor, place, entry);
         let outcome = work.await;
         guard.outcome(outcome.as_ref().map_or_else(word, |_| OK));
         outcome
     }
+}
+
+/// The same where there is a store and no gateway: the record is written before this ends.
+pub async fn record_admin<T>(
+    store: &Store,
+    who: (&Caller, &Origin),
+    action: &'static str,
+    what: &str,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let mut entry = entry(who, action, what);
+    let outcome = work.await;
+    entry.outcome = outcome.as_ref().map_or_else(word, |_| OK);
+    entry.elapsed = entry.started.elapsed();
+    let record = entry.record((now_ms(), Instant::now()));
+    store.append_audit(&mut AuditBatch::new(vec![record])).await?;
+    outcome
+}
+
+fn entry((caller, origin): (&Caller, &Origin), action: &'static str, what: &str) -> Entry {
+    let entry = Entry::new(Who::Alone(caller.clone()), origin);
+    Entry { asked: Asked::ours("admin", action, what), allowed: true, ..entry }
 }

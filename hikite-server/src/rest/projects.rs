@@ -11,6 +11,7 @@ use http::{HeaderMap, StatusCode, Uri};
 
 use super::{Answer, Named, body, created, key, location, ok, query};
 use crate::app::App;
+use crate::arrival::Arrival;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     query::none(&uri)?;
@@ -24,19 +25,27 @@ pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> A
 }
 
 /// The form of a project, and its name beside it.
-pub(crate) async fn create(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap, body: Body) -> Answer {
+pub(crate) async fn create(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
     query::none(&uri)?;
     let mut form = body::read(&app, &headers, body).await?;
     let name = form.remove("name").and_then(|name| name.text()).ok_or_else(|| {
         Error::new(Kind::Validation, "`name` is required")
             .hint("what the project is called, in addresses too")
     })?;
-    let project = app.gateway.create_project(&name, &form).await?;
+    let work = app.gateway.create_project(&name, &form);
+    let project = app.gateway.audit_admin((&caller, &origin), "project.create", &name, work).await?;
     Ok(created(&project, location("/v1/projects/", &name)))
 }
 
 pub(crate) async fn change(
     State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
     path: Named,
     uri: Uri,
     headers: HeaderMap,
@@ -44,11 +53,20 @@ pub(crate) async fn change(
 ) -> Answer {
     query::none(&uri)?;
     let changes = body::read(&app, &headers, body).await?;
-    Ok(ok(&app.gateway.change_project(&key(path)?, &changes).await?))
+    let name = key(path)?;
+    let work = app.gateway.change_project(&name, &changes);
+    Ok(ok(&app.gateway.audit_admin((&caller, &origin), "project.change", &name, work).await?))
 }
 
-pub(crate) async fn delete(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
     query::none(&uri)?;
-    app.gateway.delete_project(&key(path)?).await?;
+    let name = key(path)?;
+    let work = app.gateway.delete_project(&name);
+    app.gateway.audit_admin((&caller, &origin), "project.delete", &name, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -11,6 +11,7 @@ use http::{HeaderMap, StatusCode, Uri};
 
 use super::{Answer, Named, body, created, key, location, ok, query};
 use crate::app::App;
+use crate::arrival::Arrival;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     query::none(&uri)?;
@@ -18,10 +19,18 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     Ok(ok(&Object::default().with("tokens", Raw::array(&tokens)).raw()))
 }
 
-pub(crate) async fn create(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap, body: Body) -> Answer {
+pub(crate) async fn create(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
-    let (token, secret) = app.gateway.people().create_token(&form).await?;
+    let name = form.text("name").unwrap_or_default();
+    let work = app.gateway.people().create_token(&form);
+    let (token, secret) = app.gateway.audit_admin((&caller, &origin), "token.create", &name, work).await?;
     let token = token.object().unwrap_or_default();
     let location = token.text("id").and_then(|id| location("/v1/tokens/", &id));
     let mut response = created(&token.with("secret", secret.expose()).raw(), location);
@@ -29,8 +38,15 @@ pub(crate) async fn create(State(app): State<Arc<App>>, uri: Uri, headers: Heade
     Ok(response)
 }
 
-pub(crate) async fn revoke(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+pub(crate) async fn revoke(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
     query::none(&uri)?;
-    app.gateway.people().revoke_token(&key(path)?).await?;
+    let id = key(path)?;
+    let work = app.gateway.people().revoke_token(&id);
+    app.gateway.audit_admin((&caller, &origin), "token.revoke", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -2,8 +2,13 @@
 //! same store sees what they change by itself.
 
 use anyhow::Result;
-use hikite_gateway::People;
+use hikite_core::caller::Caller;
+use hikite_core::error::Error;
+use hikite_core::json::Raw;
+use hikite_core::source::Origin;
+use hikite_gateway::{People, record_admin};
 use hikite_store::Store;
+use serde_json::json;
 
 use super::Common;
 use crate::config::Config;
@@ -28,9 +33,28 @@ impl Desk {
         Ok(Self { config, people, store })
     }
 
+    /// Does the work and records it: whoever sits at the terminal is the owner.
+    pub(super) async fn recorded<T>(
+        &self,
+        action: &'static str,
+        what: &str,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        if !self.config.audit.enabled {
+            return work.await;
+        }
+        let origin = at_terminal(if action.starts_with("token") { "hikite token" } else { "hikite project" });
+        record_admin(&self.store, (&Caller::owner(), &origin), action, what, work).await
+    }
+
     pub(super) async fn close(self) {
         self.store.close().await;
     }
+}
+
+/// What a command at the terminal says of itself.
+pub(super) fn at_terminal(command: &str) -> Origin {
+    Origin { client: Some(Raw::from(json!({ "name": command }))), ..Origin::default() }
 }
 
 /// Columns as wide as what stands in them; the last one as it is.

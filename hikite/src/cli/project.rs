@@ -112,27 +112,31 @@ enum Member {
 impl ProjectCommand {
     pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
         let desk = Desk::open(common).await?;
-        let outcome = self.act(&desk.people).await;
+        let outcome = self.act(&desk).await;
         desk.close().await;
         outcome.map(|()| ExitCode::SUCCESS)
     }
 
-    async fn act(self, people: &People) -> Result<()> {
+    async fn act(self, desk: &Desk) -> Result<()> {
+        let people = &desk.people;
         match self {
             Self::List(list) => list.print(people),
             Self::Show(show) => show.print(people)?,
             Self::Create(create) => {
-                let project =
-                    people.create_project(&create.name, &create.form.onto(Object::default())).await?;
+                let form = create.form.onto(Object::default());
+                let work = people.create_project(&create.name, &form);
+                let project = desk.recorded("project.create", &create.name, work).await?;
                 tell(&project, create.json, &create.name, "is made");
             }
             Self::Set(set) => {
                 let form = set.form.onto(set.cleared(people)?);
-                let project = people.replace_project(&set.name, &form).await?;
+                let work = people.replace_project(&set.name, &form);
+                let project = desk.recorded("project.change", &set.name, work).await?;
                 tell(&project, set.json, &set.name, "is changed");
             }
             Self::Delete(delete) => {
-                people.delete_project(&delete.name).await?;
+                let work = people.delete_project(&delete.name);
+                desk.recorded("project.delete", &delete.name, work).await?;
                 note(&format!("the project `{}` and its tokens are gone", delete.name));
             }
         }

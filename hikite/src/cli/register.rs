@@ -8,9 +8,8 @@ use clap::Args;
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::Origin;
-use serde_json::json;
 
+use super::people::at_terminal;
 use super::{note, print};
 use crate::config::{Place, jsonc};
 use crate::house::House;
@@ -96,8 +95,7 @@ async fn recorded<T>(
     tool: &str,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    let origin = Origin { client: Some(Raw::from(json!({ "name": "hikite tools" }))), ..Origin::default() };
-    house.gateway.audit_admin((&Caller::owner(), &origin), action, tool, work).await
+    house.gateway.audit_admin((&Caller::owner(), &at_terminal("hikite tools")), action, tool, work).await
 }
 
 fn form(text: &str) -> Result<Object> {

@@ -66,7 +66,7 @@ impl TokenCommand {
                 list.print(&desk.people);
                 Ok(())
             }
-            Self::Revoke(revoke) => revoke.run(&desk.people).await,
+            Self::Revoke(revoke) => revoke.run(&desk).await,
         };
         desk.close().await;
         outcome.map(|()| ExitCode::SUCCESS)
@@ -75,7 +75,9 @@ impl TokenCommand {
 
 impl Create {
     async fn run(self, desk: &Desk) -> Result<()> {
-        let (token, secret) = desk.people.create_token(&self.form()).await?;
+        let form = self.form();
+        let work = desk.people.create_token(&form);
+        let (token, secret) = desk.recorded("token.create", &self.name, work).await?;
         let token = token.object().unwrap_or_default();
         if self.json {
             print(&token.with("secret", secret.expose()).raw().as_str());
@@ -131,8 +133,8 @@ impl List {
 }
 
 impl Revoke {
-    async fn run(self, people: &People) -> Result<()> {
-        people.revoke_token(&self.id).await?;
+    async fn run(self, desk: &Desk) -> Result<()> {
+        desk.recorded("token.revoke", &self.id, desk.people.revoke_token(&self.id)).await?;
         note(&format!("the token `{}` opens nothing any more", self.id));
         Ok(())
     }
