@@ -46,9 +46,13 @@ impl Head {
         for part in &self.past_third {
             part.add_product(&second, &mut meaning);
         }
-        meaning.iter_mut().for_each(|value| *value = value.tanh());
+        for value in &mut meaning {
+            *value = value.tanh();
+        }
         let length = meaning.iter().map(|value| value * value).sum::<f32>().sqrt();
-        meaning.iter_mut().for_each(|value| *value /= length);
+        for value in &mut meaning {
+            *value /= length;
+        }
         meaning
     }
 
@@ -57,12 +61,16 @@ impl Head {
         let count = f32::from(u16::try_from(pieces).unwrap_or(u16::MAX));
         let mut pooled = (&self.pool_bias * count).to_vec();
         self.pool.add_product(sum, &mut pooled);
-        pooled.iter_mut().for_each(|value| *value /= count.sqrt());
+        for value in &mut pooled {
+            *value /= count.sqrt();
+        }
         pooled
     }
 }
 
 fn rectified(mut values: Vec<f32>) -> Vec<f32> {
-    values.iter_mut().for_each(|value| *value = value.max(0.0));
+    for value in &mut values {
+        *value = value.max(0.0);
+    }
     values
 }
