@@ -113,6 +113,7 @@ async fn rows(table: &Table, connection: &mut AnyConnection) -> Result<Vec<Strin
 fn wrong_value(table: &Table, values: &[Value]) -> Option<String> {
     let wrong = |(value, (_, column)): &(&Value, &(&str, Column))| match (value, column) {
         (Value::Text(text), Column::Json) => Raw::parse(text.clone()).is_err(),
+        (Value::Text(text), Column::Words) => text.contains('\0'),
         (Value::Text(text), _) => text.is_empty() || text.contains('\0'),
         (Value::Number(number), Column::Switch) => !matches!(number, 0 | 1),
         (Value::Number(number), _) => *number < 0,

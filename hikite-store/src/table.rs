@@ -11,6 +11,8 @@ pub(crate) struct Table {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
     Text,
+    /// Text that may be empty.
+    Words,
     /// Text that is one JSON value.
     Json,
     Number,
@@ -36,7 +38,7 @@ pub(crate) const TABLES: &[Table] = &[
     VECTOR,
     MEMORY,
     Table { name: "audit",           columns: &[("seq", Column::Number), ("at", Column::Number), ("kind", Column::Text), ("subject", Column::Text), ("project", Column::Text), ("module", Column::Text), ("tool", Column::Text), ("outcome", Column::Text), ("record", Column::Json), ("hash", Column::Text)] },
-    Table { name: "audit_end",       columns: &[("name", Column::Text), ("seq", Column::Number), ("hash", Column::Text)] },
+    Table { name: "audit_end",       columns: &[("name", Column::Text), ("seq", Column::Number), ("hash", Column::Words)] },
 ];
 
 pub(crate) const SEEN: Table = Table {
@@ -57,14 +59,14 @@ pub(crate) const VECTOR: Table = Table {
 pub(crate) const MEMORY: Table = Table {
     name: "search_memory",
     columns: &[
-        ("project", Column::Text),
+        ("project", Column::Words),
         ("query", Column::Text),
         ("module", Column::Text),
         ("tool", Column::Text),
-        ("text", Column::Text),
+        ("text", Column::Words),
         ("terms", Column::Text),
-        ("model", Column::Text),
-        ("vector", Column::Text),
+        ("model", Column::Words),
+        ("vector", Column::Words),
         ("weight", Column::Number),
         ("used_at", Column::Number),
     ],
@@ -81,7 +83,7 @@ impl Table {
     pub(crate) fn read(&self, row: &AnyRow) -> Result<Vec<Value>, sqlx::Error> {
         let values = self.columns.iter().enumerate().map(|(at, (_, column))| {
             Ok(match column {
-                Column::Text | Column::Json => Value::Text(row.try_get(at)?),
+                Column::Text | Column::Words | Column::Json => Value::Text(row.try_get(at)?),
                 Column::Number | Column::Switch => Value::Number(row.try_get(at)?),
             })
         });
