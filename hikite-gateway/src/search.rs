@@ -6,6 +6,7 @@ mod conversation;
 mod given;
 mod keeper;
 mod memory;
+mod narrow;
 mod ready;
 mod run;
 mod vectors;
@@ -30,6 +31,7 @@ use conversation::Conversations;
 use keeper::Keeper;
 use memory::Memory;
 pub use memory::faded;
+use narrow::Narrow;
 
 use crate::gateway::Gateway;
 use crate::project::Optimization;
@@ -98,6 +100,7 @@ pub(crate) struct Search {
     gateway: Weak<Gateway>,
     settings: ArcSwap<SearchSettings>,
     keeper: Keeper,
+    narrow: Narrow,
     memory: Memory,
     conversations: Conversations,
     encoding: Arc<Semaphore>,
@@ -113,6 +116,7 @@ impl Search {
             gateway,
             settings: ArcSwap::default(),
             keeper: Keeper::default(),
+            narrow: Narrow::default(),
             memory: Memory::default(),
             conversations: Conversations::default(),
             encoding: Arc::new(Semaphore::new(ENCODING)),

@@ -45,7 +45,7 @@ pub struct House {
     /// Modules of the program that hikite is part of.
     own: Vec<ModuleRule>,
     /// Reads texts for their meaning; its weights are unpacked by the first of them.
-    encoder: Option<Arc<dyn Encoder>>,
+    encoder: Arc<dyn Encoder>,
     stopping: CancellationToken,
     /// Upstreams that a reload took away and that still finish their calls, and reports that wait for lists.
     pub(crate) tasks: TaskTracker,
@@ -142,7 +142,7 @@ impl House {
         rules.modules.extend(self.own.iter().map(|rule| (rule.clone(), throttle)));
         rules.tools = self.tools(config)?;
         let before = std::mem::replace(&mut *upstreams, next);
-        self.gateway.search_with(search::settings(config, self.client(), self.encoder.as_ref())?);
+        self.gateway.search_with(search::settings(config, self.client(), &self.encoder)?);
         self.gateway.apply(rules);
         self.guarded.allow(config.egress.rules());
         for (name, running) in before {

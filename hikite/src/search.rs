@@ -12,14 +12,14 @@ use hikite_search::{BadPlace, Cloud, Embedding, Place, Rerank};
 use crate::config::{Config, SearchPlace, TOP};
 
 /// The built-in encoder, one for the whole program.
-pub(crate) fn encoder() -> Option<Arc<dyn Encoder>> {
-    None
+pub(crate) fn encoder() -> Arc<dyn Encoder> {
+    Arc::new(hikite_encoder::SentenceEncoder::new())
 }
 
 pub(crate) fn settings(
     config: &Config,
     client: &Client,
-    encoder: Option<&Arc<dyn Encoder>>,
+    encoder: &Arc<dyn Encoder>,
 ) -> Result<SearchSettings> {
     let search = &config.search;
     let named = |key: &'static str| move |BadPlace(what): BadPlace| anyhow::anyhow!("`search.{key}`: {what}");
@@ -37,7 +37,7 @@ pub(crate) fn settings(
     let rerank = rerank.transpose().map_err(named("rerank"))?;
     Ok(SearchSettings {
         strategy: search.provider,
-        encoder: encoder.cloned(),
+        encoder: Some(Arc::clone(encoder)),
         cloud: cloud.map(|cloud| Arc::new(cloud) as Arc<dyn SearchProvider>),
         embedder: embedding.map(|embedding| Arc::new(embedding) as Arc<dyn Embedder>),
         reranker: rerank.map(|(rerank, top)| (Arc::new(rerank) as Arc<dyn Reranker>, top)),

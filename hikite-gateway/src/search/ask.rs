@@ -88,6 +88,7 @@ impl Gateway {
             let fallback = Some("no-index".to_owned());
             return Told { provider: Strategy::Bm25.word(), fallback, ..Told::default() };
         };
+        let ready = self.search.ready_for(view, ready).await;
         let mask = self.mask(&ready, view, &among);
         let settings = self.search.settings();
         let project = caller.project.as_deref().unwrap_or_default();

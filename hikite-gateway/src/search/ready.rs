@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use hikite_core::catalog::Catalog;
+use hikite_core::catalog::{Catalog, Module};
 use hikite_core::key::ToolKey;
 use hikite_core::mask::Mask;
 use hikite_core::search::{Document, Index};
@@ -34,9 +34,18 @@ pub(super) struct Layout {
 impl Ready {
     /// Reads the whole catalog; `before` lends what did not change.
     pub(super) fn build(catalog: Arc<Catalog>, before: Option<&Self>) -> Self {
+        Self::of(Arc::clone(&catalog), &catalog.modules, before)
+    }
+
+    /// Of what one view shows, as if there were nothing else: even how rare a word is tells of no hidden tool.
+    pub(super) fn narrowed(&self, view: &View) -> Self {
+        Self::of(Arc::clone(&self.catalog), view.modules(), Some(self))
+    }
+
+    fn of(catalog: Arc<Catalog>, all: &[Module], before: Option<&Self>) -> Self {
         let mut documents = Vec::with_capacity(before.map_or(0, |before| before.local.len()));
-        let mut modules = HashMap::with_capacity(catalog.modules.len());
-        for module in &catalog.modules {
+        let mut modules = HashMap::with_capacity(all.len());
+        for module in all {
             let start = documents.len();
             documents.extend(module.tools.iter().map(|tool| Document::of(module, tool)));
             modules.insert(Arc::clone(&module.name), start..documents.len());
@@ -72,6 +81,12 @@ impl Ready {
             remote: Some(remote),
             layout: Arc::clone(&self.layout),
         }
+    }
+
+    /// Whether there is nothing left to be read.
+    pub(super) fn is_read(&self) -> bool {
+        let whole = |index: &Index| index.encoded() == index.len();
+        whole(&self.local) && self.remote.as_ref().is_none_or(whole)
     }
 
     pub(super) fn place(&self, key: &ToolKey) -> Option<usize> {

@@ -391,7 +391,7 @@ mod tests {
         assert!(schema["properties"]["query"].is_object());
         assert!(refused(DISCOVER, "[1]").schema.is_some());
         assert!(refused(DISCOVER, r#"{"query":[1]}"#).message.contains("list of strings"));
-        let error = refused(EXECUTE, r#"{"toolKey":"","args":{},"arguments":3}"#);
+        let error = refused(EXECUTE, r#"{"toolKey":"","argument":{},"arguments":3}"#);
         for part in ["`toolKey`", "did you mean `arguments`?", "JSON object"] {
             assert!(error.message.contains(part), "{part}: {}", error.message);
         }

@@ -235,7 +235,7 @@ hint: leave it out for now
 error: hikite.json:1:28: server.tls: `tls` is not supported by this version
 hint: leave it out for now
 error: hikite.json:1:51: server.surface[0]: `modules` is not supported by this version
-hint: one of `categories`, `direct`
+hint: one of `categories`, `direct`, `search`
 error: hikite.json:1:83: auth.mode: `oauth` is not supported by this version
 hint: one of `token`, `none`",
     );
@@ -373,7 +373,7 @@ fn bad_amounts_are_refused() {
   "mcpServers": { "s": { "command": "x", "timeout": "soon", "concurrency": 0, "rate": "10/fortnight" } } }"#,
         "
 error: hikite.json:1:24: limits.drain: `10 parsecs` is not a duration
-hint: write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"90d\"` or a number of seconds
+hint: write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"30d\"` or a number of seconds
 error: hikite.json:1:52: limits.body_bytes: `1 acre` is not a size
 hint: write `\"8MiB\"`, `\"64MB\"` or a number of bytes
 error: hikite.json:1:74: limits.sessions: must be more than zero
@@ -381,7 +381,7 @@ hint: leave it out for the default
 error: hikite.json:1:93: limits.call_timeout: must be more than zero
 hint: leave it out for the default
 error: hikite.json:2:53: mcpServers.s.timeout: `soon` is not a duration
-hint: write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"90d\"` or a number of seconds
+hint: write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"30d\"` or a number of seconds
 error: hikite.json:2:76: mcpServers.s.concurrency: must be more than zero
 hint: leave it out for the default
 error: hikite.json:2:87: mcpServers.s.rate: `10/fortnight` is not a rate
@@ -414,7 +414,7 @@ fn the_server_and_auth_sections_are_checked() {
 error: hikite.json:1:25: server.listen: `7300` is not an address to listen on
 hint: write `127.0.0.1:7300` or `[::1]:7300`
 error: hikite.json:1:33: server.surface: names no surface
-hint: one of `categories`, `direct`
+hint: one of `categories`, `direct`, `search`
 error: hikite.json:1:66: server.allowed_hosts[0]: `https://x` is not a host
 hint: write `example.com` or `example.com:8443`
 error: hikite.json:1:100: server.allowed_origins[0]: `x` is not an origin

@@ -83,6 +83,32 @@ async fn twelve_servers_are_searched_and_called_by_clients_of_both_kinds() {
 }
 
 #[tokio::test]
+async fn a_japanese_question_finds_english_tools_by_their_meaning() {
+    let servers = json!({ "git": recorded("git"), "slack": recorded("slack"), "time": recorded("time") });
+    let gateway = configured(json!({ "mcpServers": servers, "server": { "surface": "search" } })).await;
+    let client = gateway.client("").await;
+    let mut found = discover(&client, "チャンネルにメッセージを送る").await;
+    assert_ne!(meta(&found)["total"], 0);
+    for _ in 0..500 {
+        if meta(&found)["indexed"] == meta(&found)["total"] && meta(&found)["provider"] == "hybrid" {
+            break;
+        }
+        assert_eq!(meta(&found)["fallback"], "indexing", "{found}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        found = discover(&client, "チャンネルにメッセージを送る").await;
+    }
+    assert_eq!(
+        (&meta(&found)["provider"], meta(&found).get("fallback")),
+        (&json!("hybrid"), None),
+        "{found}"
+    );
+    assert!(keys(&found)[0].starts_with("slack:"), "{:?}", keys(&found));
+    let again = gateway.run(&["tools", "search", "今日の時刻", "--json"]).await;
+    let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
+    assert!(again[0]["key"].as_str().is_some_and(|key| key.starts_with("time:")), "{again}");
+}
+
+#[tokio::test]
 async fn the_description_names_the_modules_and_other_lists_stay_as_they_are() {
     let gateway = gateway(json!({ "a": stdio(&[]), "git": recorded("git") })).await;
     let (search, direct) = (gateway.client("search").await, gateway.client("direct").await);
@@ -171,8 +197,7 @@ async fn one_hikite_is_the_cloud_of_another() {
     let found = discover(&client, "show the commit log").await;
     assert_eq!((keys(&found)[0], &meta(&found)["provider"]), ("git:git_log", &json!("cloud")), "{found}");
     let post = async |body: &Value| {
-        let request = cloud.request("POST", "/catalog/search").header("content-type", "application/json");
-        cloud.send(request.body(body.to_string())).await
+        cloud.send(cloud.request("POST", "/catalog/search").json(&body.to_string())).await
     };
     let tool = |key: &str, text: &str| json!({ "toolKey": key, "toolName": key, "serverName": "s", "description": text });
     let tools = json!([tool("s:a", "Reads a file"), tool("s:b", "Sends a mail"), tool("s:a", "again")]);
