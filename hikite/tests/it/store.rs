@@ -138,7 +138,9 @@ async fn processes_that_record_at_once_keep_one_chain() {
     for engine in Engine::both() {
         let url = engine.url("shared.db");
         let mut writers = ["0", "100000", "200000"].map(|from| Writer::start(&url, from));
-        writers.iter_mut().for_each(|writer| writer.read(40));
+        for writer in &mut writers {
+            writer.read(40);
+        }
         let told: Vec<u64> = writers.into_iter().flat_map(Writer::kill).collect();
         assert!(told.len() >= 120);
         holds(&url, &told).await;
