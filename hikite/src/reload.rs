@@ -57,9 +57,12 @@ fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<C
     let wanted = (config.server.listen, &config.limits, &config.data);
     if overrides.listen.is_none() && wanted.0 != before.server.listen
         || (wanted.1, wanted.2) != (&before.limits, &before.data)
-        || (config.store != before.store || config.audit != before.audit)
+        || config.store != before.store
     {
-        tracing::warn!("`server.listen`, `limits`, `data`, `store` and `audit` take effect after a restart");
+        tracing::warn!("`server.listen`, `limits`, `data` and `store` take effect after a restart");
+    }
+    if config.audit != before.audit {
+        tracing::warn!("`audit` takes effect after a restart");
     }
     if config.telemetry.otlp != before.telemetry.otlp {
         tracing::warn!("`telemetry.otlp` takes effect after a restart");
