@@ -8,7 +8,7 @@ use crate::rest::{get, post, refused};
 use crate::{configured, gateway, stdio};
 
 /// Every route of the API that needs a token.
-const PROTECTED: [(&str, &str); 12] = [
+const PROTECTED: [(&str, &str); 21] = [
     ("GET", "/v1/tools"),
     ("POST", "/v1/tools"),
     ("GET", "/v1/tools/a:echo"),
@@ -21,13 +21,23 @@ const PROTECTED: [(&str, &str); 12] = [
     ("GET", "/v1/categories"),
     ("GET", "/tools"),
     ("POST", "/tools/call"),
+    ("GET", "/v1/me"),
+    ("GET", "/v1/projects"),
+    ("POST", "/v1/projects"),
+    ("GET", "/v1/projects/p"),
+    ("PATCH", "/v1/projects/p"),
+    ("DELETE", "/v1/projects/p"),
+    ("GET", "/v1/tokens"),
+    ("POST", "/v1/tokens"),
+    ("DELETE", "/v1/tokens/tok_1"),
 ];
 const PUBLIC: [&str; 7] =
     ["/", "/health", "/v1/openapi.json", "/docs", "/docs/page.css", "/docs/page.js", "/docs/words.js"];
 
 #[tokio::test]
 async fn every_route_needs_the_token_and_none_but_the_enumerated_is_public() {
-    let gateway = gateway(json!({ "a": stdio(&[]) })).await;
+    let config = json!({ "mcpServers": { "a": stdio(&[]) }, "limits": { "failed_logins": 0 } });
+    let gateway = configured(config).await;
     let others = [
         ("GET", "/v1"),
         ("GET", "/v1/"),
