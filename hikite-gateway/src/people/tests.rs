@@ -1,3 +1,5 @@
+//! Who is let in, where to, and for how long.
+
 use std::sync::Arc;
 
 use hikite_core::caller::{Caller, Scopes};

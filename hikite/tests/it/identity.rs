@@ -559,6 +559,11 @@ async fn projects_and_tokens_are_made_from_a_terminal() {
     assert!(listed.contains("work") && listed.contains("read") && !listed.contains(secret), "{listed}");
     run(&["project", "delete", "work"]).await;
     assert_eq!(run(&["token", "list", "--json"]).await.stdout.trim(), "[]");
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_from_a_terminal_says_why() {
+    let gateway = configured(json!({ "projects": { "fixed": {} } })).await;
     for (arguments, said) in [
         (&["project", "delete", "fixed"][..], "managed by the file"),
         (&["project", "create", "fixed"], "managed by the file"),
