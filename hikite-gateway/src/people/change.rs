@@ -129,9 +129,9 @@ impl Gateway {
     }
 
     pub async fn change_project(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
-        let changed = self.people.change_project(name, changes).await;
+        let outcome = self.people.change_project(name, changes).await;
         self.show_projects();
-        changed
+        outcome
     }
 
     pub async fn delete_project(&self, name: &str) -> Result<(), Error> {

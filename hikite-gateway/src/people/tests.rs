@@ -1,3 +1,5 @@
+//! Who is let in, where to, and for how long.
+
 use std::sync::Arc;
 
 use hikite_core::caller::{Caller, Scopes};
@@ -164,8 +166,8 @@ async fn a_change_replaces_what_it_names_and_a_wrong_one_nothing() {
     make_project(&people, "work", json!({ "description": "d", "optimization": "bm25" })).await;
     let twice = people.create_project("work", &Object::default()).await.expect_err("taken");
     assert_eq!(twice.kind, Kind::Conflict);
-    let changes = form(&json!({ "optimization": null, "permissions": { "deny": ["m:t"] } }));
-    let changed = people.change_project("work", &changes).await.expect("changed").value();
+    let wanted = form(&json!({ "optimization": null, "permissions": { "deny": ["m:t"] } }));
+    let changed = people.change_project("work", &wanted).await.expect("changed").value();
     assert_eq!((&changed["description"], &changed["optimization"]), (&json!("d"), &Value::Null));
     assert!(changed.as_object().is_some_and(|project| project.contains_key("optimization")), "off is said");
     let wrong = people.change_project("work", &form(&json!({ "optimisation": null }))).await;

@@ -76,7 +76,7 @@ impl Token {
             .with("scopes", names(self.scopes));
         TokenRow {
             id: self.id.to_string(),
-            hash: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            hash: hash.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")),
             project: self.project.as_deref().unwrap_or_default().to_owned(),
             form: form.raw(),
             created_at: self.created_at,

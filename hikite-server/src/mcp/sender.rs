@@ -40,7 +40,7 @@ impl Params {
     pub(crate) fn read(app: &App, params: Option<&Raw>, arrival: Arrival) -> Result<(Self, Arrival), Error> {
         let mut members = params.and_then(Raw::object).unwrap_or_default();
         let mut meta = members.get(META).and_then(Raw::object);
-        let sender = meta.as_mut().and_then(|meta| Sender::take(meta));
+        let sender = meta.as_mut().and_then(Sender::take);
         let Some(sender) = sender else { return Ok((Self { members, meta }, arrival)) };
         match meta.take_if(|meta| meta.is_empty()) {
             Some(_) => drop(members.remove(META)),

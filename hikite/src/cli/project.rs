@@ -58,7 +58,7 @@ pub(crate) struct Set {
     form: Form,
     /// Say nothing of it any more
     #[arg(long, value_name = "WHAT", value_enum)]
-    clear: Vec<Member>,
+    clear: Vec<Part>,
     /// Print the project as JSON
     #[arg(long)]
     json: bool,
@@ -100,7 +100,7 @@ enum Optimization {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Member {
+enum Part {
     Description,
     Allow,
     Deny,
@@ -176,12 +176,12 @@ impl Set {
         let mut permissions = form.get("permissions").and_then(Raw::object).unwrap_or_default();
         for member in &self.clear {
             match member {
-                Member::Description => drop(form.remove("description")),
-                Member::Allow => drop(permissions.remove("allow")),
-                Member::Deny => drop(permissions.remove("deny")),
-                Member::Member => drop(form.remove("members")),
-                Member::Surface => drop(form.remove("surface")),
-                Member::Optimization => drop(form.remove("optimization")),
+                Part::Description => drop(form.remove("description")),
+                Part::Allow => drop(permissions.remove("allow")),
+                Part::Deny => drop(permissions.remove("deny")),
+                Part::Member => drop(form.remove("members")),
+                Part::Surface => drop(form.remove("surface")),
+                Part::Optimization => drop(form.remove("optimization")),
             }
         }
         Ok(form.with("permissions", permissions))

@@ -34,8 +34,14 @@ pub(crate) struct ProjectFile {
     surface: Option<OneOrMany<SurfaceWord>>,
     /// How tools are searched for; `null` switches it off. Default: `search.provider`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
-    optimization: Option<Option<OptimizationWord>>,
+    #[schemars(with = "Option<OptimizationWord>")]
+    optimization: Option<Said>,
 }
+
+/// A member that is there; `null` says something.
+#[derive(Clone, Copy, Serialize)]
+#[serde(transparent)]
+struct Said(Option<OptimizationWord>);
 
 /// How tools are searched for.
 #[derive(Clone, Copy, Deserialize, Serialize, JsonSchema)]
@@ -67,8 +73,8 @@ pub(crate) struct PermissionsFile {
 }
 
 /// Tells `null` from an absent member.
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<OptimizationWord>>, D::Error> {
-    Deserialize::deserialize(deserializer).map(Some)
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Said>, D::Error> {
+    Deserialize::deserialize(deserializer).map(|word| Some(Said(word)))
 }
 
 pub(crate) fn check(

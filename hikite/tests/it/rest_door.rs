@@ -8,7 +8,7 @@ use crate::rest::{get, post, refused};
 use crate::{configured, gateway, stdio};
 
 /// Every route of the API that needs a token.
-const PROTECTED: [(&str, &str); 13] = [
+const PROTECTED: [(&str, &str); 24] = [
     ("GET", "/v1/tools"),
     ("POST", "/v1/tools"),
     ("GET", "/v1/tools/a:echo"),
@@ -22,13 +22,25 @@ const PROTECTED: [(&str, &str); 13] = [
     ("GET", "/v1/categories"),
     ("GET", "/tools"),
     ("POST", "/tools/call"),
+    ("GET", "/v1/me"),
+    ("GET", "/v1/projects"),
+    ("POST", "/v1/projects"),
+    ("GET", "/v1/projects/p"),
+    ("PATCH", "/v1/projects/p"),
+    ("DELETE", "/v1/projects/p"),
+    ("GET", "/v1/tokens"),
+    ("POST", "/v1/tokens"),
+    ("DELETE", "/v1/tokens/tok_1"),
+    ("GET", "/v1/audit"),
+    ("GET", "/v1/audit/verify"),
 ];
 const PUBLIC: [&str; 7] =
     ["/", "/health", "/v1/openapi.json", "/docs", "/docs/page.css", "/docs/page.js", "/docs/words.js"];
 
 #[tokio::test]
 async fn every_route_needs_the_token_and_none_but_the_enumerated_is_public() {
-    let gateway = gateway(json!({ "a": stdio(&[]) })).await;
+    let config = json!({ "mcpServers": { "a": stdio(&[]) }, "limits": { "failed_logins": 0 } });
+    let gateway = configured(config).await;
     let others = [
         ("GET", "/v1"),
         ("GET", "/v1/"),
@@ -260,6 +272,7 @@ async fn the_description_names_every_route_and_the_page_asks_nobody_else() {
     );
     for (method, path) in PROTECTED.into_iter().filter(|(_, path)| path.starts_with("/v1")) {
         let path = path.replace("a:echo", "{key}");
+        let path = path.replace("projects/p", "projects/{name}").replace("tok_1", "{id}");
         let operation = &document["paths"][path.as_str()][method.to_lowercase()];
         assert!(operation["responses"]["401"].is_object(), "{method} {path}");
     }

@@ -5,6 +5,18 @@ use serde_json::{Value, json};
 use super::operation::Operation;
 
 pub(super) fn operations() -> Vec<Operation> {
+    let me = Operation {
+        path: "/v1/me",
+        id: "getMe",
+        tag: "Projects",
+        summary: "Says who asks.",
+        answer: (200, "The caller.", Some("Me")),
+        ..Operation::NEW
+    };
+    [vec![me], of_projects(), of_tokens()].into_iter().flatten().collect()
+}
+
+fn of_projects() -> Vec<Operation> {
     let project = || vec![name("Project")];
     let of_projects = |method, path, id, summary| Operation {
         method,
@@ -18,14 +30,6 @@ pub(super) fn operations() -> Vec<Operation> {
     };
     let one = "/v1/projects/{name}";
     vec![
-        Operation {
-            path: "/v1/me",
-            id: "getMe",
-            tag: "Projects",
-            summary: "Says who asks.",
-            answer: (200, "The caller.", Some("Me")),
-            ..Operation::NEW
-        },
         Operation {
             answer: (200, "All projects.", Some("Projects")),
             errors: &[],
@@ -50,6 +54,11 @@ pub(super) fn operations() -> Vec<Operation> {
             errors: &[404, 409],
             ..of_projects("delete", one, "deleteProject", "Takes a project away, and its tokens.")
         },
+    ]
+}
+
+fn of_tokens() -> Vec<Operation> {
+    vec![
         Operation {
             path: "/v1/tokens",
             id: "listTokens",
