@@ -197,7 +197,7 @@ async fn one_hikite_is_the_cloud_of_another() {
     let found = discover(&client, "show the commit log").await;
     assert_eq!((keys(&found)[0], &meta(&found)["provider"]), ("git:git_log", &json!("cloud")), "{found}");
     let post = async |body: &Value| {
-        cloud.send(cloud.request("POST", "/catalog/search").json(&body.to_string())).await
+        cloud.send(cloud.request("POST", "/catalog/search").json(body.to_string())).await
     };
     let tool = |key: &str, text: &str| json!({ "toolKey": key, "toolName": key, "serverName": "s", "description": text });
     let tools = json!([tool("s:a", "Reads a file"), tool("s:b", "Sends a mail"), tool("s:a", "again")]);
