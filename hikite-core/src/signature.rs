@@ -55,12 +55,12 @@ pub fn brief(text: &str, chars: usize) -> String {
     }
     let end = line.char_indices().nth(chars).map_or(line.len(), |(at, _)| at);
     let stops = line[..end].match_indices(['.', '!', '?', '。', '！', '？']);
-    let ends = stops.map(|(at, stop)| at + stop.len());
+    let mut ends = stops.map(|(at, stop)| at + stop.len());
     let is_end = |at: &usize| {
         let wide = line[..*at].ends_with(['。', '！', '？']);
         wide || line[*at..].starts_with(' ')
     };
-    match ends.filter(is_end).last() {
+    match ends.rfind(is_end) {
         // What is far shorter than it may be is often no sentence, but an abbreviation.
         Some(at) if at * 2 >= end => line[..at].to_owned(),
         _ => cut(&line, chars).into_owned(),
@@ -243,25 +243,25 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(schema: Value, expected: &str) {
+    fn check(schema: &Value, expected: &str) {
         let style = Style { doc_chars: 20, ..Style::default() };
-        assert_eq!(signature("t", Some(&Raw::of(&schema)), style), expected, "{schema}");
+        assert_eq!(signature("t", Some(&Raw::of(schema)), style), expected, "{schema}");
     }
 
-    fn property(schema: Value) -> Value {
+    fn property(schema: &Value) -> Value {
         json!({ "type": "object", "properties": { "a": schema } })
     }
 
     #[test]
     fn what_must_be_there_comes_first_and_the_rest_is_marked() {
         check(
-            json!({ "type": "object", "required": ["b"], "properties": {
+            &json!({ "type": "object", "required": ["b"], "properties": {
                 "a": { "type": "integer", "default": 10 },
                 "b": { "type": "string", "description": "The owner. Of the repository." },
             } }),
             "t(b: string /* The owner. */, a?: integer = 10)",
         );
-        check(json!({ "type": "object" }), "t()");
+        check(&json!({ "type": "object" }), "t()");
         assert_eq!(signature("t", None, Style::default()), "t()");
     }
 
@@ -292,14 +292,14 @@ mod tests {
             (json!("odd"), "any"),
             (json!({ "$ref": "#/properties/a" }), "any"),
         ] {
-            check(property(schema), &format!("t(a?: {expected})"));
+            check(&property(&schema), &format!("t(a?: {expected})"));
         }
     }
 
     #[test]
     fn references_are_followed_and_circles_end() {
         check(
-            json!({ "properties": { "a": { "$ref": "#/$defs/Node" } }, "$defs": { "Node": { "type": "object",
+            &json!({ "properties": { "a": { "$ref": "#/$defs/Node" } }, "$defs": { "Node": { "type": "object",
                 "properties": { "next": { "$ref": "#/$defs/Node" } } } } }),
             "t(a?: {next?: {next?: {next?: object}}})",
         );

@@ -39,13 +39,13 @@ struct Question<'a> {
     query: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<&'a str>,
-    tools: Vec<Tool<'a>>,
+    tools: Vec<Sent<'a>>,
     max_results: usize,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tool<'a> {
+struct Sent<'a> {
     tool_key: String,
     tool_name: &'a str,
     server_name: &'a str,
@@ -55,7 +55,7 @@ struct Tool<'a> {
 
 impl<'a> Question<'a> {
     fn of(request: &Request<'a>) -> Self {
-        let tools = request.tools.iter().map(|tool| Tool {
+        let tools = request.tools.iter().map(|tool| Sent {
             tool_key: tool.key.to_string(),
             tool_name: &tool.name,
             server_name: &tool.module,

@@ -12,10 +12,10 @@ use crate::post::{BadPlace, Place, Post};
 #[derive(Debug)]
 pub struct Embedding {
     post: Post,
-    model: String,
+    wanted: String,
     dimensions: Option<usize>,
     /// The model's name with all that changes its vectors.
-    name: String,
+    model: String,
 }
 
 /// More numbers than any model gives.
@@ -29,23 +29,23 @@ impl Embedding {
         dimensions: Option<usize>,
     ) -> Result<Self, BadPlace> {
         let post = Post::new(client, place, "the embedding model")?;
-        let name = match dimensions {
+        let named = match dimensions {
             Some(dimensions) => format!("remote:{model}:{dimensions}"),
             None => format!("remote:{model}"),
         };
-        Ok(Self { post, model: model.to_owned(), dimensions, name })
+        Ok(Self { post, wanted: model.to_owned(), dimensions, model: named })
     }
 }
 
 impl Embedder for Embedding {
     fn model(&self) -> &str {
-        &self.name
+        &self.model
     }
 
     fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vector>, Trouble>> {
         Box::pin(async move {
             let question = Question {
-                model: &self.model,
+                model: &self.wanted,
                 input: texts,
                 encoding_format: "float",
                 dimensions: self.dimensions,

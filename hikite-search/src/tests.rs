@@ -38,14 +38,17 @@ async fn cloud(answer: Answer) -> Result<Vec<Chosen>, Trouble> {
     cloud.search(Request { queries: &queries, context: None, tools: &tools, limit: 5 }).await
 }
 
-fn found(results: Value) -> Answer {
+fn found(results: &Value) -> Answer {
     Answer::json(&json!({ "results": results }))
 }
 
 #[tokio::test]
 async fn the_cloud_is_sent_the_question_and_the_tools_in_the_agreed_form() {
     let api = Api::start().await;
-    api.answer("/x", found(json!([{ "toolKey": "m:b", "relevance": 0.9, "explanation": "why", "more": 1 }])));
+    api.answer(
+        "/x",
+        found(&json!([{ "toolKey": "m:b", "relevance": 0.9, "explanation": "why", "more": 1 }])),
+    );
     let cloud = Cloud::new(Client::new(), &place(&api, 5000)).expect("a place");
     let (queries, tools) = (["one".to_owned(), "two".to_owned()], tools());
     let request = Request { queries: &queries, context: Some("around"), tools: &tools, limit: 3 };
@@ -64,7 +67,7 @@ async fn the_cloud_is_sent_the_question_and_the_tools_in_the_agreed_form() {
 
 #[tokio::test]
 async fn whatever_the_cloud_does_wrong_is_a_trouble() {
-    let slow = found(json!([])).delay(Duration::from_secs(30));
+    let slow = found(&json!([])).delay(Duration::from_secs(30));
     for (answer, trouble) in [
         (slow, Trouble::Timeout),
         (Answer::status(500), Trouble::Failed),
@@ -75,9 +78,9 @@ async fn whatever_the_cloud_does_wrong_is_a_trouble() {
         (Answer::text("<html>"), Trouble::Unreadable),
         (Answer::json(&json!([])), Trouble::Unreadable),
         (Answer::json(&json!({ "results": 3 })), Trouble::Unreadable),
-        (found(json!([{ "toolKey": "m:a" }])), Trouble::Unreadable),
-        (found(json!([{ "toolKey": "m:a", "relevance": "high" }])), Trouble::Unreadable),
-        (found(json!([{ "toolKey": "other:x", "relevance": 1 }])), Trouble::Unreadable),
+        (found(&json!([{ "toolKey": "m:a" }])), Trouble::Unreadable),
+        (found(&json!([{ "toolKey": "m:a", "relevance": "high" }])), Trouble::Unreadable),
+        (found(&json!([{ "toolKey": "other:x", "relevance": 1 }])), Trouble::Unreadable),
     ] {
         let shown = format!("{answer:?}");
         assert_eq!(cloud(answer).await, Err(trouble), "{shown}");
@@ -97,10 +100,10 @@ async fn unknown_tools_are_dropped_and_the_rest_is_put_in_order() {
         { "toolKey": "m:b", "relevance": 7 },
         { "toolKey": "m:a", "relevance": 1 },
     ]);
-    let chosen = cloud(found(results)).await.expect("an answer");
+    let chosen = cloud(found(&results)).await.expect("an answer");
     let keys: Vec<(String, f64)> = chosen.iter().map(|c| (c.key.to_string(), c.relevance)).collect();
     assert_eq!(keys, [("m:b".to_owned(), 1.0), ("m:a".to_owned(), 0.2)]);
-    assert_eq!(cloud(found(json!([]))).await, Ok(Vec::new()));
+    assert_eq!(cloud(found(&json!([]))).await, Ok(Vec::new()));
 }
 
 #[tokio::test]

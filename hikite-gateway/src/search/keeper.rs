@@ -2,6 +2,7 @@
 //! and then the vectors. Nothing is done before the first search, so that who never searches pays nothing.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -23,6 +24,10 @@ pub(super) struct Keeper {
     /// Raised with every index, and when the worker is done.
     made: watch::Sender<u64>,
     work: Mutex<Work>,
+    /// Vectors are wanted, whatever the config says.
+    vectors: AtomicBool,
+    /// The encoder's tables are unpacked.
+    warm: AtomicBool,
 }
 
 #[derive(Default)]
@@ -31,17 +36,19 @@ struct Work {
     running: bool,
     /// Something changed while the worker was at it.
     again: bool,
-    /// The encoder's tables are unpacked.
-    warm: bool,
-    /// Vectors are wanted, whatever the config says.
-    vectors: bool,
     /// The model is left alone until then.
     rests_until: Option<Instant>,
 }
 
 impl Default for Keeper {
     fn default() -> Self {
-        Self { ready: ArcSwapOption::empty(), made: watch::Sender::new(0), work: Mutex::default() }
+        Self {
+            ready: ArcSwapOption::empty(),
+            made: watch::Sender::new(0),
+            work: Mutex::default(),
+            vectors: AtomicBool::default(),
+            warm: AtomicBool::default(),
+        }
     }
 }
 
@@ -61,7 +68,7 @@ impl Keeper {
 
     /// True once: nobody has asked the encoder anything yet.
     pub(super) fn is_cold(&self) -> bool {
-        !std::mem::replace(&mut self.work.lock().warm, true)
+        !self.warm.swap(true, Ordering::Relaxed)
     }
 
     /// Whether a model that failed may be asked again.
@@ -139,11 +146,8 @@ impl Search {
     /// Somebody asks for meaning: what is without a vector is to get one, also after a model has rested.
     pub(super) fn want_vectors(&self) {
         let now = Instant::now();
-        let is_due = {
-            let mut work = self.keeper.work.lock();
-            let rested = work.rests_until.take_if(|until| *until <= now).is_some();
-            !std::mem::replace(&mut work.vectors, true) || rested
-        };
+        let rested = self.keeper.work.lock().rests_until.take_if(|until| *until <= now).is_some();
+        let is_due = !self.keeper.vectors.swap(true, Ordering::Relaxed) || rested;
         if is_due {
             self.work();
         }
@@ -183,7 +187,7 @@ impl Search {
         match ready.filter(|ready| Arc::ptr_eq(&ready.catalog, &catalog)) {
             None => {
                 let before = self.keeper.ready();
-                let build = move || Ready::build(catalog, before.as_deref());
+                let build = move || Ready::build(&catalog, before.as_deref());
                 match self.tasks.spawn_blocking(build).await {
                     Ok(ready) => self.keeper.publish(ready),
                     Err(error) => {
@@ -199,7 +203,7 @@ impl Search {
     }
 
     fn wants_vectors(&self) -> bool {
-        self.keeper.work.lock().vectors || self.settings.load().strategy != Strategy::Bm25
+        self.keeper.vectors.load(Ordering::Relaxed) || self.settings.load().strategy != Strategy::Bm25
     }
 
     /// Whether the worker ends; not if something changed meanwhile.

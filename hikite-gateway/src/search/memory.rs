@@ -125,10 +125,10 @@ impl Memory {
         let left = faded(pair.weight, pair.used_at, now_ms, settings.half_life);
         pair.weight = (left + 1.0).min(STRONGEST);
         pair.used_at = now_ms;
-        pair.text = remark.text.clone();
+        pair.text.clone_from(&remark.text);
         if remark.vector.is_some() {
-            pair.vector = remark.vector.clone();
-            pair.model = remark.model.clone();
+            pair.vector.clone_from(&remark.vector);
+            pair.model.clone_from(&remark.model);
         }
         let gone = known.bound(settings, key, now_ms);
         state.changed.insert((project.to_owned(), remark.query.clone(), key.clone()));

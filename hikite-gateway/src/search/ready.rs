@@ -33,8 +33,8 @@ pub(super) struct Layout {
 
 impl Ready {
     /// Reads the whole catalog; `before` lends what did not change.
-    pub(super) fn build(catalog: Arc<Catalog>, before: Option<&Self>) -> Self {
-        Self::of(Arc::clone(&catalog), &catalog.modules, before)
+    pub(super) fn build(catalog: &Arc<Catalog>, before: Option<&Self>) -> Self {
+        Self::of(Arc::clone(catalog), &catalog.modules, before)
     }
 
     /// Of what one view shows, as if there were nothing else: even how rare a word is tells of no hidden tool.

@@ -1,9 +1,11 @@
 //! The two commands of the `search` surface: find tools, and run one that was found.
 
-use hikite_core::error::Error;
+use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::source::CallContext;
+use hikite_core::suggest;
+use hikite_core::view::View;
 
 use super::ask::{Among, Inquiry};
 use super::conversation::conversation;
@@ -46,13 +48,26 @@ impl Gateway {
         let conversation = conversation(&mut params, &context);
         let caller = context.session.caller.clone();
         let target = Target::Named(name.clone());
-        let result = executed(self.call(target, params, CallOptions::default(), context, audit).await?);
+        let outcome = self.call(target, params, CallOptions::default(), context, audit).await;
+        let result = executed(outcome.map_err(|error| near(&self.view_of(&caller), &name, error))?);
         if let Some(conversation) = conversation.filter(|_| is_well(&result))
             && let Ok(tool) = self.view_of(&caller).tool(&name)
         {
             self.went_well(&conversation, &tool.key);
         }
         Ok(result)
+    }
+}
+
+/// Keys that the caller may have meant.
+fn near(view: &View, name: &str, error: Error) -> Error {
+    if error.kind != Kind::ToolNotFound || error.hint.is_some() {
+        return error;
+    }
+    let keys: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
+    match suggest::did_you_mean(name, keys.iter().map(String::as_str)) {
+        Some(hint) => error.hint(hint),
+        None => error,
     }
 }
 

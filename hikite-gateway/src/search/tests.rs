@@ -8,7 +8,7 @@ mod memory;
 mod surface;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hikite_core::caller::{Abilities, Caller, Session, SessionId};
@@ -91,8 +91,8 @@ impl Source for Shelf {
 #[derive(Debug, Default)]
 struct Letters {
     tools: AtomicUsize,
-    /// Held by a test that wants it to wait.
-    turn: Mutex<()>,
+    /// Set by a test that wants it to wait.
+    waits: AtomicBool,
 }
 
 impl Letters {
@@ -110,7 +110,7 @@ impl Letters {
 }
 
 impl Encoder for Letters {
-    fn model(&self) -> &str {
+    fn model(&self) -> &'static str {
         "letters"
     }
 
@@ -119,7 +119,9 @@ impl Encoder for Letters {
     }
 
     fn tool(&self, text: &str) -> Vector {
-        let _turn = self.turn.lock();
+        while self.waits.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         self.tools.fetch_add(1, Ordering::Relaxed);
         Self::vector(text)
     }

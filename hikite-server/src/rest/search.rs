@@ -27,7 +27,7 @@ pub(crate) const CONTEXT_CHARS: usize = 8000;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Tool {
+struct Given {
     tool_key: String,
     tool_name: String,
     server_name: String,
@@ -112,7 +112,7 @@ fn tools(form: &mut Form) -> Vec<(Available, Raw)> {
     let mut tools = Vec::with_capacity(items.len());
     let mut seen: HashSet<ToolKey> = HashSet::with_capacity(items.len());
     for (at, item) in items.into_iter().enumerate() {
-        let Ok(tool) = item.decode::<Tool>() else {
+        let Ok(tool) = item.decode::<Given>() else {
             form.fault(
                 "tools",
                 format!("`tools[{at}]` must have the strings `toolKey`, `toolName` and `serverName`"),

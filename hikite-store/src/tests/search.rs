@@ -48,7 +48,7 @@ async fn what_is_remembered_gets_stronger_and_is_let_go_of() {
         store.remember(std::slice::from_ref(&stronger), &[]).await.expect("written");
         assert_eq!(store.revision().await.expect("read"), 0, "nobody has to read it at once");
         assert_eq!(store.remembered(Some("p")).await.expect("read"), [stronger]);
-        assert_eq!(store.remembered(Some("")).await.expect("read"), [two.clone()]);
+        assert_eq!(store.remembered(Some("")).await.expect("read"), std::slice::from_ref(&two));
         assert_eq!(store.remembered(None).await.expect("read").len(), 2);
         let gone = (two.project.clone(), two.query.clone(), two.key.clone());
         store.remember(&[], &[gone]).await.expect("written");

@@ -45,7 +45,7 @@ impl SearchProvider for Cloud {
 struct Elsewhere(Mutex<Option<Trouble>>);
 
 impl Embedder for Elsewhere {
-    fn model(&self) -> &str {
+    fn model(&self) -> &'static str {
         "elsewhere"
     }
 

@@ -1,6 +1,7 @@
 //! The index and its vectors: made beside the requests, and only what changed is made again.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
@@ -55,13 +56,13 @@ async fn what_was_read_once_is_not_read_after_the_next_start() {
 #[tokio::test]
 async fn no_search_waits_for_vectors() {
     let letters = Arc::new(Letters::default());
-    let turn = letters.turn.lock();
+    letters.waits.store(true, Ordering::Relaxed);
     let (gateway, _) = gateway(with_encoder(&letters)).await;
     let found = discover(&gateway, "file").await;
     assert_eq!(keys(&found), ["m:read_file"]);
     let told = json!({ "provider": "bm25", "fallback": "indexing", "indexed": 3, "total": 3 });
     assert_eq!(meta(&found), told);
-    drop(turn);
+    letters.waits.store(false, Ordering::Relaxed);
     eventually(|| letters.read() == 3).await;
     gateway.search_ready(LIMIT).await;
     assert_eq!(meta(&discover(&gateway, "file").await)["provider"], "hybrid");

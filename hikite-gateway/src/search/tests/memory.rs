@@ -75,7 +75,7 @@ async fn a_client_without_a_session_names_its_conversation_and_nobody_else_hears
     let sent = &result["structuredContent"]["result"]["_meta"];
     assert_eq!(*sent, json!({ "kept": 1 }), "the name of a conversation is not relayed");
     let pairs = remembered(&gateway, &store).await;
-    assert_eq!((pairs.len(), pairs[0].weight.round() as i64), (1, 1));
+    assert!(pairs.len() == 1 && pairs[0].weight < 1.1, "{pairs:?}");
 }
 
 #[tokio::test]
