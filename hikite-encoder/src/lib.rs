@@ -3,13 +3,16 @@
 
 mod adapter;
 mod file;
+mod head;
 mod matrix;
 mod network;
 mod normalise;
 #[cfg(test)]
 mod parity;
 mod pieces;
-pub mod ready;
+mod ready;
+#[cfg(test)]
+mod shipped;
 mod table;
 mod trie;
 

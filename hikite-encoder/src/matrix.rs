@@ -88,6 +88,6 @@ mod tests {
         assert_eq!(packed.product(&[2.0, 0.5]), ndarray::array![2.0, 0.5].dot(&matrix).to_vec());
         let mut sums = [1.0; 3];
         packed.add_product(&[0.0, 1.0], &mut sums);
-        assert_eq!(sums, [128.0, 1.0, -511.0]);
+        assert_eq!(sums.to_vec(), [128.0, 1.0, -511.0]);
     }
 }

@@ -1,12 +1,13 @@
 //! From the pieces of a text to its meaning: every piece is seen with its neighbours through three windows, of two, three
-//! and five pieces; what was seen is summed over the text; a few dense layers make the meaning of the sum.
+//! and five pieces; what was seen is summed over the text; `head` makes the meaning of the sum.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, Slice};
 
 use crate::DIMENSION;
 use crate::file::File;
-use crate::matrix::{Numbers, Packed};
+use crate::head::Head;
+use crate::matrix::Numbers;
 use crate::table::Table;
 
 /// What one window sees of a piece.
@@ -14,8 +15,7 @@ const SEEN: usize = 256;
 /// How many pieces each window holds, and how many of them stand before the one it is about.
 const WINDOWS: [(usize, usize); 3] = [(2, 0), (3, 1), (5, 2)];
 /// All that is known of a piece: its own numbers and what the windows see.
-const KNOWN: usize = DIMENSION + WINDOWS.len() * SEEN;
-const HIDDEN: usize = 320;
+pub(crate) const KNOWN: usize = DIMENSION + WINDOWS.len() * SEEN;
 
 #[derive(Debug)]
 pub(crate) struct Network {
@@ -97,7 +97,7 @@ impl Norm {
         for mut row in rows.rows_mut() {
             let mean = row.mean().unwrap_or_default();
             row -= mean;
-            let variance = row.iter().map(|value| value * value).sum::<f32>() / self.width();
+            let variance = row.dot(&row) / self.width();
             // The published epsilon is 1e-12: it only keeps a row of equal numbers from a division by zero.
             let scale = (variance + 1e-12).sqrt().recip();
             ndarray::Zip::from(&mut row)
@@ -146,64 +146,4 @@ impl Window {
         let numbers = row.as_slice().unwrap_or_default();
         ArrayView2::from_shape(shape, numbers).expect("as many rows as pieces, and their neighbours")
     }
-}
-
-/// What makes the meaning of a sum over pieces. Two of its dense layers also see past the one before.
-#[derive(Debug)]
-struct Head {
-    pool: Packed,
-    pool_bias: Array1<f32>,
-    first: Packed,
-    past_first: Packed,
-    second: Packed,
-    third: Packed,
-    /// A few large numbers make its bytes coarse; the second matrix has what the first lost.
-    past_third: [Packed; 2],
-    fourth: Packed,
-}
-
-impl Head {
-    fn new(numbers: &mut Numbers) -> Self {
-        Self {
-            pool: numbers.packed(KNOWN, DIMENSION),
-            pool_bias: numbers.vector(DIMENSION),
-            first: numbers.packed(DIMENSION, HIDDEN),
-            past_first: numbers.packed(DIMENSION, HIDDEN),
-            second: numbers.packed(HIDDEN, HIDDEN),
-            third: numbers.packed(HIDDEN, DIMENSION),
-            past_third: std::array::from_fn(|_| numbers.packed(HIDDEN, DIMENSION)),
-            fourth: numbers.packed(DIMENSION, DIMENSION),
-        }
-    }
-
-    fn apply(&self, sum: &[f32], pieces: usize) -> Vec<f32> {
-        let pooled = self.pool(sum, pieces);
-        let first = rectified(self.first.product(&pooled));
-        let mut second = self.past_first.product(&pooled);
-        self.second.add_product(&first, &mut second);
-        let second = rectified(second);
-        let third = rectified(self.third.product(&second));
-        let mut meaning = self.fourth.product(&third);
-        for part in &self.past_third {
-            part.add_product(&second, &mut meaning);
-        }
-        meaning.iter_mut().for_each(|value| *value = value.tanh());
-        let length = meaning.iter().map(|value| value * value).sum::<f32>().sqrt();
-        meaning.iter_mut().for_each(|value| *value /= length);
-        meaning
-    }
-
-    /// The sum in the dimension of a text. A long one weighs more than a short one, by a square root.
-    fn pool(&self, sum: &[f32], pieces: usize) -> Vec<f32> {
-        let count = f32::from(u16::try_from(pieces).unwrap_or(u16::MAX));
-        let mut pooled = (&self.pool_bias * count).to_vec();
-        self.pool.add_product(sum, &mut pooled);
-        pooled.iter_mut().for_each(|value| *value /= count.sqrt());
-        pooled
-    }
-}
-
-fn rectified(mut values: Vec<f32>) -> Vec<f32> {
-    values.iter_mut().for_each(|value| *value = value.max(0.0));
-    values
 }

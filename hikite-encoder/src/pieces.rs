@@ -1,5 +1,5 @@
 //! Cuts a text into the pieces that the model knows, so that together they are as likely as can be (the unigram model of
-//! SentencePiece). A piece is named by its row in the table.
+//! `SentencePiece`). A piece is named by its row in the table.
 
 use crate::file::File;
 use crate::normalise::{Normaliser, SPACE};

@@ -94,7 +94,7 @@ mod tests {
         // 0, 1, 2 … 7 in three bits each, the first in the lowest.
         let word = (0..8_u32).map(|value| value << (3 * value)).sum::<u32>().to_le_bytes();
         unpack::<3>(&word[..3], 2, &shard, &mut numbers);
-        assert_eq!(numbers, [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5]);
+        assert_eq!(numbers.to_vec(), [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5]);
     }
 
     #[test]

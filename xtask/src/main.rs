@@ -1,15 +1,17 @@
 //! Chores of the workspace: `cargo xtask tidy` holds the rules of the house that no lint knows, `cargo xtask
-//! bench` measures the program.
+//! bench` measures the program, `cargo xtask vectors` makes the encoder's vectors anew.
 
 mod bench;
 mod tidy;
+mod vectors;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 
 const USAGE: &str = "usage: cargo xtask tidy
-       cargo xtask bench [--seconds N] [--rounds N] [--only calls|start|dead|core|pages|rest] [--json FILE]";
+       cargo xtask bench [--seconds N] [--rounds N] [--only calls|start|dead|core|pages|rest] [--json FILE]
+       cargo xtask vectors";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -17,6 +19,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["tidy"] => tidy::run(),
         ["bench", options @ ..] => bench::run(options),
+        ["vectors"] => vectors::run(),
         ["upstream", options @ ..] => bench::serve_upstream(options),
         _ => {
             complain(USAGE);
