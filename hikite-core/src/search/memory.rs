@@ -1,6 +1,6 @@
 //! Usage memory: questions that led to a successful call of a tool speak for that tool when something alike is asked.
 //!
-//! How alike the best remembered question of a tool is becomes a z-score among the tools that are remembered at all. A
+//! How alike the best two remembered questions of a tool are becomes a z-score among the tools that are remembered at all. A
 //! tool of which little is known moves only part of the way from what its own score lets expect (the straight line
 //! through the remembered ones), and one of which nothing is known stays there: to be new is no fault.
 
@@ -23,7 +23,7 @@ pub struct Trace {
 }
 
 /// What the memory counts against the rest of the score.
-const SHARE: f32 = 1.5;
+const SHARE: f32 = 2.5;
 /// So many remembered questions speak as strongly for a tool as everything else together.
 const DOUBT: f32 = 3.0;
 /// Questions more alike than this ask for the same.
@@ -40,12 +40,32 @@ pub(super) struct Recall {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Remembered {
-    /// The best likeness of a question.
-    likeness: f32,
+    /// The best likenesses of its questions.
+    best: [f32; 2],
+    /// Of how many.
+    traces: u32,
     /// How much all its questions still count.
     count: f32,
     /// 0 to 1: whether the same has been asked before.
     same: f32,
+}
+
+impl Remembered {
+    fn learn(&mut self, likeness: f32) {
+        let [first, second] = self.best;
+        self.best = match self.traces {
+            0 => [likeness, 0.0],
+            _ if likeness > first => [likeness, first],
+            1 => [first, likeness],
+            _ => [first, second.max(likeness)],
+        };
+        self.traces += 1;
+    }
+
+    /// One question alone may be a chance.
+    fn likeness(self) -> f32 {
+        if self.traces > 1 { f32::midpoint(self.best[0], self.best[1]) } else { self.best[0] }
+    }
 }
 
 impl Recall {
@@ -56,7 +76,7 @@ impl Recall {
             let likeness = likeness(index, question, &terms, trace);
             let weight = trace.weight.min(1.0);
             let known = of_documents.entry(trace.document).or_default();
-            known.likeness = known.likeness.max(likeness);
+            known.learn(likeness);
             known.count += weight;
             known.same = known.same.max(weight * ((likeness - ALIKE) / (1.0 - ALIKE)).clamp(0.0, 1.0));
         }
@@ -83,7 +103,7 @@ impl Recall {
         for ((place, known), before) in known.into_iter().zip(before) {
             let trust = known.count / (known.count + DOUBT * (1.0 - known.same));
             let expected = line.expected(before);
-            scores[place] += SHARE * trust * (line.standard(known.likeness) - expected);
+            scores[place] += SHARE * trust * (line.standard(known.likeness()) - expected);
         }
     }
 }
@@ -101,7 +121,7 @@ impl Line {
         #[expect(clippy::cast_precision_loss, reason = "counts of documents stay far below 2^24")]
         let count = known.len() as f32;
         let (usual, spread, strangers) = STRANGERS;
-        let all = || known.iter().map(|(place, known)| (scores[*place], known.likeness));
+        let all = || known.iter().map(|(place, known)| (scores[*place], known.likeness()));
         let likeness =
             (all().map(|(_, likeness)| likeness).sum::<f32>() + strangers * usual) / (count + strangers);
         let squares: f32 = all().map(|(_, one)| (one - likeness).powi(2)).sum();

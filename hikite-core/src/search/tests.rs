@@ -134,7 +134,6 @@ fn the_explanation_names_the_words_and_where_they_stand() {
 fn of_several_queries_the_best_counts_most() {
     let index = Index::build(catalog(), None);
     let hits = ask(&index, &["create issue", "weather forecast"], None);
-    assert_eq!(hits.iter().map(|hit| hit.at).take(2).collect::<Vec<_>>().len(), 2);
     assert!(places(&hits)[..2].contains(&2) && places(&hits)[..2].contains(&4), "{hits:?}");
 }
 
