@@ -22,24 +22,28 @@ const CONTEXT: f32 = 0.3;
 pub(super) struct Scorer<'a> {
     index: &'a Index,
     pub(super) places: Vec<u32>,
+    /// Whether anything of its own speaks for a document, a word or its meaning: a good module alone does not.
+    pub(super) signs: Vec<bool>,
 }
 
 impl<'a> Scorer<'a> {
     pub(super) fn new(index: &'a Index, mask: &Mask) -> Self {
         let places = mask.iter().take_while(|at| *at < index.len());
-        Self { index, places: places.filter_map(|at| u32::try_from(at).ok()).collect() }
+        let places: Vec<u32> = places.filter_map(|at| u32::try_from(at).ok()).collect();
+        Self { index, signs: vec![false; places.len()], places }
     }
 
     /// The score of each document: zero is an average one.
-    pub(super) fn question(&self, question: &Question) -> Vec<f32> {
-        let mut queries = question.queries.iter().map(|query| self.query(query));
-        let Some(mut scores) = queries.next() else {
+    pub(super) fn question(&mut self, question: &Question) -> Vec<f32> {
+        let mut queries = question.queries.iter();
+        let Some(first) = queries.next() else {
             return match &question.context {
                 Some(context) => self.part(context),
                 None => vec![0.0; self.places.len()],
             };
         };
-        let others: Vec<Vec<f32>> = queries.collect();
+        let mut scores = self.query(first);
+        let others: Vec<Vec<f32>> = queries.map(|query| self.query(query)).collect();
         if !others.is_empty() {
             let share = OTHERS / as_f32(others.len());
             for (at, score) in scores.iter_mut().enumerate() {
@@ -54,7 +58,7 @@ impl<'a> Scorer<'a> {
         scores
     }
 
-    fn query(&self, query: &Query) -> Vec<f32> {
+    fn query(&mut self, query: &Query) -> Vec<f32> {
         let mut scores = self.part(&query.whole);
         // Words alone gain nothing from clauses: they have been counted one by one.
         let clauses = query.clauses.iter().filter(|clause| clause.vector.is_some());
@@ -69,11 +73,13 @@ impl<'a> Scorer<'a> {
         scores
     }
 
-    fn part(&self, part: &Part) -> Vec<f32> {
+    fn part(&mut self, part: &Part) -> Vec<f32> {
         let mut scores = self.words(part);
+        self.note(&scores);
         standardise(&mut scores);
         let likeness = part.vector.as_ref().and_then(|v| self.index.meaning.likeness(v, &self.places));
         if let Some(mut likeness) = likeness {
+            self.note(&likeness);
             self.complete(&mut likeness, &scores);
             for (score, likeness) in scores.iter_mut().zip(&likeness) {
                 *score = WORDS * *score + MEANING * likeness;
@@ -81,6 +87,12 @@ impl<'a> Scorer<'a> {
         }
         self.add_modules(&mut scores);
         scores
+    }
+
+    fn note(&mut self, values: &[f32]) {
+        for (sign, value) in self.signs.iter_mut().zip(values) {
+            *sign |= *value > 0.0;
+        }
     }
 
     /// Only the lists of the question's own words are touched.
@@ -146,7 +158,9 @@ fn standardise(values: &mut [f32]) {
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count;
     // What is left of rounding is no spread.
     let scale = if variance > 1e-9 { 1.0 / variance.sqrt() } else { 0.0 };
-    values.iter_mut().for_each(|value| *value = (*value - mean) * scale);
+    for value in values {
+        *value = (*value - mean) * scale;
+    }
 }
 
 fn add(scores: &mut [f32], more: &[f32], share: f32) {
