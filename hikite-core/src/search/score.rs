@@ -111,11 +111,11 @@ impl<'a> Scorer<'a> {
 
     /// Makes z-scores of likenesses and fills in those that are not known yet.
     fn complete(&self, likeness: &mut [f32], words: &[f32]) {
-        let known = |at: usize| self.index.meaning.is_known(self.places[at] as usize);
-        let all: Vec<usize> = (0..likeness.len()).filter(|at| known(*at)).collect();
-        if all.len() == likeness.len() {
+        if self.index.meaning.is_complete() {
             return standardise(likeness);
         }
+        let known = |at: usize| self.index.meaning.is_known(self.places[at] as usize);
+        let all: Vec<usize> = (0..likeness.len()).filter(|at| known(*at)).collect();
         let mut told: Vec<f32> = all.iter().map(|at| likeness[*at]).collect();
         standardise(&mut told);
         let mean = all.iter().map(|at| words[*at]).sum::<f32>() / as_f32(all.len()).max(1.0);
@@ -130,37 +130,58 @@ impl<'a> Scorer<'a> {
         }
     }
 
+    /// The z-score of a module's average among all documents, as if each had its module's average.
     fn add_modules(&self, scores: &mut [f32]) {
+        if self.index.module_count() < 2 {
+            return;
+        }
         let modules = self.index.modules();
-        let mut sums = vec![(0.0_f32, 0.0_f32); self.index.module_count()];
+        let mut means = vec![(0.0_f32, 0.0_f32); self.index.module_count()];
         for (at, score) in self.places.iter().zip(&*scores) {
-            let (sum, count) = &mut sums[modules[*at as usize] as usize];
+            let (sum, count) = &mut means[modules[*at as usize] as usize];
             *sum += score;
             *count += 1.0;
         }
-        if sums.len() < 2 {
-            return;
+        for (sum, count) in &mut means {
+            *sum /= count.max(1.0);
         }
-        let mean = |at: &u32| {
-            let (sum, count) = sums[modules[*at as usize] as usize];
-            sum / count
-        };
-        let mut means: Vec<f32> = self.places.iter().map(mean).collect();
-        standardise(&mut means);
-        add(scores, &means, MODULE);
+        let total = as_f32(scores.len()).max(1.0);
+        let mean = means.iter().map(|(mean, count)| mean * count).sum::<f32>() / total;
+        let spread = means.iter().map(|(one, count)| (one - mean).powi(2) * count).sum::<f32>() / total;
+        let scale = MODULE * one_over_deviation(spread);
+        for (at, score) in self.places.iter().zip(scores) {
+            *score += scale * (means[modules[*at as usize] as usize].0 - mean);
+        }
     }
 }
 
 /// Numbers as steps of their own spread from their average; zeros if they are all the same.
 fn standardise(values: &mut [f32]) {
     let count = as_f32(values.len()).max(1.0);
-    let mean = values.iter().sum::<f32>() / count;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count;
-    // What is left of rounding is no spread.
-    let scale = if variance > 1e-9 { 1.0 / variance.sqrt() } else { 0.0 };
+    let mean = sum(values, |value| value) / count;
+    let scale = one_over_deviation(sum(values, |value| (value - mean) * (value - mean)) / count);
     for value in values {
         *value = (*value - mean) * scale;
     }
+}
+
+fn one_over_deviation(variance: f32) -> f32 {
+    // What is left of rounding is no spread.
+    if variance > 1e-9 { 1.0 / variance.sqrt() } else { 0.0 }
+}
+
+/// Summed in eight lanes, because a processor adds eight numbers as fast as one.
+fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
+    const LANES: usize = 8;
+    let mut lanes = [0.0_f32; LANES];
+    let chunks = values.chunks_exact(LANES);
+    let rest: f32 = chunks.remainder().iter().map(|value| of(*value)).sum();
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane += of(*value);
+        }
+    }
+    lanes.iter().sum::<f32>() + rest
 }
 
 fn add(scores: &mut [f32], more: &[f32], share: f32) {
