@@ -43,7 +43,7 @@ pub(super) fn fold(text: &str, mut out: impl FnMut(char)) {
 fn with_mark(plain: char, mark: char) -> char {
     let step = match (plain, mark) {
         ('ウ', VOICED) => return 'ヴ',
-        ('カ'..='ト', VOICED) | ('ハ'..='ホ', VOICED) => 1,
+        ('カ'..='ト' | 'ハ'..='ホ', VOICED) => 1,
         ('ハ'..='ホ', HALF_VOICED) => 2,
         _ => 0,
     };

@@ -10,6 +10,8 @@ pub(super) struct Meaning {
     values: Vec<i8>,
     /// One over the length of each vector; zero where there is none yet.
     scales: Vec<f32>,
+    /// How many documents have a vector.
+    known: usize,
 }
 
 impl Meaning {
@@ -25,8 +27,13 @@ impl Meaning {
         self.scales[at] > 0.0
     }
 
+    /// Whether every document has a vector.
+    pub(super) fn is_complete(&self) -> bool {
+        self.known == self.scales.len()
+    }
+
     pub(super) fn count(&self) -> usize {
-        self.scales.iter().filter(|scale| **scale > 0.0).count()
+        self.known
     }
 
     /// The same for other documents; `from` says where each of them stood before.
@@ -36,11 +43,13 @@ impl Meaning {
             dimension: self.dimension,
             values: vec![0; len * self.dimension],
             scales: vec![0.0; len],
+            known: 0,
         };
         for at in 0..len {
             if let Some(from) = from(at).filter(|from| self.is_known(*from)) {
                 moved.row_mut(at).copy_from_slice(self.row(from));
                 moved.scales[at] = self.scales[from];
+                moved.known += 1;
             }
         }
         moved
@@ -59,6 +68,7 @@ impl Meaning {
                 dimension,
                 values: vec![0; self.scales.len() * dimension],
                 scales: vec![0.0; self.scales.len()],
+                known: 0,
             }
         };
         for (at, vector) in vectors {
@@ -67,16 +77,17 @@ impl Meaning {
                 more.scales[at] = scale(vector.bytes());
             }
         }
+        more.known = more.scales.iter().filter(|scale| **scale > 0.0).count();
         more
     }
 
     /// How alike the vector and those of the documents at `places` are, in their order; `None` if they cannot be
     /// compared. Of one without a vector it is zero.
     pub(super) fn likeness(&self, vector: &Vector, places: &[u32]) -> Option<Vec<f32>> {
-        let asked = vector.bytes();
-        let own = scale(asked);
-        let is_comparable = self.dimension > 0 && asked.len() == self.dimension;
-        let of = |at: &u32| product(asked, self.row(*at as usize)) * own * self.scales[*at as usize];
+        let own = scale(vector.bytes());
+        let is_comparable = self.dimension > 0 && vector.dimension() == self.dimension;
+        let asked: Vec<i16> = vector.bytes().iter().map(|value| i16::from(*value)).collect();
+        let of = |at: &u32| product(&asked, self.row(*at as usize)) * own * self.scales[*at as usize];
         is_comparable.then(|| places.iter().map(of).collect())
     }
 
@@ -96,13 +107,16 @@ impl Meaning {
 }
 
 fn scale(values: &[i8]) -> f32 {
-    let length = product(values, values).sqrt();
+    let wide: Vec<i16> = values.iter().map(|value| i16::from(*value)).collect();
+    let length = product(&wide, values).sqrt();
     if length > 0.0 { 1.0 / length } else { 0.0 }
 }
 
-/// Vectors are far shorter than what would overflow the sum.
+/// One side is widened beforehand, and nothing is checked for overflow (vectors are far too short for one): this is where
+/// a search by meaning spends its time.
 #[expect(clippy::cast_precision_loss, reason = "likeness needs no more than seven digits")]
-fn product(left: &[i8], right: &[i8]) -> f32 {
-    let products = left.iter().zip(right).map(|(left, right)| i32::from(*left) * i32::from(*right));
-    products.sum::<i32>() as f32
+fn product(left: &[i16], right: &[i8]) -> f32 {
+    let products =
+        left.iter().zip(right).map(|(left, right)| i32::from(*left).wrapping_mul(i32::from(*right)));
+    products.fold(0, i32::wrapping_add) as f32
 }

@@ -21,13 +21,13 @@ pub(super) fn search(
     if question.is_empty() || limit == 0 {
         return Vec::new();
     }
-    let scorer = Scorer::new(index, mask);
-    let mut scores = scorer.question(question);
+    let mut scorer = Scorer::new(index, mask);
+    let mut fits = scorer.question(question);
     let recall = Recall::of(index, question, memory);
-    recall.add_to(&mut scores, &scorer.places);
+    recall.add_to(&mut fits, &scorer.places);
     let named = index.names.in_question(question, index.documents());
     let search = Search { index, question, recall, named };
-    let best = search.best(&scorer.places, &scores, limit);
+    let best = search.best(&scorer, &fits, limit);
     search.hits(&best)
 }
 
@@ -63,33 +63,24 @@ impl PartialOrd for Candidate {
 }
 
 impl Search<'_> {
-    /// The best `limit` documents, best first.
-    fn best(&self, places: &[u32], scores: &[f32], limit: usize) -> Vec<usize> {
-        let mut best: BinaryHeap<Candidate> = BinaryHeap::with_capacity(limit.min(places.len()) + 1);
-        for (at, score) in places.iter().zip(scores) {
-            let is_named = self.named.binary_search(at).is_ok();
-            let candidate = Candidate { is_named, score: *score, at: *at };
-            let is_worse = best.len() >= limit && best.peek().is_some_and(|worst| *worst < candidate);
-            if is_worse || !self.has_sign(&candidate) {
+    /// The best `limit` documents that anything speaks for, best first.
+    fn best(&self, scorer: &Scorer<'_>, fits: &[f32], limit: usize) -> Vec<usize> {
+        let mut best: BinaryHeap<Candidate> = BinaryHeap::with_capacity(limit.min(fits.len()) + 1);
+        for ((at, sign), score) in scorer.places.iter().zip(&scorer.signs).zip(fits) {
+            let is_named = !self.named.is_empty() && self.named.binary_search(at).is_ok();
+            if !*sign && !is_named && self.recall.of_document(*at as usize) <= 0.0 {
                 continue;
             }
-            best.push(candidate);
-            if best.len() > limit {
-                best.pop();
+            let candidate = Candidate { is_named, score: *score, at: *at };
+            if best.len() < limit {
+                best.push(candidate);
+            } else if let Some(mut worst) = best.peek_mut()
+                && candidate < *worst
+            {
+                *worst = candidate;
             }
         }
         best.into_sorted_vec().into_iter().map(|candidate| candidate.at as usize).collect()
-    }
-
-    /// Whether anything of its own speaks for a document: a good module alone does not.
-    fn has_sign(&self, candidate: &Candidate) -> bool {
-        let at = candidate.at as usize;
-        let has_word = |word: &Asked| self.index.lexical.gain_of(word.term, at).0 > 0.0;
-        let parts = || self.parts();
-        candidate.is_named
-            || self.recall.of_document(at) > 0.0
-            || parts().any(|part| self.likeness(part, at).is_some_and(|likeness| likeness > 0.0))
-            || parts().any(|part| part.words.iter().any(has_word))
     }
 
     fn hits(&self, best: &[usize]) -> Vec<Hit> {

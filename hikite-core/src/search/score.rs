@@ -22,24 +22,28 @@ const CONTEXT: f32 = 0.3;
 pub(super) struct Scorer<'a> {
     index: &'a Index,
     pub(super) places: Vec<u32>,
+    /// Whether anything of its own speaks for a document, a word or its meaning: a good module alone does not.
+    pub(super) signs: Vec<bool>,
 }
 
 impl<'a> Scorer<'a> {
     pub(super) fn new(index: &'a Index, mask: &Mask) -> Self {
         let places = mask.iter().take_while(|at| *at < index.len());
-        Self { index, places: places.filter_map(|at| u32::try_from(at).ok()).collect() }
+        let places: Vec<u32> = places.filter_map(|at| u32::try_from(at).ok()).collect();
+        Self { index, signs: vec![false; places.len()], places }
     }
 
     /// The score of each document: zero is an average one.
-    pub(super) fn question(&self, question: &Question) -> Vec<f32> {
-        let mut queries = question.queries.iter().map(|query| self.query(query));
-        let Some(mut scores) = queries.next() else {
+    pub(super) fn question(&mut self, question: &Question) -> Vec<f32> {
+        let mut queries = question.queries.iter();
+        let Some(first) = queries.next() else {
             return match &question.context {
                 Some(context) => self.part(context),
                 None => vec![0.0; self.places.len()],
             };
         };
-        let others: Vec<Vec<f32>> = queries.collect();
+        let mut scores = self.query(first);
+        let others: Vec<Vec<f32>> = queries.map(|query| self.query(query)).collect();
         if !others.is_empty() {
             let share = OTHERS / as_f32(others.len());
             for (at, score) in scores.iter_mut().enumerate() {
@@ -54,7 +58,7 @@ impl<'a> Scorer<'a> {
         scores
     }
 
-    fn query(&self, query: &Query) -> Vec<f32> {
+    fn query(&mut self, query: &Query) -> Vec<f32> {
         let mut scores = self.part(&query.whole);
         // Words alone gain nothing from clauses: they have been counted one by one.
         let clauses = query.clauses.iter().filter(|clause| clause.vector.is_some());
@@ -69,11 +73,13 @@ impl<'a> Scorer<'a> {
         scores
     }
 
-    fn part(&self, part: &Part) -> Vec<f32> {
+    fn part(&mut self, part: &Part) -> Vec<f32> {
         let mut scores = self.words(part);
+        self.note(&scores);
         standardise(&mut scores);
         let likeness = part.vector.as_ref().and_then(|v| self.index.meaning.likeness(v, &self.places));
         if let Some(mut likeness) = likeness {
+            self.note(&likeness);
             self.complete(&mut likeness, &scores);
             for (score, likeness) in scores.iter_mut().zip(&likeness) {
                 *score = WORDS * *score + MEANING * likeness;
@@ -81,6 +87,12 @@ impl<'a> Scorer<'a> {
         }
         self.add_modules(&mut scores);
         scores
+    }
+
+    fn note(&mut self, values: &[f32]) {
+        for (sign, value) in self.signs.iter_mut().zip(values) {
+            *sign |= *value > 0.0;
+        }
     }
 
     /// Only the lists of the question's own words are touched.
@@ -99,11 +111,11 @@ impl<'a> Scorer<'a> {
 
     /// Makes z-scores of likenesses and fills in those that are not known yet.
     fn complete(&self, likeness: &mut [f32], words: &[f32]) {
-        let known = |at: usize| self.index.meaning.is_known(self.places[at] as usize);
-        let all: Vec<usize> = (0..likeness.len()).filter(|at| known(*at)).collect();
-        if all.len() == likeness.len() {
+        if self.index.meaning.is_complete() {
             return standardise(likeness);
         }
+        let known = |at: usize| self.index.meaning.is_known(self.places[at] as usize);
+        let all: Vec<usize> = (0..likeness.len()).filter(|at| known(*at)).collect();
         let mut told: Vec<f32> = all.iter().map(|at| likeness[*at]).collect();
         standardise(&mut told);
         let mean = all.iter().map(|at| words[*at]).sum::<f32>() / as_f32(all.len()).max(1.0);
@@ -118,35 +130,58 @@ impl<'a> Scorer<'a> {
         }
     }
 
+    /// The z-score of a module's average among all documents, as if each had its module's average.
     fn add_modules(&self, scores: &mut [f32]) {
+        if self.index.module_count() < 2 {
+            return;
+        }
         let modules = self.index.modules();
-        let mut sums = vec![(0.0_f32, 0.0_f32); self.index.module_count()];
+        let mut means = vec![(0.0_f32, 0.0_f32); self.index.module_count()];
         for (at, score) in self.places.iter().zip(&*scores) {
-            let (sum, count) = &mut sums[modules[*at as usize] as usize];
+            let (sum, count) = &mut means[modules[*at as usize] as usize];
             *sum += score;
             *count += 1.0;
         }
-        if sums.len() < 2 {
-            return;
+        for (sum, count) in &mut means {
+            *sum /= count.max(1.0);
         }
-        let mean = |at: &u32| {
-            let (sum, count) = sums[modules[*at as usize] as usize];
-            sum / count
-        };
-        let mut means: Vec<f32> = self.places.iter().map(mean).collect();
-        standardise(&mut means);
-        add(scores, &means, MODULE);
+        let total = as_f32(scores.len()).max(1.0);
+        let mean = means.iter().map(|(mean, count)| mean * count).sum::<f32>() / total;
+        let spread = means.iter().map(|(one, count)| (one - mean).powi(2) * count).sum::<f32>() / total;
+        let scale = MODULE * one_over_deviation(spread);
+        for (at, score) in self.places.iter().zip(scores) {
+            *score += scale * (means[modules[*at as usize] as usize].0 - mean);
+        }
     }
 }
 
 /// Numbers as steps of their own spread from their average; zeros if they are all the same.
 fn standardise(values: &mut [f32]) {
     let count = as_f32(values.len()).max(1.0);
-    let mean = values.iter().sum::<f32>() / count;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count;
+    let mean = sum(values, |value| value) / count;
+    let scale = one_over_deviation(sum(values, |value| (value - mean) * (value - mean)) / count);
+    for value in values {
+        *value = (*value - mean) * scale;
+    }
+}
+
+fn one_over_deviation(variance: f32) -> f32 {
     // What is left of rounding is no spread.
-    let scale = if variance > 1e-9 { 1.0 / variance.sqrt() } else { 0.0 };
-    values.iter_mut().for_each(|value| *value = (*value - mean) * scale);
+    if variance > 1e-9 { 1.0 / variance.sqrt() } else { 0.0 }
+}
+
+/// Summed in eight lanes, because a processor adds eight numbers as fast as one.
+fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
+    const LANES: usize = 8;
+    let mut lanes = [0.0_f32; LANES];
+    let chunks = values.chunks_exact(LANES);
+    let rest: f32 = chunks.remainder().iter().map(|value| of(*value)).sum();
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane += of(*value);
+        }
+    }
+    lanes.iter().sum::<f32>() + rest
 }
 
 fn add(scores: &mut [f32], more: &[f32], share: f32) {

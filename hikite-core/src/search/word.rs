@@ -49,6 +49,9 @@ impl Reader {
     /// (`GitHub` is `git`, `hub` and `github`), because people write it either way.
     pub(super) fn words(&mut self, text: &str, mut found: impl FnMut(Word<'_>)) {
         let Self { letters, word } = self;
+        if text.is_ascii() {
+            return ascii_words(text, word, &mut found);
+        }
         letters.clear();
         fold(text, |letter| letters.push(letter));
         let mut rest = letters.as_slice();
@@ -86,6 +89,36 @@ impl Stems {
         }
         hash(&self.0.stem(word.text))
     }
+}
+
+/// The same for the text that most of it is, without a look at Unicode.
+fn ascii_words(text: &str, word: &mut String, found: &mut impl FnMut(Word<'_>)) {
+    for run in text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric()).filter(|run| !run.is_empty()) {
+        let mut start = 0;
+        for at in 1..run.len() {
+            let (before, here) = (run[at - 1], run[at]);
+            let next_is_lower = run.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+            let is_border = before.is_ascii_digit() != here.is_ascii_digit()
+                || here.is_ascii_uppercase()
+                    && (before.is_ascii_lowercase() || before.is_ascii_uppercase() && next_is_lower);
+            if is_border {
+                lower_ascii(&run[start..at], word);
+                tell(word, found);
+                start = at;
+            }
+        }
+        lower_ascii(&run[start..], word);
+        tell(word, found);
+        if start > 0 {
+            lower_ascii(run, word);
+            tell(word, found);
+        }
+    }
+}
+
+fn lower_ascii(run: &[u8], word: &mut String) {
+    word.clear();
+    word.extend(run.iter().map(|byte| char::from(byte.to_ascii_lowercase())));
 }
 
 /// The parts of one identifier, and the whole if there are several.
@@ -157,6 +190,17 @@ mod tests {
         check("GitHub's API", "git hub github s api");
         check("base64", "base 64 base64");
         check("Büro Ångström ＡＢＣ", "buro angstrom abc");
+    }
+
+    #[test]
+    fn plain_text_is_read_like_any_other() {
+        for text in ["getHTTPUrl_v2 base64 S3 GitHub's API", "ABC aB1c 1a2 --x", ""] {
+            let (mut plain, mut other) = (Vec::new(), Vec::new());
+            Reader::default().words(text, |word| plain.push(word.text.to_owned()));
+            Reader::default().words(&format!("{text} é"), |word| other.push(word.text.to_owned()));
+            assert_eq!(other.pop().as_deref(), Some("e"));
+            assert_eq!(plain, other, "{text}");
+        }
     }
 
     #[test]

@@ -19,12 +19,12 @@ use crate::progress;
 
 #[derive(Debug, Args)]
 pub(crate) struct Eval {
-    /// Questions, one JSON object per line: {"query": "…", "relevant": ["module:tool"], "grades": {…}?}; or a folder
-    /// with `queries.jsonl` and `tools.jsonl`, or of such folders
+    /// Questions, one JSON object per line with `query`, `relevant` (the keys of the right tools) and, if some are better
+    /// than others, `grades`; or a folder with `queries.jsonl` and `tools.jsonl`, or of such folders
     #[arg(value_name = "FILE|FOLDER")]
     questions: PathBuf,
-    /// The tools that the questions are about, one JSON object per line: {"id", "server", "name", "description",
-    /// "schema"} [default: the tools of the config]
+    /// The tools that the questions are about, one JSON object per line with `id`, `server`, `name`, `description` and
+    /// `schema` [default: the tools of the config]
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
     /// How to search [default: each in turn]

@@ -397,7 +397,7 @@ async fn an_unknown_surface_is_refused() {
     let reply =
         gateway.send(gateway.request("POST", "/mcp?surface=modules").json(initialize("2025-11-25"))).await;
     assert_eq!((reply.status, &reply.value()["error"]), (400, &json!("`surface=modules` is not known")));
-    assert_eq!(reply.value()["hint"], "one or more of: categories, direct");
+    assert_eq!(reply.value()["hint"], "one or more of: categories, direct, search");
 }
 
 #[tokio::test]
