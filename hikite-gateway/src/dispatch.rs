@@ -92,8 +92,9 @@ impl Gateway {
             Command::Call { target, params, options } => {
                 self.call(target, params, options, context, audit).await
             }
+            // Boxed, so that it takes no room in a call.
             Command::Search { asked, detail, params } => {
-                Ok(self.discover(&asked, detail, params, &context, audit).await)
+                Ok(Box::pin(self.discover(&asked, detail, params, &context, audit)).await)
             }
             Command::Execute { name, params } => self.execute_found(name, params, context, audit).await,
             Command::Read { params } => self.resource(Method::ReadResource, params, context, audit).await,

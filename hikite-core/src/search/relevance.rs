@@ -1,5 +1,4 @@
-//! How sure one may be of a hit, 0 to 1, whatever else was found. The scores that rank hits only compare them with each
-//! other; this holds each against the question itself:
+//! How sure one may be of a hit, 0 to 1. Scores only compare hits with each other; this holds each against the question:
 //!
 //! - `words`: what the question's words give to the tool, against the most that they could give to any;
 //! - `meaning`: the likeness of the two, from 0 at `UNLIKE` to 1 at `ALIKE`;

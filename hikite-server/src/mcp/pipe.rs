@@ -164,7 +164,7 @@ impl Pipe {
         self.alone.lock().insert(id.clone(), cancelled.clone());
         self.tasks.spawn(async move {
             let answered = async {
-                let answer = stateless::on_pipe(&pipe, request).await;
+                let answer = Box::pin(stateless::on_pipe(&pipe, request)).await;
                 pipe.alone.lock().remove(&id);
                 pipe.out.send(answer).await
             };
