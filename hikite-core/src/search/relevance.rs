@@ -4,9 +4,8 @@
 //! - `words`: what the question's words give to the tool, against the most that they could give to any;
 //! - `meaning`: the likeness of the two, from 0 at `UNLIKE` to 1 at `ALIKE`;
 //! - `memory`: how alike a remembered question is that led to the tool;
-//! - together `1 - (1 - words)(1 - meaning)(1 - memory)`, and 1 for a tool that is named.
-//!
-//! Where that would rise from one hit to the next, the neighbours share their average, so that it falls with the rank.
+//! - together `1 - (1 - words)(1 - meaning)(1 - memory)`, and 1 for a tool that is named. Where that would rise from one
+//!   hit to the next, the neighbours share their average.
 
 /// Most tools that have nothing to do with a question are less like it than this.
 const UNLIKE: f32 = 0.1;
