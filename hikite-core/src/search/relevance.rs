@@ -10,7 +10,7 @@
 /// Most tools that have nothing to do with a question are less like it than this.
 const UNLIKE: f32 = 0.1;
 /// Most that answer it in its own words are more.
-const ALIKE: f32 = 0.8;
+const ALIKE: f32 = 0.7;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
@@ -79,7 +79,7 @@ mod tests {
         let near = |value: f64, expected: f64| assert!((value - expected).abs() < 2e-3, "{value}");
         near(one(Evidence::default()), 0.0);
         near(one(Evidence { likeness: Some(0.05), ..words(0.0) }), 0.0);
-        near(one(Evidence { likeness: Some(0.45), ..words(0.5) }), 0.75);
+        near(one(Evidence { likeness: Some(0.4), ..words(0.5) }), 0.75);
         near(one(Evidence { likeness: Some(1.0), ..words(0.0) }), 1.0);
         near(one(Evidence { memory: 0.5, ..words(0.5) }), 0.75);
         near(one(Evidence { is_named: true, ..words(0.0) }), 1.0);
