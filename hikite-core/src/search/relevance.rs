@@ -3,14 +3,13 @@
 //! - `words`: what the question's words give to the tool, against the most that they could give to any;
 //! - `meaning`: the likeness of the two, from 0 at `UNLIKE` to 1 at `ALIKE`;
 //! - `memory`: how alike a remembered question is that led to the tool;
-//! - together `1 - (1 - words)(1 - meaning)(1 - memory)`, and 1 for a tool that is named.
-//!
-//! Where that would rise from one hit to the next, the neighbours share their average, so that it falls with the rank.
+//! - together `1 - (1 - words)(1 - meaning)(1 - memory)`, and 1 for a tool that is named. Where that would rise from one
+//!   hit to the next, the neighbours share their average.
 
 /// Most tools that have nothing to do with a question are less like it than this.
 const UNLIKE: f32 = 0.1;
 /// Most that answer it in its own words are more.
-const ALIKE: f32 = 0.8;
+const ALIKE: f32 = 0.7;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
@@ -79,7 +78,7 @@ mod tests {
         let near = |value: f64, expected: f64| assert!((value - expected).abs() < 2e-3, "{value}");
         near(one(Evidence::default()), 0.0);
         near(one(Evidence { likeness: Some(0.05), ..words(0.0) }), 0.0);
-        near(one(Evidence { likeness: Some(0.45), ..words(0.5) }), 0.75);
+        near(one(Evidence { likeness: Some(0.4), ..words(0.5) }), 0.75);
         near(one(Evidence { likeness: Some(1.0), ..words(0.0) }), 1.0);
         near(one(Evidence { memory: 0.5, ..words(0.5) }), 0.75);
         near(one(Evidence { is_named: true, ..words(0.0) }), 1.0);

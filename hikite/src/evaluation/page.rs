@@ -171,6 +171,15 @@ fn words_and_meaning_find_what_the_page_says() {
     }
 }
 
+#[test]
+fn words_and_meaning_find_it_among_hundreds_of_tools() {
+    if std::env::var_os("HIKITE_UPDATE").is_none() {
+        for name in ["livemcpbench", "livemcpbench-ja", "mcp-bench"] {
+            check(&measured(name, Provider::Hybrid));
+        }
+    }
+}
+
 /// All of the page; it takes a minute and runs where it is asked for, by `HIKITE_UPDATE` or `HIKITE_MEASURE`.
 #[test]
 fn the_page_is_what_was_measured() {
