@@ -17,7 +17,7 @@ pub(crate) struct Made {
     pub(crate) secret: String,
 }
 
-async fn token(gateway: &TestGateway, form: Value) -> Made {
+pub(crate) async fn token(gateway: &TestGateway, form: Value) -> Made {
     let reply = post(gateway, "/v1/tokens", &form).await;
     let body = reply.value();
     assert_eq!(reply.status, 201, "{body}");
@@ -25,7 +25,7 @@ async fn token(gateway: &TestGateway, form: Value) -> Made {
     Made { id: text("id"), secret: text("secret") }
 }
 
-async fn project(gateway: &TestGateway, name: &str, mut form: Value) {
+pub(crate) async fn project(gateway: &TestGateway, name: &str, mut form: Value) {
     form["name"] = name.into();
     let reply = post(gateway, "/v1/projects", &form).await;
     assert_eq!(reply.status, 201, "{}", reply.text());
@@ -40,11 +40,11 @@ async fn house() -> (hikite_testkit::fixture::Fixture, TestGateway) {
     (fixture, gateway)
 }
 
-fn as_bearer(secret: &str, method: &str, path: &str) -> Request {
+pub(crate) fn as_bearer(secret: &str, method: &str, path: &str) -> Request {
     Request::new(method, path).header("authorization", &format!("Bearer {secret}"))
 }
 
-async fn client(gateway: &TestGateway, path: &str, secret: &str) -> Client {
+pub(crate) async fn client(gateway: &TestGateway, path: &str, secret: &str) -> Client {
     Client::over_http(gateway.address(), path, Some(secret), Hello::default()).await
 }
 

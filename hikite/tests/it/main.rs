@@ -24,6 +24,7 @@ mod lists;
 mod log;
 mod metrics;
 mod mixup;
+mod permissions;
 mod process;
 mod relay;
 mod reload;

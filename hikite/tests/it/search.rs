@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{configured, error_of, gateway, stdio, with};
 
 /// A server of the recorded ones.
-fn recorded(name: &str) -> Value {
+pub(crate) fn recorded(name: &str) -> Value {
     let file = format!("{}/../hikite-testkit/fixtures/toolsets/{name}.json", env!("CARGO_MANIFEST_DIR"));
     with(stdio(&["--replay", &file]), "description", format!("Tools of {name}."))
 }
