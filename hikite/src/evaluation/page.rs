@@ -42,11 +42,13 @@ fits, the best is still bad, and says so. `explanation` names what matched.
 
 ## How well
 
-Measured offline on public sets; the weights were chosen on other pairs of questions and tools. A hybrid row with `memory`
-5 was measured on one half of the questions after up to five of the other half per tool had been remembered, the row with
-0 on the same half with nothing remembered. R@5: of all right tools, how many are among the first five. hit@5: whether any
-is. nDCG@10: the first ten places, early ones counting more. The sets ending in `-ja` ask in Japanese for tools described
-in English. The encoder has seen questions of metatool, so that only what memory adds is telling there.
+Measured offline on public sets. The weights were chosen on other pairs of questions and tools, but these sets were in
+sight meanwhile, and which text of a tool the encoder reads was compared on them; expect a little less on tools that nobody
+has seen. A hybrid row with `memory` 5 was measured on one half of the questions after up to five of the other half per
+tool had been remembered, the row with 0 on the same half with nothing remembered. R@5: of all right tools, how many are
+among the first five. hit@5: whether any is. nDCG@10: the first ten places, early ones counting more. The sets ending in
+`-ja` ask in Japanese for tools described in English. The encoder has seen questions of metatool, so that only what memory
+adds is telling there.
 
 | set | tools | questions | provider | memory | R@1 | R@5 | R@10 | hit@1 | hit@5 | hit@10 | nDCG@10 |
 |---|---|---|---|---|---|---|---|---|---|---|---|
