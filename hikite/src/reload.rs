@@ -17,15 +17,23 @@ const KEPT: &str = "the changed config is wrong, the old one stays in force:";
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_millis(300);
 
+/// What the file looked like when its config was read, before anything was started: what changes from then on is news.
+pub(crate) struct Seen(Stamp);
+
+impl Seen {
+    pub(crate) fn of(config: &Config) -> Self {
+        Self(config.file.as_deref().and_then(stamp))
+    }
+}
+
 pub(crate) async fn follow(
-    mut config: Config,
+    (mut config, Seen(mut seen)): (Config, Seen),
     overrides: Overrides,
     house: Arc<House>,
     app: Arc<App>,
     stopping: CancellationToken,
 ) {
     let Some(file) = config.file.clone() else { return };
-    let mut seen = stamp(&file);
     while stopping.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
         let now = stamp(&file);
         if now == seen {

@@ -63,6 +63,7 @@ impl Running {
         overrides: Overrides,
         program: PathBuf,
     ) -> Result<Self> {
+        let seen = reload::Seen::of(&config);
         let house = House::start(&config, program).await?;
         let stopping = CancellationToken::new();
         let app = App::new(Arc::clone(&house.gateway), Arc::clone(&house.limits), settings, stopping.clone());
@@ -71,7 +72,7 @@ impl Running {
         let stopped = CancellationToken::new();
         tasks.spawn(stop_on_signal(stopping.clone(), stopped.clone())?);
         tasks.spawn(reload::follow(
-            config,
+            (config, seen),
             overrides,
             Arc::clone(&house),
             Arc::clone(&app),

@@ -269,3 +269,42 @@ async def test_a_call_without_the_token_is_refused(gateway):
             accept = {"Accept": "application/json, text/event-stream"}
             answer = await http.post(gateway.mcp("direct"), json=body, headers=accept | headers)
             assert answer.status_code == 401
+
+
+# A question for each server, in one language or the other; its tool is to be among the first three.
+QUESTIONS = {
+    "everything": "echo a message back",
+    "filesystem": "ファイルの中身を読みたい",
+    "memory": "remember new facts about a person in the knowledge graph",
+    "sequential-thinking": "think through a problem step by step",
+    "git": "コミットの履歴を見せて",
+    "time": "what time is it now in a time zone",
+    "fetch": "ウェブページを取ってきて",
+    "sqlite": "run a SELECT query on the database",
+}
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_search_finds_the_tool_and_runs_it(gateway, own_names, calls, mode):
+    await all_listed(gateway, own_names)
+    async with over_http(gateway, surface="search", mode=mode) as client:
+        assert list(await tools_of(client)) == ["tool_discovery", "tool_execute"]
+        for server, question in QUESTIONS.items():
+            name, arguments, expected = calls[server]
+            key = f"{server}:{name}"
+            found = await meaning(client, question)
+            assert key in [tool["toolKey"] for tool in found["results"][:3]], (question, found)
+            result = plain(await client.call_tool("tool_execute", {"toolKey": key, "arguments": arguments}))
+            assert not result.get("isError"), result
+            assert expected in str(result["structuredContent"]["result"]), result
+
+
+async def meaning(client, question):
+    """The answer of search once the vectors of all tools are made, which happens beside the questions."""
+    with anyio.fail_after(60):
+        while True:
+            found = plain(await client.call_tool("tool_discovery", {"query": [question]}))
+            told = found["_meta"]["hikite/search"]
+            if told["provider"] == "hybrid" and told["indexed"] == told["total"]:
+                return found["structuredContent"]
+            await anyio.sleep(0.2)
