@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use sqlx::Row;
+
 use crate::connect::Engine;
 use crate::error::{Fault, StoreError};
 use crate::store::Store;
@@ -37,11 +39,28 @@ impl Store {
             }
             Engine::Postgres => {
                 let copy = Self::open(&StoreUrl::file(file)).await?;
-                let outcome = self.copy_to(&copy).await;
+                let outcome = match self.copy_to(&copy).await {
+                    Ok(_) => copy.fold_in_journal().await,
+                    Err(error) => Err(error),
+                };
                 copy.close().await;
-                outcome.map(drop)
+                outcome
             }
         }
+    }
+}
+
+impl Store {
+    /// Brings everything from the journal into the file itself, which alone is renamed. A connection that is closed does
+    /// so as well, but at a time of its own.
+    async fn fold_in_journal(&self) -> Result<(), StoreError> {
+        let query = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)");
+        let row = query.fetch_one(self.writer()).await.map_err(self.failed())?;
+        let busy: i64 = row.try_get(0).map_err(self.failed())?;
+        if busy != 0 {
+            return Err(self.refused(Fault::Busy, "somebody reads the copy while it is made"));
+        }
+        Ok(())
     }
 }
 

@@ -195,7 +195,11 @@ async fn a_backup_that_is_taken_while_others_write_is_a_whole_store() {
             store.backup(&copy).await.expect("copied");
             let copy = open(&format!("sqlite:{}", copy.display())).await;
             let rows = copy.registered().await.expect("read");
-            assert!(rows.len() >= before.len(), "what was told before is in it");
+            assert!(
+                rows.len() >= before.len(),
+                "what was told before is in it: {} of {before:?} {url}",
+                rows.len()
+            );
             let numbers = rows.iter().map(|tool| tool.registered_at);
             assert!(
                 numbers.eq(0..u64::try_from(rows.len()).expect("few")),
