@@ -1,11 +1,10 @@
 //! One record of the audit as text, and the chain that records stand in: each hash covers the record and the hash
 //! before it, so that nothing can be changed, taken out or moved without the rest telling.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::hex::hex;
 use crate::json::{Object, Raw};
 
 /// The longest text in a record; names come from clients.
@@ -126,13 +125,6 @@ fn plain(char: char) -> char {
 /// Hex SHA-256 of what is hashed instead of being kept.
 pub fn digest(bytes: &[u8]) -> String {
     hex(Sha256::digest(bytes).as_slice())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Texts that are kept beside a record, to find it by, and the member of the record that each repeats.

@@ -12,6 +12,7 @@ pub mod category;
 pub mod check;
 pub mod error;
 pub mod fault;
+pub mod hex;
 pub mod json;
 pub mod key;
 pub mod level;

@@ -1,10 +1,11 @@
 //! The names under which the `direct` surface shows the tools of many modules without a clash.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
+
+use crate::hex::hex;
 
 /// What clients accept at most.
 const LONGEST: usize = 64;
@@ -38,9 +39,7 @@ fn hashed(shown: &str, module: &str, name: &str) -> String {
     let digest = Sha256::digest(format!("{module}:{name}"));
     let mut short: String = shown.chars().take(LONGEST - 9).collect();
     short.push('_');
-    for byte in &digest[..4] {
-        let _ = write!(short, "{byte:02x}");
-    }
+    short.push_str(&hex(&digest[..4]));
     short
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use hikite_core::hex::hex;
 use hikite_core::secret::Secret;
 
 /// Reads `<data>/token`, or makes it.
@@ -59,7 +60,7 @@ pub(crate) fn random_key() -> Result<[u8; 32]> {
 }
 
 fn random() -> Result<String> {
-    Ok(random_key()?.iter().fold("hk_local_".to_owned(), |token, byte| format!("{token}{byte:02x}")))
+    Ok(format!("hk_local_{}", hex(&random_key()?)))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::catalog::{Module, Tool};
+use crate::hex::hex;
 use crate::json::Raw;
 use crate::key::ToolKey;
 
@@ -122,11 +123,7 @@ fn spaced(name: &str) -> String {
 }
 
 fn content(text: &str) -> String {
-    use std::fmt::Write;
-    Sha256::digest(text.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hikite_core::caller::{Caller, OWNER, Scopes};
 use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault};
+use hikite_core::hex::hex;
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
 use hikite_core::suggest;
@@ -76,7 +77,7 @@ impl Token {
             .with("scopes", names(self.scopes));
         TokenRow {
             id: self.id.to_string(),
-            hash: hash.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")),
+            hash: hex(hash),
             project: self.project.as_deref().unwrap_or_default().to_owned(),
             form: form.raw(),
             created_at: self.created_at,

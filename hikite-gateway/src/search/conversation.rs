@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::caller::{Caller, SessionId};
+use hikite_core::hex::hex;
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::search::Question;
@@ -39,14 +40,9 @@ pub(crate) struct Remark {
 impl Remark {
     /// `None` if it has no words.
     pub(super) fn of(question: &Question, model: &str, text: Option<String>) -> Option<Self> {
-        use std::fmt::Write;
         let terms = question.terms();
         let bytes: Vec<u8> = terms.iter().flat_map(|term| term.to_le_bytes()).collect();
-        let digest = Sha256::digest(&bytes);
-        let query = digest.iter().take(16).fold(String::with_capacity(32), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
+        let query = hex(&Sha256::digest(&bytes)[..16]);
         let vector = question.vector().filter(|_| !model.is_empty()).cloned();
         let model = vector.as_ref().map(|_| model.to_owned()).unwrap_or_default();
         (!terms.is_empty()).then_some(Self { query, terms, model, vector, text })

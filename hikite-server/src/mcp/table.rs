@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
+use hikite_core::hex::hex;
 use hikite_core::seal::Seal;
 use parking_lot::RwLock;
 use tokio::time::Instant;
 
 use crate::app::App;
 use crate::mcp::session::Session;
-
-const HEX: &[u8; 16] = b"0123456789abcdef";
 
 #[derive(Debug)]
 pub(crate) struct Sessions {
@@ -91,13 +90,7 @@ pub(crate) fn random_id() -> Result<String, Error> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
         .map_err(|_| Error::new(Kind::Internal, "the operating system gave no random bytes"))?;
-    // Every request needs one; a table is a good deal quicker than formatting.
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(char::from(HEX[usize::from(byte >> 4)]));
-        text.push(char::from(HEX[usize::from(byte & 15)]));
-    }
-    Ok(text)
+    Ok(hex(&bytes))
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! How an upstream is reached: a program that is started, or an address. Either, never both.
 
-use std::fmt::Write;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -14,6 +13,7 @@ use super::place::Path;
 use super::secret;
 use super::upstream::Upstream;
 use super::url;
+use hikite_core::hex::hex;
 use hikite_core::secret::Secret;
 
 /// How a server is spoken to.
@@ -86,11 +86,7 @@ impl Transport {
             Self::Http { url, headers } => json!(["http", url.expose(), pairs(headers)]),
             Self::Sse { url, headers } => json!(["sse", url.expose(), pairs(headers)]),
         };
-        let digest = Sha256::digest(identity.to_string());
-        digest.iter().fold(String::with_capacity(64), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+        hex(&Sha256::digest(identity.to_string()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The part of the description that is about who may come in: oneself, projects and tokens.
 
+use hikite_gateway::Surface;
 use serde_json::{Value, json};
 
 use super::operation::Operation;
@@ -156,6 +157,7 @@ fn me() -> Value {
 }
 
 fn project_form() -> Value {
+    let surface = json!({ "enum": Surface::ALL.map(Surface::name) });
     json!({
         "type": "object",
         "properties": {
@@ -169,7 +171,11 @@ fn project_form() -> Value {
                 "description": "Which tools there are: `allow` and `deny`, lists of modules, tools, patterns and risks.",
             },
             "surface": {
-                "type": ["string", "array", "null"], "items": { "type": "string" },
+                "anyOf": [
+                    { "type": "null" },
+                    surface,
+                    { "type": "array", "minItems": 1, "items": surface },
+                ],
                 "description": "What its clients are shown.",
             },
             "optimization": {
@@ -188,7 +194,7 @@ fn new_token() -> Value {
         "properties": {
             "name": { "type": "string", "minLength": 1, "maxLength": 128, "examples": ["laptop"] },
             "subject": {
-                "type": ["string", "null"], "maxLength": 128,
+                "type": ["string", "null"], "minLength": 1, "maxLength": 128,
                 "description": "Whose it is; by default it stands for itself.",
             },
             "project": { "type": ["string", "null"], "maxLength": 128, "description": "The only project it opens." },

@@ -40,7 +40,7 @@ pub(super) fn tool() -> Value {
             "toolKey": { "type": "string" },
             "toolName": { "type": "string" },
             "serverName": { "type": "string" },
-            "description": { "type": "string" },
+            "description": { "type": ["string", "null"] },
         },
     })
 }
