@@ -82,8 +82,9 @@ pub(crate) const MEMORY: Table = Table {
     ],
 };
 
-/// Rows that one statement puts in; both databases take thousands of values at a time.
-pub(crate) const ROWS_AT_ONCE: usize = 200;
+/// Rows that one statement puts in. SQLite looks through all places of a statement for each of its values, so that many
+/// more would cost more than they save.
+pub(crate) const ROWS_AT_ONCE: usize = 32;
 
 impl Table {
     /// Whether a new store has rows of it already, which then take the place of nothing.

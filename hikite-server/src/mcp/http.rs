@@ -76,14 +76,14 @@ pub(crate) async fn post(
         if let Err(response) = check_revision(&headers) {
             return response;
         }
-        return batch(&app, &headers, messages, arrival).await;
+        return Box::pin(batch(&app, &headers, messages, arrival)).await;
     }
     let message = match Message::decode(&body) {
         Ok(message) => message,
         Err(bad) => return bad_message(&bad),
     };
     if stateless::claims(&body, &message) || stateless::names_revision(&headers) {
-        return stateless::post(app, (&choice, arrival), &headers, message).await;
+        return Box::pin(stateless::post(app, (&choice, arrival), &headers, message)).await;
     }
     with_session(&app, arrival, &choice, &headers, message).await.unwrap_or_else(|refused| refused)
 }
@@ -102,7 +102,7 @@ async fn with_session(
     {
         // The session is good for the project of the address; one that the message names is for that message.
         Params::read(app, params.as_ref(), arrival.clone()).map_err(refuse)?;
-        return Ok(initialize(app, arrival, choice, id, Hello::read(params.as_ref())).await);
+        return Ok(Box::pin(initialize(app, arrival, choice, id, Hello::read(params.as_ref()))).await);
     }
     let session = find(app, &arrival.caller, headers)?;
     Ok(match message {
