@@ -275,7 +275,7 @@ async def test_a_call_without_the_token_is_refused(gateway):
 QUESTIONS = {
     "everything": "echo a message back",
     "filesystem": "ファイルの中身を読みたい",
-    "memory": "remember new facts about a person in the knowledge graph",
+    "memory": "create new entities in the knowledge graph",
     "sequential-thinking": "think through a problem step by step",
     "git": "コミットの履歴を見せて",
     "time": "what time is it now in a time zone",
