@@ -296,7 +296,8 @@ async def test_search_finds_the_tool_and_runs_it(gateway, own_names, calls, mode
             assert key in [tool["toolKey"] for tool in found["results"][:3]], (question, found)
             result = plain(await client.call_tool("tool_execute", {"toolKey": key, "arguments": arguments}))
             assert not result.get("isError"), result
-            assert expected in str(result["structuredContent"]["result"]), result
+            value = result["structuredContent"]["result"]
+            assert expected in (value if isinstance(value, str) else json.dumps(value)), result
 
 
 async def meaning(client, question):
