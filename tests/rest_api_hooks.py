@@ -3,10 +3,12 @@
 JSON Schema describes the form that registers a tool member by member. It cannot say how the members agree: that
 `{name}` in an address must be a parameter of the tool, that a default must be one of the allowed values, that no two
 parameters have one name. Data that is meant to be right is made right in these respects, so that a refusal of it is a
-fault of the API. Data that is meant to be wrong is sent as it was made.
+fault of the API. Data that is meant to be wrong is sent as it was made. The same goes for projects and tokens: who is
+a subject, what is a permission, and that nobody administers from inside a project.
 """
 
 import os
+import zlib
 
 import schemathesis
 
@@ -23,10 +25,27 @@ REQUESTS = (
 
 @schemathesis.hook
 def map_case(context, case):
-    is_form = case.operation.label == "POST /v1/tools" and isinstance(case.body, dict)
+    make_right = {
+        "POST /v1/tools": agreeing,
+        "POST /v1/projects": project,
+        "PATCH /v1/projects/{name}": project,
+        "POST /v1/tokens": token,
+    }.get(case.operation.label)
+    is_form = make_right is not None and isinstance(case.body, dict)
     if is_form and case.meta is not None and case.meta.generation.mode.is_positive:
-        case.body = agreeing(case.body)
+        case.body = make_right(case.body)
     return case
+
+
+def project(form: dict) -> dict:
+    name = f"p{zlib.crc32(str(form.get('name')).encode('utf-8', 'surrogatepass'))}"
+    right = {"name": name, "members": ["alice", "bob"], "permissions": {"allow": ["git", "risk:read"], "deny": ["*:delete_*"]}}
+    return form | {name: value for name, value in right.items() if form.get(name) is not None}
+
+
+def token(form: dict) -> dict:
+    form = form | ({"subject": "alice"} if form.get("subject") is not None else {})
+    return form | ({"project": None} if "admin" in (form.get("scopes") or []) else {})
 
 
 def agreeing(form: dict) -> dict:

@@ -119,19 +119,22 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         let more = json!({ "type": "object", "required": required, "properties": properties });
         json!({ "allOf": [reference(of), more] })
     };
-    let name = json!({ "type": "string", "minLength": 1, "maxLength": 128, "examples": ["work"] });
+    let name = json!({
+        "type": "string", "minLength": 1, "maxLength": 128, "examples": ["work"],
+        "description": "Letters, digits, `-`, `_` and `.`, which does not come first.",
+    });
     let secret =
         json!({ "type": "string", "description": "What its holder sends as a bearer; not shown again." });
     vec![
         ("Me", me()),
-        ("ProjectForm", project_form()),
-        ("NewProject", with("ProjectForm", &["name"], json!({ "name": name }))),
+        ("ProjectForm", project(&[], &json!({}), false)),
+        ("NewProject", project(&["name"], &json!({ "name": name }), false)),
         (
             "Project",
-            with(
-                "ProjectForm",
+            project(
                 &["name", "createdAt", "managedByFile"],
-                json!({ "name": name, "createdAt": moment(), "managedByFile": { "type": "boolean" } }),
+                &json!({ "name": name, "createdAt": moment(), "managedByFile": { "type": "boolean" } }),
+                true,
             ),
         ),
         ("Projects", listed("projects", "Project")),
@@ -156,32 +159,34 @@ fn me() -> Value {
     })
 }
 
+/// A project with more members than its form has; `open` where there may be others yet.
+fn project(required: &[&str], more: &Value, open: bool) -> Value {
+    let mut properties = project_form();
+    if let (Some(properties), Some(more)) = (properties.as_object_mut(), more.as_object()) {
+        properties.extend(more.clone());
+    }
+    json!({ "type": "object", "required": required, "additionalProperties": open, "properties": properties })
+}
+
 fn project_form() -> Value {
     let surface = json!({ "enum": Surface::ALL.map(Surface::name) });
     json!({
-        "type": "object",
-        "properties": {
-            "description": { "type": ["string", "null"], "maxLength": 2000 },
-            "members": {
-                "type": ["array", "null"], "maxItems": 1000, "items": { "type": "string", "minLength": 1 },
-                "description": "Subjects that belong to it; without any, everybody with a token for it does.",
-            },
-            "permissions": {
-                "type": ["object", "null"],
-                "description": "Which tools there are: `allow` and `deny`, lists of modules, tools, patterns and risks.",
-            },
-            "surface": {
-                "anyOf": [
-                    { "type": "null" },
-                    surface,
-                    { "type": "array", "minItems": 1, "items": surface },
-                ],
-                "description": "What its clients are shown.",
-            },
-            "optimization": {
-                "enum": [null, "bm25", "hybrid", "cloud"],
-                "description": "How tools are searched for; null: not at all.",
-            },
+        "description": { "type": ["string", "null"], "maxLength": 2000 },
+        "members": {
+            "type": ["array", "null"], "maxItems": 1000, "items": { "type": "string", "minLength": 1 },
+            "description": "Subjects that belong to it; without any, everybody with a token for it does.",
+        },
+        "permissions": {
+            "type": ["object", "null"],
+            "description": "Which tools there are: `allow` and `deny`, lists of modules, tools, patterns and risks.",
+        },
+        "surface": {
+            "anyOf": [{ "type": "null" }, surface, { "type": "array", "minItems": 1, "items": surface }],
+            "description": "What its clients are shown.",
+        },
+        "optimization": {
+            "enum": [null, "bm25", "hybrid", "cloud"],
+            "description": "How tools are searched for; null: not at all.",
         },
     })
 }
@@ -198,7 +203,7 @@ fn new_token() -> Value {
                 "description": "Whose it is; by default it stands for itself.",
             },
             "project": { "type": ["string", "null"], "maxLength": 128, "description": "The only project it opens." },
-            "scopes": scopes(),
+            "scopes": { "anyOf": [{ "type": "null" }, scopes()] },
             "expiresIn": {
                 "type": ["integer", "null"], "minimum": 1, "maximum": 316_224_000,
                 "description": "Seconds for which it is good; by default it does not expire.",
