@@ -4,7 +4,7 @@ JSON Schema describes the form that registers a tool member by member. It cannot
 `{name}` in an address must be a parameter of the tool, that a default must be one of the allowed values, that no two
 parameters have one name. Data that is meant to be right is made right in these respects, so that a refusal of it is a
 fault of the API. Data that is meant to be wrong is sent as it was made. The same goes for projects and tokens: who is
-a subject, what is a permission, and that nobody administers from inside a project.
+a subject, what is a permission, which projects there are.
 """
 
 import os
@@ -39,13 +39,14 @@ def map_case(context, case):
 
 def project(form: dict) -> dict:
     name = f"p{zlib.crc32(str(form.get('name')).encode('utf-8', 'surrogatepass'))}"
-    right = {"name": name, "members": ["alice", "bob"], "permissions": {"allow": ["git", "risk:read"], "deny": ["*:delete_*"]}}
+    permissions = {"allow": ["git", "risk:read"], "deny": ["*:delete_*"]}
+    right = {"name": name, "members": ["alice", "bob"], "permissions": permissions}
     return form | {name: value for name, value in right.items() if form.get(name) is not None}
 
 
 def token(form: dict) -> dict:
     form = form | ({"subject": "alice"} if form.get("subject") is not None else {})
-    return form | ({"project": None} if "admin" in (form.get("scopes") or []) else {})
+    return form | ({"project": None} if form.get("project") else {})
 
 
 def agreeing(form: dict) -> dict:
