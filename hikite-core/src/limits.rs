@@ -43,6 +43,22 @@ pub struct Limits {
     pub stderr_lines: usize,
     /// Items in one page of a list; zero means one page.
     pub list_page: usize,
+    /// Tokens, as far as they can be guessed, of the list of modules that every conversation is shown.
+    pub menu_tokens: usize,
+    /// Tasks of one batch, and runs of one task for each element of a list.
+    pub batch_tasks: usize,
+    /// Tasks of one batch that run at once, whatever it asks for.
+    pub batch_concurrency: usize,
+    /// The longest compact answer; what is longer is shortened, and kept to be read on.
+    pub compact_bytes: usize,
+    /// Long answers that are kept to be read on, of all callers.
+    pub results: usize,
+    /// And what they may hold, all together.
+    pub result_bytes: usize,
+    /// Programs in jq that run at once.
+    pub jq_processes: usize,
+    /// Memory of one program in jq.
+    pub jq_bytes: usize,
     /// For a client to send its headers.
     pub header_timeout: Duration,
     /// For a client to send a body.
@@ -73,6 +89,10 @@ pub struct Limits {
     pub list_ttl: Duration,
     /// After how long without a call a stdio upstream is stopped.
     pub idle_stop: Duration,
+    /// For a long answer to be read on.
+    pub result_age: Duration,
+    /// For one program in jq.
+    pub jq_timeout: Duration,
     /// For running calls to finish when we stop.
     pub drain: Duration,
 }
@@ -100,6 +120,14 @@ impl Default for Limits {
             stdio_processes: 64,
             stderr_lines: 200,
             list_page: 0,
+            menu_tokens: 1200,
+            batch_tasks: 1000,
+            batch_concurrency: 16,
+            compact_bytes: 32 * 1024,
+            results: 1000,
+            result_bytes: 64 * MIB,
+            jq_processes: 4,
+            jq_bytes: 256 * MIB,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(120),
@@ -115,6 +143,8 @@ impl Default for Limits {
             all_lists: Duration::from_secs(2),
             list_ttl: Duration::from_secs(600),
             idle_stop: Duration::from_secs(600),
+            result_age: Duration::from_secs(1800),
+            jq_timeout: Duration::from_secs(2),
             drain: Duration::from_secs(10),
         }
     }

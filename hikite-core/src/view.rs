@@ -67,6 +67,11 @@ impl View {
         self.catalog.tool_by_key(key)
     }
 
+    /// The same, unless it is switched off.
+    pub fn usable(&self, key: &ToolKey) -> Option<&Tool> {
+        self.tool_by_key(key).filter(|tool| tool.is_enabled())
+    }
+
     pub fn modules(&self) -> &[Module] {
         &self.catalog.modules
     }
@@ -93,6 +98,17 @@ impl View {
         match &tool.off {
             None => Ok(tool),
             Some(off) => Err(off.error(name)),
+        }
+    }
+
+    /// The same by its module and its name there.
+    pub fn tool_of(&self, key: &ToolKey) -> Result<&Tool, Error> {
+        let known =
+            || self.enabled_tools().filter(|tool| tool.key.module == key.module).map(|tool| &*tool.name);
+        let tool = self.tool_by_key(key).ok_or_else(|| unknown_tool(&key.to_string(), known()))?;
+        match &tool.off {
+            None => Ok(tool),
+            Some(off) => Err(off.error(&key.tool)),
         }
     }
 

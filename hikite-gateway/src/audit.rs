@@ -21,6 +21,7 @@ use hikite_core::source::{CallContext, Method};
 use crate::command::Command;
 use crate::gateway::Gateway;
 use crate::meter::{ModuleMeter, TOOL_ERROR};
+use crate::surface::Misread;
 use entry::{Asked, Entry, Who};
 use guard::Guard;
 
@@ -72,14 +73,10 @@ impl Gateway {
     }
 
     /// The record of a `tools/call` that is not even a command.
-    pub(crate) async fn audit_misread(
-        &self,
-        (surface, name, arguments): (&'static str, Option<Raw>, Option<Raw>),
-        context: &CallContext,
-        error: &Error,
-    ) -> Result<(), Error> {
-        let mut guard = self.guard(Asked::misread(name, arguments), surface, context).await?;
-        guard.outcome(word(error));
+    pub(crate) async fn audit_misread(&self, misread: &Misread, context: &CallContext) -> Result<(), Error> {
+        let asked = Asked::misread(&misread.params);
+        let mut guard = self.guard(asked, misread.failure.surface(), context).await?;
+        guard.outcome(word(&misread.error));
         Ok(())
     }
 

@@ -5,8 +5,12 @@ use std::time::Duration;
 use hikite_core::about::Retry;
 use hikite_core::caller::Scopes;
 use hikite_core::json::Object;
+use hikite_core::key::ToolKey;
 use hikite_core::source::Method;
 
+use crate::batch::Batch;
+use crate::handle::Part;
+use crate::present::Wanted;
 use crate::search::Inquiry;
 
 #[derive(Clone, Debug)]
@@ -28,8 +32,27 @@ pub enum Command {
         detail: Detail,
         params: Object,
     },
-    /// Run a tool that was found, and give the value of its result.
+    /// Show what modules offer.
+    Open(Opening),
+    /// Run a tool, and give its result in the form that is wanted.
     Execute {
+        target: Target,
+        params: Object,
+        options: CallOptions,
+        wanted: Wanted,
+        dialect: Dialect,
+    },
+    /// Run many tools, some of which wait for others.
+    Batch(Batch),
+    /// Read a resource, or a part of an answer that was kept, and give it as the result of a tool.
+    Fetch {
+        uri: String,
+        part: Part,
+        params: Object,
+    },
+    /// Get a prompt, and give it as the result of a tool.
+    Recite {
+        module: Option<String>,
         name: String,
         params: Object,
     },
@@ -65,7 +88,7 @@ impl Command {
     /// What a caller must be allowed to do for it.
     pub(crate) fn scope(&self) -> Scopes {
         match self {
-            Self::Describe { .. } | Self::Search { .. } => Scopes::READ,
+            Self::Describe { .. } | Self::Search { .. } | Self::Open(_) => Scopes::READ,
             _ => Scopes::CALL,
         }
     }
@@ -80,6 +103,28 @@ pub enum Detail {
     Schemas,
 }
 
+/// Which modules are opened, and how far.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    pub modules: Vec<String>,
+    pub detail: Detail,
+    /// Send also what this conversation has been sent before.
+    pub refresh: bool,
+    /// Hashes of what the client says it has.
+    pub known: Vec<String>,
+    /// Those of `tools/call`.
+    pub params: Object,
+}
+
+/// In which words a result is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// As a tool's own result: `call`.
+    Result,
+    /// The value in `{result}`: `tool_execute`.
+    Value,
+}
+
 /// What one call asks for beside its arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallOptions {
@@ -91,5 +136,10 @@ pub struct CallOptions {
 #[derive(Clone, Debug)]
 pub enum Target {
     Named(String),
-    InCategory { category: String, name: String },
+    /// By its module and its own name there.
+    Keyed(ToolKey),
+    InCategory {
+        category: String,
+        name: String,
+    },
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hikite_core::about::{Policy, Promise};
 use hikite_core::caller::{Caller, Scopes};
-use hikite_core::catalog::{Module, schema_of};
+use hikite_core::catalog::{Module, Tool, schema_of};
 use hikite_core::category::{Category, Lookup};
 use hikite_core::check::{Checked, Checker};
 use hikite_core::error::{Error, Kind};
@@ -47,12 +47,11 @@ impl Gateway {
         params: Object,
         context: CallContext,
     ) -> Result<Raw, Error> {
-        let [name, arguments] = ["name", "arguments"].map(|member| params.get(member).cloned());
         let (outcome, failure) = match surfaces.translate(params) {
             Ok((command, failure)) => (self.dispatch_on(failure.surface(), command, context).await, failure),
-            Err((error, failure)) => {
-                self.audit_misread((failure.surface(), name, arguments), &context, &error).await?;
-                (Err(error), failure)
+            Err(misread) => {
+                self.audit_misread(&misread, &context).await?;
+                (Err(misread.error), misread.failure)
             }
         };
         outcome.or_else(|error| failure.render(error))
@@ -96,7 +95,18 @@ impl Gateway {
             Command::Search { asked, detail, params } => {
                 Ok(Box::pin(self.discover(&asked, detail, params, &context, audit)).await)
             }
-            Command::Execute { name, params } => self.execute_found(name, params, context, audit).await,
+            Command::Open(opening) => Box::pin(self.open(opening, context)).await,
+            Command::Execute { target, params, options, wanted, dialect } => {
+                let how = (options, wanted, dialect);
+                self.execute_wanted(target, params, how, context, audit).await
+            }
+            Command::Batch(batch) => Box::pin(self.batch(batch, context, audit)).await,
+            Command::Fetch { uri, part, params } => {
+                Box::pin(self.fetch(uri, part, params, context, audit)).await
+            }
+            Command::Recite { module, name, params } => {
+                Box::pin(self.recite(module, name, params, context, audit)).await
+            }
             Command::Read { params } => self.resource(Method::ReadResource, params, context, audit).await,
             Command::Subscribe { params } => self.resource(Method::Subscribe, params, context, audit).await,
             Command::Unsubscribe { params } => {
@@ -162,7 +172,8 @@ impl Gateway {
     /// Finds the tool, waiting for the first list of its module where that is not known yet.
     async fn find(&self, caller: &Caller, target: Target) -> Result<(Arc<Snapshot>, Callable), Error> {
         match target {
-            Target::Named(name) => self.look_up(caller, |view| by_name(view, &name)).await,
+            Target::Named(name) => self.look_up(caller, |view| view.tool(&name).map(callable)).await,
+            Target::Keyed(key) => self.look_up(caller, |view| view.tool_of(&key).map(callable)).await,
             Target::InCategory { category, name } => {
                 // Another server of the category that is slow to start holds up only what may be its own.
                 let sure = |category: &Category| !category.is_unsure_of(&name);
@@ -323,16 +334,15 @@ fn in_category(view: &View, category: &str, name: &str) -> Result<Callable, Erro
     }
 }
 
-fn by_name(view: &View, name: &str) -> Result<Callable, Error> {
-    let tool = view.tool(name)?;
-    Ok(Callable {
+fn callable(tool: &Tool) -> Callable {
+    Callable {
         key: tool.key.clone(),
         arguments: Arc::clone(&tool.arguments),
         shown: Some((tool.definition.clone(), Arc::clone(&tool.checker))),
         promise: tool.promise,
         policy: tool.policy,
         what: tool.key.to_string(),
-    })
+    }
 }
 
 /// Holds the arguments against the tool's own schema. A failure carries the schema that the caller is shown, so that a

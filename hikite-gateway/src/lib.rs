@@ -2,9 +2,11 @@
 //! every call takes. Knows no HTTP, no SQL and no upstream; it sees the outside through `core::source`.
 
 mod audit;
+mod batch;
 mod cache;
 mod clock;
 mod command;
+mod conversation;
 mod deadline;
 mod dispatch;
 mod execute;
@@ -13,13 +15,16 @@ mod fake;
 mod gate;
 mod gateway;
 mod generation;
+mod handle;
 mod health;
 #[cfg(test)]
 mod hidden;
 mod list;
 pub mod meter;
+mod open;
 mod parking;
 mod people;
+mod present;
 #[cfg(test)]
 mod probe;
 mod project;
@@ -41,14 +46,17 @@ pub mod trace;
 mod wait;
 
 pub use audit::{AuditRules, WhenFull, record_admin};
+pub use batch::Batch;
 pub use clock::now_ms;
-pub use command::{CallOptions, Command, Detail, Target};
+pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
+pub use handle::Part;
 pub use hikite_store::{AuditFilter, AuditRow, Verified};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
 pub use people::{People, Token};
+pub use present::Wanted;
 pub use project::{Optimization, Project};
 pub use registry::{Registry, read as read_tool};
 pub use request::{named, without_query};

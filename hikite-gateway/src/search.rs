@@ -2,13 +2,13 @@
 //! remembered of answers that were of use. Everything that takes long is made beside the requests.
 
 mod ask;
-mod conversation;
 mod given;
 mod keeper;
 mod memory;
 mod narrow;
 mod ready;
 mod run;
+mod talk;
 mod vectors;
 
 #[cfg(test)]
@@ -27,11 +27,11 @@ use tokio_util::task::TaskTracker;
 
 pub use ask::Inquiry;
 pub(crate) use ask::{Among, Told};
-use conversation::Conversations;
 use keeper::Keeper;
 use memory::Memory;
 pub use memory::faded;
 use narrow::Narrow;
+use talk::Conversations;
 
 use crate::gateway::Gateway;
 use crate::project::Optimization;

@@ -3,6 +3,8 @@
 
 mod categories;
 mod direct;
+mod form;
+mod modules;
 mod rest;
 mod search;
 
@@ -16,16 +18,18 @@ use crate::command::Command;
 pub enum Surface {
     Categories,
     Direct,
+    Modules,
     Search,
 }
 
 impl Surface {
-    pub const ALL: [Self; 3] = [Self::Categories, Self::Direct, Self::Search];
+    pub const ALL: [Self; 4] = [Self::Categories, Self::Direct, Self::Modules, Self::Search];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Categories => "categories",
             Self::Direct => "direct",
+            Self::Modules => "modules",
             Self::Search => "search",
         }
     }
@@ -46,6 +50,17 @@ pub(crate) enum Failure {
     InResult(Surface),
     /// As a JSON-RPC error.
     AsError,
+}
+
+/// How a surface reads a call: `None` if the name is not one of its tools.
+type Translate = fn(&str, &Object) -> Option<Result<Command, Error>>;
+
+/// A `tools/call` that means nothing: its params, and what is wrong with them.
+#[derive(Debug)]
+pub(crate) struct Misread {
+    pub(crate) error: Error,
+    pub(crate) failure: Failure,
+    pub(crate) params: Object,
 }
 
 impl Surfaces {
@@ -72,7 +87,7 @@ impl Surfaces {
 
     /// Whether what is shown depends on what the servers offer.
     pub(crate) fn needs_lists(self) -> bool {
-        self.shows_real_tools() || self.contains(Surface::Search)
+        self.shows_real_tools() || self.contains(Surface::Modules) || self.contains(Surface::Search)
     }
 
     /// What `tools/list` shows.
@@ -80,6 +95,9 @@ impl Surfaces {
         let mut tools = Vec::new();
         if self.contains(Surface::Categories) {
             tools.extend(categories::tools(view));
+        }
+        if self.contains(Surface::Modules) {
+            tools.extend(modules::tools(view));
         }
         if self.contains(Surface::Search) {
             tools.extend(search::tools(view));
@@ -95,6 +113,9 @@ impl Surfaces {
         if self.contains(Surface::Categories) {
             return Some(categories::INSTRUCTIONS.into());
         }
+        if self.contains(Surface::Modules) {
+            return Some(modules::INSTRUCTIONS.into());
+        }
         if self.contains(Surface::Search) {
             return Some(search::INSTRUCTIONS.into());
         }
@@ -102,22 +123,23 @@ impl Surfaces {
     }
 
     /// What a `tools/call` means: a meta tool of one of the surfaces, else the tool of that name.
-    pub(crate) fn translate(self, params: Object) -> Result<(Command, Failure), (Error, Failure)> {
+    pub(crate) fn translate(self, params: Object) -> Result<(Command, Failure), Misread> {
         let Some(name) = params.text("name") else {
             let error = Error::new(Kind::Validation, "`name` must be the name of a tool");
-            return Err((error, Failure::AsError));
+            return Err(Misread { error, failure: Failure::AsError, params });
         };
-        if self.contains(Surface::Categories)
-            && let Some(command) = categories::translate(&name, &params)
-        {
-            let failure = Failure::InResult(Surface::Categories);
-            return command.map(|command| (command, failure)).map_err(|error| (error, failure));
-        }
-        if self.contains(Surface::Search)
-            && let Some(command) = search::translate(&name, &params)
-        {
-            let failure = Failure::InResult(Surface::Search);
-            return command.map(|command| (command, failure)).map_err(|error| (error, failure));
+        let meta: [(Surface, Translate); 3] = [
+            (Surface::Categories, categories::translate),
+            (Surface::Modules, modules::translate),
+            (Surface::Search, search::translate),
+        ];
+        for (surface, translate) in meta.into_iter().filter(|(surface, _)| self.contains(*surface)) {
+            let failure = Failure::InResult(surface);
+            match translate(&name, &params) {
+                None => {}
+                Some(Ok(command)) => return Ok((command, failure)),
+                Some(Err(error)) => return Err(Misread { error, failure, params }),
+            }
         }
         Ok((direct::translate(name, params), Failure::InResult(Surface::Direct)))
     }
@@ -135,7 +157,7 @@ impl Failure {
     /// The answer for a failed `tools/call`: a result, or the error itself.
     pub(crate) fn render(self, error: Error) -> Result<Raw, Error> {
         match self {
-            Self::InResult(Surface::Categories) => Ok(in_result(&error)),
+            Self::InResult(Surface::Categories | Surface::Modules) => Ok(in_result(&error)),
             Self::InResult(Surface::Search) => Ok(in_result(&search::hinted(error))),
             // What the upstream itself refused, and names that do not exist, are errors of the protocol.
             Self::InResult(Surface::Direct)

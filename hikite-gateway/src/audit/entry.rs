@@ -110,21 +110,42 @@ impl Asked {
             Self { kind, method: method.name(), name, arguments: uri.into(), weight: bytes_of(params) }
         };
         Some(match command {
-            Command::Describe { .. } => return None,
+            Command::Describe { .. } | Command::Open(_) => return None,
             Command::Call { target, params, .. } => Self {
                 kind: "call",
                 method: Method::CallTool.name(),
-                name: Name::Target(target.clone()),
+                name: Name::of(target, params),
                 arguments: Arguments::Sent(arguments(params)),
                 weight: bytes_of(params),
             },
             Command::Search { .. } => {
                 Self { kind: SEARCH, method: Method::CallTool.name(), ..Self::default() }
             }
-            Command::Execute { name, params } => Self {
+            Command::Execute { target, params, .. } => Self {
                 kind: "call",
                 method: Method::CallTool.name(),
-                name: Name::Target(Target::Named(name.clone())),
+                name: Name::Target(target.clone()),
+                arguments: Arguments::Sent(arguments(params)),
+                weight: bytes_of(params),
+            },
+            Command::Batch(batch) => Self {
+                kind: "batch",
+                method: Method::CallTool.name(),
+                name: Name::None,
+                arguments: Arguments::Sent(batch.commands.clone()),
+                weight: batch.commands.bytes().len() + bytes_of(&batch.params),
+            },
+            Command::Fetch { uri, params, .. } => Self {
+                kind: "read",
+                method: Method::ReadResource.name(),
+                name: Name::Address(Raw::from(uri.as_str())),
+                arguments: Some(Raw::from(uri.as_str())).into(),
+                weight: bytes_of(params),
+            },
+            Command::Recite { name, params, .. } => Self {
+                kind: "prompt",
+                method: Method::GetPrompt.name(),
+                name: Name::Text(Raw::from(name.as_str())),
                 arguments: Arguments::Sent(arguments(params)),
                 weight: bytes_of(params),
             },
@@ -158,10 +179,14 @@ impl Asked {
     }
 
     /// A `tools/call` that could not be read.
-    pub(super) fn misread(name: Option<Raw>, arguments: Option<Raw>) -> Self {
-        let weight = arguments.as_ref().map_or(0, |arguments| arguments.bytes().len());
-        let name = name.map_or(Name::None, Name::Text);
-        Self { kind: "call", method: Method::CallTool.name(), name, arguments: arguments.into(), weight }
+    pub(super) fn misread(params: &Object) -> Self {
+        Self {
+            kind: "call",
+            method: Method::CallTool.name(),
+            name: params.get("name").cloned().map_or(Name::None, Name::Text),
+            arguments: params.get("arguments").cloned().into(),
+            weight: bytes_of(params),
+        }
     }
 
     /// Something that is not of the protocol: `kind` with a word of ours, and what it concerns.
@@ -274,11 +299,20 @@ impl Entry {
 }
 
 impl Name {
+    /// What the params call the tool costs nothing to keep; a target that they do not name is copied.
+    fn of(target: &Target, params: &Object) -> Self {
+        match (target, params.get("name")) {
+            (Target::Named(_), Some(name)) => Self::Text(name.clone()),
+            _ => Self::Target(target.clone()),
+        }
+    }
+
     /// What it says, and the name of the tool in it.
     fn words(&self) -> (String, String) {
         match self {
             Self::None => Default::default(),
             Self::Target(Target::Named(name)) => (name.clone(), name.clone()),
+            Self::Target(Target::Keyed(key)) => (key.to_string(), key.tool.to_string()),
             Self::Target(Target::InCategory { category, name }) => {
                 (format!("{category}/{name}"), name.clone())
             }

@@ -1,6 +1,6 @@
 //! The record of one search: who looked for how much with which provider, and a hash of what for.
 
-use hikite_core::caller::Caller;
+use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::Error;
 use hikite_core::source::Origin;
 
@@ -20,7 +20,8 @@ pub(crate) struct Searching<'a> {
 }
 
 impl Gateway {
-    /// Opens the record. Fails where everything must be recorded and there is no place.
+    /// Opens the record of a search, which only who may look at tools may make. Fails, too, where everything must be
+    /// recorded and there is no place.
     pub(crate) async fn audit_search(
         &self,
         (caller, origin): (&Caller, &Origin),
@@ -28,7 +29,12 @@ impl Gateway {
         let place = self.auditor.place(self.limits.call_timeout).await?;
         let entry = Entry::new(Who::Alone(caller.clone()), origin);
         let entry = Entry { asked: Asked::ours(SEARCH, "", ""), allowed: true, ..entry };
-        Ok(Searching { guard: Guard::new(&self.auditor, place, entry) })
+        let mut guard = Guard::new(&self.auditor, place, entry);
+        caller.must_have(Scopes::READ).inspect_err(|error| {
+            guard.outcome(word(error));
+            guard.with(|entry| entry.allowed = false);
+        })?;
+        Ok(Searching { guard })
     }
 }
 
@@ -36,12 +42,6 @@ impl Searching<'_> {
     pub(crate) fn found(mut self, provider: &'static str, queries: &[String], results: usize) {
         self.guard.outcome(OK);
         self.guard.searched(provider, queries, results);
-    }
-
-    /// It was not let through.
-    pub(crate) fn refused(mut self, error: &Error) {
-        self.guard.outcome(word(error));
-        self.guard.with(|entry| entry.allowed = false);
     }
 }
 

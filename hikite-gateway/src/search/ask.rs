@@ -12,8 +12,8 @@ use hikite_core::search::provider::{Available, Chosen, Request, Trouble};
 use hikite_core::search::{Hit, Index, Question};
 use hikite_core::view::View;
 
-use super::conversation::Remark;
 use super::ready::{Ready, encoded};
+use super::talk::Remark;
 use super::{SearchSettings, Strategy};
 use crate::gateway::Gateway;
 
@@ -290,7 +290,7 @@ impl Searching<'_> {
         // Whatever the provider says: what the caller may not see now is not shown.
         found.retain(|chosen| {
             let at = self.ready.place(&chosen.key);
-            at.is_some_and(|at| self.mask.contains(at)) && view.tool(&chosen.key.to_string()).is_ok()
+            at.is_some_and(|at| self.mask.contains(at)) && view.usable(&chosen.key).is_some()
         });
         found.truncate(self.asked.limit);
         Ok(found)

@@ -11,10 +11,11 @@ use hikite_store::{Remembered, Store};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::conversation::{Conversation, Remark};
 use super::ready::{Layout, Ready};
+use super::talk::Remark;
 use super::{MemorySettings, Search};
 use crate::clock::now_ms;
+use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 
 /// Pairs that one tool may have in a project, so that one that is used all day does not drive out the rest.

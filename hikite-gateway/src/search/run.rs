@@ -8,11 +8,14 @@ use hikite_core::suggest;
 use hikite_core::view::View;
 
 use super::ask::{Among, Inquiry};
-use super::conversation::conversation;
 use crate::audit::Audit;
-use crate::command::{CallOptions, Detail, Target};
+use crate::command::{CallOptions, Detail, Dialect, Target};
+use crate::conversation::conversation;
 use crate::gateway::Gateway;
-use crate::surface::{executed, found};
+use crate::handle::Holder;
+use crate::meter::says_error;
+use crate::present::Wanted;
+use crate::surface::found;
 
 impl Gateway {
     pub(crate) async fn discover(
@@ -38,24 +41,27 @@ impl Gateway {
         found(&view, &told, detail)
     }
 
-    pub(crate) async fn execute_found(
+    pub(crate) async fn execute_wanted(
         &self,
-        name: String,
+        target: Target,
         mut params: Object,
+        (options, wanted, dialect): (CallOptions, Wanted, Dialect),
         context: CallContext,
         audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
-        let conversation = conversation(&mut params, &context);
-        let caller = context.session.caller.clone();
-        let target = Target::Named(name.clone());
-        let outcome = self.call(target, params, CallOptions::default(), context, audit).await;
-        let result = executed(outcome.map_err(|error| near(&self.view_of(&caller), &name, error))?);
-        if let Some(conversation) = conversation.filter(|_| is_well(&result))
-            && let Ok(tool) = self.view_of(&caller).tool(&name)
+        let holder = Holder::of(&mut params, &context);
+        let name = match &target {
+            Target::Named(name) | Target::InCategory { name, .. } => name.clone(),
+            Target::Keyed(key) => key.to_string(),
+        };
+        let outcome = self.call(target, params, options, context, audit).await;
+        let result = outcome.map_err(|error| near(&self.view_of(&holder.caller), &name, error))?;
+        if let Some(conversation) = holder.conversation.as_ref().filter(|_| is_well(&result))
+            && let Ok(tool) = self.view_of(&holder.caller).tool(&name)
         {
-            self.went_well(&conversation, &tool.key);
+            self.went_well(conversation, &tool.key);
         }
-        Ok(result)
+        self.present(result, dialect, &wanted, &holder).await
     }
 }
 
@@ -74,6 +80,6 @@ fn near(view: &View, name: &str, error: Error) -> Error {
 /// Whether the tool is done and does not say that it failed.
 fn is_well(result: &Raw) -> bool {
     let members = result.object().unwrap_or_default();
-    let failed = members.get("isError").is_some_and(|flag| flag.as_str() == "true");
-    members.get("structuredContent").is_some() && !failed
+    let done = ["content", "structuredContent"].iter().any(|member| members.get(member).is_some());
+    done && !says_error(result)
 }

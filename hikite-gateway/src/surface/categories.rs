@@ -9,6 +9,7 @@ use hikite_core::selection::ToolRef;
 use hikite_core::view::View;
 use serde_json::json;
 
+use super::form::with_schema;
 use super::{arguments, document};
 use crate::command::{CallOptions, Command, Target};
 
@@ -90,15 +91,20 @@ fn one_line(text: &str) -> String {
 /// `None` if the name is not one of this surface's two.
 pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, Error>> {
     match name {
-        GET => Some(translate_get(params).map_err(with_schema(json!({
-            "type": "object",
-            "properties": {
-                "category": { "type": "string" },
-                "toolNames": { "type": "array", "items": { "type": "string" } },
-            },
-            "required": ["category"],
-        })))),
-        CALL => Some(translate_call(params).map_err(with_schema(call_schema(&json!({ "type": "string" }))))),
+        GET => Some(translate_get(params).map_err(with_schema(|| {
+            json!({
+                "type": "object",
+                "properties": {
+                    "category": { "type": "string" },
+                    "toolNames": { "type": "array", "items": { "type": "string" } },
+                },
+                "required": ["category"],
+            })
+        }))),
+        CALL => {
+            let schema = || call_schema(&json!({ "type": "string" }));
+            Some(translate_call(params).map_err(with_schema(schema)))
+        }
         _ => None,
     }
 }
@@ -132,10 +138,6 @@ fn string(arguments: &Object, name: &str) -> Result<String, Error> {
 
 fn wrong(name: &str, form: &str) -> Error {
     Error::new(Kind::Validation, format!("`{name}` must be {form}"))
-}
-
-fn with_schema(schema: serde_json::Value) -> impl FnOnce(Error) -> Error {
-    move |error| Error { schema: Some(Raw::of(&schema)), ..error }
 }
 
 /// The answer to `get-category-tools`.

@@ -5,16 +5,16 @@ use std::fmt::Write;
 use hikite_core::answer::Answer;
 use hikite_core::catalog::{Tool, schema_of};
 use hikite_core::error::{Error, Kind};
-use hikite_core::fault::{self, Fault, step};
 use hikite_core::json::{Object, Raw};
 use hikite_core::search::provider::Chosen;
 use hikite_core::signature::{Style, brief, signature};
-use hikite_core::suggest;
 use hikite_core::view::View;
 use serde_json::{Value, json};
 
-use super::{arguments, document};
-use crate::command::{Command, Detail};
+use super::document;
+use super::form::{Form, with_schema};
+use crate::command::{CallOptions, Command, Detail, Dialect, Target};
+use crate::present::Wanted;
 use crate::search::{Inquiry, Strategy, Told};
 
 const DISCOVER: &str = "tool_discovery";
@@ -33,6 +33,9 @@ const MENU_CHARS: usize = 2400;
 const LINE_CHARS: usize = 110;
 /// What a result tells of its tool.
 const DESCRIPTION_CHARS: usize = 240;
+
+const DETAILS: [(&str, Detail); 3] =
+    [("names", Detail::Names), ("signatures", Detail::Signatures), ("schemas", Detail::Schemas)];
 
 /// Said beside the empty result.
 const SWITCHED_OFF: &str =
@@ -166,8 +169,8 @@ fn menu(view: &View) -> String {
 /// `None` if the name is not one of this surface's two.
 pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, Error>> {
     match name {
-        DISCOVER => Some(translate_discover(params).map_err(with_schema(&discover_schema()))),
-        EXECUTE => Some(translate_execute(params).map_err(with_schema(&execute_schema()))),
+        DISCOVER => Some(translate_discover(params).map_err(with_schema(discover_schema))),
+        EXECUTE => Some(translate_execute(params).map_err(with_schema(execute_schema))),
         _ => None,
     }
 }
@@ -180,44 +183,23 @@ pub(super) fn hinted(error: Error) -> Error {
     error.hint("`tool_discovery` finds tools by what they do")
 }
 
-fn with_schema(schema: &Value) -> impl FnOnce(Error) -> Error {
-    let schema = Raw::of(schema);
-    move |error| Error { schema: Some(schema), ..error }
-}
-
 fn translate_discover(params: &Object) -> Result<Command, Error> {
-    let own = arguments(params.get("arguments"))?;
-    let mut faults = unknown(&own, &["query", "context", "maxResults", "detail"]);
-    let queries = queries(given(&own, "query"), &mut faults);
-    let context = given(&own, "context").and_then(|raw| match raw.text() {
-        Some(text) => Some(text.chars().take(CONTEXT_CHARS).collect::<String>()),
-        None => refuse(&mut faults, "context", "must be a string"),
-    });
-    let limit = given(&own, "maxResults").and_then(|raw| {
-        match raw.whole().filter(|count| (1..=RESULTS_MAX).contains(count)) {
-            Some(count) => Some(count as usize),
-            None => refuse(&mut faults, "maxResults", "must be a whole number from 1 to 50"),
-        }
-    });
-    let detail = given(&own, "detail").and_then(|raw| match raw.text().as_deref() {
-        Some("names") => Some(Detail::Names),
-        Some("signatures") => Some(Detail::Signatures),
-        Some("schemas") => Some(Detail::Schemas),
-        _ => refuse(&mut faults, "detail", "must be `names`, `signatures` or `schemas`"),
-    });
-    if !faults.is_empty() {
-        return Err(fault::error(&faults).hint("correct the arguments; `schema` says what they should be"));
-    }
-    let asked = Inquiry { queries, context, limit: limit.unwrap_or(RESULTS) };
-    Ok(Command::Search { asked, detail: detail.unwrap_or_default(), params: params.clone() })
+    let mut form = Form::read(params, &["query", "context", "maxResults", "detail"])?;
+    let queries = queries(&mut form);
+    let context = form.text("context").map(|text| text.chars().take(CONTEXT_CHARS).collect::<String>());
+    let limit = form.count("maxResults", RESULTS_MAX).map_or(RESULTS, |count| count as usize);
+    let detail = form.word("detail", &DETAILS).unwrap_or_default();
+    form.end()?;
+    let asked = Inquiry { queries, context, limit };
+    Ok(Command::Search { asked, detail, params: params.clone() })
 }
 
 /// A list of texts, or one text.
-fn queries(raw: Option<&Raw>, faults: &mut Vec<Fault>) -> Vec<String> {
+fn queries(form: &mut Form) -> Vec<String> {
     let read = |raw: &Raw| raw.text().map(|one| vec![one]).or_else(|| raw.decode::<Vec<String>>().ok());
-    let queries = match raw.map(read) {
+    let queries = match form.given("query").map(read) {
         Some(Some(queries)) => queries,
-        Some(None) => return refuse(faults, "query", "must be a list of strings").unwrap_or_default(),
+        Some(None) => return form.refuse("query", "must be a list of strings").unwrap_or_default(),
         None => Vec::new(),
     };
     let queries: Vec<String> = queries.into_iter().filter(|query| !query.trim().is_empty()).collect();
@@ -230,53 +212,30 @@ fn queries(raw: Option<&Raw>, faults: &mut Vec<Fault>) -> Vec<String> {
     } else {
         return queries;
     };
-    refuse(faults, "query", fault).unwrap_or_default()
+    form.refuse("query", fault).unwrap_or_default()
 }
 
 fn translate_execute(params: &Object) -> Result<Command, Error> {
-    let own = arguments(params.get("arguments"))?;
-    let mut faults = unknown(&own, &["toolKey", "arguments", "account"]);
-    let name = given(&own, "toolKey").and_then(Raw::text).filter(|name| !name.is_empty());
-    if name.is_none() {
-        let _ = refuse::<()>(&mut faults, "toolKey", "must be the key of a tool");
-    }
-    if given(&own, "account").is_some_and(|raw| raw.text().is_none()) {
-        let _ = refuse::<()>(&mut faults, "account", "must be a string");
-    }
-    let inner = arguments(own.get("arguments")).map_err(|_| {
-        let _ = refuse::<()>(&mut faults, "arguments", "must be a JSON object");
-    });
-    match (name, inner) {
-        (Some(name), Ok(inner)) if faults.is_empty() => {
-            // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
-            Ok(Command::Execute { name, params: params.clone().with("arguments", inner) })
-        }
-        _ => Err(fault::error(&faults).hint("correct the arguments; `schema` says what they should be")),
-    }
-}
-
-fn given<'a>(own: &'a Object, name: &str) -> Option<&'a Raw> {
-    own.get(name).filter(|raw| !raw.is_null())
-}
-
-fn unknown(own: &Object, known: &[&str]) -> Vec<Fault> {
-    let others = own.iter().map(|(name, _)| name).filter(|name| !known.contains(name));
-    let fault = |name: &str| {
-        let near = suggest::did_you_mean(name, known.iter().copied()).map(|near| format!("; {near}"));
-        Fault::new(step(name), format!("`{name}` is not an argument here{}", near.unwrap_or_default()))
-    };
-    others.map(fault).collect()
-}
-
-fn refuse<T>(faults: &mut Vec<Fault>, name: &str, what: &str) -> Option<T> {
-    faults.push(Fault::new(step(name), format!("`{name}` {what}")));
-    None
+    let mut form = Form::read(params, &["toolKey", "arguments", "account"])?;
+    let name = form.given("toolKey").and_then(Raw::text).filter(|name| !name.is_empty());
+    let name = name.or_else(|| form.refuse("toolKey", "must be the key of a tool")).unwrap_or_default();
+    form.text("account");
+    let inner = form.object("arguments");
+    form.end()?;
+    // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
+    Ok(Command::Execute {
+        target: Target::Named(name),
+        params: params.clone().with("arguments", inner),
+        options: CallOptions::default(),
+        wanted: Wanted::default(),
+        dialect: Dialect::Value,
+    })
 }
 
 /// The answer to `tool_discovery`.
 pub(crate) fn found(view: &View, told: &Told, detail: Detail) -> Raw {
     let tools = told.found.iter().filter_map(|chosen| {
-        let tool = view.tool(&chosen.key.to_string()).ok()?;
+        let tool = view.usable(&chosen.key)?;
         Some(result(tool, chosen, detail).raw())
     });
     let body = Object::default().with("results", Raw::array(&tools.collect::<Vec<Raw>>()));

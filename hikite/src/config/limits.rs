@@ -72,6 +72,30 @@ pub(crate) struct LimitsFile {
     /// Items in one page of a list; zero means one page.
     #[schemars(extend("default" = 0))]
     pub(crate) list_page: Option<usize>,
+    /// Tokens, as far as they can be guessed, of the list of modules that every conversation is shown.
+    #[schemars(extend("default" = 1200))]
+    pub(crate) menu_tokens: Option<usize>,
+    /// Tasks of one batch, and runs of one task for each element of a list.
+    #[schemars(extend("default" = 1000))]
+    pub(crate) batch_tasks: Option<usize>,
+    /// Tasks of one batch that run at once, whatever it asks for.
+    #[schemars(extend("default" = 16))]
+    pub(crate) batch_concurrency: Option<usize>,
+    /// The longest compact answer; what is longer is shortened, and kept to be read on.
+    #[schemars(extend("default" = "32KiB"))]
+    pub(crate) compact_bytes: Option<Size>,
+    /// Long answers that are kept to be read on, of all callers.
+    #[schemars(extend("default" = 1000))]
+    pub(crate) results: Option<usize>,
+    /// And what they may hold, all together.
+    #[schemars(extend("default" = "64MiB"))]
+    pub(crate) result_bytes: Option<Size>,
+    /// Programs in jq that run at once.
+    #[schemars(extend("default" = 4))]
+    pub(crate) jq_processes: Option<usize>,
+    /// Memory of one program in jq.
+    #[schemars(extend("default" = "256MiB"))]
+    pub(crate) jq_bytes: Option<Size>,
     /// For a client to send its headers.
     #[schemars(extend("default" = "10s"))]
     pub(crate) header_timeout: Option<Span>,
@@ -117,6 +141,12 @@ pub(crate) struct LimitsFile {
     /// After how long without a call a stdio upstream is stopped.
     #[schemars(extend("default" = "10m"))]
     pub(crate) idle_stop: Option<Span>,
+    /// For a long answer to be read on.
+    #[schemars(extend("default" = "30m"))]
+    pub(crate) result_age: Option<Span>,
+    /// For one program in jq.
+    #[schemars(extend("default" = "2s"))]
+    pub(crate) jq_timeout: Option<Span>,
     /// For running calls to finish when hikite stops.
     #[schemars(extend("default" = "10s"))]
     pub(crate) drain: Option<Span>,
@@ -153,6 +183,14 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
         stdio_processes: read.count("stdio_processes", raw.stdio_processes, default.stdio_processes),
         stderr_lines: raw.stderr_lines.unwrap_or(default.stderr_lines),
         list_page: raw.list_page.unwrap_or(default.list_page),
+        menu_tokens: read.count("menu_tokens", raw.menu_tokens, default.menu_tokens),
+        batch_tasks: read.count("batch_tasks", raw.batch_tasks, default.batch_tasks),
+        batch_concurrency: read.count("batch_concurrency", raw.batch_concurrency, default.batch_concurrency),
+        compact_bytes: read.size("compact_bytes", raw.compact_bytes.as_ref(), default.compact_bytes),
+        results: read.count("results", raw.results, default.results),
+        result_bytes: read.size("result_bytes", raw.result_bytes.as_ref(), default.result_bytes),
+        jq_processes: read.count("jq_processes", raw.jq_processes, default.jq_processes),
+        jq_bytes: read.size("jq_bytes", raw.jq_bytes.as_ref(), default.jq_bytes),
         header_timeout: read.timeout("header_timeout", raw.header_timeout.as_ref(), default.header_timeout),
         body_timeout: read.timeout("body_timeout", raw.body_timeout.as_ref(), default.body_timeout),
         idle_timeout: read.timeout("idle_timeout", raw.idle_timeout.as_ref(), default.idle_timeout),
@@ -180,6 +218,8 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
         all_lists: read.span("all_lists", raw.all_lists.as_ref(), default.all_lists),
         list_ttl: read.span("list_ttl", raw.list_ttl.as_ref(), default.list_ttl),
         idle_stop: read.timeout("idle_stop", raw.idle_stop.as_ref(), default.idle_stop),
+        result_age: read.timeout("result_age", raw.result_age.as_ref(), default.result_age),
+        jq_timeout: read.timeout("jq_timeout", raw.jq_timeout.as_ref(), default.jq_timeout),
         drain: read.span("drain", raw.drain.as_ref(), default.drain),
     }
 }

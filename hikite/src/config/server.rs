@@ -48,6 +48,8 @@ pub(crate) enum SurfaceWord {
     Categories,
     /// Every tool under its own name.
     Direct,
+    /// Three tools that open modules, run a tool of one, and run many.
+    Modules,
     /// Two tools that find tools by what they do and run them.
     Search,
 }
@@ -70,6 +72,7 @@ impl From<SurfaceWord> for Surface {
         match word {
             SurfaceWord::Categories => Self::Categories,
             SurfaceWord::Direct => Self::Direct,
+            SurfaceWord::Modules => Self::Modules,
             SurfaceWord::Search => Self::Search,
         }
     }
@@ -121,7 +124,7 @@ fn surfaces(
         check.report.missing(
             &path,
             "names no surface",
-            Some("one of `categories`, `direct`, `search`".into()),
+            Some("one of `categories`, `direct`, `modules`, `search`".into()),
         );
     }
     if surfaces.contains(&Surface::Categories) && !has_categories {

@@ -10,7 +10,7 @@ use super::problem::Report;
 
 /// Keys and words of the design that a later version will know.
 const LATER_KEYS: &[&str] = &["modules", "vault", "server.public_url", "server.tls", "server.node_url"];
-const LATER_WORDS: &[(&str, &str)] = &[("server.surface", "modules"), ("auth.mode", "oauth")];
+const LATER_WORDS: &[(&str, &str)] = &[("auth.mode", "oauth")];
 
 /// The file's value without its wrong parts; `None` if nothing is left of it.
 pub(crate) fn check(report: &mut Report<'_>, schema: &Json) -> Option<Json> {

@@ -228,15 +228,13 @@ hint: `hikite config schema` describes every key",
 #[test]
 fn what_comes_later_says_so() {
     refused(
-        r#"{ "vault": {}, "server": { "tls": {}, "surface": ["modules"] }, "auth": { "mode": "oauth" } }"#,
+        r#"{ "vault": {}, "server": { "tls": {} }, "auth": { "mode": "oauth" } }"#,
         "
 error: hikite.json:1:3: vault: `vault` is not supported by this version
 hint: leave it out for now
 error: hikite.json:1:28: server.tls: `tls` is not supported by this version
 hint: leave it out for now
-error: hikite.json:1:51: server.surface[0]: `modules` is not supported by this version
-hint: one of `categories`, `direct`, `search`
-error: hikite.json:1:83: auth.mode: `oauth` is not supported by this version
+error: hikite.json:1:58: auth.mode: `oauth` is not supported by this version
 hint: one of `token`, `none`",
     );
 }
@@ -414,7 +412,7 @@ fn the_server_and_auth_sections_are_checked() {
 error: hikite.json:1:25: server.listen: `7300` is not an address to listen on
 hint: write `127.0.0.1:7300` or `[::1]:7300`
 error: hikite.json:1:33: server.surface: names no surface
-hint: one of `categories`, `direct`, `search`
+hint: one of `categories`, `direct`, `modules`, `search`
 error: hikite.json:1:66: server.allowed_hosts[0]: `https://x` is not a host
 hint: write `example.com` or `example.com:8443`
 error: hikite.json:1:100: server.allowed_origins[0]: `x` is not an origin

@@ -5,26 +5,21 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::caller::{Caller, SessionId};
 use hikite_core::hex::hex;
-use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::search::Question;
 use hikite_core::search::encoder::Vector;
-use hikite_core::source::CallContext;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-/// What a client without a session calls its conversation, in `_meta`.
-pub(crate) const NAME: &str = "hikite/conversation";
+use crate::conversation::Conversation;
 
 /// Conversations that are followed; the one that was silent for longest is let go of first.
 const CONVERSATIONS: usize = 1000;
 /// Questions of each.
 const QUESTIONS: usize = 8;
 const SILENCE: Duration = Duration::from_secs(30 * 60);
-const NAME_CHARS: usize = 200;
 
 /// What can be remembered of a question.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,35 +42,6 @@ impl Remark {
         let model = vector.as_ref().map(|_| model.to_owned()).unwrap_or_default();
         (!terms.is_empty()).then_some(Self { query, terms, model, vector, text })
     }
-}
-
-/// One conversation of one caller: nobody speaks for another.
-pub(crate) type Conversation = (Caller, Name);
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Name {
-    Session(SessionId),
-    Given(Box<str>),
-}
-
-/// The conversation that a request belongs to, if it is known. Its name is ours to read and goes no further.
-pub(crate) fn conversation(params: &mut Object, context: &CallContext) -> Option<Conversation> {
-    let mut meta = params.get("_meta").and_then(Raw::object);
-    let given = meta.as_mut().and_then(|meta| meta.remove(NAME)).and_then(|name| name.text());
-    if let Some(meta) = meta {
-        if meta.is_empty() {
-            params.remove("_meta");
-        } else {
-            params.set("_meta", meta);
-        }
-    }
-    let name = match given.filter(|name| !name.is_empty() && name.chars().count() <= NAME_CHARS) {
-        Some(name) => Name::Given(name.into()),
-        // A lane is used by one request after the other, of whatever conversation.
-        None if context.takes_rounds => return None,
-        None => Name::Session(context.session.id),
-    };
-    Some((context.session.caller.clone(), name))
 }
 
 #[derive(Default)]

@@ -1,0 +1,1 @@
+//! `${id.path}`: the result of another task, or a part of it.
