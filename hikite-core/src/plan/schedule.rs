@@ -15,7 +15,7 @@ pub enum Step {
     Run(usize),
     /// This task ends without having run, because of another.
     Skip { task: usize, cause: usize },
-    /// Stop this task, which runs; it is finished by that.
+    /// This task ends as cancelled, because of another; if it runs it is stopped. It is finished by that.
     Cancel(usize),
 }
 
@@ -25,7 +25,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// What can be done at once; `None` while everything that is left waits for what runs, and at the end.
-    pub fn next(&mut self) -> Option<Step> {
+    pub fn step(&mut self) -> Option<Step> {
         let _ = (self.plan, self.concurrency);
         None
     }
