@@ -4,6 +4,7 @@
 mod ask;
 mod audit;
 mod auth;
+mod batch;
 mod bridge;
 mod cache;
 mod calls;
