@@ -30,6 +30,10 @@ impl<'a> Guard<'a> {
         }
     }
 
+    pub(super) fn surface(&self) -> &'static str {
+        self.entry.as_ref().map_or("", |entry| entry.surface)
+    }
+
     pub(super) fn outcome(&mut self, outcome: &'static str) {
         self.with(|entry| entry.outcome = outcome);
     }
