@@ -68,7 +68,7 @@ fn the_usual_programs_work() {
 fn numbers_keep_what_they_say() {
     gives(".", "[1.0,1e2,12345678901234567890,0.10,-0]", "[1.0,1e2,12345678901234567890,0.10,0]");
     gives(".[0] / 2", "[4]", "2");
-    gives("[nan, infinite, .5, -infinite]", "null", "[null,null,0.5,null]");
+    gives("[nan, infinite, 0.5, -infinite]", "null", "[null,null,0.5,null]");
     gives("1e400", "null", "1e400");
 }
 
@@ -99,7 +99,7 @@ fn a_program_sees_nothing_of_where_it_runs() {
 
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
-    wrong(".[", "line 1, column 2: expected closing bracket, found");
+    wrong(".[", "line 1, column 3: expected closing bracket, found the end of the program");
     wrong(".a |\n  | .b", "line 2, column 3: expected term, found `|");
     wrong("\"設計\" | lenght", "line 1, column 8: there is no filter `lenght` with 0 arguments");
     wrong("maps(.)", "did you mean `map`?");

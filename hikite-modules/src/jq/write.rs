@@ -67,7 +67,7 @@ impl Writer {
             Num::Int(whole) => whole.to_string(),
             Num::BigInt(whole) => whole.to_string(),
             Num::Float(float) => of_float(*float),
-            // As it was spelled, where that is JSON: a program may also write `.5`.
+            // As it was spelled, where that is JSON.
             Num::Dec(text) => match Raw::parse(text.to_string()) {
                 Ok(_) => text.to_string(),
                 Err(_) => of_float(text.parse().unwrap_or(f64::NAN)),
