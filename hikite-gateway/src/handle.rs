@@ -13,10 +13,12 @@ mod tests;
 use std::sync::Arc;
 
 use hikite_core::caller::{Caller, Session, SessionId};
-use hikite_core::json::Object;
+use hikite_core::compact::Shape;
+use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
 
 use crate::conversation::{Conversation, Name, conversation};
+use crate::gateway::Gateway;
 
 pub(crate) use address::{address_of, is_kept};
 pub(crate) use read::is_on_first_page;
@@ -45,20 +47,24 @@ impl Holder {
         Self { session: Arc::clone(&context.session), conversation }
     }
 
-    /// Of a request that belongs to no conversation, whatever its session is.
-    pub(crate) fn alone(context: &CallContext) -> Self {
-        Self { session: Arc::clone(&context.session), conversation: None }
-    }
-
     pub(crate) fn caller(&self) -> &Caller {
         &self.session.caller
     }
 
-    /// The session with which goes what is kept; without one it lives by its age alone.
+    /// The session that the request came in, if that is its conversation.
     fn session(&self) -> Option<SessionId> {
         match self.conversation.as_ref()?.1 {
             Name::Session(id) => Some(id),
             Name::Given(_) => None,
         }
+    }
+}
+
+impl Gateway {
+    /// Keeps an answer to be read on; gives its id, or nothing if there is no room for it. It goes with the session of a
+    /// client that listens; what a program got that sends one request after the other lives by its age alone.
+    pub(crate) fn keep(&self, value: &Raw, shape: Option<&Shape>, holder: &Holder) -> Option<Arc<str>> {
+        let session = holder.session().filter(|session| self.sessions.is_heard(*session));
+        self.shelf.keep(value, shape, holder.caller(), session)
     }
 }

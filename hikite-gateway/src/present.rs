@@ -87,7 +87,13 @@ impl Gateway {
         let bytes = Raw::of(&[before, presented.text.len()]);
         let presented = Presented { about: presented.about.with("bytes", bytes), ..presented };
         let is_empty = value.is_null() && !answer.others.is_empty();
-        Ok(compacted(&members, &presented, if is_empty { None } else { Some(dialect) }, dialect, &answer.others))
+        Ok(compacted(
+            &members,
+            &presented,
+            if is_empty { None } else { Some(dialect) },
+            dialect,
+            &answer.others,
+        ))
     }
 
     /// A part of a value.
@@ -154,7 +160,7 @@ impl Gateway {
         // What is said at the end needs room, too.
         let mut short = compact(&parsed, shape, budget.saturating_sub(READ_ON_BYTES));
         let left_out = short.left_out.clone().unwrap_or_default();
-        let Some(id) = self.shelf.keep(value, shape, holder) else {
+        let Some(id) = self.keep(value, shape, holder) else {
             short.text.push_str(&read_on_instead(&left_out));
             return (short, None);
         };
@@ -174,7 +180,7 @@ impl Gateway {
     /// Says that the tool has run, and where its answer is: nobody shall call it again only to see it.
     fn with_the_whole(&self, error: Error, value: &Raw, dialect: Dialect, holder: &Holder) -> Error {
         let hint = error.hint.clone().unwrap_or_default();
-        let ran = match self.shelf.keep(value, None, holder) {
+        let ran = match self.keep(value, None, holder) {
             Some(id) => line::ran(&id, dialect),
             None => "the tool has run".to_owned(),
         };

@@ -265,8 +265,16 @@ mod tests {
         let faults = error.details.expect("details").items().expect("a list");
         let pointers: Vec<String> =
             faults.iter().filter_map(|fault| fault.object()?.text("pointer")).collect();
-        let expected =
-            ["", "/member", "/description", "/members", "/permissions/deny/0", "/surface", "/optimization", "/format"];
+        let expected = [
+            "",
+            "/member",
+            "/description",
+            "/members",
+            "/permissions/deny/0",
+            "/surface",
+            "/optimization",
+            "/format",
+        ];
         assert_eq!(pointers, expected);
         assert!(error.message.contains("did you mean `members`?"), "{}", error.message);
         for name in ["", ".", "..", "a b", "a/b", "?"] {

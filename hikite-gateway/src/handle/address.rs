@@ -8,6 +8,8 @@ use super::Part;
 /// The beginning of the address of an answer that was kept.
 const SCHEME: &str = "result://";
 const ID_CHARS: usize = 32;
+/// What can be said of a part.
+const TAKES: &str = "it takes `page`, `jq` or `search`";
 const PAGES: u32 = 1_000_000;
 
 /// An address of ours, taken apart.
@@ -36,6 +38,26 @@ impl<'a> Address<'a> {
     }
 }
 
+impl Part {
+    /// Reads the arguments of a tool that stand for a part; any others are refused.
+    pub fn read(arguments: &Object) -> Result<Self, Error> {
+        let mut part = Self::default();
+        for (name, value) in arguments.iter().filter(|(_, value)| !value.is_null()) {
+            let wrong = |what: &str| Error::new(Kind::Validation, format!("`{name}` {what}"));
+            let text = || value.text().ok_or_else(|| wrong("must be a string"));
+            match name {
+                "page" => {
+                    part.page = Some(value.whole().ok_or_else(|| wrong("must be a whole number from 1"))?)
+                }
+                "jq" => part.jq = Some(text()?),
+                "search" => part.search = Some(text()?),
+                _ => return Err(wrong("says nothing of a kept answer").hint(TAKES)),
+            }
+        }
+        joined(part, Self::default())
+    }
+}
+
 /// A part may be named in the address or beside it, and only one of the ways to take one.
 pub(super) fn joined(address: Part, beside: Part) -> Result<Part, Error> {
     let part = Part {
@@ -43,9 +65,14 @@ pub(super) fn joined(address: Part, beside: Part) -> Result<Part, Error> {
         jq: beside.jq.or(address.jq),
         search: beside.search.or(address.search),
     };
-    let ways = usize::from(part.page.is_some()) + usize::from(part.jq.is_some()) + usize::from(part.search.is_some());
+    let ways = usize::from(part.page.is_some())
+        + usize::from(part.jq.is_some())
+        + usize::from(part.search.is_some());
     if ways > 1 {
-        return Err(Error::new(Kind::Validation, "only one of `page`, `jq` and `search` can be wanted at once"));
+        return Err(Error::new(
+            Kind::Validation,
+            "only one of `page`, `jq` and `search` can be wanted at once",
+        ));
     }
     if part.page == Some(0) {
         return Err(Error::new(Kind::Validation, "`page` must be a whole number from 1"));
@@ -60,8 +87,9 @@ fn part(query: &str) -> Result<Part, Error> {
     let mut part = Part::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = decoded(value)
-            .ok_or_else(|| Error::new(Kind::Validation, format!("`{name}` in the address is not well encoded")))?;
+        let value = decoded(value).ok_or_else(|| {
+            Error::new(Kind::Validation, format!("`{name}` in the address is not well encoded"))
+        })?;
         match name {
             "page" => {
                 let page = value.parse().ok().filter(|page| (1..=PAGES).contains(page));
@@ -72,7 +100,7 @@ fn part(query: &str) -> Result<Part, Error> {
             "search" => part.search = Some(value),
             _ => {
                 let message = format!("`{name}` is nothing that the address of a kept answer can say");
-                return Err(Error::new(Kind::Validation, message).hint("it takes `page`, `jq` or `search`"));
+                return Err(Error::new(Kind::Validation, message).hint(TAKES));
             }
         }
     }
@@ -121,9 +149,17 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_it_is_told() {
-        for query in
-            ["?page=0", "?page=x", "?page=", "?pages=1", "?jq=%5", "?jq=%ff", "?search=", "?page=1&jq=.", "?search=%20"]
-        {
+        for query in [
+            "?page=0",
+            "?page=x",
+            "?page=",
+            "?pages=1",
+            "?jq=%5",
+            "?jq=%ff",
+            "?search=",
+            "?page=1&jq=.",
+            "?search=%20",
+        ] {
             let error = part_of(query).expect_err(query);
             assert_eq!(error.kind, Kind::Validation, "{query}");
         }
@@ -131,11 +167,14 @@ mod tests {
 
     #[test]
     fn addresses_of_others_are_not_ours() {
-        for uri in ["result://", "result://x", "results://0123456789abcdef0123456789abcdef", "file:///a", ""] {
+        for uri in ["result://", "result://x", "results://0123456789abcdef0123456789abcdef", "file:///a", ""]
+        {
             assert!(Address::read(uri).is_none(), "{uri}");
         }
         assert!(Address::read(&format!("result://{ID}/x")).is_none());
         let object = |uri: &str| Object::default().with("uri", uri);
-        assert!(is_kept(&object(&address_of(ID))) && !is_kept(&object("x:y")) && !is_kept(&Object::default()));
+        assert!(
+            is_kept(&object(&address_of(ID))) && !is_kept(&object("x:y")) && !is_kept(&Object::default())
+        );
     }
 }

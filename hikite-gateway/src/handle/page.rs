@@ -75,7 +75,9 @@ pub(super) fn search(lines: &Lines, wanted: &str, size: usize) -> String {
         more.push_str(&format!("\n{}: {}", line.at + 1, excerpt(line.text.trim_start(), &needle, size / 4)));
         if text.len() + more.len() > size {
             let left = found.len() - count;
-            text.push_str(&format!("\n[left out: {left} more lines; look for something that fewer of them hold]"));
+            text.push_str(&format!(
+                "\n[left out: {left} more lines; look for something that fewer of them hold]"
+            ));
             return text;
         }
         said.clone_from(&line.heads);

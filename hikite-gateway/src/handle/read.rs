@@ -101,8 +101,7 @@ impl Gateway {
                 false => Selector::Jq(program.as_str().into()),
             };
             let value = self.select(&selector, kept.value.clone()).await?;
-            let presented =
-                self.compact_as(Dialect::Result, &value, None, self.limits.compact_bytes, holder);
+            let presented = self.compact_as(Dialect::Result, &value, None, self.limits.compact_bytes, holder);
             return Ok(Shown { text: presented.text, about: presented.about });
         }
         let (uri, size) = (uri.to_owned(), self.limits.compact_bytes);
@@ -144,7 +143,12 @@ fn page_bytes(budget: usize) -> usize {
 }
 
 /// Whether all of the first page is in an answer that was shortened.
-pub(crate) fn is_on_first_page(value: &Value, shape: Option<&Shape>, short: &Compacted, budget: usize) -> bool {
+pub(crate) fn is_on_first_page(
+    value: &Value,
+    shape: Option<&Shape>,
+    short: &Compacted,
+    budget: usize,
+) -> bool {
     let lines = Lines::of(value, shape);
     let pages = page::pages(&lines, page_bytes(budget));
     // The head of a table counts its rows, of which there are fewer now.

@@ -13,8 +13,6 @@ use hikite_core::limits::Limits;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::Holder;
-
 /// What an entry takes beside its answer.
 const OVERHEAD: usize = 512;
 /// As many bytes as cannot be guessed.
@@ -65,12 +63,18 @@ impl Shelf {
     }
 
     /// Whether an answer of this size can be kept at all.
-    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+    fn has_room(&self, bytes: usize) -> bool {
         self.count > 0 && bytes.saturating_add(OVERHEAD) <= self.bytes
     }
 
     /// Keeps an answer; gives its id, or nothing if it is larger than all that may be kept.
-    pub(crate) fn keep(&self, value: &Raw, shape: Option<&Shape>, holder: &Holder) -> Option<Arc<str>> {
+    pub(super) fn keep(
+        &self,
+        value: &Raw,
+        shape: Option<&Shape>,
+        caller: &Caller,
+        session: Option<SessionId>,
+    ) -> Option<Arc<str>> {
         let size = value.bytes().len() + OVERHEAD;
         if !self.has_room(value.bytes().len()) {
             return None;
@@ -78,13 +82,12 @@ impl Shelf {
         let mut random = [0; ID_BYTES];
         getrandom::fill(&mut random).ok()?;
         let id: Arc<str> = hex(&random).into();
-        let caller = holder.caller();
         let entry = Entry {
             kept: Arc::new(Kept { value: value.copied(), shape: shape.cloned() }),
             subject: Arc::clone(&caller.subject),
             project: caller.project.clone(),
             token: caller.token.clone(),
-            session: holder.session(),
+            session,
             since: Instant::now(),
         };
         let mut entries = self.entries.lock();
