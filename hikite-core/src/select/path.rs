@@ -69,6 +69,15 @@ impl Path {
         Ok(here.clone())
     }
 
+    /// The rows it leads to: the elements of a list, named with `[]` at the end or without. `None` if there is no list.
+    pub fn rows<'v>(&self, value: &'v Value) -> Option<Vec<&'v Value>> {
+        let list = self.0.strip_suffix(&[Step::Each]).unwrap_or(&self.0);
+        let mut lists = Vec::new();
+        follow(list, value, &mut lists);
+        let lists: Vec<_> = lists.into_iter().filter_map(Value::as_array).collect();
+        (!lists.is_empty()).then(|| lists.into_iter().flatten().collect())
+    }
+
     /// All values it leads to, in order; what is not there or does not fit is passed over.
     pub fn all<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         let mut found = Vec::new();
@@ -242,6 +251,17 @@ mod tests {
         assert_eq!(all(".p[].t"), [json!(1), json!(2)]);
         assert!(all(".none[].x").is_empty());
         assert_eq!(all("."), [value.clone()]);
+    }
+
+    #[test]
+    fn rows_are_the_elements_of_a_list() {
+        let value = json!({"items": [1, 2], "none": [], "deep": [{"x": [3]}, {"x": [4]}], "o": {"a": 1}});
+        let rows = |text: &str| Some(path(text).rows(&value)?.into_iter().cloned().collect::<Vec<_>>());
+        assert_eq!(rows(".items[]"), Some(vec![json!(1), json!(2)]));
+        assert_eq!(rows(".items"), rows(".items[]"));
+        assert_eq!(rows(".deep[].x[]"), Some(vec![json!(3), json!(4)]));
+        assert_eq!(rows(".none[]"), Some(vec![]));
+        assert_eq!((rows(".missing[]"), rows(".o[]"), rows(".[]")), (None, None, None));
     }
 
     #[test]
