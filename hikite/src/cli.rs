@@ -9,6 +9,7 @@ mod doctor;
 mod eval;
 mod guard;
 mod health;
+pub(crate) mod jq;
 mod people;
 mod project;
 mod register;
@@ -107,9 +108,12 @@ enum Command {
 const WRONG_SETUP: u8 = 2;
 
 pub fn run() -> ExitCode {
-    let outcome = match guard::Guard::asked_for(std::env::args_os()) {
-        Some(guard) => guard.run(),
-        None => execute(Cli::parse()),
+    let outcome = if let Some(guard) = guard::Guard::asked_for(std::env::args_os()) {
+        guard.run()
+    } else if let Some(jq) = jq::Jq::asked_for(std::env::args_os()) {
+        jq.run()
+    } else {
+        execute(Cli::parse())
     };
     match outcome {
         Ok(code) => code,
