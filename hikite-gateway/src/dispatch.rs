@@ -101,7 +101,7 @@ impl Gateway {
                 let how = (options, wanted, dialect);
                 self.execute_wanted(target, params, how, context, audit).await
             }
-            Command::Batch(batch) => Box::pin(self.batch(batch, context, audit)).await,
+            Command::Batch(batch) => self.batch(batch, context, audit).await,
             Command::Fetch { uri, part, params } => {
                 Box::pin(self.fetch(uri, part, params, context, audit)).await
             }

@@ -31,6 +31,10 @@ impl<'a> Guard<'a> {
         }
     }
 
+    pub(super) fn surface(&self) -> &'static str {
+        self.entry.as_ref().map_or("", |entry| entry.surface)
+    }
+
     pub(super) fn tool(&self) -> Option<ToolKey> {
         let entry = self.entry.as_ref()?;
         Some(ToolKey { module: entry.module.clone()?, tool: entry.tool.clone()? })

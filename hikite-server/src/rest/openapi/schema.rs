@@ -1,6 +1,7 @@
 //! The schemas of the description: what is sent, what is answered, and the one shape of errors.
 
 mod audit;
+mod batch;
 mod registration;
 mod search;
 
@@ -30,6 +31,11 @@ pub(crate) fn schemas() -> Value {
         "ToolPage": tool_page(),
         "CallRequest": call_request(),
         "CallAnswer": call_answer(),
+        "BatchRequest": batch::request(),
+        "BatchTask": batch::task(),
+        "BatchAnswer": batch::answer(),
+        "BatchReport": batch::report(),
+        "BatchPreview": batch::preview(),
         "SearchRequest": search_request(),
         "SearchAnswer": search_answer(),
         "CatalogRequest": search::request(),
