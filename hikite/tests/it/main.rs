@@ -5,6 +5,7 @@ mod answers;
 mod ask;
 mod audit;
 mod auth;
+mod batch;
 mod bridge;
 mod cache;
 mod calls;
