@@ -14,6 +14,7 @@ mod reload;
 mod report;
 mod running;
 mod search;
+mod sieve;
 mod telemetry;
 mod token;
 
