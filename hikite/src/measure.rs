@@ -5,6 +5,8 @@ mod answer;
 mod attempt;
 mod chart;
 mod count;
+#[cfg(test)]
+mod document;
 mod even;
 mod menu;
 mod number;

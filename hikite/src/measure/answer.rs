@@ -137,7 +137,7 @@ fn shapes(file: &Path) -> Result<HashMap<String, Shape>> {
     let members = members.with_context(|| format!("{}: not an object of texts", file.display()))?;
     let shape = |(key, text): (String, String)| match Selector::parse(&text) {
         Ok(Selector::Fields(fields)) => Ok((key, Shape::Pick(fields))),
-        Ok(Selector::Jq(_)) => Err(anyhow!("{}: `{key}`: must be a list of fields", file.display())),
+        Ok(Selector::Path(_) | Selector::Jq(_)) => Err(anyhow!("{}: `{key}`: must be a list of fields", file.display())),
         Err(wrong) => Err(anyhow!("{}: `{key}`: {wrong}", file.display())),
     };
     members.into_iter().map(shape).collect()
