@@ -107,11 +107,6 @@ impl Audit<'_> {
         });
     }
 
-    /// It is allowed, and needs no source.
-    pub(crate) fn allowed(&mut self) {
-        self.guard.with(|entry| entry.allowed = true);
-    }
-
     /// The tool that was found, if one was.
     pub(crate) fn tool(&self) -> Option<ToolKey> {
         self.guard.tool()
@@ -135,7 +130,7 @@ impl Audit<'_> {
         });
     }
 
-    /// The same for what is no request to one source.
+    /// The same for what is no request to one source. Without a word for it, it is called what it was asked as.
     pub(crate) fn allowed(&mut self, what: String) {
         self.guard.with(|entry| {
             entry.allowed = true;

@@ -90,7 +90,7 @@ impl Gateway {
         audit: &mut Audit<'_>,
     ) -> Result<Shown, Error> {
         let kept = self.shelf.find(id, holder.caller()).ok_or_else(|| unknown(id))?;
-        audit.allowed();
+        audit.allowed(String::new());
         self.part_of(kept, &super::address_of(id), part, holder).await
     }
 
