@@ -13,9 +13,8 @@ mod number;
 mod object;
 mod page;
 mod recorded;
-#[cfg(test)]
-mod scratch;
 mod section;
+mod shape;
 mod subject;
 mod table;
 

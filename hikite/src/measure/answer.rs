@@ -1,7 +1,6 @@
 //! What a model reads of the answers: as the tool gives them, in their compact form, and with the fields that are worth
 //! reading where somebody named them. Nothing is left out to fit a budget, so that what is compared is the same.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,13 +8,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use hikite_core::answer::Answer;
 use hikite_core::compact::{Shape, compact};
 use hikite_core::json::Raw;
-use hikite_core::select::Selector;
 use serde_json::Value;
 
 use super::count::tokens;
 use super::recorded::{json_files, read as read_json};
+use super::shape;
 
-/// In a folder of answers: the fields worth reading, by the key of the tool.
+/// In a folder of answers: the shapes of tools, by their keys.
 const SHAPES: &str = "shapes.json";
 const HINT: &str =
     "hint: files like github/list_issues.json or github.list_issues.json, with what the tool answered";
@@ -68,7 +67,7 @@ pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<Sample>> {
     for (module, file) in files(folder)? {
         let (module, rest) = match module {
             Some(module) => (module, stem(&file)),
-            None => split(&file)?,
+            None => split(&file, known)?,
         };
         let tool = tool(&module, &rest, known);
         samples.push(Sample { value: value(&read_json(&file)?), module, tool, shape: None });
@@ -76,7 +75,7 @@ pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<Sample>> {
     if samples.is_empty() {
         bail!("there are no recorded answers in {}\n{HINT}", folder.display());
     }
-    let mut shapes = shapes(&folder.join(SHAPES))?;
+    let mut shapes = shape::read(&folder.join(SHAPES))?;
     for sample in &mut samples {
         sample.shape = shapes.get(&format!("{}:{}", sample.module, sample.tool)).cloned();
     }
@@ -115,9 +114,13 @@ fn stem(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn split(file: &Path) -> Result<(String, String)> {
+/// `MODULE.TOOL`, or `MODULE-TOOL` with the longest name of a known module.
+fn split(file: &Path, known: &[String]) -> Result<(String, String)> {
     let stem = stem(file);
-    let parts = stem.split_once('.').filter(|(module, tool)| !module.is_empty() && !tool.is_empty());
+    let modules = known.iter().filter_map(|key| Some(key.split_once(':')?.0));
+    let dashed = modules.filter_map(|module| Some((module, stem.strip_prefix(module)?.strip_prefix('-')?)));
+    let parts = stem.split_once('.').or_else(|| dashed.max_by_key(|(module, _)| module.len()));
+    let parts = parts.filter(|(module, tool)| !module.is_empty() && !tool.is_empty());
     let (module, rest) = parts.ok_or_else(|| anyhow!("{} names no tool\n{HINT}", file.display()))?;
     Ok((module.to_owned(), rest.to_owned()))
 }
@@ -129,20 +132,6 @@ fn tool(module: &str, rest: &str, known: &[String]) -> String {
     fitting.unwrap_or_else(|| rest.split('.').next().unwrap_or(rest)).to_owned()
 }
 
-fn shapes(file: &Path) -> Result<HashMap<String, Shape>> {
-    if !file.exists() {
-        return Ok(HashMap::new());
-    }
-    let members = read_json(file)?.decode::<HashMap<String, String>>();
-    let members = members.with_context(|| format!("{}: not an object of texts", file.display()))?;
-    let shape = |(key, text): (String, String)| match Selector::parse(&text) {
-        Ok(Selector::Fields(fields)) => Ok((key, Shape::Pick(fields))),
-        Ok(Selector::Path(_) | Selector::Jq(_)) => Err(anyhow!("{}: `{key}`: must be a list of fields", file.display())),
-        Err(wrong) => Err(anyhow!("{}: `{key}`: {wrong}", file.display())),
-    };
-    members.into_iter().map(shape).collect()
-}
-
 fn rows(value: &Value) -> Option<usize> {
     let rows = |value: &Value| {
         let items = value.as_array().filter(|items| !items.is_empty())?;
@@ -150,4 +139,68 @@ fn rows(value: &Value) -> Option<usize> {
     };
     let inside = || value.as_object()?.values().filter_map(rows).max();
     rows(value).or_else(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn known() -> Vec<String> {
+        ["git:log", "git:log_all", "google:x", "google-calendar:list"].map(str::to_owned).into()
+    }
+
+    #[track_caller]
+    fn is(file: &str, module: &str, tool_name: &str) {
+        let (found, rest) = split(Path::new(file), &known()).expect("a name");
+        assert_eq!((found.as_str(), tool(&found, &rest, &known()).as_str()), (module, tool_name), "{file}");
+    }
+
+    #[test]
+    fn a_file_is_named_after_its_tool() {
+        is("git.log.json", "git", "log");
+        is("git.log-2.json", "git", "log");
+        is("git.log_all.open.json", "git", "log_all");
+        is("git-log.json", "git", "log");
+        is("google-calendar-list.json", "google-calendar", "list");
+        is("other.thing.7.json", "other", "thing");
+        for wrong in ["log.json", "other-thing.json", ".log.json", "git..json"] {
+            let outcome = split(Path::new(wrong), &known());
+            assert!(outcome.is_err() || wrong == "git..json", "{wrong}: {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_a_result_or_the_value_itself() {
+        let of = |document: Value| value(&Raw::of(&document));
+        assert_eq!(of(json!([{ "a": 1 }])), json!([{ "a": 1 }]));
+        assert_eq!(of(json!({ "content": "a page" })), json!({ "content": "a page" }));
+        assert_eq!(of(json!({ "content": [{ "type": "text", "text": "{\"a\":1}" }] })), json!({ "a": 1 }));
+        assert_eq!(of(json!({ "content": [{ "type": "text", "text": "words" }] })), json!("words"));
+    }
+
+    #[test]
+    fn rows_are_those_of_a_list_of_objects() {
+        for (value, expected) in [
+            (json!([{}, {}]), Some(2)),
+            (json!({ "a": [{}], "b": [{}, {}, {}], "c": [1] }), Some(3)),
+            (json!([1, {}]), None),
+            (json!([]), None),
+            (json!({ "a": { "b": [{}] } }), None),
+            (json!("words"), None),
+        ] {
+            assert_eq!(rows(&value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_text_costs_what_it_says_and_not_its_quotes() {
+        let sample = Sample { module: "m".into(), tool: "t".into(), value: json!("two\nlines"), shape: None };
+        let weighed = sample.weigh();
+        assert_eq!(
+            (weighed.plain, weighed.compact, weighed.shaped),
+            (tokens("two\nlines"), tokens("two\nlines"), None)
+        );
+    }
 }

@@ -13,7 +13,12 @@ use crate::project::Project;
 
 fn messages(error: &hikite_core::error::Error) -> Vec<String> {
     let details = error.details.as_ref().expect("details").value();
-    details.as_array().expect("a list").iter().map(|fault| fault["message"].as_str().expect("text").to_owned()).collect()
+    details
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|fault| fault["message"].as_str().expect("text").to_owned())
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
