@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hikite_core::answer::Answer;
-use hikite_core::compact::{Compacted, Form, Shape};
+use hikite_core::compact::{Compacted, Form, Shape, parse};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::select::Selector;
@@ -14,19 +14,11 @@ use super::address::{Address, joined};
 use super::line::Lines;
 use super::{Holder, Kept, Part, page};
 use crate::audit::Audit;
-use crate::command::Dialect;
 use crate::gateway::Gateway;
-use crate::present::{META, parsed};
+use crate::present::{META, Presented};
 
 /// What is larger is taken apart beside the requests.
 const LARGE: usize = 256 * 1024;
-
-/// A part that was found: its text, and what is said of it in `_meta`.
-#[derive(Debug)]
-struct Shown {
-    text: String,
-    about: Object,
-}
 
 impl Gateway {
     /// A resource, or a part of a kept answer, as the result of a tool.
@@ -88,21 +80,26 @@ impl Gateway {
         part: Part,
         holder: &Holder,
         audit: &mut Audit<'_>,
-    ) -> Result<Shown, Error> {
+    ) -> Result<Presented, Error> {
         let kept = self.shelf.find(id, holder.caller()).ok_or_else(|| unknown(id))?;
         audit.allowed(String::new());
         self.part_of(kept, &super::address_of(id), part, holder).await
     }
 
-    async fn part_of(&self, kept: Arc<Kept>, uri: &str, part: Part, holder: &Holder) -> Result<Shown, Error> {
+    async fn part_of(
+        &self,
+        kept: Arc<Kept>,
+        uri: &str,
+        part: Part,
+        holder: &Holder,
+    ) -> Result<Presented, Error> {
         if let Some(program) = part.jq {
             let selector = match program.trim_start().starts_with('.') {
                 true => Selector::parse(&program).unwrap_or_else(|_| Selector::Jq(program.as_str().into())),
                 false => Selector::Jq(program.as_str().into()),
             };
             let value = self.select(&selector, kept.value.clone()).await?;
-            let presented = self.compact_as(Dialect::Result, &value, None, self.limits.compact_bytes, holder);
-            return Ok(Shown { text: presented.text, about: presented.about });
+            return Ok(Presented::of(self.compact(&value, None, self.limits.compact_bytes, holder)));
         }
         let (uri, size) = (uri.to_owned(), self.limits.compact_bytes);
         let is_large = kept.value.bytes().len() > LARGE;
@@ -118,14 +115,14 @@ impl Gateway {
     }
 }
 
-fn found(kept: &Kept, wanted: &str, size: usize) -> Shown {
-    let lines = Lines::of(&parsed(&kept.value), kept.shape.as_ref());
+fn found(kept: &Kept, wanted: &str, size: usize) -> Presented {
+    let lines = Lines::of(&parse(&kept.value), kept.shape.as_ref());
     let text = page::search(&lines, wanted, size);
-    Shown { text, about: Object::default().with("form", lines.form.name()) }
+    Presented { text, about: Object::default().with("form", lines.form.name()) }
 }
 
-fn paged(kept: &Kept, uri: &str, number: u32, size: usize) -> Result<Shown, Error> {
-    let lines = Lines::of(&parsed(&kept.value), kept.shape.as_ref());
+fn paged(kept: &Kept, uri: &str, number: u32, size: usize) -> Result<Presented, Error> {
+    let lines = Lines::of(&parse(&kept.value), kept.shape.as_ref());
     let pages = page::pages(&lines, page_bytes(size));
     let text = page::page(&pages, number)?;
     let count = pages.len();
@@ -134,7 +131,7 @@ fn paged(kept: &Kept, uri: &str, number: u32, size: usize) -> Result<Shown, Erro
         .with("page", Raw::of(&number))
         .with("pages", Raw::of(&count))
         .with("handle", uri);
-    Ok(Shown { text: format!("{text}\n[page {number} of {count}]"), about })
+    Ok(Presented { text: format!("{text}\n[page {number} of {count}]"), about })
 }
 
 /// A page is shorter than an answer may be: what was seen of a long answer holds all of the first page.
@@ -162,7 +159,7 @@ fn unknown(id: &str) -> Error {
         .hint("answers are kept for a while, and no longer than their conversation: call the tool again")
 }
 
-fn as_result(shown: &Shown) -> Raw {
+fn as_result(shown: &Presented) -> Raw {
     let block = Object::default().with("type", "text").with("text", shown.text.as_str()).raw();
     let meta = Object::default().with(META, shown.about.clone());
     Object::default().with("content", Raw::array([&block])).with("_meta", meta).raw()
