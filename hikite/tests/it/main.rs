@@ -24,6 +24,7 @@ mod http_tools;
 mod identity;
 mod lists;
 mod log;
+mod measure;
 mod metrics;
 mod mixup;
 mod permissions;
