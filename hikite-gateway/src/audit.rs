@@ -107,6 +107,18 @@ impl Audit<'_> {
         });
     }
 
+    /// The tool that was found, if one was.
+    pub(crate) fn tool(&self) -> Option<ToolKey> {
+        self.guard.tool()
+    }
+
+    /// A result that was asked for in another form: its size as the tool gave it, and as it goes out.
+    pub(crate) fn presented(&self, before: usize, after: usize) {
+        if let Some((meter, _)) = &self.meter {
+            meter.presented(before, after);
+        }
+    }
+
     /// It is allowed, and runs.
     pub(crate) fn runs(&mut self, meter: &Arc<ModuleMeter>, module: &Arc<str>, method: Method, what: String) {
         meter.call_begins();
@@ -118,7 +130,7 @@ impl Audit<'_> {
         });
     }
 
-    /// The same for what is no request to one source.
+    /// The same for what is no request to one source. Without a word for it, it is called what it was asked as.
     pub(crate) fn allowed(&mut self, what: String) {
         self.guard.with(|entry| {
             entry.allowed = true;

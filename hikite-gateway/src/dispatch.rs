@@ -21,6 +21,7 @@ use crate::cache::Keep;
 use crate::command::{CallOptions, Command, Target};
 use crate::execute::{Call, execute};
 use crate::gateway::Gateway;
+use crate::handle::is_kept;
 use crate::request::without_query;
 use crate::snapshot::Snapshot;
 use crate::surface::{Surfaces, arguments, describe};
@@ -107,6 +108,9 @@ impl Gateway {
             Command::Recite { module, name, params } => {
                 Box::pin(self.recite(module, name, params, context, audit)).await
             }
+            Command::Read { params } if is_kept(&params) => {
+                Box::pin(self.read_kept(params, context, audit)).await
+            }
             Command::Read { params } => self.resource(Method::ReadResource, params, context, audit).await,
             Command::Subscribe { params } => self.resource(Method::Subscribe, params, context, audit).await,
             Command::Unsubscribe { params } => {
@@ -185,7 +189,7 @@ impl Gateway {
         }
     }
 
-    async fn resource(
+    pub(crate) async fn resource(
         &self,
         method: Method,
         params: Object,

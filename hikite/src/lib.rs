@@ -8,11 +8,13 @@ mod evaluation;
 mod exposure;
 mod house;
 mod log;
+mod measure;
 mod progress;
 mod reload;
 mod report;
 mod running;
 mod search;
+mod sieve;
 mod telemetry;
 mod token;
 

@@ -141,7 +141,10 @@ async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
     };
     let view = gateway.view_of(caller);
     note("extensions".into(), told(view.extensions()));
-    note("how many".into(), told((view.mask().count(), view.modules().len())));
+    note(
+        "how many".into(),
+        told((view.modules().iter().map(|module| module.tools.len()).sum::<usize>(), view.modules().len())),
+    );
     let (categories, direct) = (Surfaces::of([Surface::Categories]), Surfaces::of([Surface::Direct]));
     for surfaces in [categories, direct, Surfaces::of(Surface::ALL)] {
         for kind in ListKind::ALL {

@@ -234,7 +234,7 @@ error: hikite.json:1:3: vault: `vault` is not supported by this version
 hint: leave it out for now
 error: hikite.json:1:28: server.tls: `tls` is not supported by this version
 hint: leave it out for now
-error: hikite.json:1:58: auth.mode: `oauth` is not supported by this version
+error: hikite.json:1:59: auth.mode: `oauth` is not supported by this version
 hint: one of `token`, `none`",
     );
 }
