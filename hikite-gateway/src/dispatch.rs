@@ -18,12 +18,12 @@ use hikite_core::view::{self, View};
 
 use crate::audit::Audit;
 use crate::cache::Keep;
-use crate::command::{CallOptions, Command, Target};
+use crate::command::{CallOptions, Command, Dialect, Target};
 use crate::execute::{Call, execute};
 use crate::gateway::Gateway;
 use crate::request::without_query;
 use crate::snapshot::Snapshot;
-use crate::surface::{Surfaces, arguments, describe};
+use crate::surface::{Surfaces, arguments, describe, executed};
 use crate::task;
 use crate::terms::Terms;
 
@@ -101,8 +101,9 @@ impl Gateway {
                 self.execute_wanted(target, params, how, context, audit).await
             }
             Command::Batch(batch) => Box::pin(self.batch(batch, context, audit)).await,
-            Command::Fetch { uri, part, params } => {
-                Box::pin(self.fetch(uri, part, params, context, audit)).await
+            Command::Fetch { uri, part, params, dialect } => {
+                let result = Box::pin(self.fetch(uri, part, params, context, audit)).await?;
+                Ok(if dialect == Dialect::Value { executed(result) } else { result })
             }
             Command::Recite { module, name, params } => {
                 Box::pin(self.recite(module, name, params, context, audit)).await
@@ -173,7 +174,10 @@ impl Gateway {
     async fn find(&self, caller: &Caller, target: Target) -> Result<(Arc<Snapshot>, Callable), Error> {
         match target {
             Target::Named(name) => self.look_up(caller, |view| view.tool(&name).map(callable)).await,
-            Target::Keyed(key) => self.look_up(caller, |view| view.tool_of(&key).map(callable)).await,
+            Target::Keyed(key) => {
+                let named = |module: &Module| module.name == key.module;
+                self.look_up_among(caller, named, |view| view.tool_of(&key).map(callable)).await
+            }
             Target::InCategory { category, name } => {
                 // Another server of the category that is slow to start holds up only what may be its own.
                 let sure = |category: &Category| !category.is_unsure_of(&name);
@@ -185,7 +189,7 @@ impl Gateway {
         }
     }
 
-    async fn resource(
+    pub(crate) async fn resource(
         &self,
         method: Method,
         params: Object,
@@ -252,7 +256,7 @@ impl Gateway {
     }
 
     /// Runs what needs nothing but its module.
-    async fn pass_on(
+    pub(crate) async fn pass_on(
         &self,
         snapshot: &Snapshot,
         module: &str,

@@ -24,6 +24,7 @@ use crate::gate::{Gate, Throttle};
 use crate::generation::Generations;
 use crate::health::Health;
 use crate::meter::{Meter, ModuleMeter};
+use crate::open::Sent;
 use crate::people::People;
 use crate::project::Project;
 use crate::registry::Registry;
@@ -61,6 +62,7 @@ pub struct Gateway {
     pub(crate) cache: Cache,
     pub(crate) meter: Meter,
     pub(crate) search: Search,
+    pub(crate) sent: Sent,
     generations: Generations,
     current: Swap<State, Snapshot>,
     /// When the rules were last replaced.
@@ -86,6 +88,7 @@ impl Gateway {
             auditor: Auditor::default(),
             meter: Meter::default(),
             search: Search::new(Weak::clone(gateway)),
+            sent: Sent::default(),
             sessions: Sessions::default(),
             current: Swap::new(State::default(), Snapshot::empty()),
             applied: Mutex::new(Instant::now()),
@@ -213,7 +216,7 @@ impl Gateway {
             self.meter.keep(|name| after.gates().contains_key(name));
             self.search.look_at_catalog();
             self.sessions.tell_changes(|caller, surfaces: Surfaces, kind| {
-                let list = |snapshot: &Snapshot, kind| snapshot.list(caller, surfaces, kind);
+                let list = |snapshot: &Snapshot, kind| snapshot.list(caller, surfaces, kind, &self.limits);
                 let differs = |kind| list(before, kind) != list(after, kind);
                 // Templates and skills are news of the resources.
                 let resources = || differs(ListKind::Templates) || differs(ListKind::Skills);

@@ -46,7 +46,10 @@ impl Gateway {
         context: CallContext,
         audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
-        let _ = (uri, part, params, context, audit, self);
+        if !uri.starts_with(SCHEME) {
+            return self.fetch_resource(&uri, &params, context, audit).await;
+        }
+        let _ = part;
         std::future::ready(Err(Error::new(Kind::Internal, "no handles yet"))).await
     }
 }

@@ -24,6 +24,7 @@ mod lists;
 mod log;
 mod metrics;
 mod mixup;
+mod modules;
 mod permissions;
 mod process;
 mod relay;
@@ -50,7 +51,7 @@ static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| Programs::beside(env!("CA
 
 /// A gateway with these servers, tools shown as they are.
 async fn gateway(servers: Value) -> TestGateway {
-    configured(json!({ "mcpServers": servers })).await
+    configured(json!({ "mcpServers": servers, "server": { "surface": "direct" } })).await
 }
 
 async fn configured(config: Value) -> TestGateway {
