@@ -11,10 +11,13 @@ mod schema;
 mod shape;
 mod survey;
 mod unwrap;
+mod wildcard;
 
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
 
 use crate::fault::Fault;
 use crate::json::{Object, Raw};
@@ -68,6 +71,17 @@ impl Checker {
             }
         }
         Err(complain::faults(schema, &draft.value))
+    }
+
+    /// Arguments in which references stand for what is not known yet, at these places (JSON Pointers): whether
+    /// something is wrong with them whatever the references give.
+    pub fn check_template(&self, value: &Value, filled: &[String]) -> Result<(), Vec<Fault>> {
+        let Some(schema) = self.schema() else { return Ok(()) };
+        read::within_depth(value).map_err(|why| vec![Fault::new("", why)])?;
+        if value.is_object() && schema.is_valid(value) {
+            return Ok(());
+        }
+        wildcard::check(schema, value, filled)
     }
 
     /// Why nothing is checked, once the first call has found out that the schema is broken.

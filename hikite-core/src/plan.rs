@@ -2,8 +2,9 @@
 //! what becomes of those that cannot.
 
 pub mod condition;
+mod graph;
 pub mod read;
-pub mod reference;
+pub(crate) mod reference;
 pub mod schedule;
 pub mod template;
 
@@ -95,17 +96,14 @@ impl Status {
 impl Plan {
     /// Tasks in waves: each waits for tasks of earlier waves alone.
     pub fn waves(&self) -> Vec<Vec<usize>> {
+        let after: Vec<&[usize]> = self.tasks.iter().map(|task| task.after.as_slice()).collect();
         let mut waves: Vec<Vec<usize>> = Vec::new();
-        let mut wave_of = vec![None::<usize>; self.tasks.len()];
-        while wave_of.iter().any(Option::is_none) {
-            let ready: Vec<usize> = (0..self.tasks.len())
-                .filter(|at| wave_of[*at].is_none())
-                .filter(|at| self.tasks[*at].after.iter().all(|other| wave_of[*other].is_some()))
-                .collect();
-            for at in &ready {
-                wave_of[*at] = Some(waves.len());
+        for (task, wave) in graph::waves(&after).into_iter().enumerate() {
+            let wave = wave.unwrap_or_default();
+            if waves.len() <= wave {
+                waves.resize_with(wave + 1, Vec::new);
             }
-            waves.push(ready);
+            waves[wave].push(task);
         }
         waves
     }

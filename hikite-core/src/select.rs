@@ -1,39 +1,63 @@
 //! Taking a part of an answer: a plain list of fields, a plain path, or a jq program. Fields and paths are done here, at
 //! once; jq is run elsewhere, where it can be stopped.
 
+mod field;
+mod path;
+
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::json::Raw;
 use crate::source::BoxFuture;
+
+pub use field::Fields;
+pub use path::Path;
+
+/// The longest selector that is read.
+pub const TEXT_MAX: usize = 4000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// `number,title,user.login,labels[].name`
     Fields(Fields),
+    /// `.items[0].title`: what jq would give, without jq. It leads to exactly one value.
+    Path(Path),
     Jq(Arc<str>),
 }
 
 impl Selector {
-    /// Fails with what is wrong, in words that follow the name of what was read.
+    /// What begins with a dot is never a list of fields. Fails with what is wrong, in words that follow the name of
+    /// what was read; a jq program is not looked at.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.trim().is_empty() {
-            return Err("must name fields or be a jq program".into());
+        let text = text.trim();
+        if text.is_empty() {
+            return Err("must name fields (`title,user.login`) or be a jq program (`.items[0]`)".into());
         }
-        Ok(Self::Jq(text.into()))
+        if text.len() > TEXT_MAX {
+            return Err(format!("is longer than {TEXT_MAX} bytes"));
+        }
+        if text.starts_with('.') {
+            let path = Path::parse(text).ok().filter(Path::is_single);
+            return Ok(path.map_or_else(|| Self::Jq(text.into()), Self::Path));
+        }
+        match Fields::read(text) {
+            Ok(fields) => fields.limited().map(Self::Fields),
+            Err(_) => Ok(Self::Jq(text.into())),
+        }
     }
 }
 
+/// A part that is not there, and what there is instead: in words for a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields(Vec<String>);
+pub struct Missing {
+    pub message: String,
+    pub hint: String,
+}
 
-impl Fields {
-    /// The same with only these fields, of each element where it is a list.
-    pub fn pick(&self, value: &Value) -> Value {
-        value.clone()
+impl From<Missing> for Error {
+    fn from(missing: Missing) -> Self {
+        Self { hint: Some(missing.hint.into()), ..Self::new(Kind::Validation, missing.message) }
     }
 }
 
@@ -41,4 +65,88 @@ impl Fields {
 pub trait Sieve: Send + Sync + fmt::Debug {
     /// One output as it is, several as an array, none as null.
     fn run(&self, program: Arc<str>, input: Raw) -> BoxFuture<'_, Result<Raw, Error>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let kind = match Selector::parse(text) {
+            Ok(Selector::Fields(_)) => "fields",
+            Ok(Selector::Path(_)) => "path",
+            Ok(Selector::Jq(_)) => "jq",
+            Err(_) => "wrong",
+        };
+        assert_eq!(kind, expected, "{text}");
+    }
+
+    #[test]
+    fn names_with_commas_between_them_are_fields() {
+        for text in [
+            "title",
+            "number, title,\n user.login",
+            "labels[].name",
+            "[].name",
+            r#""a.b",c"#,
+            r#"meta."x y"[0].z"#,
+            "題名,作成者.名前",
+            "@type,$id,created-at,xml:lang",
+            "length",
+            "1,2",
+        ] {
+            check(text, "fields");
+        }
+    }
+
+    #[test]
+    fn what_begins_with_a_dot_and_leads_to_one_value_is_a_path() {
+        for text in
+            [".", " .a ", ".a.b[0][\"x\"]", ".[0]", ".[-1].a", ".\"a b\".c", "._x9", ".題名", r#".["a","b"]"#]
+        {
+            check(text, if text.contains(',') { "jq" } else { "path" });
+        }
+    }
+
+    #[test]
+    fn everything_else_is_left_to_jq() {
+        for text in [
+            ".[]",
+            ".a[]",
+            ".a[].b",
+            "..",
+            ".a.",
+            ".a?",
+            ".a[1:3]",
+            ".a | length",
+            ".a-b",
+            ".9",
+            "[.[] | .a]",
+            "{a,b}",
+            "map(.x)",
+            "keys | length",
+            "a b",
+            "a,",
+            ",a",
+            "a..b",
+            "a[x]",
+            "[]",
+            "\"a\\(.b)\"",
+            ".\"a\\(.b)\"",
+            "-1 ; 2",
+        ] {
+            check(text, "jq");
+        }
+    }
+
+    #[test]
+    fn nothing_and_too_much_are_refused() {
+        check("", "wrong");
+        check("  \n", "wrong");
+        check(&"x".repeat(TEXT_MAX + 1), "wrong");
+        check(&"x".repeat(TEXT_MAX), "fields");
+        check(&vec!["f"; 200].join(","), "fields");
+        check(&vec!["f"; 201].join(","), "wrong");
+    }
 }

@@ -8,15 +8,14 @@ use crate::category::Category;
 use crate::error::{Error, Kind};
 use crate::json::Object;
 use crate::key::ToolKey;
-use crate::mask::Mask;
 use crate::permission::{self, Permissions};
 use crate::suggest;
 
 #[derive(Clone, Debug)]
 pub struct View {
     catalog: Arc<Catalog>,
-    /// Which tools of the whole catalog these are.
-    mask: Arc<Mask>,
+    /// Whether no tool of the whole catalog is left out.
+    is_whole: bool,
     /// `None` sees everything.
     permissions: Option<Arc<Permissions>>,
 }
@@ -24,8 +23,7 @@ pub struct View {
 impl View {
     /// The owner's view: everything in the catalog.
     pub fn new(catalog: Arc<Catalog>) -> Self {
-        let mask = Arc::new(Mask::all(catalog.tools().count()));
-        Self { catalog, mask, permissions: None }
+        Self { catalog, is_whole: true, permissions: None }
     }
 
     /// What is left of a catalog for somebody with these permissions.
@@ -34,20 +32,19 @@ impl View {
             return Self::new(Arc::clone(whole));
         }
         let catalog = Arc::new(whole.narrowed(permissions));
-        let tools: Vec<&Tool> = whole.tools().collect();
-        let mask = Mask::from_fn(tools.len(), |at| catalog.tool_by_key(&tools[at].key).is_some());
-        Self { catalog, mask: Arc::new(mask), permissions: Some(Arc::clone(permissions)) }
+        let is_whole = catalog.tools().count() == whole.tools().count();
+        Self { catalog, is_whole, permissions: Some(Arc::clone(permissions)) }
     }
 
     /// Nothing at all of a catalog.
     pub fn nothing(whole: &Catalog) -> Self {
-        let mask = Arc::new(Mask::none(whole.tools().count()));
-        Self { catalog: Arc::default(), mask, permissions: Some(permission::nothing()) }
+        let is_whole = whole.tools().next().is_none();
+        Self { catalog: Arc::default(), is_whole, permissions: Some(permission::nothing()) }
     }
 
-    /// The tools that are seen, as bits over `Catalog::tools()` of the whole catalog that this is a view of.
-    pub fn mask(&self) -> &Mask {
-        &self.mask
+    /// Whether every tool of the catalog that this is a view of is seen.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Whether what a module offers beside its tools is seen: its resources, prompts and news.

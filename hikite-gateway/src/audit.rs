@@ -34,6 +34,9 @@ pub(crate) const OK: &str = "ok";
 /// The caller went away, or withdrew what it asked.
 pub(crate) const CANCELLED: &str = "cancelled";
 
+/// The kind of a record that stands beside those of its tasks.
+const BATCH: &str = "batch";
+
 /// The guard of one invocation.
 #[derive(Debug)]
 pub(crate) struct Audit<'a> {
@@ -86,7 +89,10 @@ impl Gateway {
         surface: &'static str,
         context: &CallContext,
     ) -> Result<Guard<'_>, Error> {
-        let place = self.auditor.place(self.limits.call_timeout).await?;
+        let mut place = self.auditor.place(self.limits.call_timeout).await?;
+        if asked.kind == BATCH {
+            place = place.lent();
+        }
         let entry = Entry::new(Who::In(Arc::clone(&context.session)), &context.origin);
         Ok(Guard::new(&self.auditor, place, Entry { surface, asked, ..entry }))
     }
@@ -101,6 +107,18 @@ impl Audit<'_> {
         });
     }
 
+    /// The tool that was found, if one was.
+    pub(crate) fn tool(&self) -> Option<ToolKey> {
+        self.guard.tool()
+    }
+
+    /// A result that was asked for in another form: its size as the tool gave it, and as it goes out.
+    pub(crate) fn presented(&self, before: usize, after: usize) {
+        if let Some((meter, _)) = &self.meter {
+            meter.presented(before, after);
+        }
+    }
+
     /// It is allowed, and runs.
     pub(crate) fn runs(&mut self, meter: &Arc<ModuleMeter>, module: &Arc<str>, method: Method, what: String) {
         meter.call_begins();
@@ -110,6 +128,19 @@ impl Audit<'_> {
             entry.module = Some(Arc::clone(module));
             entry.what = what;
         });
+    }
+
+    /// The same for what is no request to one source. Without a word for it, it is called what it was asked as.
+    pub(crate) fn allowed(&mut self, what: String) {
+        self.guard.with(|entry| {
+            entry.allowed = true;
+            entry.what = what;
+        });
+    }
+
+    /// Where it came from.
+    pub(crate) fn surface(&self) -> &'static str {
+        self.guard.surface()
     }
 
     pub(crate) fn close(mut self, outcome: &Result<Raw, Error>) {

@@ -18,12 +18,13 @@ use hikite_core::view::{self, View};
 
 use crate::audit::Audit;
 use crate::cache::Keep;
-use crate::command::{CallOptions, Command, Dialect, Target};
+use crate::command::{CallOptions, Command, Target};
 use crate::execute::{Call, execute};
 use crate::gateway::Gateway;
+use crate::handle::is_kept;
 use crate::request::without_query;
 use crate::snapshot::Snapshot;
-use crate::surface::{Surfaces, arguments, describe, executed};
+use crate::surface::{Surfaces, arguments, describe};
 use crate::task;
 use crate::terms::Terms;
 
@@ -100,13 +101,15 @@ impl Gateway {
                 let how = (options, wanted, dialect);
                 self.execute_wanted(target, params, how, context, audit).await
             }
-            Command::Batch(batch) => Box::pin(self.batch(batch, context, audit)).await,
+            Command::Batch(batch) => self.batch(batch, context, audit).await,
             Command::Fetch { uri, part, params, dialect } => {
-                let result = Box::pin(self.fetch(uri, part, params, context, audit)).await?;
-                Ok(if dialect == Dialect::Value { executed(result) } else { result })
+                Box::pin(self.fetch(uri, (part, dialect), params, context, audit)).await
             }
             Command::Recite { module, name, params } => {
                 Box::pin(self.recite(module, name, params, context, audit)).await
+            }
+            Command::Read { params } if is_kept(&params) => {
+                Box::pin(self.read_kept(params, context, audit)).await
             }
             Command::Read { params } => self.resource(Method::ReadResource, params, context, audit).await,
             Command::Subscribe { params } => self.resource(Method::Subscribe, params, context, audit).await,

@@ -1,7 +1,7 @@
 //! The gateway itself: holds the current snapshot, replaces it when a source's lists or the rules change, and
 //! tells the open sessions.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use hikite_core::breaker;
@@ -12,6 +12,7 @@ use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
 use hikite_core::register::Registration;
 use hikite_core::seal::Seal;
+use hikite_core::select::Sieve;
 use hikite_core::source::{CallContext, Event, Implementation, Invocation, Listener, Method};
 use hikite_core::view::View;
 use parking_lot::Mutex;
@@ -22,6 +23,7 @@ use crate::cache::Cache;
 use crate::clock::now_ms;
 use crate::gate::{Gate, Throttle};
 use crate::generation::Generations;
+use crate::handle::Shelf;
 use crate::health::Health;
 use crate::meter::{Meter, ModuleMeter};
 use crate::open::Sent;
@@ -63,6 +65,10 @@ pub struct Gateway {
     pub(crate) meter: Meter,
     pub(crate) search: Search,
     pub(crate) sent: Sent,
+    /// Long answers that are read on.
+    pub(crate) shelf: Shelf,
+    /// Runs programs in jq, where somebody does.
+    pub(crate) sieve: OnceLock<Arc<dyn Sieve>>,
     generations: Generations,
     current: Swap<State, Snapshot>,
     /// When the rules were last replaced.
@@ -80,6 +86,8 @@ impl Gateway {
     pub fn new(limits: Arc<Limits>, seal: Seal, registry: Registry) -> Arc<Self> {
         Arc::new_cyclic(|gateway| Self {
             cache: Cache::new(&limits),
+            shelf: Shelf::new(&limits),
+            sieve: OnceLock::new(),
             generations: Generations::default(),
             limits,
             seal,

@@ -1,16 +1,28 @@
 //! Answers that were too long to give at once, kept for who asked: to be read on in pages, through jq or by a text that is
-//! looked for. Bounded in number, size and age, and gone with the conversation.
+//! looked for. Bounded in number, size and age, and gone with the conversation. To everybody else they look as if they
+//! had never been.
 
-use hikite_core::error::{Error, Kind};
+mod address;
+mod line;
+mod page;
+mod read;
+mod shelf;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use hikite_core::caller::{Caller, Session, SessionId};
+use hikite_core::compact::Shape;
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
 
-use crate::audit::Audit;
-use crate::conversation::{Conversation, conversation};
+use crate::conversation::{Conversation, Name, conversation};
 use crate::gateway::Gateway;
 
-/// The beginning of the address of an answer that was kept.
-pub(crate) const SCHEME: &str = "result://";
+pub(crate) use address::{address_of, is_kept};
+pub(crate) use read::is_on_first_page;
+pub(crate) use shelf::{Kept, Shelf};
 
 /// Which part of a resource is wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +36,7 @@ pub struct Part {
 /// Whose an answer is that is kept, and with whose conversation it goes.
 #[derive(Clone, Debug)]
 pub(crate) struct Holder {
-    pub(crate) caller: hikite_core::caller::Caller,
+    session: Arc<Session>,
     pub(crate) conversation: Option<Conversation>,
 }
 
@@ -32,24 +44,27 @@ impl Holder {
     /// Reads, and takes away, what the params say of their conversation.
     pub(crate) fn of(params: &mut Object, context: &CallContext) -> Self {
         let conversation = conversation(params, context);
-        Self { caller: context.session.caller.clone(), conversation }
+        Self { session: Arc::clone(&context.session), conversation }
+    }
+
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.session.caller
+    }
+
+    /// The session that the request came in, if that is its conversation.
+    fn session(&self) -> Option<SessionId> {
+        match self.conversation.as_ref()?.1 {
+            Name::Session(id) => Some(id),
+            Name::Given(_) => None,
+        }
     }
 }
 
 impl Gateway {
-    /// A resource, or a part of a kept answer, as the result of a tool.
-    pub(crate) async fn fetch(
-        &self,
-        uri: String,
-        part: Part,
-        params: Object,
-        context: CallContext,
-        audit: &mut Audit<'_>,
-    ) -> Result<Raw, Error> {
-        if !uri.starts_with(SCHEME) {
-            return self.fetch_resource(&uri, &params, context, audit).await;
-        }
-        let _ = part;
-        std::future::ready(Err(Error::new(Kind::Internal, "no handles yet"))).await
+    /// Keeps an answer to be read on; gives its id, or nothing if there is no room for it. It goes with the session of a
+    /// client that listens; what a program got that sends one request after the other lives by its age alone.
+    pub(crate) fn keep(&self, value: &Raw, shape: Option<&Shape>, holder: &Holder) -> Option<Arc<str>> {
+        let session = holder.session().filter(|session| self.sessions.is_heard(*session));
+        self.shelf.keep(value, shape, holder.caller(), session)
     }
 }

@@ -46,7 +46,7 @@ pub mod trace;
 mod wait;
 
 pub use audit::{AuditRules, WhenFull, record_admin};
-pub use batch::Batch;
+pub use batch::{Batch, Ending, Observer, Report, Silent};
 pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
 pub use gate::Throttle;

@@ -68,6 +68,8 @@ pub struct ModuleMeter {
     cache_hits: AtomicU64,
     retries: AtomicU64,
     rate_limited: AtomicU64,
+    /// Bytes of results that were asked for in another form: as they came, and as they went out.
+    presented: [AtomicU64; 2],
 }
 
 impl Default for Meter {
@@ -143,6 +145,7 @@ impl ModuleMeter {
             cache_hits: AtomicU64::new(0),
             retries: AtomicU64::new(0),
             rate_limited: AtomicU64::new(0),
+            presented: Default::default(),
         }
     }
 
@@ -156,6 +159,13 @@ impl ModuleMeter {
 
     pub fn rate_limited(&self) {
         self.rate_limited.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A result went out in another form than it came in.
+    pub(crate) fn presented(&self, before: usize, after: usize) {
+        for (total, bytes) in self.presented.iter().zip([before, after]) {
+            total.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn tracer(&self) -> Option<&Arc<Tracer>> {

@@ -2,7 +2,6 @@
 //! of modules as the results of tools.
 
 mod prompt;
-mod resource;
 mod sent;
 mod sheet;
 

@@ -136,21 +136,6 @@ impl Gateway {
         &self.people
     }
 
-    /// Who bears this secret.
-    pub fn bearer(&self, secret: &str) -> Option<Caller> {
-        self.people.bearer(secret)
-    }
-
-    /// The caller in this project, if it may enter it.
-    pub fn enter(&self, caller: &Caller, project: &str) -> Option<Caller> {
-        self.people.enter(caller, project)
-    }
-
-    /// Whether the token that a caller came with is still good.
-    pub fn still_knows(&self, caller: &Caller) -> bool {
-        self.people.still_knows(caller)
-    }
-
     /// Everyone sees the projects as they are now.
     pub fn show_projects(&self) {
         self.set_projects(self.people.projects());

@@ -1,16 +1,31 @@
 //! A result in the form that is wanted: as the tool gave it, a part of it, or compact. What does not fit is kept under a
-//! handle.
+//! handle. A result of which nothing is wanted is not even looked at.
 
-use hikite_core::answer::Answer;
+mod line;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use hikite_core::answer::{Answer, result_of};
+use hikite_core::caller::Caller;
 use hikite_core::compact::{Compacted, Format, Shape, compact};
-use hikite_core::error::Error;
-use hikite_core::json::Raw;
-use hikite_core::select::Selector;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::select::{Selector, Sieve};
+use serde_json::Value;
 
 use crate::command::Dialect;
 use crate::gateway::Gateway;
-use crate::handle::Holder;
+use crate::handle::{Holder, is_on_first_page};
 use crate::surface::executed;
+use line::{READ_ON_BYTES, read_on, read_on_instead};
+
+/// What is told of a compact answer in its `_meta`.
+pub(crate) const META: &str = "hikite/answer";
+
+/// Names of members that are told where a part is not there.
+const KEYS: usize = 20;
 
 /// What a caller wants of a result; what it does not say is decided by its project and by where the tool comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,8 +34,25 @@ pub struct Wanted {
     pub select: Option<Selector>,
 }
 
+/// A value in its compact form, and what is told of it.
+#[derive(Debug)]
+pub(crate) struct Presented {
+    pub(crate) text: String,
+    pub(crate) about: Object,
+}
+
 impl Gateway {
-    /// The result of a `tools/call` as it is wanted.
+    /// Runs programs in jq from now on; once.
+    pub fn sieve_with(&self, sieve: Arc<dyn Sieve>) {
+        let _ = self.sieve.set(sieve);
+    }
+
+    /// Whether results are relayed as they are: nothing was asked for, and the project says nothing of it.
+    pub(crate) fn relays(&self, wanted: &Wanted, caller: &Caller) -> bool {
+        wanted.select.is_none() && self.format_for(wanted, caller) == Format::Raw
+    }
+
+    /// The result of a `tools/call` as it is wanted. What is no result yet and what says that it failed is not touched.
     pub(crate) async fn present(
         &self,
         result: Raw,
@@ -28,23 +60,63 @@ impl Gateway {
         wanted: &Wanted,
         holder: &Holder,
     ) -> Result<Raw, Error> {
-        if let Some(selector) = &wanted.select {
-            let _ = self.select(selector, Answer::read(&result).value).await?;
+        let format = self.format_for(wanted, holder.caller());
+        if wanted.select.is_none() && format == Format::Raw {
+            return Ok(in_words(result, dialect));
         }
-        let _ = self.compact(&result, None, self.limits.compact_bytes, holder);
-        Ok(match dialect {
-            Dialect::Result => result,
-            Dialect::Value => executed(result),
-        })
+        let members = result.object().unwrap_or_default();
+        if members.get("content").is_none() && members.get("structuredContent").is_none() {
+            return Ok(result);
+        }
+        let answer = Answer::read(&result);
+        if answer.failed {
+            return Ok(in_words(result, dialect));
+        }
+        let before = answer.value.bytes().len();
+        let value = match &wanted.select {
+            Some(selector) => {
+                let selected = self.select(selector, answer.value.clone()).await;
+                selected.map_err(|error| self.with_the_whole(error, &answer.value, dialect, holder))?
+            }
+            None => answer.value,
+        };
+        if format == Format::Raw {
+            return Ok(in_words(selected(&members, &value, &answer.others), dialect));
+        }
+        let presented = self.compact_as(dialect, &value, None, self.limits.compact_bytes, holder);
+        let bytes = Raw::of(&[before, presented.text.len()]);
+        let presented = Presented { about: presented.about.with("bytes", bytes), ..presented };
+        let is_empty = value.is_null() && !answer.others.is_empty();
+        Ok(compacted(
+            &members,
+            &presented,
+            if is_empty { None } else { Some(dialect) },
+            dialect,
+            &answer.others,
+        ))
     }
 
     /// A part of a value.
     pub(crate) async fn select(&self, selector: &Selector, value: Raw) -> Result<Raw, Error> {
-        let _ = selector;
-        std::future::ready(Ok(value)).await
+        match selector {
+            Selector::Fields(fields) => Ok(Raw::of(&fields.pick(&parsed(&value))?)),
+            Selector::Path(path) => Ok(Raw::of(&path.pick(&parsed(&value))?)),
+            Selector::Jq(program) => {
+                let Some(sieve) = self.sieve.get() else {
+                    return Err(Error::new(Kind::Validation, "there is no jq here")
+                        .hint("name plain fields (`title,user.login`) or a plain path (`.items[0]`)"));
+                };
+                let outcome = sieve.run(Arc::clone(program), value.clone()).await;
+                outcome.map_err(|error| match error.kind {
+                    Kind::Validation if error.hint.is_none() => error.hint(what_there_is(&value)),
+                    _ => error,
+                })
+            }
+        }
     }
 
-    /// A value in its compact form, and the address under which the whole was kept if it did not fit.
+    /// A value in its compact form, and the address under which the whole was kept if it did not fit. What was left out,
+    /// and how to read on, is said at the end of the text.
     pub(crate) fn compact(
         &self,
         value: &Raw,
@@ -52,7 +124,140 @@ impl Gateway {
         budget: usize,
         holder: &Holder,
     ) -> (Compacted, Option<String>) {
-        let _ = holder;
-        (compact(&value.value(), shape, budget), None)
+        self.shortened(Dialect::Result, value, shape, budget, holder)
+    }
+
+    /// The same, and what is told of it.
+    pub(crate) fn compact_as(
+        &self,
+        dialect: Dialect,
+        value: &Raw,
+        shape: Option<&Shape>,
+        budget: usize,
+        holder: &Holder,
+    ) -> Presented {
+        let (compacted, handle) = self.shortened(dialect, value, shape, budget, holder);
+        let mut about = Object::default().with("form", compacted.form.name());
+        if let Some(handle) = handle {
+            about.set("handle", handle);
+        }
+        Presented { text: compacted.text, about }
+    }
+
+    fn shortened(
+        &self,
+        dialect: Dialect,
+        value: &Raw,
+        shape: Option<&Shape>,
+        budget: usize,
+        holder: &Holder,
+    ) -> (Compacted, Option<String>) {
+        let parsed = parsed(value);
+        let whole = compact(&parsed, shape, budget);
+        if whole.left_out.is_none() {
+            return (whole, None);
+        }
+        // What is said at the end needs room, too.
+        let mut short = compact(&parsed, shape, budget.saturating_sub(READ_ON_BYTES));
+        let left_out = short.left_out.clone().unwrap_or_default();
+        let Some(id) = self.keep(value, shape, holder) else {
+            short.text.push_str(&read_on_instead(&left_out));
+            return (short, None);
+        };
+        // The first page need not be read by who has seen all of it.
+        let seen = is_on_first_page(&parsed, shape, &short, self.limits.compact_bytes);
+        short.text.push_str(&read_on(&left_out, &id, if seen { 2 } else { 1 }, dialect));
+        (short, Some(crate::handle::address_of(&id)))
+    }
+
+    /// The call's own word, else what selecting means, else the project's word.
+    fn format_for(&self, wanted: &Wanted, caller: &Caller) -> Format {
+        let own = || caller.project.is_some().then(|| self.project_of(caller)?.format).flatten();
+        let meant = wanted.select.as_ref().map(|_| Format::Compact);
+        wanted.format.or(meant).or_else(own).unwrap_or(Format::Raw)
+    }
+
+    /// Says that the tool has run, and where its answer is: nobody shall call it again only to see it.
+    fn with_the_whole(&self, error: Error, value: &Raw, dialect: Dialect, holder: &Holder) -> Error {
+        let hint = error.hint.clone().unwrap_or_default();
+        let ran = match self.keep(value, None, holder) {
+            Some(id) => line::ran(&id, dialect),
+            None => "the tool has run".to_owned(),
+        };
+        error.hint(if hint.is_empty() { ran } else { format!("{hint}; {ran}") })
+    }
+}
+
+/// JSON that is too deep to be taken apart is a text.
+pub(crate) fn parsed(value: &Raw) -> Value {
+    value.decode().unwrap_or_else(|_| Value::String(value.as_str().into_owned()))
+}
+
+/// A result that is relayed, in the words of the tool that was used.
+pub(crate) fn in_words(result: Raw, dialect: Dialect) -> Raw {
+    match dialect {
+        Dialect::Result => result,
+        Dialect::Value => executed(result),
+    }
+}
+
+/// The result around a part of its value.
+fn selected(members: &Object, value: &Raw, others: &[Raw]) -> Raw {
+    let mut result = result_of(value).object().unwrap_or_default();
+    let mut content = result.get("content").and_then(Raw::items).unwrap_or_default();
+    content.extend_from_slice(others);
+    result.set("content", Raw::array(&content));
+    with_the_rest(result, members).raw()
+}
+
+fn compacted(
+    members: &Object,
+    presented: &Presented,
+    text: Option<Dialect>,
+    dialect: Dialect,
+    others: &[Raw],
+) -> Raw {
+    let block = Object::default().with("type", "text").with("text", presented.text.as_str()).raw();
+    let content = Raw::array(text.map(|_| &block).into_iter().chain(others));
+    let mut result = Object::default().with("content", content);
+    if dialect == Dialect::Value {
+        let value = if text.is_some() { Raw::from(presented.text.as_str()) } else { Raw::null() };
+        result.set("structuredContent", Object::default().with("result", value));
+    }
+    let mut result = with_the_rest(result, members);
+    let meta = result.get("_meta").and_then(Raw::object).unwrap_or_default();
+    result.set("_meta", meta.with(META, presented.about.clone()));
+    result.raw()
+}
+
+/// What else a result says stays.
+fn with_the_rest(mut result: Object, members: &Object) -> Object {
+    for (name, value) in members.iter() {
+        if !matches!(name, "content" | "structuredContent") {
+            result.set(name, value.clone());
+        }
+    }
+    result
+}
+
+/// What a program could have found, in words for a model.
+fn what_there_is(value: &Raw) -> String {
+    let keys = |members: &serde_json::Map<String, Value>| {
+        let names: Vec<String> = members.keys().take(KEYS).map(|name| format!("`{name}`")).collect();
+        let more = if members.len() > KEYS { " and more" } else { "" };
+        format!("{}{more}", names.join(", "))
+    };
+    match parsed(value) {
+        Value::Object(members) if members.is_empty() => "the answer is an empty object".to_owned(),
+        Value::Object(members) => format!("the answer has {}", keys(&members)),
+        Value::Array(items) => match items.first() {
+            None => "the answer is an empty list".to_owned(),
+            Some(Value::Object(members)) => {
+                format!("the answer is a list of {}, the first of which has {}", items.len(), keys(members))
+            }
+            Some(_) => format!("the answer is a list of {}", items.len()),
+        },
+        Value::String(_) => "the answer is a text".to_owned(),
+        _ => "the answer is a single value".to_owned(),
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use hikite_core::caller::Caller;
+use hikite_core::compact::Format;
 use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault};
 use hikite_core::json::{Object, Raw};
@@ -13,7 +14,7 @@ use hikite_core::suggest;
 use crate::gateway::Gateway;
 use crate::surface::{Surface, Surfaces};
 
-const MEMBERS: [&str; 5] = ["description", "members", "permissions", "surface", "optimization"];
+const MEMBERS: [&str; 6] = ["description", "members", "permissions", "surface", "optimization", "format"];
 const NAME_CHARS: usize = 128;
 const DESCRIPTION_CHARS: usize = 2000;
 const PEOPLE: usize = 1000;
@@ -29,6 +30,8 @@ pub struct Project {
     pub surfaces: Option<Surfaces>,
     /// `None`: not said.
     pub optimization: Option<Optimization>,
+    /// In which form results are given where a call does not say; `None`: as the tools give them.
+    pub format: Option<Format>,
     /// Whether the config file names it, and alone may change it.
     pub managed_by_file: bool,
 }
@@ -84,6 +87,9 @@ impl Project {
         }
         if let Some(optimization) = self.optimization {
             form.set("optimization", Raw::of(&optimization.name()));
+        }
+        if let Some(format) = self.format {
+            form.set("format", format.name());
         }
         form
     }
@@ -148,6 +154,7 @@ impl<'a> Reader<'a> {
             permissions: Arc::new(self.permissions()),
             surfaces: self.surfaces(),
             optimization: self.optimization(),
+            format: self.format(),
             managed_by_file: false,
         }
     }
@@ -206,6 +213,15 @@ impl<'a> Reader<'a> {
         parsed
     }
 
+    fn format(&mut self) -> Option<Format> {
+        let parsed = self.given("format")?.text().and_then(|word| Format::parse(&word));
+        if parsed.is_none() {
+            let known = Format::ALL.map(|(name, _)| name).join("` or `");
+            self.faults.push(Fault::new("/format", format!("`format` must be `{known}`")));
+        }
+        parsed
+    }
+
     fn given(&self, member: &str) -> Option<&'a Raw> {
         self.form.get(member).filter(|value| !value.is_null())
     }
@@ -228,14 +244,15 @@ mod tests {
 
     #[test]
     fn a_form_is_read_and_written_back() {
-        let written = r#"{"description":"d","members":["alice"],"permissions":{"deny":["git:push"]},"surface":["direct"],"optimization":null}"#;
+        let written = r#"{"description":"d","members":["alice"],"permissions":{"deny":["git:push"]},"surface":["direct"],"optimization":null,"format":"compact"}"#;
         let project = Project::read("home-2", &form(written)).expect("a project");
         assert_eq!(project.optimization, Some(Optimization::Off));
         assert_eq!(project.surfaces, Some(Surfaces::of([Surface::Direct])));
+        assert_eq!(project.format, Some(Format::Compact));
         assert_eq!(project.form().raw().as_str(), written);
         let empty = Project::read("p", &form("{}")).expect("a project");
         assert!(empty.permissions.is_everything());
-        assert_eq!((empty.surfaces, empty.optimization), (None, None));
+        assert_eq!((empty.surfaces, empty.optimization, empty.format), (None, None, None));
         assert!(empty.form().get("optimization").is_none(), "what was not said is not said");
         let hybrid = Project::read("p", &form(r#"{"optimization":"hybrid"}"#)).expect("a project");
         assert_eq!(hybrid.optimization, Some(Optimization::Hybrid));
@@ -243,13 +260,21 @@ mod tests {
 
     #[test]
     fn all_that_is_wrong_is_told_at_once() {
-        let wrong = r#"{"member":[],"description":1,"members":[""],"permissions":{"deny":["risk:all"]},"surface":[],"optimization":"fast"}"#;
+        let wrong = r#"{"member":[],"description":1,"members":[""],"permissions":{"deny":["risk:all"]},"surface":[],"optimization":"fast","format":"short"}"#;
         let error = Project::read("a/b", &form(wrong)).expect_err("faults");
         let faults = error.details.expect("details").items().expect("a list");
         let pointers: Vec<String> =
             faults.iter().filter_map(|fault| fault.object()?.text("pointer")).collect();
-        let expected =
-            ["", "/member", "/description", "/members", "/permissions/deny/0", "/surface", "/optimization"];
+        let expected = [
+            "",
+            "/member",
+            "/description",
+            "/members",
+            "/permissions/deny/0",
+            "/surface",
+            "/optimization",
+            "/format",
+        ];
         assert_eq!(pointers, expected);
         assert!(error.message.contains("did you mean `members`?"), "{}", error.message);
         for name in ["", ".", "..", "a b", "a/b", "?"] {

@@ -66,6 +66,7 @@ impl Drop for Joined {
         let Some(gateway) = self.gateway.upgrade() else { return };
         gateway.sessions.0.lock().remove(&self.session.id);
         gateway.sent.forget(&self.session);
+        gateway.shelf.release(self.session.id);
         for module in &gateway.snapshot().catalog.modules {
             module.source.release(self.session.id);
         }
@@ -73,6 +74,11 @@ impl Drop for Joined {
 }
 
 impl Sessions {
+    /// Whether somebody listens there between its requests.
+    pub(crate) fn is_heard(&self, session: SessionId) -> bool {
+        self.0.lock().get(&session).is_some_and(|member| member.inbox.strong_count() > 0)
+    }
+
     /// Hands an event of a source to those of the sessions it is meant for whose callers `may_hear` it.
     pub(crate) fn hand_on(&self, event: Event, may_hear: impl Fn(&Caller) -> bool) {
         match event {

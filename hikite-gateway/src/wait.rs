@@ -10,6 +10,7 @@ use hikite_core::caller::Caller;
 use hikite_core::catalog::Module;
 use hikite_core::category::Category;
 use hikite_core::error::{Error, Kind};
+use hikite_core::key::ToolKey;
 use hikite_core::view::View;
 
 use crate::gateway::Gateway;
@@ -45,6 +46,16 @@ impl Gateway {
         let snapshot = self.snapshot();
         let found = find(snapshot.view_of(caller));
         found.map(|found| (snapshot, found))
+    }
+
+    /// Waits for the modules of these tools until all of them are known.
+    pub(crate) async fn wait_for_tools(&self, caller: &Caller, keys: &[&ToolKey]) {
+        let known = |view: &View| keys.iter().all(|key| view.tool_by_key(key).is_some());
+        if known(self.snapshot().view_of(caller)) {
+            return;
+        }
+        let named = |module: &Module| keys.iter().any(|key| key.module == module.name);
+        self.wait_until(caller, self.limits.first_list, named, known).await;
     }
 
     /// Waits for servers of a category until `enough` of it is known.

@@ -7,6 +7,7 @@ mod body;
 mod escape;
 mod form;
 mod header;
+pub mod jq;
 mod parameter;
 mod pick;
 mod reference;

@@ -16,9 +16,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::Auth;
 use crate::brake::Brake;
+use crate::bucket::Buckets;
 use crate::mcp::{Back, Bounds, Channels, Lanes, Sessions};
 use crate::origin::Origins;
-use crate::rate::Buckets;
 
 pub struct App {
     pub(crate) gateway: Arc<Gateway>,
@@ -30,7 +30,8 @@ pub struct App {
     pub(crate) parking: Arc<Parking<Arc<Back>>>,
     pub(crate) lanes: Lanes,
     /// How often each caller has come lately.
-    pub(crate) buckets: Buckets,
+    /// How often each subject has come.
+    pub(crate) buckets: Buckets<Arc<str>>,
     /// How many wrong tokens came from where.
     pub(crate) brake: Brake,
     pub(crate) tasks: TaskTracker,

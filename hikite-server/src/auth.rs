@@ -75,7 +75,7 @@ pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
 pub(crate) fn known(app: &App, token: &str) -> Option<Caller> {
     match &app.settings.load().auth {
         Auth::Token(own) if is_same(token, own) => Some(Caller::owner()),
-        _ => app.gateway.bearer(token),
+        _ => app.gateway.people().bearer(token),
     }
 }
 

@@ -6,6 +6,7 @@ mod app;
 mod arrival;
 mod auth;
 mod brake;
+mod bucket;
 mod connection;
 mod door;
 mod health;

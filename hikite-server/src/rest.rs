@@ -2,6 +2,7 @@
 //! read the request, ask the gateway, and put its raw JSON into the answer.
 
 pub(crate) mod audit;
+pub(crate) mod batch;
 mod body;
 pub(crate) mod call;
 mod form;

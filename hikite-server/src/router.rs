@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
 use crate::rest::{
-    audit, call, me, openapi, overview, page, projects, redirect, registry, search, tokens, tools,
+    audit, batch, call, me, openapi, overview, page, projects, redirect, registry, search, tokens, tools,
 };
 use crate::{auth, health, metrics};
 
@@ -42,6 +42,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/tools/call", post(call::call))
         .route("/v1/tools/search", post(tools::search))
         .route("/v1/tools/{key}", get(tools::get))
+        .route("/v1/batch", post(batch::batch))
         .route("/v1/modules", get(overview::modules))
         .route("/v1/categories", get(overview::categories))
         .route("/catalog/search", post(search::search))

@@ -1,6 +1,7 @@
 //! The command line: flags, and one file per subcommand. Data goes to stdout, everything else to stderr.
 
 mod audit;
+mod batch;
 mod call;
 mod completions;
 mod config;
@@ -8,6 +9,7 @@ mod doctor;
 mod eval;
 mod guard;
 mod health;
+pub(crate) mod jq;
 mod people;
 mod project;
 mod register;
@@ -72,6 +74,8 @@ enum Command {
     Tools(tools::Tools),
     /// Call a tool and print its result
     Call(call::Call),
+    /// Run many tools, some of which wait for others, and print what they gave
+    Batch(batch::Batch),
     /// Check, show and import configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -104,9 +108,12 @@ enum Command {
 const WRONG_SETUP: u8 = 2;
 
 pub fn run() -> ExitCode {
-    let outcome = match guard::Guard::asked_for(std::env::args_os()) {
-        Some(guard) => guard.run(),
-        None => execute(Cli::parse()),
+    let outcome = if let Some(guard) = guard::Guard::asked_for(std::env::args_os()) {
+        guard.run()
+    } else if let Some(jq) = jq::Jq::asked_for(std::env::args_os()) {
+        jq.run()
+    } else {
+        execute(Cli::parse())
     };
     match outcome {
         Ok(code) => code,
@@ -133,6 +140,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Stdio(stdio) => block_on(stdio.run(&common)),
         Command::Tools(tools) => block_on(tools.run(&common)),
         Command::Call(call) => block_on(call.run(&common)),
+        Command::Batch(batch) => block_on(batch.run(&common)),
         Command::Config(config) => config.run(&common),
         Command::Project(project) => block_on(project.run(&common)),
         Command::Token(token) => block_on(token.run(&common)),

@@ -37,7 +37,8 @@ impl Builder {
         Self { config, program: None, modules: Vec::new(), tools: Vec::new() }
     }
 
-    /// The hikite program, which guards the processes of stdio servers. Needed where the config names any.
+    /// The hikite program, which guards the processes of stdio servers and runs what is written in jq. Needed where the
+    /// config names such servers; without it there is no jq.
     #[must_use]
     pub fn program(mut self, program: PathBuf) -> Self {
         self.program = Some(program);
@@ -58,11 +59,14 @@ impl Builder {
     }
 
     pub async fn start(self) -> Result<Hikite> {
-        let program = match self.program {
-            Some(program) => program,
+        let program = match &self.program {
+            Some(program) => program.clone(),
             None => std::env::current_exe().context("cannot tell where this program is")?,
         };
         let house = House::start_with(&self.config, program, self.modules).await?;
+        if let Some(program) = self.program {
+            house.sift_with(program);
+        }
         for (registration, implementation) in self.tools {
             house.gateway.register_own(registration, implementation).await?;
         }

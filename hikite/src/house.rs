@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, ServerConfig, Share, Transport};
+use crate::sieve::Processes;
 use crate::{search, token};
 
 /// How often the store is looked at for what other processes wrote.
@@ -67,9 +68,17 @@ struct Running {
 }
 
 impl House {
-    /// Starts everything the config names. `program` is the hikite binary, which guards the servers it starts.
+    /// Starts everything the config names. `program` is the hikite binary, which guards the servers it starts and runs
+    /// what is written in jq.
     pub async fn start(config: &Config, program: PathBuf) -> Result<Arc<Self>> {
-        Self::start_with(config, program, Vec::new()).await
+        let house = Self::start_with(config, program.clone(), Vec::new()).await?;
+        house.sift_with(program);
+        Ok(house)
+    }
+
+    /// Programs in jq are run by this binary, which must be hikite itself.
+    pub(crate) fn sift_with(&self, program: PathBuf) {
+        self.gateway.sieve_with(Arc::new(Processes::new(program, Arc::clone(&self.limits))));
     }
 
     /// The same with modules of the program that hikite is part of.

@@ -13,6 +13,7 @@ mod reload;
 mod report;
 mod running;
 mod search;
+mod sieve;
 mod telemetry;
 mod token;
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::draft::steps;
 use super::schema::Schema;
+use super::wildcard::Wildcards;
 use crate::fault::{Fault, step};
 use crate::suggest::did_you_mean;
 
@@ -16,10 +17,19 @@ const OPTIONS_MAX: usize = 20;
 const EXCERPT_MAX: usize = 100;
 
 pub(super) fn faults(schema: &Schema, value: &Value) -> Vec<Fault> {
+    report(schema, value, None)
+}
+
+/// Those that stay, whatever will stand where nothing is known yet.
+pub(super) fn certain_faults(schema: &Schema, value: &Value, wildcards: &Wildcards) -> Vec<Fault> {
+    report(schema, value, Some(wildcards))
+}
+
+fn report(schema: &Schema, value: &Value, wildcards: Option<&Wildcards>) -> Vec<Fault> {
     if !value.is_object() {
         return vec![Fault::new("", "Invalid type for parameter arguments: expected object")];
     }
-    let mut report = Report { schema, faults: Vec::new() };
+    let mut report = Report { schema, wildcards, faults: Vec::new() };
     for error in schema.errors(value).into_iter().flatten() {
         report.add(&error);
     }
@@ -31,6 +41,7 @@ pub(super) fn faults(schema: &Schema, value: &Value) -> Vec<Fault> {
 
 struct Report<'a> {
     schema: &'a Schema,
+    wildcards: Option<&'a Wildcards>,
     faults: Vec<Fault>,
 }
 
@@ -44,6 +55,9 @@ impl Report<'_> {
 
     fn add(&mut self, error: &ValidationError<'_>) {
         use ValidationErrorKind as Kind;
+        if !self.is_certain(error) {
+            return;
+        }
         let pointer = error.instance_path().as_str();
         match error.kind() {
             Kind::Required { property } => {
@@ -71,6 +85,10 @@ impl Report<'_> {
                 self.invalid(pointer, &reason);
             }
         }
+    }
+
+    fn is_certain(&self, error: &ValidationError<'_>) -> bool {
+        self.wildcards.is_none_or(|wildcards| wildcards.is_certain(error))
     }
 
     fn invalid(&mut self, pointer: &str, reason: &str) {
@@ -111,7 +129,10 @@ impl Report<'_> {
             ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. } => true,
             _ => false,
         };
-        let meant: Vec<_> = branches.iter().filter(|errors| !errors.iter().any(tells_apart)).collect();
+        let meant: Vec<_> = branches
+            .iter()
+            .filter(|errors| !errors.iter().any(|error| self.is_certain(error) && tells_apart(error)))
+            .collect();
         if let [only] = meant.as_slice() {
             only.iter().for_each(|error| self.add(error));
             return;

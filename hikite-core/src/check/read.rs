@@ -19,6 +19,8 @@ pub(super) struct Reading {
     pub(super) changed: bool,
 }
 
+const TOO_DEEP: &str = "the arguments are nested too deeply";
+
 /// The error says why in words that can be shown.
 pub(super) fn read(raw: Raw) -> Result<Reading, &'static str> {
     let (twice, deep) = (Cell::new(false), Cell::new(false));
@@ -26,9 +28,21 @@ pub(super) fn read(raw: Raw) -> Result<Reading, &'static str> {
     match seed.deserialize(&mut serde_json::Deserializer::from_slice(raw.bytes())) {
         Ok(value) if twice.get() => Ok(Reading { raw: once(&raw), value, changed: true }),
         Ok(value) => Ok(Reading { raw, value, changed: false }),
-        Err(_) if deep.get() => Err("the arguments are nested too deeply"),
+        Err(_) if deep.get() => Err(TOO_DEEP),
         Err(_) => Err("the arguments hold a number or a text that cannot be read"),
     }
+}
+
+/// The same for what was read elsewhere.
+pub(super) fn within_depth(value: &Value) -> Result<(), &'static str> {
+    fn nests(value: &Value, left: usize) -> bool {
+        match value {
+            Value::Array(items) => left > 0 && items.iter().all(|item| nests(item, left - 1)),
+            Value::Object(members) => left > 0 && members.values().all(|member| nests(member, left - 1)),
+            _ => true,
+        }
+    }
+    if nests(value, DEPTH_MAX) { Ok(()) } else { Err(TOO_DEEP) }
 }
 
 #[derive(Clone, Copy)]

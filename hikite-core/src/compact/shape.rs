@@ -1,9 +1,122 @@
-//! What of an answer a tool's author holds to be worth reading: rows and columns, picked fields, or one text.
+//! What of an answer a tool's author holds to be worth reading: rows and columns, members by other names, picked fields,
+//! or one text. Only paths: nothing is computed. An answer that does not have the shape is shown as a whole.
 
-use crate::select::Fields;
+use serde_json::{Map, Value};
+
+use crate::select::{Fields, Path};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Of each row these fields. An answer that holds its rows in one member is found by itself.
     Pick(Fields),
+    /// Rows under a name, each with exactly these columns.
+    Table(Rows),
+    /// One object of these members.
+    Record(Vec<Column>),
+    /// The text at the end of the path: Markdown, a file, a log. Several are lines.
+    Text(Path),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// What the rows are: `issues`.
+    pub name: String,
+    /// To the rows (`.items[]`) or the list of them (`.items`).
+    pub rows: Path,
+    pub columns: Vec<Column>,
+    /// Members that are told before the rows: how many there are in all, where the next begin.
+    pub beside: Vec<Column>,
+}
+
+/// A value by its name. A path with `[]` makes a list of what it finds, or one text of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    pub path: Path,
+    /// What stands between the values that make one text.
+    pub join: Option<String>,
+}
+
+impl Shape {
+    /// The answer in this shape, `None` if it does not have it.
+    pub(super) fn apply(&self, value: &Value) -> Option<Value> {
+        match self {
+            Self::Pick(fields) => fields.pick(value).ok(),
+            Self::Table(rows) => rows.of(value),
+            Self::Record(columns) => {
+                let mut record = Map::new();
+                add(columns, value, &mut record);
+                (!record.is_empty()).then_some(Value::Object(record))
+            }
+            Self::Text(path) => match path.all(value).as_slice() {
+                [] | [Value::Null] => None,
+                [only] => Some((*only).clone()),
+                many => {
+                    Some(Value::String(many.iter().map(|text| plain(text)).collect::<Vec<_>>().join("\n")))
+                }
+            },
+        }
+    }
+
+    /// Whether what all rows share is told once. A table whose columns are chosen keeps them.
+    pub(super) fn hoists(&self) -> bool {
+        matches!(self, Self::Pick(_))
+    }
+}
+
+impl Rows {
+    fn of(&self, value: &Value) -> Option<Value> {
+        let rows = self.rows.rows(value)?;
+        let mut table = Map::new();
+        add(&self.beside, value, &mut table);
+        let row = |row: &Value| {
+            self.columns
+                .iter()
+                .map(|column| (column.name.clone(), column.of(row).unwrap_or_default()))
+                .collect()
+        };
+        table.insert(self.name.clone(), rows.into_iter().map(|value| Value::Object(row(value))).collect());
+        Some(Value::Object(table))
+    }
+}
+
+impl Column {
+    pub fn new(name: impl Into<String>, path: Path) -> Self {
+        Self { name: name.into(), path, join: None }
+    }
+
+    #[must_use]
+    pub fn joined(mut self, between: impl Into<String>) -> Self {
+        self.join = Some(between.into());
+        self
+    }
+
+    fn of(&self, value: &Value) -> Option<Value> {
+        let found = self.path.all(value);
+        if let Some(between) = &self.join {
+            let texts: Vec<String> = found.into_iter().map(plain).collect();
+            return (!texts.is_empty()).then(|| texts.join(between).into());
+        }
+        if self.path.is_single() {
+            return found.first().map(|value| (*value).clone());
+        }
+        Some(found.into_iter().cloned().collect())
+    }
+}
+
+/// What is not there is left out.
+fn add(columns: &[Column], value: &Value, members: &mut Map<String, Value>) {
+    for column in columns {
+        if let Some(value) = column.of(value).filter(|value| !value.is_null()) {
+            members.insert(column.name.clone(), value);
+        }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
 }

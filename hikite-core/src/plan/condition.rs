@@ -1,13 +1,163 @@
-//! The `if` of a task.
+//! The `if` of a task: references, compared with each other or with plain values, joined by `&&`, `||`, `!` and
+//! parentheses. There is nothing to compute in it.
 
+mod parse;
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+use super::reference::{Names, Reference, kind};
 use super::{Missing, Scope};
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Condition(String);
+pub struct Condition(Expression);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Expression {
+    All(Vec<Expression>),
+    Any(Vec<Expression>),
+    Not(Box<Expression>),
+    Compare(Operand, Comparison, Operand),
+    /// Neither null, false, zero nor empty.
+    Says(Operand),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Operand {
+    Reference(Reference),
+    Plain(Value),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    Different,
+    Less,
+    LessOrEqual,
+    More,
+    MoreOrEqual,
+}
 
 impl Condition {
+    /// Notes which tasks it names; fails with what is wrong and at which character.
+    pub(super) fn read(text: &str, names: Names<'_>, after: &mut Vec<usize>) -> Result<Self, String> {
+        parse::parse(text, names, after).map(Self)
+    }
+
     pub fn holds(&self, scope: &Scope<'_>) -> Result<bool, Missing> {
-        let _ = scope;
-        Ok(!self.0.is_empty())
+        self.0.holds(scope)
+    }
+}
+
+impl Expression {
+    fn holds(&self, scope: &Scope<'_>) -> Result<bool, Missing> {
+        match self {
+            // What is not needed is not looked at.
+            Self::All(parts) => {
+                for part in parts {
+                    if !part.holds(scope)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Self::Any(parts) => {
+                for part in parts {
+                    if part.holds(scope)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Self::Not(part) => Ok(!part.holds(scope)?),
+            Self::Says(operand) => Ok(says(&*operand.find(scope)?)),
+            Self::Compare(left, comparison, right) => {
+                compare(left.find(scope)?.as_ref(), *comparison, right.find(scope)?.as_ref())
+            }
+        }
+    }
+}
+
+impl Operand {
+    fn find<'v, 'a: 'v>(&'v self, scope: &Scope<'a>) -> Result<Cow<'v, Value>, Missing> {
+        match self {
+            Self::Reference(reference) => reference.find(scope),
+            Self::Plain(value) => Ok(Cow::Borrowed(value)),
+        }
+    }
+}
+
+impl Comparison {
+    const ALL: [(&'static str, Self); 6] = [
+        ("==", Self::Equal),
+        ("!=", Self::Different),
+        ("<=", Self::LessOrEqual),
+        (">=", Self::MoreOrEqual),
+        ("<", Self::Less),
+        (">", Self::More),
+    ];
+
+    fn orders(self) -> bool {
+        !matches!(self, Self::Equal | Self::Different)
+    }
+}
+
+fn says(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(flag) => *flag,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+    }
+}
+
+/// Nothing is before or after null. Other values of different kinds have no order, and to ask for it is a mistake that
+/// is told.
+fn compare(left: &Value, comparison: Comparison, right: &Value) -> Result<bool, Missing> {
+    let order = match (left, right) {
+        _ if !comparison.orders() => return Ok(equal(left, right) == (comparison == Comparison::Equal)),
+        (Value::Null, _) | (_, Value::Null) => return Ok(false),
+        (Value::Number(left), Value::Number(right)) => order(left, right),
+        (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
+        _ => {
+            return Err(Missing {
+                message: format!("`if` asks for the order of {} and {}", kind(left), kind(right)),
+                hint: "only two numbers or two texts have an order; compare others with `==` or `!=`".into(),
+            });
+        }
+    };
+    Ok(order.is_some_and(|order| match comparison {
+        Comparison::Less => order.is_lt(),
+        Comparison::LessOrEqual => order.is_le(),
+        Comparison::More => order.is_gt(),
+        _ => order.is_ge(),
+    }))
+}
+
+/// Numbers by what they are and not by how they are written, also inside lists and objects.
+fn equal(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => order(left, right) == Some(Ordering::Equal),
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            let same =
+                |(name, value): (&String, &Value)| right.get(name).is_some_and(|other| equal(value, other));
+            left.len() == right.len() && left.iter().all(same)
+        }
+        _ => left == right,
+    }
+}
+
+fn order(left: &Number, right: &Number) -> Option<Ordering> {
+    let whole = |number: &Number| number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+    match (whole(left), whole(right)) {
+        (Some(left), Some(right)) => Some(left.cmp(&right)),
+        _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
     }
 }

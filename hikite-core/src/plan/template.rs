@@ -1,10 +1,21 @@
 //! JSON with references in it. They are filled in on the parsed tree, never on text, and what is filled in is not
-//! looked at again.
+//! looked at again. Only values are looked through: the names of members are what they are.
 
 use serde_json::Value;
 
+use super::read::Faults;
+use super::reference::{Names, Reference, parse};
+use crate::fault::step;
+
+/// What references may bring into one call, all together.
+const FILLED_BYTES_MAX: usize = 16 << 20;
+
 #[derive(Clone, Debug, PartialEq)]
-pub struct Template(Value);
+pub struct Template {
+    /// With the texts that hold references as they came, and `$${` elsewhere as what it stands for.
+    written: Value,
+    fills: Vec<Fill>,
+}
 
 /// What references are filled in from.
 #[derive(Clone, Copy)]
@@ -22,15 +33,204 @@ pub struct Missing {
     pub hint: String,
 }
 
+/// One place, and what comes there.
+#[derive(Clone, Debug, PartialEq)]
+struct Fill {
+    pointer: String,
+    content: Content,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Content {
+    /// What is found keeps its type.
+    Whole(Reference),
+    /// What is found becomes part of a text.
+    Text(Vec<Piece>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    Plain(String),
+    Reference(Reference),
+}
+
 impl Template {
+    /// Notes what is wrong with its references, and which tasks they name.
+    pub(super) fn read(
+        mut written: Value,
+        place: &str,
+        names: Names<'_>,
+        faults: &mut Faults,
+        after: &mut Vec<usize>,
+    ) -> Self {
+        let mut walk = Walk { names, place, pointer: String::new(), faults, fills: Vec::new() };
+        walk.value(&mut written);
+        let fills = walk.fills;
+        after.extend(fills.iter().flat_map(Fill::references).filter_map(Reference::task));
+        Self { written, fills }
+    }
+
     pub fn resolve(&self, scope: &Scope<'_>) -> Result<Value, Missing> {
-        let _ = scope;
-        Ok(self.0.clone())
+        let mut value = self.written.clone();
+        let mut left = FILLED_BYTES_MAX;
+        for fill in &self.fills {
+            let content = fill.content(scope, &mut left)?;
+            if let Some(place) = value.pointer_mut(&fill.pointer) {
+                *place = content;
+            }
+        }
+        Ok(value)
     }
 
     /// As it was written, and JSON pointers to the places that a reference fills.
     pub fn as_written(&self) -> (&Value, Vec<String>) {
-        (&self.0, Vec::new())
+        (&self.written, self.fills.iter().map(|fill| fill.pointer.clone()).collect())
+    }
+}
+
+impl Fill {
+    fn references(&self) -> impl Iterator<Item = &Reference> {
+        let (whole, pieces) = match &self.content {
+            Content::Whole(reference) => (Some(reference), &[][..]),
+            Content::Text(pieces) => (None, pieces.as_slice()),
+        };
+        let within = pieces.iter().filter_map(|piece| match piece {
+            Piece::Reference(reference) => Some(reference),
+            Piece::Plain(_) => None,
+        });
+        whole.into_iter().chain(within)
+    }
+
+    fn content(&self, scope: &Scope<'_>, left: &mut usize) -> Result<Value, Missing> {
+        let pieces = match &self.content {
+            Content::Whole(reference) => {
+                let found = reference.find(scope)?;
+                take(&found, left)?;
+                return Ok(found.into_owned());
+            }
+            Content::Text(pieces) => pieces,
+        };
+        let mut text = String::new();
+        for piece in pieces {
+            match piece {
+                Piece::Plain(plain) => text.push_str(plain),
+                Piece::Reference(reference) => {
+                    let found = reference.find(scope)?;
+                    take(&found, left)?;
+                    match &*found {
+                        Value::String(found) => text.push_str(found),
+                        other => text.push_str(&other.to_string()),
+                    }
+                }
+            }
+        }
+        Ok(Value::String(text))
+    }
+}
+
+/// Counts what a value takes, roughly as the JSON it will be, and stops where that is too much.
+fn take(value: &Value, left: &mut usize) -> Result<(), Missing> {
+    let own = match value {
+        Value::String(text) => text.len() + 2,
+        Value::Object(members) => members.keys().map(|name| name.len() + 4).sum::<usize>() + 2,
+        Value::Array(items) => items.len() + 2,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    };
+    *left = left.checked_sub(own).ok_or_else(|| Missing {
+        message: format!("the references bring in more than {FILLED_BYTES_MAX} bytes"),
+        hint: "refer to the parts that are needed, or give the task they come from a `select`".into(),
+    })?;
+    match value {
+        Value::Object(members) => members.values().try_for_each(|member| take(member, left)),
+        Value::Array(items) => items.iter().try_for_each(|item| take(item, left)),
+        _ => Ok(()),
+    }
+}
+
+struct Walk<'a, 'b> {
+    names: Names<'a>,
+    /// The pointer to the template itself.
+    place: &'a str,
+    pointer: String,
+    faults: &'b mut Faults,
+    fills: Vec<Fill>,
+}
+
+impl Walk<'_, '_> {
+    fn value(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) if text.contains("${") => self.text(text),
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.below(&format!("/{index}"), item);
+                }
+            }
+            Value::Object(members) => {
+                for (name, member) in members.iter_mut() {
+                    self.below(&step(name), member);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn below(&mut self, step: &str, value: &mut Value) {
+        // Most values hold nothing to be filled in, and their pointers are never looked at.
+        if matches!(value, Value::Null | Value::Bool(_) | Value::Number(_)) {
+            return;
+        }
+        let length = self.pointer.len();
+        self.pointer.push_str(step);
+        self.value(value);
+        self.pointer.truncate(length);
+    }
+
+    fn text(&mut self, text: &mut String) {
+        let Some(mut pieces) = self.pieces(text) else { return };
+        if let [Piece::Plain(plain)] = pieces.as_mut_slice() {
+            *text = std::mem::take(plain);
+            return;
+        }
+        let content = match pieces.pop() {
+            Some(Piece::Reference(only)) if pieces.is_empty() => Content::Whole(only),
+            last => {
+                pieces.extend(last);
+                Content::Text(pieces)
+            }
+        };
+        self.fills.push(Fill { pointer: self.pointer.clone(), content });
+    }
+
+    /// What a text is made of; `None` where that cannot be known.
+    fn pieces(&mut self, text: &str) -> Option<Vec<Piece>> {
+        let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
+        let mut known = true;
+        while let Some(at) = rest.find("${") {
+            if let Some(before) = rest[..at].strip_suffix('$') {
+                plain.extend([before, "${"]);
+                rest = &rest[at + 2..];
+                continue;
+            }
+            plain.push_str(&rest[..at]);
+            let written = parse(&rest[at..]).map_err(|problem| self.refuse(problem.message)).ok()?;
+            rest = &rest[at + written.length..];
+            if !plain.is_empty() {
+                pieces.push(Piece::Plain(std::mem::take(&mut plain)));
+            }
+            match Reference::link(written, self.names).map_err(|message| self.refuse(message)) {
+                Ok(Some(reference)) => pieces.push(Piece::Reference(reference)),
+                Ok(None) | Err(()) => known = false,
+            }
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            pieces.push(Piece::Plain(plain));
+        }
+        known.then_some(pieces)
+    }
+
+    fn refuse(&mut self, message: String) {
+        self.faults.add(format!("{}{}", self.place, self.pointer), message);
     }
 }
 

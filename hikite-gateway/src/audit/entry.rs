@@ -11,7 +11,7 @@ use hikite_core::source::{Method, Origin};
 use tokio::time::Instant;
 
 use super::search::SEARCH;
-use super::{CANCELLED, bytes_of};
+use super::{BATCH, CANCELLED, bytes_of};
 use crate::command::{Command, Target};
 use crate::request::without_query;
 
@@ -129,7 +129,7 @@ impl Asked {
                 weight: bytes_of(params),
             },
             Command::Batch(batch) => Self {
-                kind: "batch",
+                kind: BATCH,
                 method: Method::CallTool.name(),
                 name: Name::None,
                 arguments: Arguments::Sent(batch.commands.clone()),

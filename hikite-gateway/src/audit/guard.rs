@@ -1,6 +1,7 @@
 //! What makes a record certain: however its holder ends, the entry goes to the writer once.
 
 use hikite_core::error::Kind;
+use hikite_core::key::ToolKey;
 
 use super::CANCELLED;
 use super::entry::Entry;
@@ -28,6 +29,15 @@ impl<'a> Guard<'a> {
         if let Some(entry) = &mut self.entry {
             change(entry);
         }
+    }
+
+    pub(super) fn surface(&self) -> &'static str {
+        self.entry.as_ref().map_or("", |entry| entry.surface)
+    }
+
+    pub(super) fn tool(&self) -> Option<ToolKey> {
+        let entry = self.entry.as_ref()?;
+        Some(ToolKey { module: entry.module.clone()?, tool: entry.tool.clone()? })
     }
 
     pub(super) fn outcome(&mut self, outcome: &'static str) {

@@ -80,8 +80,21 @@ pub(super) enum Place {
     Off,
     /// Given back when the record is on the disk.
     Kept(#[expect(dead_code, reason = "held, not looked at")] OwnedSemaphorePermit),
+    /// There was one, and it is left to others: the record goes in beyond the places. Never more of these wait than
+    /// ran when the places ran out, because each had a place when it began.
+    Lent,
     /// There was none.
     Lost,
+}
+
+impl Place {
+    /// For what only ends once others have had places: it must not hold up what it waits for.
+    pub(super) fn lent(self) -> Self {
+        match self {
+            Self::Kept(_) => Self::Lent,
+            other => other,
+        }
+    }
 }
 
 /// What the queue counts.
@@ -132,7 +145,7 @@ impl Auditor {
         match place {
             Place::Off => {}
             Place::Lost => queue.lose(1),
-            Place::Kept(_) => {
+            Place::Kept(_) | Place::Lent => {
                 queue.waiting.fetch_add(1, Ordering::Relaxed);
                 if entry.is_heavy() {
                     queue.send_lightened(place, entry);

@@ -7,6 +7,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::listing::ListKind;
 use hikite_core::permission::Permissions;
+use hikite_core::plan::OnError;
 use hikite_core::risk::Risk;
 use hikite_core::source::Origin;
 use proptest::collection::vec;
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::world::{Kind, Server, Tool, World, context, member, permit};
+use crate::batch::Batch;
 use crate::command::Command;
 use crate::fake::raw;
 use crate::gateway::Gateway;
@@ -140,7 +142,10 @@ async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
     };
     let view = gateway.view_of(caller);
     note("extensions".into(), told(view.extensions()));
-    note("how many".into(), told((view.mask().count(), view.modules().len())));
+    note(
+        "how many".into(),
+        told((view.modules().iter().map(|module| module.tools.len()).sum::<usize>(), view.modules().len())),
+    );
     let (categories, direct) = (Surfaces::of([Surface::Categories]), Surfaces::of([Surface::Direct]));
     let modules = Surfaces::of([Surface::Modules]);
     let both = Surfaces::of([Surface::Modules, Surface::Search]);
@@ -175,6 +180,7 @@ async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
         }
     }
     in_modules(gateway, caller, &mut note).await;
+    batches(gateway, caller, &mut note).await;
     rest(gateway, caller, &mut note).await;
     beside_tools(gateway, caller, &mut note).await;
     answers
@@ -210,6 +216,27 @@ async fn in_modules(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(St
             json!({ "prompt": format!("{module}__ask") }),
         ] {
             note(format!("call {arguments}"), ask("call", arguments).await);
+        }
+    }
+}
+
+/// One task for each tool that there may be, alone and all together, to be looked at and to be run.
+async fn batches(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, String)) {
+    let task = |server: &str, tool: &str| json!({ "id": "t", "module": server, "tool": tool });
+    let tools = || TOOLS.into_iter().chain(["gett"]);
+    let alone =
+        SERVERS.into_iter().chain(["gti"]).flat_map(|server| tools().map(move |tool| task(server, tool)));
+    let mut all: Vec<Value> = alone.clone().collect();
+    for (number, task) in all.iter_mut().enumerate() {
+        task["id"] = format!("t{number}").into();
+    }
+    for tasks in alone.map(|task| json!([task])).chain([Value::from(all)]) {
+        for dry_run in [true, false] {
+            let commands = Raw::of(&tasks);
+            let params = Object::default();
+            let batch = Batch { commands, dry_run, concurrency: None, on_error: OnError::Skip, params };
+            let answer = gateway.dispatch(Command::Batch(batch), context(caller)).await;
+            note(format!("batch {tasks} {dry_run} of {SERVERS:?}"), told(answer));
         }
     }
 }

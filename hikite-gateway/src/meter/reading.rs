@@ -89,6 +89,7 @@ impl Gateway {
         let mut metrics = self.meter.durations();
         metrics.extend(durations(&modules));
         metrics.extend(totals(&modules));
+        metrics.push(answers(&modules));
         metrics.extend(states(&modules));
         metrics.push(Metric::counter(
             "hikite.caller.rate_limited",
@@ -205,6 +206,24 @@ fn totals(modules: &[Read<'_>]) -> [Metric; 5] {
             each(|module| float(module.meter.rate_limited.load(Ordering::Relaxed))),
         ),
     ]
+}
+
+/// What compact answers save: two series for each module.
+fn answers(modules: &[Read<'_>]) -> Metric {
+    let points = modules.iter().flat_map(|module| {
+        let stages = ["before", "after"].into_iter().zip(&module.meter.presented);
+        stages.map(|(stage, bytes)| {
+            let mut labels = of(module.name);
+            labels.push(("stage", stage.into()));
+            Point { labels, value: float(bytes.load(Ordering::Relaxed)) }
+        })
+    });
+    Metric::counter(
+        "hikite.answer",
+        "By",
+        "Results that were asked for in another form: as their tools gave them, and as they went out.",
+        points.collect(),
+    )
 }
 
 /// States as one series for each word, of which one is 1.

@@ -24,7 +24,7 @@ struct Kept {
 impl Search {
     /// The index that a caller with this view may ask.
     pub(super) async fn ready_for(&self, view: &View, whole: Arc<Ready>) -> Arc<Ready> {
-        if view.mask().count() == view.mask().len() {
+        if view.is_whole() {
             return whole;
         }
         if let Some(ready) = self.narrow.find(view, &whole) {

@@ -14,7 +14,7 @@ use crate::conversation::conversation;
 use crate::gateway::Gateway;
 use crate::handle::Holder;
 use crate::meter::says_error;
-use crate::present::Wanted;
+use crate::present::{Wanted, in_words};
 use crate::surface::found;
 
 impl Gateway {
@@ -50,28 +50,38 @@ impl Gateway {
         audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
         let holder = Holder::of(&mut params, &context);
-        let name = match &target {
-            Target::Named(name) | Target::InCategory { name, .. } => name.clone(),
-            Target::Keyed(key) => key.to_string(),
+        let asked = target.clone();
+        let result = match self.call(target, params, options, context, audit).await {
+            Ok(result) => result,
+            Err(error) => return Err(near(&self.view_of(holder.caller()), &asked, error)),
         };
-        let outcome = self.call(target, params, options, context, audit).await;
-        let result = outcome.map_err(|error| near(&self.view_of(&holder.caller), &name, error))?;
         if let Some(conversation) = holder.conversation.as_ref().filter(|_| is_well(&result))
-            && let Ok(tool) = self.view_of(&holder.caller).tool(&name)
+            && let Some(key) = audit.tool()
         {
-            self.went_well(conversation, &tool.key);
+            self.went_well(conversation, &key);
         }
-        self.present(result, dialect, &wanted, &holder).await
+        if self.relays(&wanted, holder.caller()) {
+            return Ok(in_words(result, dialect));
+        }
+        // Boxed, so that it takes no room in a call whose result is relayed.
+        let before = result.bytes().len();
+        let presented = Box::pin(self.present(result, dialect, &wanted, &holder)).await?;
+        audit.presented(before, presented.bytes().len());
+        Ok(presented)
     }
 }
 
 /// Keys that the caller may have meant.
-fn near(view: &View, name: &str, error: Error) -> Error {
+fn near(view: &View, asked: &Target, error: Error) -> Error {
     if error.kind != Kind::ToolNotFound || error.hint.is_some() {
         return error;
     }
+    let name = match asked {
+        Target::Named(name) | Target::InCategory { name, .. } => name.clone(),
+        Target::Keyed(key) => key.to_string(),
+    };
     let keys: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
-    match suggest::did_you_mean(name, keys.iter().map(String::as_str)) {
+    match suggest::did_you_mean(&name, keys.iter().map(String::as_str)) {
         Some(hint) => error.hint(hint),
         None => error,
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hikite_core::answer::Answer;
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::catalog::{Module, Tool};
+use hikite_core::compact::Format;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
@@ -13,8 +14,11 @@ use hikite_core::source::{CallContext, Origin};
 use hikite_core::time::rfc3339;
 use hikite_core::view::View;
 
-use crate::command::{CallOptions, Command, Target};
+use super::arguments;
+use crate::command::{CallOptions, Command, Dialect, Target};
 use crate::gateway::Gateway;
+use crate::handle::{Part, is_kept};
+use crate::present::{META, Wanted};
 use crate::search::{Among, Inquiry};
 
 /// How much of a failed tool's own words is shown.
@@ -109,18 +113,48 @@ impl Gateway {
         options: CallOptions,
         context: CallContext,
     ) -> Result<Answer, Error> {
+        let ran = self.run_tool_as(name, parameters, (options, Wanted::default()), context).await;
+        ran.map(|(answer, _)| answer)
+    }
+
+    /// The same in the form that is wanted, and what is told of that form. Without a word about it this is the value:
+    /// programs read JSON. The name may be the address of an answer that was kept.
+    pub async fn run_tool_as(
+        &self,
+        name: &str,
+        parameters: Option<Raw>,
+        (options, wanted): (CallOptions, Wanted),
+        context: CallContext,
+    ) -> Result<(Answer, Option<Raw>), Error> {
         let mut params = Object::default().with("name", name);
-        if let Some(parameters) = parameters {
-            params.set("arguments", parameters);
+        let target = Target::Named(name.to_owned());
+        let command = if is_kept(&Object::default().with("uri", name)) {
+            let part = Part::read(&arguments(parameters.as_ref())?)?;
+            Command::Fetch { uri: name.to_owned(), part, params, dialect: Dialect::Result }
+        } else {
+            if let Some(parameters) = parameters {
+                params.set("arguments", parameters);
+            }
+            if wanted == Wanted::default() {
+                Command::Call { target, params, options }
+            } else {
+                let wanted = Wanted { format: wanted.format.or(Some(Format::Raw)), ..wanted };
+                Command::Execute { target, params, options, wanted, dialect: Dialect::Result }
+            }
+        };
+        let result = self.dispatch_on("rest", command, context).await?;
+        let about = result.object().and_then(|members| members.get("_meta")?.object()?.remove(META));
+        let mut answer = Answer::read(&result);
+        if about.is_some() {
+            // A text that happens to be JSON is still the text.
+            answer.value = Raw::from(answer.text.as_str());
         }
-        let command = Command::Call { target: Target::Named(name.to_owned()), params, options };
-        let answer = Answer::read(&self.dispatch_on("rest", command, context).await?);
         if answer.failed {
             let words: String = answer.text.chars().take(WORDS).collect();
             let message = format!("Tool execution failed: {name}: {words}");
             return Err(Error::new(Kind::ToolExecution, message.trim_end_matches([':', ' '])));
         }
-        Ok(answer)
+        Ok((answer, about))
     }
 
     /// `{name, description, state, breaker, version?, tools}` of each module.

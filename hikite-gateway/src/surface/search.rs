@@ -199,7 +199,7 @@ fn translate_execute(params: &Object) -> Result<Command, Error> {
     let wanted = form.wanted();
     let inner = form.object("arguments");
     form.end()?;
-    if name.starts_with(handle::SCHEME) {
+    if handle::is_kept(&Object::default().with("uri", name.as_str())) {
         let mut form = Form::of(inner, &["page", "jq", "search"]);
         let part = form.part();
         form.end()?;

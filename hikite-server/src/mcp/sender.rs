@@ -42,10 +42,8 @@ impl Params {
         let mut meta = members.get(META).and_then(Raw::object);
         let sender = meta.as_mut().and_then(Sender::take);
         let Some(sender) = sender else { return Ok((Self { members, meta }, arrival)) };
-        match meta.take_if(|meta| meta.is_empty()) {
-            Some(_) => drop(members.remove(META)),
-            None => meta.iter().for_each(|meta| members.set(META, meta.raw())),
-        }
+        put_back(&mut members, meta.as_ref());
+        meta.take_if(|meta| meta.is_empty());
         Ok((Self { members, meta }, sender.settle(app, arrival)?))
     }
 }
@@ -55,11 +53,7 @@ pub(crate) fn settle(app: &App, params: &mut Object, arrival: Arrival) -> Result
     let meta = params.get(META).filter(|meta| may_name_sender(meta.bytes()));
     let Some(mut meta) = meta.and_then(Raw::object) else { return Ok(arrival) };
     let Some(sender) = Sender::take(&mut meta) else { return Ok(arrival) };
-    if meta.is_empty() {
-        params.remove(META);
-    } else {
-        params.set(META, meta);
-    }
+    put_back(params, Some(&meta));
     sender.settle(app, arrival)
 }
 
@@ -72,12 +66,16 @@ pub(crate) fn cleaned(result: Raw) -> Raw {
     if Sender::take(&mut meta).is_none() {
         return result;
     }
-    if meta.is_empty() {
-        members.remove(META);
-    } else {
-        members.set(META, meta);
-    }
+    put_back(&mut members, Some(&meta));
     members.raw()
+}
+
+/// What is left of `_meta`; of an empty one nothing is.
+fn put_back(members: &mut Object, meta: Option<&Object>) {
+    match meta.filter(|meta| !meta.is_empty()) {
+        Some(meta) => members.set(META, meta.raw()),
+        None => drop(members.remove(META)),
+    }
 }
 
 /// The token that the messages of a body name, all of them the same one. The body stays to be read again.

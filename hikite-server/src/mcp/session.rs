@@ -172,7 +172,7 @@ impl Drop for Session {
 impl Inbox for Session {
     fn deliver(&self, delivery: Delivery) {
         // Its token was taken back: there is nobody to tell.
-        if !self.app.gateway.still_knows(&self.core.caller) {
+        if !self.app.gateway.people().still_knows(&self.core.caller) {
             return self.end();
         }
         let message: Bytes = match delivery {

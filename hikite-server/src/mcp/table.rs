@@ -73,7 +73,7 @@ impl Sessions {
                     || session.outbox.is_open()
             };
             app.lanes.expire(before);
-            let may_stay = |session: &Session| app.gateway.still_knows(&session.core.caller);
+            let may_stay = |session: &Session| app.gateway.people().still_knows(&session.core.caller);
             app.sessions.by_id.write().retain(|_, session| in_use(session) && may_stay(session));
         }
     }

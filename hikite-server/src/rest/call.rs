@@ -9,11 +9,13 @@ use axum::response::Response;
 use hikite_core::about::Retry;
 use hikite_core::answer::Answer;
 use hikite_core::caller::{Abilities, Caller};
+use hikite_core::compact::Format;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::select::{Selector, TEXT_MAX};
 use hikite_core::source::{CallContext, Nobody, Origin};
 use hikite_core::time::rfc3339;
-use hikite_gateway::{CallOptions, now_ms};
+use hikite_gateway::{CallOptions, Wanted, now_ms};
 use http::{HeaderMap, StatusCode, Uri};
 use tokio::time::Instant;
 
@@ -30,12 +32,14 @@ pub(crate) const NAME_CHARS: usize = 512;
 pub(crate) const TIMEOUT_MS_MAX: u32 = 3_600_000;
 pub(crate) const RETRY_MAX: u32 = 10;
 pub(crate) const DELAY_MS_MAX: u32 = 60_000;
+pub(crate) const SELECT_CHARS: usize = TEXT_MAX;
+const FORMAT_CHARS: usize = 32;
 
 /// What a request asks for.
-struct Wanted {
+struct Request {
     name: String,
     parameters: Option<Raw>,
-    options: CallOptions,
+    options: (CallOptions, Wanted),
 }
 
 pub(crate) async fn call(
@@ -46,16 +50,19 @@ pub(crate) async fn call(
     body: Body,
 ) -> Response {
     let began = Instant::now();
-    let outcome = match wanted(&app, &uri, &headers, body).await {
-        Ok(wanted) => run(&app, caller, origin, wanted).await,
+    let outcome = match request(&app, &uri, &headers, body).await {
+        Ok(request) => run(&app, caller, origin, request).await,
         Err(error) => Err(error),
     };
     let took = began.elapsed();
     match outcome {
-        Ok(answer) => {
+        Ok((answer, about)) => {
             let mut body = Object::default().with("success", Raw::of(&true)).with("result", answer.value);
             if !answer.others.is_empty() {
                 body.set("content", Raw::array(&answer.others));
+            }
+            if let Some(about) = about {
+                body.set("answer", about);
             }
             body.set("executionTime", milliseconds(took));
             json(StatusCode::OK, &body.with("timestamp", rfc3339(now_ms())).raw())
@@ -64,7 +71,7 @@ pub(crate) async fn call(
     }
 }
 
-async fn wanted(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result<Wanted, Error> {
+async fn request(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result<Request, Error> {
     query::none(uri)?;
     let mut form = Form::new(body::read(app, headers, body).await?, &["name", "parameters", "options"]);
     let name = form.text("name", NAME_CHARS);
@@ -78,23 +85,45 @@ async fn wanted(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result
     }
     let options = options(&mut form);
     form.finish()?;
-    Ok(Wanted { name: name.unwrap_or_default(), parameters, options })
+    Ok(Request { name: name.unwrap_or_default(), parameters, options })
 }
 
-fn options(form: &mut Form) -> CallOptions {
-    let Some(mut options) = form.inner("options", &["timeout", "retry", "retryDelay"]) else {
-        return CallOptions::default();
+fn options(form: &mut Form) -> (CallOptions, Wanted) {
+    let known = ["timeout", "retry", "retryDelay", "format", "select"];
+    let Some(mut options) = form.inner("options", &known) else {
+        return Default::default();
     };
     let span = |ms: u32| Duration::from_millis(ms.into());
     let timeout = options.whole("timeout", 1..=TIMEOUT_MS_MAX).map(span);
     let delay = options.whole("retryDelay", 0..=DELAY_MS_MAX).map_or(Retry::DELAY, span);
     let retry = options.whole("retry", 0..=RETRY_MAX).map(|attempts| Retry { attempts, delay });
+    let wanted = wanted(&mut options);
     form.join(options);
-    CallOptions { timeout, retry }
+    (CallOptions { timeout, retry }, wanted)
+}
+
+fn wanted(options: &mut Form) -> Wanted {
+    let format = options.text("format", FORMAT_CHARS).and_then(|word| {
+        let format = Format::parse(&word);
+        if format.is_none() {
+            let known = Format::ALL.map(|(name, _)| name).join("` or `");
+            options.fault("format", format!("`format` must be `{known}`"));
+        }
+        format
+    });
+    let select = options.text("select", SELECT_CHARS).and_then(|text| {
+        Selector::parse(&text).map_err(|what| options.fault("select", format!("`select` {what}"))).ok()
+    });
+    Wanted { format, select }
 }
 
 /// Runs it on a lane, which is what stands for a session where the client has none.
-async fn run(app: &Arc<App>, caller: Caller, origin: Origin, wanted: Wanted) -> Result<Answer, Error> {
+async fn run(
+    app: &Arc<App>,
+    caller: Caller,
+    origin: Origin,
+    request: Request,
+) -> Result<(Answer, Option<Raw>), Error> {
     let surfaces = app.settings.load().surfaces;
     let mut lease = Lanes::lease(app, (caller, Abilities::default()), surfaces)?;
     let context = CallContext {
@@ -103,10 +132,11 @@ async fn run(app: &Arc<App>, caller: Caller, origin: Origin, wanted: Wanted) -> 
         origin,
         takes_rounds: false,
     };
-    let outcome = app.gateway.run_tool(&wanted.name, wanted.parameters, wanted.options, context).await;
+    let Request { name, parameters, options } = request;
+    let outcome = app.gateway.run_tool_as(&name, parameters, options, context).await;
     // After a time-out the server may still be at it.
     if outcome.as_ref().map_or_else(|error| error.kind != Kind::Timeout, |_| true) {
         lease.answered();
     }
-    outcome.map_err(|error| of_tool(&wanted.name, error))
+    outcome.map_err(|error| of_tool(&name, error))
 }

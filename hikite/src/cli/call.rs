@@ -4,11 +4,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::compact::Format;
 use hikite_core::json::{Object, Raw};
+use hikite_core::select::Selector;
 use hikite_core::source::{Backchannel, BoxFuture, CallContext, Origin, Question};
-use hikite_gateway::{CallOptions, Command, Target};
+use hikite_gateway::{CallOptions, Command, Dialect, Target, Wanted};
 
 use super::{Common, note, print, program};
 use crate::house::House;
@@ -23,9 +25,33 @@ pub(crate) struct Call {
     /// The arguments as a JSON object; `-` reads it from stdin
     #[arg(long, value_name = "OBJECT")]
     json: Option<String>,
+    /// Only this part: fields (`number,title,user.login`), a path (`.items[0]`) or a program in jq
+    #[arg(long, value_name = "WHAT")]
+    select: Option<String>,
+    /// In which form [default: compact with --select, else as the tool gives it]
+    #[arg(long, value_enum)]
+    format: Option<ResultFormat>,
     /// Print the whole result as JSON
     #[arg(long)]
     raw: bool,
+}
+
+/// In which form a result is given
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ResultFormat {
+    /// In as few tokens as it can be told in
+    Compact,
+    /// As the tool gives it
+    Raw,
+}
+
+impl ResultFormat {
+    pub(crate) fn meaning(self) -> Format {
+        match self {
+            Self::Compact => Format::Compact,
+            Self::Raw => Format::Raw,
+        }
+    }
 }
 
 impl Call {
@@ -35,8 +61,14 @@ impl Call {
             _ => self.json,
         };
         let arguments = arguments(text.as_deref(), &self.params)?;
-        let house = House::start(&common.load()?, program()?).await?;
-        let outcome = call(&house, &self.tool, arguments, self.raw).await;
+        let select = self.select.as_deref().map(Selector::parse).transpose();
+        let select = select.map_err(|what| anyhow!("`--select` {what}"))?;
+        let wanted = Wanted { format: self.format.map(ResultFormat::meaning), select };
+        let mut config = common.load()?;
+        // All of it is printed: what would be kept to be read on is gone with this process.
+        (config.limits.compact_bytes, config.limits.results) = (usize::MAX, 0);
+        let house = House::start(&config, program()?).await?;
+        let outcome = call_as(&house, &self.tool, arguments, wanted, self.raw).await;
         house.stop().await;
         outcome
     }
@@ -44,6 +76,16 @@ impl Call {
 
 /// Calls a tool and prints its result: its text, or all of it as JSON.
 pub(crate) async fn call(house: &House, tool: &str, arguments: Object, whole: bool) -> Result<ExitCode> {
+    call_as(house, tool, arguments, Wanted::default(), whole).await
+}
+
+async fn call_as(
+    house: &House,
+    tool: &str,
+    arguments: Object,
+    wanted: Wanted,
+    whole: bool,
+) -> Result<ExitCode> {
     let params = Object::default().with("name", tool).with("arguments", arguments);
     let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
     let context = CallContext {
@@ -52,8 +94,12 @@ pub(crate) async fn call(house: &House, tool: &str, arguments: Object, whole: bo
         origin: Origin::default(),
         takes_rounds: false,
     };
-    let command =
-        Command::Call { target: Target::Named(tool.to_owned()), params, options: CallOptions::default() };
+    let (target, options) = (Target::Named(tool.to_owned()), CallOptions::default());
+    let command = if wanted == Wanted::default() {
+        Command::Call { target, params, options }
+    } else {
+        Command::Execute { target, params, options, wanted, dialect: Dialect::Result }
+    };
     let result = house.gateway.dispatch(command, context).await?;
     let members =
         result.object().ok_or_else(|| anyhow!("the tool answered with something else than a result"))?;

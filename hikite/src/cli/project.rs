@@ -8,6 +8,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_gateway::{People, Project};
 use serde_json::{Value, json};
 
+use super::call::ResultFormat;
 use super::people::{Desk, table};
 use super::{Common, note, print};
 
@@ -89,6 +90,9 @@ struct Form {
     /// How tools are searched for [default: that of the config]
     #[arg(long, value_enum)]
     optimization: Option<Optimization>,
+    /// In which form `call` and `tool_execute` give results [default: as the tools give them]
+    #[arg(long, value_enum)]
+    format: Option<ResultFormat>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -107,6 +111,7 @@ enum Part {
     Member,
     Surface,
     Optimization,
+    Format,
 }
 
 impl ProjectCommand {
@@ -182,6 +187,7 @@ impl Set {
                 Part::Member => drop(form.remove("members")),
                 Part::Surface => drop(form.remove("surface")),
                 Part::Optimization => drop(form.remove("optimization")),
+                Part::Format => drop(form.remove("format")),
             }
         }
         Ok(form.with("permissions", permissions))
@@ -208,6 +214,9 @@ impl Form {
         }
         if let Some(optimization) = self.optimization {
             form.set("optimization", Raw::from(optimization.value()));
+        }
+        if let Some(format) = self.format {
+            form.set("format", format.meaning().name());
         }
         form
     }

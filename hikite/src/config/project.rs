@@ -36,6 +36,9 @@ pub(crate) struct ProjectFile {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     #[schemars(with = "Option<OptimizationWord>")]
     optimization: Option<Said>,
+    /// In which form `call` and `tool_execute` give results, where a call does not say. Default: as the tools give them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<FormatWord>,
 }
 
 /// A member that is there; `null` says something.
@@ -53,6 +56,16 @@ pub(crate) enum OptimizationWord {
     Hybrid,
     /// By a service that the config names.
     Cloud,
+}
+
+/// In which form results are given.
+#[derive(Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FormatWord {
+    /// In as few tokens as they can be told in.
+    Compact,
+    /// As the tool gave them.
+    Raw,
 }
 
 /// Which tools there are. What is denied is not there, whatever is allowed.

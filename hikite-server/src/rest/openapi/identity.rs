@@ -188,6 +188,10 @@ fn project_form() -> Value {
             "enum": [null, "bm25", "hybrid", "cloud"],
             "description": "How tools are searched for; null: not at all.",
         },
+        "format": {
+            "enum": [null, "compact", "raw"],
+            "description": "In which form `call` and `tool_execute` give results, where a call does not say; left out: as the tools give them.",
+        },
     })
 }
 

@@ -161,6 +161,16 @@ fn looking() -> Vec<Operation> {
         },
         Operation {
             method: "post",
+            path: "/v1/batch",
+            id: "runBatch",
+            summary: "Runs many tools at once, some of which wait for others; or says what it would run.",
+            body: Some("BatchRequest"),
+            answer: (200, "How each task ended.", Some("BatchAnswer")),
+            errors: &[503],
+            ..Operation::NEW
+        },
+        Operation {
+            method: "post",
             path: "/v1/tools/search",
             id: "searchTools",
             summary: "Finds tools by what they do.",

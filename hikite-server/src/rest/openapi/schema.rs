@@ -1,13 +1,14 @@
 //! The schemas of the description: what is sent, what is answered, and the one shape of errors.
 
 mod audit;
+mod batch;
 mod registration;
 mod search;
 
 use hikite_core::error::TABLE;
 use serde_json::{Value, json};
 
-use crate::rest::call::{DELAY_MS_MAX, NAME_CHARS, RETRY_MAX, TIMEOUT_MS_MAX};
+use crate::rest::call::{DELAY_MS_MAX, NAME_CHARS, RETRY_MAX, SELECT_CHARS, TIMEOUT_MS_MAX};
 use crate::rest::tools::{FOUND, LIMIT_MAX, QUERY_CHARS};
 
 pub(crate) fn schemas() -> Value {
@@ -30,6 +31,11 @@ pub(crate) fn schemas() -> Value {
         "ToolPage": tool_page(),
         "CallRequest": call_request(),
         "CallAnswer": call_answer(),
+        "BatchRequest": batch::request(),
+        "BatchTask": batch::task(),
+        "BatchAnswer": batch::answer(),
+        "BatchReport": batch::report(),
+        "BatchPreview": batch::preview(),
         "SearchRequest": search_request(),
         "SearchAnswer": search_answer(),
         "CatalogRequest": search::request(),
@@ -130,7 +136,7 @@ fn call_request() -> Value {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": NAME_CHARS,
-                "description": "The tool's key, or its bare name where only one tool has it.",
+                "description": "The tool's key, or its bare name where only one tool has it; or the address of an answer that was kept.",
             },
             "parameters": {
                 "type": "object",
@@ -143,6 +149,15 @@ fn call_request() -> Value {
                     "timeout": whole(1, TIMEOUT_MS_MAX, "Milliseconds the call may take."),
                     "retry": whole(0, RETRY_MAX, "Further attempts after a failure that allows them; only tools that are read-only or idempotent are run again."),
                     "retryDelay": whole(0, DELAY_MS_MAX, "Milliseconds before the first further attempt; later ones wait longer."),
+                    "format": {
+                        "enum": ["compact", "raw"],
+                        "description": "`compact`: `result` is a short text for a model, and `answer` tells of it; `raw`, which is the default: the value.",
+                    },
+                    "select": {
+                        "type": "string", "minLength": 1, "maxLength": SELECT_CHARS, "pattern": "\\S",
+                        "description": "The part of the result that is wanted: fields (`number,title,user.login`), a path (`.items[0]`) or a program in jq.",
+                        "examples": ["number,title,user.login", ".items | length"],
+                    },
                 },
             },
         },
@@ -163,6 +178,18 @@ fn call_answer() -> Value {
                 "type": "array",
                 "items": { "type": "object" },
                 "description": "Pictures, sounds and resources that came beside it, as the protocol has them.",
+            },
+            "answer": {
+                "type": "object",
+                "required": ["form"],
+                "description": "Of a compact result: how it is written, its bytes before and after, and where the whole is kept if something was left out.",
+                "properties": {
+                    "form": { "enum": ["toon", "json", "text"] },
+                    "bytes": { "type": "array", "minItems": 2, "maxItems": 2, "items": { "type": "integer", "minimum": 0 } },
+                    "handle": { "type": "string", "description": "Call it like a tool, with the parameter `page`, `jq` or `search`." },
+                    "page": { "type": "integer", "minimum": 1 },
+                    "pages": { "type": "integer", "minimum": 1 },
+                },
             },
             "executionTime": milliseconds("Milliseconds it took."),
             "timestamp": moment(),

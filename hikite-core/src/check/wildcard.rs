@@ -1,0 +1,156 @@
+//! Places of which only the future knows what will stand there: references that a batch fills in while it runs. Tells
+//! what is wrong whatever they give, and is silent about all the rest: that is checked again when it is known.
+
+use jsonschema::error::{ValidationError, ValidationErrorKind};
+use serde_json::Value;
+
+use super::draft::{Draft, steps};
+use super::schema::Schema;
+use super::{ROUNDS, coerce, complain, unwrap};
+use crate::fault::Fault;
+use crate::json::Raw;
+use crate::plan::reference;
+
+/// Keywords whose schemas count only if other parts of the value are in a certain way.
+const CONDITIONAL: &[&str] = &["then", "else", "dependentSchemas", "dependentRequired", "dependencies"];
+/// Keywords that are followed by a name, not by a keyword.
+const BY_NAME: &[&str] = &["properties", "patternProperties", "$defs", "definitions"];
+
+pub(super) fn check(schema: &Schema, value: &Value, filled: &[String]) -> Result<(), Vec<Fault>> {
+    let mut wildcards = Wildcards::new(value, filled);
+    if wildcards.whole("") || !wildcards.refuse(schema, value) {
+        return Ok(());
+    }
+    let mut draft = Draft::of(Raw::of(value), false)?;
+    let sent = draft.raw.clone();
+    if wildcards.accept_mended(schema, &mut draft) {
+        return Ok(());
+    }
+    let faults = complain::certain_faults(schema, &draft.value, &wildcards);
+    for mut inner in unwrap::wrappers(schema, sent) {
+        wildcards = wildcards.below();
+        if wildcards.accept_mended(schema, &mut inner) {
+            return Ok(());
+        }
+    }
+    Err(faults)
+}
+
+/// Where nothing is known yet, by pointer and in its order, so that a place is found without looking at all of them.
+pub(super) struct Wildcards(Vec<Place>);
+
+struct Place {
+    pointer: String,
+    /// It will be a text, because the reference stands within one.
+    is_text: bool,
+}
+
+impl Wildcards {
+    fn new(value: &Value, filled: &[String]) -> Self {
+        let is_text = |pointer: &String| {
+            value.pointer(pointer).and_then(Value::as_str).is_some_and(|text| !reference::is_whole(text))
+        };
+        let mut places: Vec<Place> = filled
+            .iter()
+            .map(|pointer| Place { is_text: is_text(pointer), pointer: pointer.clone() })
+            .collect();
+        places.sort_by(|a, b| a.pointer.cmp(&b.pointer));
+        Self(places)
+    }
+
+    /// The same for what stands inside a wrapper. The wrapper itself may be a text with a reference in it.
+    fn below(&self) -> Self {
+        let below = |place: &Place| {
+            let inner = place.pointer.get(1..)?.find('/').map_or("", |end| &place.pointer[end + 1..]);
+            Some(Place { is_text: place.is_text && !inner.is_empty(), pointer: inner.to_owned() })
+        };
+        let mut places: Vec<Place> = self.0.iter().filter_map(below).collect();
+        places.sort_by(|a, b| a.pointer.cmp(&b.pointer));
+        Self(places)
+    }
+
+    /// Whether a fault is there whatever the references give.
+    pub(super) fn is_certain(&self, error: &ValidationError<'_>) -> bool {
+        use ValidationErrorKind as Kind;
+        let pointer = error.instance_path().as_str();
+        if let Some(place) = self.covering(pointer) {
+            let types_alone =
+                matches!(error.kind(), Kind::Type { .. } | Kind::AnyOf { .. } | Kind::OneOfNotValid { .. });
+            if !(place.is_text && place.pointer == pointer && types_alone) {
+                return false;
+            }
+        }
+        if !self.0.is_empty() && is_conditional(error.evaluation_path().as_str()) {
+            return false;
+        }
+        match error.kind() {
+            // Every alternative must be wrong in a way that stays.
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+                context.iter().all(|branch| branch.iter().any(|error| self.is_certain(error)))
+            }
+            Kind::OneOfMultipleValid { .. }
+            | Kind::Not { .. }
+            | Kind::Contains
+            | Kind::UniqueItems
+            | Kind::Constant { .. }
+            | Kind::Enum { .. }
+            // A null is taken away where it cannot be meant.
+            | Kind::MaxProperties { .. }
+            | Kind::UnevaluatedItems { .. }
+            | Kind::UnevaluatedProperties { .. } => !self.any_below(pointer),
+            _ => true,
+        }
+    }
+
+    fn refuse(&self, schema: &Schema, value: &Value) -> bool {
+        if !value.is_object() {
+            return !self.whole("");
+        }
+        schema.errors(value).into_iter().flatten().any(|error| self.is_certain(&error))
+    }
+
+    /// Sets right what will be set right in the call, too.
+    fn accept_mended(&self, schema: &Schema, draft: &mut Draft) -> bool {
+        for _ in 0..ROUNDS {
+            if !self.refuse(schema, &draft.value) {
+                return true;
+            }
+            let edits = coerce::edits(schema, draft);
+            if edits.is_empty() {
+                return false;
+            }
+            draft.apply(&edits);
+        }
+        !self.refuse(schema, &draft.value)
+    }
+
+    fn find(&self, pointer: &str) -> Option<&Place> {
+        let at = self.0.binary_search_by(|place| place.pointer.as_str().cmp(pointer)).ok()?;
+        self.0.get(at)
+    }
+
+    fn whole(&self, pointer: &str) -> bool {
+        self.find(pointer).is_some_and(|place| !place.is_text)
+    }
+
+    /// The wildcard that stands there, or above.
+    fn covering(&self, pointer: &str) -> Option<&Place> {
+        let ends = pointer.match_indices('/').map(|(end, _)| end).chain([pointer.len()]);
+        ends.into_iter().find_map(|end| self.find(&pointer[..end]))
+    }
+
+    fn any_below(&self, pointer: &str) -> bool {
+        let inside = format!("{pointer}/");
+        let first = self.0.partition_point(|place| place.pointer < inside);
+        self.0.get(first).is_some_and(|place| place.pointer.starts_with(&inside))
+    }
+}
+
+fn is_conditional(evaluation_path: &str) -> bool {
+    let mut is_name = false;
+    steps(evaluation_path).iter().any(|step| {
+        let conditional = !is_name && CONDITIONAL.contains(&step.as_str());
+        is_name = !is_name && BY_NAME.contains(&step.as_str());
+        conditional
+    })
+}

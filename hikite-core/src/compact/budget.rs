@@ -1,0 +1,215 @@
+//! What to leave out of an answer that is too large, in this order: the ends of long texts, then rows, then what lies
+//! deep inside. What is left out is counted and told; that nothing is left out silently is the whole point.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::render::render;
+use super::{Compacted, Form};
+
+/// Texts are cut to these lengths, one after the other; rows are left out only beside short ones.
+const TEXTS: [usize; 4] = [2000, 500, 200, 80];
+const TEXTS_IN_FEWER_ROWS: [usize; 2] = [200, 80];
+/// Where even one row of each list is too much, so much of each is shown.
+const ELEMENTS_IN_OUTLINE: usize = 3;
+const MEMBERS_IN_OUTLINE: usize = 40;
+const DEPTHS: [usize; 5] = [5, 4, 3, 2, 1];
+/// What has so many times more text than there is room for is not even tried with all its rows: the best that tables
+/// make of a real answer is a twentieth.
+const HOPELESS: usize = 50;
+
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    text: usize,
+    elements: usize,
+    members: usize,
+    depth: usize,
+}
+
+const ALL: Bounds = Bounds { text: usize::MAX, elements: usize::MAX, members: usize::MAX, depth: usize::MAX };
+
+/// What was left out.
+#[derive(Debug, Default)]
+struct Left {
+    texts: usize,
+    lists: usize,
+    elements: usize,
+    elements_of: usize,
+    members: usize,
+    nested: usize,
+}
+
+/// The value within `budget` bytes.
+pub(super) fn fit(value: &Value, hoist: bool, budget: usize) -> Compacted {
+    let (text, form) = render(value, hoist);
+    if text.len() <= budget {
+        return Compacted { text, form, left_out: None };
+    }
+    let room = Room { value, hoist, budget };
+    let (mut longest_text, mut longest_list) = (0, 0);
+    survey(value, &mut longest_text, &mut longest_list);
+    let shorter = TEXTS.into_iter().filter(|text| *text < longest_text).find_map(|text| {
+        let is_hopeless = least(value, text) / HOPELESS > budget;
+        if is_hopeless { None } else { room.try_with(Bounds { text, ..ALL }) }
+    });
+    shorter
+        .or_else(|| TEXTS_IN_FEWER_ROWS.into_iter().find_map(|text| room.most_rows(text, longest_list)))
+        .or_else(|| DEPTHS.into_iter().find_map(|depth| room.outline(depth)))
+        .unwrap_or_else(|| {
+            let left_out = Some("everything but what it is".into());
+            Compacted { left_out, ..cut(&outside(value), budget) }
+        })
+}
+
+/// Words within `budget` bytes, whole lines if there are any.
+pub(super) fn cut(text: &str, budget: usize) -> Compacted {
+    if text.len() <= budget {
+        return Compacted { text: text.into(), form: Form::Text, left_out: None };
+    }
+    let end = (0..=budget).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let most = &text[..end];
+    let (kept, left_out) = match most.rfind('\n').filter(|end| *end >= budget / 2) {
+        Some(end) => {
+            let (kept, rest) = text.split_at(end);
+            let lines = |text: &str| text.lines().count();
+            // What follows begins with the end of the last line that stays.
+            let left = lines(&rest[1..]);
+            (kept, format!("{left} of {} lines", left + lines(kept)))
+        }
+        None => {
+            let characters = |text: &str| text.chars().count();
+            let all = characters(text);
+            (most, format!("{} of {all} characters", all - characters(most)))
+        }
+    };
+    Compacted { text: kept.into(), form: Form::Text, left_out: Some(left_out) }
+}
+
+struct Room<'a> {
+    value: &'a Value,
+    hoist: bool,
+    budget: usize,
+}
+
+impl Room<'_> {
+    fn try_with(&self, bounds: Bounds) -> Option<Compacted> {
+        let mut left = Left::default();
+        let trimmed = trim(self.value, bounds, &mut left);
+        let (text, form) = render(&trimmed, self.hoist);
+        (text.len() <= self.budget).then(|| Compacted { text, form, left_out: left.told(bounds.text) })
+    }
+
+    /// As many elements of every list as there is room for: twice as many as long as they fit, then what lies between.
+    fn most_rows(&self, text: usize, longest: usize) -> Option<Compacted> {
+        let with = |elements| self.try_with(Bounds { text, elements, ..ALL });
+        let mut best = with(1)?;
+        let (mut fits, mut too_many) = (1, longest + 1);
+        while too_many - fits > 1 {
+            let elements = if fits * 2 < too_many { fits * 2 } else { usize::midpoint(fits, too_many) };
+            match with(elements) {
+                Some(compacted) => (best, fits) = (compacted, elements),
+                None => too_many = elements,
+            }
+        }
+        Some(best)
+    }
+
+    fn outline(&self, depth: usize) -> Option<Compacted> {
+        self.try_with(Bounds { text: 80, elements: ELEMENTS_IN_OUTLINE, members: MEMBERS_IN_OUTLINE, depth })
+    }
+}
+
+impl Left {
+    fn told(&self, text: usize) -> Option<String> {
+        let mut told = Vec::new();
+        match self.lists {
+            0 => {}
+            1 => told.push(format!("{} of {} rows", self.elements, self.elements_of)),
+            lists => told.push(format!("{} of {} rows of {lists} lists", self.elements, self.elements_of)),
+        }
+        match self.texts {
+            0 => {}
+            1 => told.push(format!("the end of a text longer than {text} characters")),
+            texts => told.push(format!("the ends of {texts} texts longer than {text} characters")),
+        }
+        if self.members > 0 {
+            told.push(format!("{} members of objects", self.members));
+        }
+        if self.nested > 0 {
+            told.push(format!("what is in {} values deep inside", self.nested));
+        }
+        (!told.is_empty()).then(|| told.join(", "))
+    }
+}
+
+fn trim(value: &Value, bounds: Bounds, left: &mut Left) -> Value {
+    let below = Bounds { depth: bounds.depth.saturating_sub(1), ..bounds };
+    match value {
+        Value::String(text) => match text.char_indices().nth(bounds.text) {
+            Some((end, _)) => {
+                left.texts += 1;
+                format!("{}…", &text[..end]).into()
+            }
+            None => value.clone(),
+        },
+        Value::Array(items) if bounds.depth == 0 && !items.is_empty() => {
+            left.nested += 1;
+            outside(value).into()
+        }
+        Value::Object(members) if bounds.depth == 0 && !members.is_empty() => {
+            left.nested += 1;
+            outside(value).into()
+        }
+        Value::Array(items) => {
+            if items.len() > bounds.elements {
+                left.lists += 1;
+                left.elements += items.len() - bounds.elements;
+                left.elements_of += items.len();
+            }
+            items.iter().take(bounds.elements).map(|item| trim(item, below, left)).collect()
+        }
+        Value::Object(members) => {
+            left.members += members.len().saturating_sub(bounds.members);
+            let kept = members.iter().take(bounds.members);
+            Value::Object(kept.map(|(key, value)| (key.clone(), trim(value, below, left))).collect())
+        }
+        _ => value.clone(),
+    }
+}
+
+/// What a value is, seen from outside.
+fn outside(value: &Value) -> String {
+    let mut text = String::new();
+    // Writing to memory cannot fail.
+    let _ = match value {
+        Value::Array(items) => write!(text, "[{} elements]", items.len()),
+        Value::Object(members) => write!(text, "{{{} members}}", members.len()),
+        _ => write!(text, "{value}"),
+    };
+    text
+}
+
+fn survey(value: &Value, longest_text: &mut usize, longest_list: &mut usize) {
+    match value {
+        Value::String(text) => *longest_text = text.len().max(*longest_text),
+        Value::Array(items) => {
+            *longest_list = items.len().max(*longest_list);
+            items.iter().for_each(|item| survey(item, longest_text, longest_list));
+        }
+        Value::Object(members) => {
+            members.values().for_each(|value| survey(value, longest_text, longest_list))
+        }
+        _ => {}
+    }
+}
+
+/// How much text there is if each is cut.
+fn least(value: &Value, text_max: usize) -> usize {
+    match value {
+        Value::String(text) => text.len().min(text_max),
+        Value::Array(items) => items.iter().map(|item| least(item, text_max)).sum(),
+        Value::Object(members) => members.values().map(|value| least(value, text_max)).sum(),
+        _ => 1,
+    }
+}

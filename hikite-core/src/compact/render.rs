@@ -1,0 +1,136 @@
+//! A value as text: JSON without blanks or TOON, whichever is smaller. Lists of objects are tables (see `table`). Nothing
+//! is lost but what is empty.
+
+use std::io;
+
+use serde_json::Value;
+
+use super::column::Table;
+use super::{Form, toon};
+use crate::json::write_string;
+
+/// A value of which the lists of objects are tables.
+#[derive(Debug)]
+enum Part<'a> {
+    Plain(&'a Value),
+    Object(Vec<(&'a str, Part<'a>)>),
+    List(Vec<Part<'a>>),
+    Table(Box<Table<'a>>),
+}
+
+/// Without `hoist`, tables have all their columns.
+pub(super) fn render(value: &Value, hoist: bool) -> (String, Form) {
+    let part = Part::of(value, hoist);
+    let mut json = Vec::new();
+    part.write_json(&mut json);
+    if !part.is_plain() && length(value) < json.len() {
+        json.clear();
+        write_json(value, &mut json);
+    }
+    // TOON is less familiar to models: it must be worth it.
+    let toon = part.for_toon().map(|value| toon::encode(&value));
+    match toon.filter(|toon| toon.len() * 10 < json.len() * 9) {
+        Some(toon) => (toon, Form::Toon),
+        None => (String::from_utf8(json).unwrap_or_default(), Form::Json),
+    }
+}
+
+/// The value as TOON gets it.
+#[cfg(test)]
+pub(super) fn flat(value: &Value, hoist: bool) -> Option<Value> {
+    Part::of(value, hoist).for_toon()
+}
+
+impl<'a> Part<'a> {
+    fn of(value: &'a Value, hoist: bool) -> Self {
+        match value {
+            Value::Array(items) => {
+                if let Some(table) = Table::of(items, hoist) {
+                    return Self::Table(Box::new(table));
+                }
+                let parts: Vec<Self> = items.iter().map(|item| Self::of(item, hoist)).collect();
+                if parts.iter().all(Self::is_plain) { Self::Plain(value) } else { Self::List(parts) }
+            }
+            Value::Object(members) => {
+                let parts: Vec<(&str, Self)> =
+                    members.iter().map(|(key, value)| (&**key, Self::of(value, hoist))).collect();
+                let is_plain = parts.iter().all(|(_, part)| part.is_plain());
+                if is_plain { Self::Plain(value) } else { Self::Object(parts) }
+            }
+            _ => Self::Plain(value),
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        matches!(self, Self::Plain(_))
+    }
+
+    fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Plain(value) => write_json(value, out),
+            Self::Object(members) => {
+                out.push(b'{');
+                for (at, (key, part)) in members.iter().enumerate() {
+                    write_key(key, at == 0, out);
+                    part.write_json(out);
+                }
+                out.push(b'}');
+            }
+            Self::List(parts) => {
+                out.push(b'[');
+                for (at, part) in parts.iter().enumerate() {
+                    if at > 0 {
+                        out.push(b',');
+                    }
+                    part.write_json(out);
+                }
+                out.push(b']');
+            }
+            Self::Table(table) => table.write_json(out),
+        }
+    }
+
+    /// The value of which TOON makes tables; `None` if there is one that would be mostly holes.
+    fn for_toon(&self) -> Option<Value> {
+        Some(match self {
+            Self::Plain(value) => (*value).clone(),
+            Self::Object(members) => {
+                let members = members.iter().map(|(key, part)| Some(((*key).to_owned(), part.for_toon()?)));
+                Value::Object(members.collect::<Option<_>>()?)
+            }
+            Self::List(parts) => Value::Array(parts.iter().map(Self::for_toon).collect::<Option<_>>()?),
+            Self::Table(table) => table.for_toon()?,
+        })
+    }
+}
+
+pub(super) fn write_json(value: &Value, out: &mut Vec<u8>) {
+    // Neither a value nor memory can fail.
+    let _ = serde_json::to_writer(out, value);
+}
+
+pub(super) fn write_key(key: &str, is_first: bool, out: &mut Vec<u8>) {
+    if !is_first {
+        out.push(b',');
+    }
+    write_string(key, out);
+    out.push(b':');
+}
+
+/// How long a value is as JSON without blanks.
+pub(super) fn length(value: &Value) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}

@@ -1,0 +1,195 @@
+//! Reads a condition: `${a.n} > 0 && (${b.state} == "open" || !${c.done?})`.
+
+use serde_json::Value;
+
+use super::{Comparison, Expression, Operand};
+use crate::plan::reference::{self, Names, Problem, Reference, quoted};
+
+/// How deep parentheses and `!` may be nested.
+const NESTED_MAX: usize = 32;
+
+pub(super) fn parse(text: &str, names: Names<'_>, after: &mut Vec<usize>) -> Result<Expression, String> {
+    let mut reader = Reader { text, at: 0, left: NESTED_MAX, names, after };
+    let outcome = reader.any().and_then(|expression| {
+        reader.blank();
+        if reader.rest().is_empty() { Ok(expression) } else { Err(reader.unexpected()) }
+    });
+    outcome.map_err(|problem| {
+        let column = text[..problem.at].chars().count() + 1;
+        format!("cannot be read at column {column}: {}", problem.message)
+    })
+}
+
+struct Reader<'a, 'b> {
+    text: &'a str,
+    at: usize,
+    left: usize,
+    names: Names<'b>,
+    after: &'b mut Vec<usize>,
+}
+
+impl<'a> Reader<'a, '_> {
+    fn any(&mut self) -> Result<Expression, Problem> {
+        let mut parts = vec![self.all()?];
+        while self.take("||") {
+            parts.push(self.all()?);
+        }
+        Ok(joined(parts, Expression::Any))
+    }
+
+    fn all(&mut self) -> Result<Expression, Problem> {
+        let mut parts = vec![self.part()?];
+        while self.take("&&") {
+            parts.push(self.part()?);
+        }
+        Ok(joined(parts, Expression::All))
+    }
+
+    fn part(&mut self) -> Result<Expression, Problem> {
+        self.blank();
+        if self.rest().starts_with("!=") || !self.take("!") {
+            return self.comparison();
+        }
+        let inner = self.nested(|reader| {
+            reader.blank();
+            if reader.rest().starts_with(['(', '!']) {
+                reader.part()
+            } else {
+                Ok(Expression::Says(reader.operand()?))
+            }
+        })?;
+        if self.comparing().is_some() {
+            return Err(self.problem("what `!` belongs to is unclear; write `!(… == …)` or `!=`"));
+        }
+        Ok(Expression::Not(Box::new(inner)))
+    }
+
+    fn comparison(&mut self) -> Result<Expression, Problem> {
+        if self.take("(") {
+            let inner = self.nested(Self::any)?;
+            if !self.take(")") {
+                return Err(self.problem("`(` without its `)`"));
+            }
+            if self.comparing().is_some() {
+                return Err(self.problem("what stands in parentheses is true or false, and not compared"));
+            }
+            return Ok(inner);
+        }
+        let left = self.operand()?;
+        let Some((word, comparison)) = self.comparing() else { return Ok(Expression::Says(left)) };
+        let at = self.at;
+        self.at += word.len();
+        let right = self.operand()?;
+        let unordered = |operand: &Operand| matches!(operand, Operand::Plain(Value::Null | Value::Bool(_)));
+        if comparison.orders() && (unordered(&left) || unordered(&right)) {
+            return Err(Problem::new(at, format!("`{word}` is for numbers and texts; use `==` or `!=`")));
+        }
+        Ok(Expression::Compare(left, comparison, right))
+    }
+
+    fn operand(&mut self) -> Result<Operand, Problem> {
+        self.blank();
+        let rest = self.rest();
+        if rest.starts_with("${") {
+            return self.reference();
+        }
+        if rest.starts_with(['"', '\'']) {
+            let (text, length) =
+                quoted(rest).ok_or_else(|| self.problem("a text in quotes that does not end well"))?;
+            if text.replace("$${", "").contains("${") {
+                return Err(self.problem("a reference stands without quotes here: `${a.state} == \"open\"`"));
+            }
+            self.at += length;
+            return Ok(Operand::Plain(text.replace("$${", "${").into()));
+        }
+        let end = rest.find(|c: char| !c.is_alphanumeric() && !matches!(c, '+' | '-' | '.' | '_'));
+        let word = &rest[..end.unwrap_or(rest.len())];
+        match serde_json::from_str::<Value>(word) {
+            Ok(value) => {
+                self.at += word.len();
+                Ok(Operand::Plain(value))
+            }
+            Err(_) => Err(self.unexpected()),
+        }
+    }
+
+    fn reference(&mut self) -> Result<Operand, Problem> {
+        let start = self.at;
+        let written = reference::parse(self.rest())
+            .map_err(|problem| Problem::new(start + problem.at, problem.message))?;
+        self.at += written.length;
+        let linked = Reference::link(written, self.names).map_err(|message| Problem::new(start, message))?;
+        // Nothing runs where a task could not be read, so any value will do for what may be its result.
+        let Some(reference) = linked else { return Ok(Operand::Plain(Value::Null)) };
+        self.after.extend(reference.task());
+        Ok(Operand::Reference(reference))
+    }
+
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Problem>) -> Result<T, Problem> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| self.problem("it is nested too deeply"))?;
+        let outcome = read(self);
+        self.left += 1;
+        outcome
+    }
+
+    fn comparing(&mut self) -> Option<(&'static str, Comparison)> {
+        self.blank();
+        Comparison::ALL.into_iter().find(|(word, _)| self.rest().starts_with(word))
+    }
+
+    fn take(&mut self, word: &str) -> bool {
+        self.blank();
+        let found = self.rest().starts_with(word);
+        if found {
+            self.at += word.len();
+        }
+        found
+    }
+
+    fn blank(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start().len();
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn problem(&self, message: impl Into<String>) -> Problem {
+        Problem::new(self.at, message)
+    }
+
+    /// Something that has no meaning here, and what was probably meant.
+    fn unexpected(&self) -> Problem {
+        const MEANT: &[(&str, &str)] = &[
+            ("===", "`==`"),
+            ("=", "`==`"),
+            ("and", "`&&`"),
+            ("or", "`||`"),
+            ("not", "`!`"),
+            ("&", "`&&`"),
+            ("|", "`||`"),
+        ];
+        let rest = self.rest();
+        let Some(first) = rest.chars().next() else {
+            return self.problem("it ends where a reference or a value is expected");
+        };
+        let lower = rest.get(..3).unwrap_or(rest).to_ascii_lowercase();
+        match MEANT.iter().find(|(word, _)| lower.starts_with(word)) {
+            Some((word, meant)) => self.problem(format!("write {meant} for `{word}`")),
+            None => self.problem(format!(
+                "`{}` cannot stand here: a condition is `${{a.n}} > 0`, `${{a.state}} == \"open\"`, joined by `&&`, `||`, `!`",
+                first.escape_debug()
+            )),
+        }
+    }
+}
+
+fn joined(mut parts: Vec<Expression>, join: fn(Vec<Expression>) -> Expression) -> Expression {
+    match parts.pop() {
+        Some(only) if parts.is_empty() => only,
+        last => {
+            parts.extend(last);
+            join(parts)
+        }
+    }
+}

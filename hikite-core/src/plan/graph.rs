@@ -1,0 +1,84 @@
+//! Who waits for whom, as numbers: nothing here knows what a task does.
+
+/// The edges of a plan, from a task to those that wait for it, side by side in one list.
+#[derive(Debug)]
+pub(super) struct Dependents {
+    /// Where the list of a task begins; one more than there are tasks.
+    starts: Vec<usize>,
+    tasks: Vec<usize>,
+}
+
+impl Dependents {
+    /// From what each task waits for.
+    pub(super) fn of<'a>(after: impl Iterator<Item = &'a [usize]> + Clone) -> Self {
+        let count = after.clone().count();
+        let mut starts = vec![0; count + 1];
+        for other in after.clone().flatten() {
+            starts[other + 1] += 1;
+        }
+        for task in 0..count {
+            starts[task + 1] += starts[task];
+        }
+        let mut next = starts.clone();
+        let mut tasks = vec![0; starts[count]];
+        for (task, others) in after.enumerate() {
+            for other in others {
+                tasks[next[*other]] = task;
+                next[*other] += 1;
+            }
+        }
+        Self { starts, tasks }
+    }
+
+    /// In the order of the tasks.
+    pub(super) fn get(&self, task: usize) -> &[usize] {
+        &self.tasks[self.starts[task]..self.starts[task + 1]]
+    }
+}
+
+/// The wave of each task: one more than the latest of those that it waits for. `None` for a task that waits for
+/// itself, by itself or through others.
+pub(super) fn waves(after: &[&[usize]]) -> Vec<Option<usize>> {
+    let dependents = Dependents::of(after.iter().copied());
+    let mut waiting: Vec<usize> = after.iter().map(|others| others.len()).collect();
+    let mut waves = vec![None; after.len()];
+    let mut ready: Vec<usize> = (0..after.len()).filter(|task| waiting[*task] == 0).collect();
+    while let Some(task) = ready.pop() {
+        let latest = after[task].iter().filter_map(|other| waves[*other]).max();
+        waves[task] = Some(latest.map_or(0, |wave: usize| wave + 1));
+        for dependent in dependents.get(task) {
+            waiting[*dependent] -= 1;
+            if waiting[*dependent] == 0 {
+                ready.push(*dependent);
+            }
+        }
+    }
+    waves
+}
+
+/// Circles of tasks that wait for each other, each from its first task on: one at least where there are any.
+pub(super) fn cycles(after: &[&[usize]]) -> Vec<Vec<usize>> {
+    let waves = waves(after);
+    let mut walk_of: Vec<Option<usize>> = vec![None; after.len()];
+    let mut cycles = Vec::new();
+    for start in (0..after.len()).filter(|task| waves[*task].is_none()) {
+        let mut walk = Vec::new();
+        let mut at = start;
+        while walk_of[at].is_none() {
+            walk_of[at] = Some(start);
+            walk.push(at);
+            // What has no wave waits for something that has none either.
+            let Some(next) = after[at].iter().find(|other| waves[**other].is_none()) else { break };
+            at = *next;
+        }
+        if walk_of[at] != Some(start) {
+            continue;
+        }
+        let Some(begin) = walk.iter().position(|task| *task == at) else { continue };
+        let mut cycle = walk.split_off(begin);
+        let first = cycle.iter().enumerate().min_by_key(|(_, task)| **task).map_or(0, |(place, _)| place);
+        cycle.rotate_left(first);
+        cycles.push(cycle);
+    }
+    cycles
+}

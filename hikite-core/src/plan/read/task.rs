@@ -1,0 +1,308 @@
+//! The fields of one task: those of the specification, the other names that models give them, and our own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::entry::{Entry, bad_json};
+use super::{Defaults, Faults};
+use crate::fault::step;
+use crate::json::{Object, Raw};
+use crate::key::ToolKey;
+use crate::plan::reference::{INDEX, ITEM, Names, is_whole, shown, stands_alone};
+use crate::plan::{Condition, OnError, Output, Task, Template};
+use crate::select::Selector;
+use crate::suggest::did_you_mean;
+
+const ID_CHARS_MAX: usize = 100;
+
+const FIELDS: &[&str] = &[
+    "id",
+    "module",
+    "tool",
+    "tool_name",
+    "toolKey",
+    "params",
+    "arguments",
+    "args",
+    "after",
+    "output",
+    "raw_output",
+    "for_each",
+    "if",
+    "select",
+    "on_error",
+    "timeout_ms",
+    "account",
+];
+
+/// The id of a task, or what is wrong with it.
+pub(super) fn id(members: &Object) -> Result<Arc<str>, String> {
+    let Some(given) = members.get("id").filter(|given| !given.is_null()) else {
+        return Err("`id` is missing".into());
+    };
+    let id = given.text().ok_or("`id` must be a string")?;
+    if id.trim().is_empty() {
+        return Err("`id` must not be empty".into());
+    }
+    if id.chars().count() > ID_CHARS_MAX {
+        return Err(format!("`id` must have at most {ID_CHARS_MAX} characters"));
+    }
+    if matches!(id.as_str(), ITEM | INDEX) {
+        return Err(format!(
+            "`id` must not be `{id}`: that is what `for_each` gives; call the task something else"
+        ));
+    }
+    if !stands_alone(&id) {
+        return Err(format!(
+            "`id` {} cannot be referred to as `${{id}}`; use letters, digits, `-` and `_`",
+            Value::from(id)
+        ));
+    }
+    Ok(id.into())
+}
+
+/// Reads a task. Where something is wrong the rest is read all the same, and what it waits for counts.
+pub(super) fn read(
+    entry: &Entry,
+    place: usize,
+    id: Option<Arc<str>>,
+    names: Names<'_>,
+    defaults: Defaults,
+    faults: &mut Faults,
+) -> Task {
+    let none = Object::default();
+    let members = entry.members.as_ref().unwrap_or(&none);
+    let mut reader =
+        Reader { members, place: format!("/commands/{place}"), names, after: Vec::new(), faults };
+    let readable = entry.members.is_some();
+    if readable {
+        reader.unknown_fields();
+    }
+    let for_each = reader.for_each(defaults.tasks_max);
+    let task = Task {
+        id: id.unwrap_or_default(),
+        tool: if readable { reader.tool() } else { ToolKey::new("", "") },
+        params: reader.params(),
+        output: reader.output(),
+        select: reader.select(),
+        condition: reader.condition(),
+        for_each,
+        on_error: reader.on_error().unwrap_or(defaults.on_error),
+        timeout: reader.timeout(),
+        account: reader.text("account"),
+        after: Vec::new(),
+    };
+    reader.after();
+    let mut after = reader.after;
+    after.sort_unstable();
+    after.dedup();
+    Task { after, ..task }
+}
+
+struct Reader<'a> {
+    members: &'a Object,
+    /// The pointer to the task.
+    place: String,
+    names: Names<'a>,
+    /// What the task waits for, as it is found.
+    after: Vec<usize>,
+    faults: &'a mut Faults,
+}
+
+impl Reader<'_> {
+    fn unknown_fields(&mut self) {
+        for (name, _) in self.members.iter().filter(|(name, _)| !FIELDS.contains(name)) {
+            let near = did_you_mean(name, FIELDS.iter().copied()).map(|near| format!("; {near}"));
+            let message = format!("`{}` is no field of a task{}", shown(name), near.unwrap_or_default());
+            self.faults.add(format!("{}{}", self.place, step(name)), message);
+        }
+    }
+
+    fn tool(&mut self) -> ToolKey {
+        let name = self.named(&["tool", "tool_name"]).unwrap_or("tool");
+        let (key, module, tool) = (self.text("toolKey"), self.text("module"), self.text(name));
+        let Some(key) = key else {
+            for (field, text) in [("module", &module), (name, &tool)] {
+                if text.is_none() && self.given(field).is_none() {
+                    self.refuse::<()>(field, "is missing; or `toolKey`, `module:tool`, for both");
+                }
+            }
+            return ToolKey::new(module.unwrap_or_default(), tool.unwrap_or_default());
+        };
+        let Some((of, named)) = key.split_once(':').filter(|(of, named)| !of.is_empty() && !named.is_empty())
+        else {
+            self.refuse::<()>("toolKey", "must be `module:tool`");
+            return ToolKey::new("", "");
+        };
+        for (field, text, meant) in [("module", module, of), (name, tool, named)] {
+            if text.is_some_and(|text| text != meant) {
+                self.refuse::<()>(field, "says something else than `toolKey`");
+            }
+        }
+        ToolKey::new(of, named)
+    }
+
+    /// An object, a text that holds one, or one reference that gives one.
+    fn params(&mut self) -> Template {
+        let names = Names { item: self.given("for_each").is_some(), ..self.names };
+        let name = self.named(&["params", "arguments", "args"]).unwrap_or("params");
+        let value = match self.value(name) {
+            None => Value::Object(Map::new()),
+            Some(Value::String(text)) if !is_whole(&text) => self.object_in(name, &text),
+            Some(value @ (Value::Object(_) | Value::String(_))) => value,
+            Some(_) => self.refuse(name, "must be an object").unwrap_or_default(),
+        };
+        self.template(name, value, names)
+    }
+
+    fn object_in(&mut self, name: &str, text: &str) -> Value {
+        match serde_json::from_str(text) {
+            Ok(object @ Value::Object(_)) => return object,
+            Ok(_) => self.refuse(name, "must be an object"),
+            Err(error) => {
+                let why = bad_json(text, 1, &error);
+                self.refuse(name, &format!("is a text that holds no JSON object: {why}"))
+            }
+        }
+        .unwrap_or_default()
+    }
+
+    /// A list, or one reference that gives one.
+    fn for_each(&mut self, items_max: usize) -> Option<Template> {
+        const NAME: &str = "for_each";
+        let value = self.value(NAME)?;
+        let right = match &value {
+            Value::Array(items) if items.len() > items_max => {
+                return self.refuse(NAME, &format!("has {} elements; it may have {items_max}", items.len()));
+            }
+            Value::Array(_) => true,
+            Value::String(text) => is_whole(text),
+            _ => false,
+        };
+        if !right {
+            return self.refuse(NAME, "must be a list, or one reference such as `${task.items}`");
+        }
+        Some(self.template(NAME, value, self.names))
+    }
+
+    fn condition(&mut self) -> Option<Condition> {
+        let text = match self.value("if")? {
+            Value::Bool(constant) => constant.to_string(),
+            Value::String(text) => text,
+            _ => return self.refuse("if", "must be a condition as text"),
+        };
+        match Condition::read(&text, self.names, &mut self.after) {
+            Ok(condition) => Some(condition),
+            Err(message) => self.refuse("if", &message),
+        }
+    }
+
+    fn select(&mut self) -> Option<Selector> {
+        let text = self.text("select")?;
+        Selector::parse(&text).map_err(|message| self.refuse::<()>("select", &message)).ok()
+    }
+
+    fn output(&mut self) -> Output {
+        match (self.flag("raw_output"), self.flag("output")) {
+            (true, _) => Output::Raw,
+            (false, true) => Output::Compact,
+            (false, false) => Output::None,
+        }
+    }
+
+    fn on_error(&mut self) -> Option<OnError> {
+        let text = self.text("on_error")?;
+        if let Some((_, meaning)) = OnError::ALL.iter().find(|(word, _)| *word == text) {
+            return Some(*meaning);
+        }
+        let near = did_you_mean(&text, OnError::ALL.iter().map(|(word, _)| *word));
+        let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+        self.refuse("on_error", &format!("must be `skip`, `continue` or `fail_fast`{near}"))
+    }
+
+    fn timeout(&mut self) -> Option<Duration> {
+        let ms = self.given("timeout_ms")?.whole().filter(|ms| *ms > 0);
+        let ms =
+            ms.or_else(|| self.refuse("timeout_ms", "must be a whole number of milliseconds, at least 1"))?;
+        Some(Duration::from_millis(ms.into()))
+    }
+
+    /// Ids that are named outright; what references name has been noted where they were read.
+    fn after(&mut self) {
+        const NAME: &str = "after";
+        let ids = match self.value(NAME) {
+            None => return,
+            Some(Value::String(id)) => vec![(String::new(), id)],
+            Some(Value::Array(items)) => {
+                let named = items.into_iter().zip(0..).filter_map(|(item, place): (_, usize)| match item {
+                    Value::String(id) => Some((format!("/{place}"), id)),
+                    _ => self.refuse(NAME, "must be an id or a list of ids"),
+                });
+                named.collect()
+            }
+            Some(_) => return self.refuse(NAME, "must be an id or a list of ids").unwrap_or_default(),
+        };
+        for (below, id) in ids {
+            match self.names.tasks.get(id.as_str()) {
+                Some(task) => self.after.push(*task),
+                None if !self.names.complete => {}
+                None => {
+                    let near = self.names.guess(&id);
+                    let message =
+                        format!("`after` names `{}`, which is no task of this batch{near}", shown(&id));
+                    self.faults.add(format!("{}/after{below}", self.place), message);
+                }
+            }
+        }
+    }
+
+    /// A field that says something; null says nothing.
+    fn given(&self, name: &str) -> Option<&Raw> {
+        self.members.get(name).filter(|raw| !raw.is_null())
+    }
+
+    /// Which of several names of one field was used.
+    fn named(&mut self, names: &[&'static str]) -> Option<&'static str> {
+        let mut given = names.iter().copied().filter(|name| self.given(name).is_some());
+        let (first, second) = (given.next()?, given.next());
+        if let Some(second) = second {
+            self.refuse::<()>(second, &format!("and `{first}` are one field; give one of them"));
+        }
+        Some(first)
+    }
+
+    fn text(&mut self, name: &str) -> Option<String> {
+        let text = self.given(name)?.text();
+        text.filter(|text| !text.trim().is_empty())
+            .or_else(|| self.refuse(name, "must be a text that is not empty"))
+    }
+
+    fn flag(&mut self, name: &str) -> bool {
+        let flag = self.given(name).map(Raw::decode::<bool>);
+        match flag {
+            Some(Ok(flag)) => flag,
+            Some(Err(_)) => self.refuse(name, "must be true or false").unwrap_or_default(),
+            None => false,
+        }
+    }
+
+    fn value(&mut self, name: &str) -> Option<Value> {
+        let value = self.given(name)?.decode().ok();
+        value.or_else(|| {
+            self.refuse(name, "is nested too deeply, or holds a number or a text that cannot be read")
+        })
+    }
+
+    fn template(&mut self, name: &str, value: Value, names: Names<'_>) -> Template {
+        let place = format!("{}{}", self.place, step(name));
+        Template::read(value, &place, names, self.faults, &mut self.after)
+    }
+
+    /// Notes a fault; gives nothing, in place of what was looked for.
+    fn refuse<T>(&mut self, name: &str, what: &str) -> Option<T> {
+        self.faults.add(format!("{}{}", self.place, step(name)), format!("`{name}` {what}"));
+        None
+    }
+}

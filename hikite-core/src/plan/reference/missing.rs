@@ -1,0 +1,119 @@
+//! What is told when a reference leads nowhere: how far it came, and what there is instead. Names of members and counts
+//! are told, values are not.
+
+use serde_json::Value;
+
+use super::super::Missing;
+use super::{Reference, Step, shown, stands_alone};
+use crate::suggest::did_you_mean;
+
+/// Members that are named, and members that are looked through for the one that was meant.
+const NAMES_MAX: usize = 20;
+const NAMES_SEEN_MAX: usize = 1000;
+const NAME_BYTES_MAX: usize = 200;
+
+/// Where following a path came to its end too early.
+pub(super) struct Broken<'a> {
+    /// The step that could not be taken, and from where.
+    step: usize,
+    value: &'a Value,
+    /// Which elements were being looked at, the innermost first.
+    places: Vec<usize>,
+}
+
+impl<'a> Broken<'a> {
+    pub(super) fn new(step: usize, value: &'a Value) -> Self {
+        Self { step, value, places: Vec::new() }
+    }
+
+    pub(super) fn inside(mut self, place: usize) -> Self {
+        self.places.push(place);
+        self
+    }
+}
+
+impl Reference {
+    pub(super) fn nothing(&self) -> Missing {
+        Missing {
+            message: format!("`{}` is missing: `{}` has no result", shown(&self.text), shown(&self.name)),
+            hint: self.or_null("it failed or did not run"),
+        }
+    }
+
+    pub(super) fn missing(&self, broken: &Broken<'_>) -> Missing {
+        let so_far = self.so_far(broken);
+        let so_far = shown(&so_far);
+        let step = &self.path[broken.step];
+        let (problem, instead) = match (broken.value, step) {
+            (Value::Object(_), Step::Key(key)) => {
+                (format!("has no `{}`", shown(key)), members(broken.value, Some(key)))
+            }
+            (Value::Object(_), _) => ("is an object, not a list".into(), members(broken.value, None)),
+            (Value::Array(items), Step::Key(_)) => (
+                format!("is a list of {}, not an object", items.len()),
+                "write `[0]` for the first element, `[-1]` for the last, `[*]` for all".into(),
+            ),
+            (Value::Array(items), _) => match items.len() {
+                0 => ("is an empty list".into(), "no element can be taken".into()),
+                length => {
+                    (format!("is a list of {length}"), format!("the last element is `[{}]`", length - 1))
+                }
+            },
+            (other, Step::Key(_)) => (format!("is {}, not an object", kind(other)), "it has no parts".into()),
+            (other, _) => (format!("is {}, not a list", kind(other)), "it has no parts".into()),
+        };
+        Missing {
+            message: format!("`{}` leads nowhere: `{so_far}` {problem}", shown(&self.text)),
+            hint: self.or_null(&instead),
+        }
+    }
+
+    fn or_null(&self, hint: &str) -> String {
+        let head = self.text.trim_end_matches('}');
+        format!("{hint}; write `{}?}}` if it may be missing", shown(head))
+    }
+
+    /// The part of the path that could be followed, with the elements that were looked at.
+    fn so_far(&self, broken: &Broken<'_>) -> String {
+        let mut places = broken.places.iter().rev();
+        let mut text = self.name.to_string();
+        for step in &self.path[..broken.step] {
+            match step {
+                Step::Key(key) if stands_alone(key) => text.extend([".", key]),
+                Step::Key(key) => text.push_str(&format!("[{}]", Value::from(&**key))),
+                Step::Place(place) => text.push_str(&format!("[{place}]")),
+                Step::All => match places.next() {
+                    Some(place) => text.push_str(&format!("[{place}]")),
+                    None => text.push_str("[*]"),
+                },
+            }
+        }
+        text
+    }
+}
+
+fn members(value: &Value, wrong: Option<&str>) -> String {
+    let names = value.as_object().map_or(0, serde_json::Map::len);
+    if names == 0 {
+        return "it is empty".into();
+    }
+    let all = value.as_object().into_iter().flat_map(serde_json::Map::keys).map(String::as_str);
+    let near = wrong.and_then(|wrong| {
+        did_you_mean(wrong, all.clone().take(NAMES_SEEN_MAX).filter(|name| name.len() <= NAME_BYTES_MAX))
+    });
+    let near = near.map(|near| format!("{near} ")).unwrap_or_default();
+    let listed: Vec<String> = all.take(NAMES_MAX).map(|name| format!("`{}`", shown(name))).collect();
+    let more = if names > NAMES_MAX { format!(" and {} more", names - NAMES_MAX) } else { String::new() };
+    format!("{near}it has {}{more}", listed.join(", "))
+}
+
+pub(in crate::plan) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,170 @@
+//! How a reference is written: `${`, the name of a task, steps, maybe `?`, and `}`. Knows nothing of which tasks there are.
+
+use super::{Step, shown};
+
+/// Steps of one path; results are not nested deeper.
+const STEPS_MAX: usize = 256;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::plan) struct Written<'a> {
+    /// From `${` to `}`.
+    pub(super) text: &'a str,
+    pub(super) name: &'a str,
+    pub(super) path: Vec<Step>,
+    pub(super) optional: bool,
+    /// Bytes, from `${` to `}`.
+    pub(in crate::plan) length: usize,
+}
+
+/// What is wrong, and at which byte.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::plan) struct Problem {
+    pub(in crate::plan) at: usize,
+    pub(in crate::plan) message: String,
+}
+
+impl Problem {
+    pub(in crate::plan) fn new(at: usize, message: impl Into<String>) -> Self {
+        Self { at, message: message.into() }
+    }
+}
+
+/// Characters that end a name or a key that stands without quotes.
+const ENDS: [char; 8] = ['.', '[', ']', '{', '}', '?', '"', '\''];
+
+/// Whether a name can be read from a reference as it is, without quotes.
+pub(in crate::plan) fn stands_alone(name: &str) -> bool {
+    !name.is_empty() && !name.contains(ENDS) && !name.contains(char::is_control) && name.trim() == name
+}
+
+/// The reference at the start of a text that begins with `${`.
+pub(in crate::plan) fn parse(text: &str) -> Result<Written<'_>, Problem> {
+    let mut reader = Reader { text, at: 2 };
+    let name = reader.word();
+    if name.is_empty() && reader.peek() == Some('}') {
+        return Err(Problem::new(0, "`${}` names no task; write `$${` where a plain `${` is meant"));
+    }
+    let mut path = Vec::new();
+    while let Some(step) = reader.step()? {
+        path.push(step);
+        if path.len() > STEPS_MAX {
+            return Err(Problem::new(0, format!("a reference has more than {STEPS_MAX} steps")));
+        }
+    }
+    let optional = reader.take('?');
+    reader.blank();
+    match reader.peek() {
+        Some('}') if !name.is_empty() => {
+            let length = reader.at + 1;
+            Ok(Written { text: &text[..length], name, path, optional, length })
+        }
+        None => Err(Problem::new(0, "`${` without its `}`; write `$${` where a plain `${` is meant")),
+        Some(_) if optional => Err(reader.problem("`?` stands at the end of a reference alone")),
+        Some(other) => {
+            let forms =
+                "a reference is `${task}` with `.key`, `[\"key\"]`, `[0]`, `[-1]` or `[*]` behind the task";
+            Err(reader.problem(format!("`{}` cannot stand here: {forms}", other.escape_debug())))
+        }
+    }
+}
+
+/// A text in quotes, double or single, at the start of `text`: what it says, and how many bytes it takes. JSON's escapes
+/// hold in both.
+pub(in crate::plan) fn quoted(text: &str) -> Option<(String, usize)> {
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let mut json = String::from('"');
+    let mut characters = text.char_indices().skip(1);
+    while let Some((at, c)) = characters.next() {
+        if c == quote {
+            json.push('"');
+            return Some((serde_json::from_str(&json).ok()?, at + 1));
+        }
+        match c {
+            '\\' => match characters.next()?.1 {
+                '\'' => json.push('\''),
+                escaped => json.extend(['\\', escaped]),
+            },
+            '"' => json.push_str("\\\""),
+            plain => json.push(plain),
+        }
+    }
+    None
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn take(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.at += wanted.len_utf8();
+        }
+        found
+    }
+
+    fn blank(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start().len();
+    }
+
+    /// What stands before the next character that means something, without the blanks around it.
+    fn word(&mut self) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(ENDS).unwrap_or(rest.len());
+        self.at += end;
+        rest[..end].trim()
+    }
+
+    fn step(&mut self) -> Result<Option<Step>, Problem> {
+        let from = self.at;
+        if self.take('.') {
+            let key = self.word();
+            if key.is_empty() {
+                return Err(Problem::new(from, "`.` without a key behind it"));
+            }
+            return Ok(Some(Step::Key(key.into())));
+        }
+        if !self.take('[') {
+            return Ok(None);
+        }
+        self.blank();
+        let step = if matches!(self.peek(), Some('"' | '\'')) {
+            let (key, length) =
+                quoted(self.rest()).ok_or_else(|| self.problem("a key in quotes does not end"))?;
+            self.at += length;
+            self.blank();
+            Step::Key(key.into())
+        } else {
+            place(self.word()).map_err(|message| Problem::new(from, message))?
+        };
+        if !self.take(']') {
+            return Err(Problem::new(from, "`[` without its `]`"));
+        }
+        Ok(Some(step))
+    }
+
+    fn problem(&self, message: impl Into<String>) -> Problem {
+        Problem::new(self.at, message)
+    }
+}
+
+fn place(word: &str) -> Result<Step, String> {
+    if word == "*" {
+        return Ok(Step::All);
+    }
+    let word = word.strip_prefix('+').map_or(word, |_| "");
+    word.parse().map(Step::Place).map_err(|_| match word {
+        "" => "`[` needs a place behind it: `[0]`, `[-1]`, `[*]` or `[\"key\"]`".into(),
+        word => format!("`[{}]` is no place in a list: for a key write `[\"key\"]`", shown(word)),
+    })
+}

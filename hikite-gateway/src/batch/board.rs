@@ -1,0 +1,94 @@
+//! What the tasks of a batch have come to so far. A result is kept while some task may still refer to it, and all of
+//! them together are never more than one answer may be.
+
+use std::sync::Arc;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::Raw;
+use hikite_core::plan::{Plan, Scope};
+use serde_json::Value;
+
+use super::report::Ended;
+
+pub(super) struct Board<'a> {
+    plan: &'a Plan,
+    results: Vec<Option<Kept>>,
+    /// How many tasks that wait for each have not ended.
+    waiting: Vec<usize>,
+    /// Bytes that may be kept yet.
+    room: usize,
+    ended: Vec<Option<Ended>>,
+    pub(super) done: usize,
+}
+
+struct Kept {
+    value: Arc<Value>,
+    bytes: usize,
+}
+
+/// The results that one task may refer to.
+pub(super) struct Given(Vec<(usize, Arc<Value>)>);
+
+impl<'a> Board<'a> {
+    pub(super) fn new(plan: &'a Plan, room: usize) -> Self {
+        let tasks = plan.tasks.len();
+        let mut waiting = vec![0; tasks];
+        for other in plan.tasks.iter().flat_map(|task| &task.after) {
+            waiting[*other] += 1;
+        }
+        let (results, ended) = ((0..tasks).map(|_| None).collect(), (0..tasks).map(|_| None).collect());
+        Self { plan, results, waiting, room, ended, done: 0 }
+    }
+
+    /// What a task that begins now can refer to.
+    pub(super) fn given(&self, at: usize) -> Given {
+        let kept = |other: &usize| Some((*other, Arc::clone(&self.results[*other].as_ref()?.value)));
+        Given(self.plan.tasks[at].after.iter().filter_map(kept).collect())
+    }
+
+    /// Keeps a result for those that wait for it; `shown` is what of it will be in the answer.
+    pub(super) fn keep(&mut self, at: usize, value: &Raw, shown: usize) -> Result<(), Error> {
+        let bytes = if self.waiting[at] > 0 { value.bytes().len() } else { 0 };
+        self.room = self.room.checked_sub(bytes + shown).ok_or_else(too_much)?;
+        if self.waiting[at] > 0 {
+            self.results[at] = Some(Kept { value: Arc::new(value.value()), bytes });
+        }
+        Ok(())
+    }
+
+    pub(super) fn has_ended(&self, at: usize) -> bool {
+        self.ended[at].is_some()
+    }
+
+    pub(super) fn end(&mut self, at: usize, ended: Ended) {
+        self.ended[at] = Some(ended);
+        self.done += 1;
+        for other in &self.plan.tasks[at].after {
+            self.waiting[*other] -= 1;
+            if self.waiting[*other] == 0
+                && let Some(kept) = self.results[*other].take()
+            {
+                self.room += kept.bytes;
+            }
+        }
+    }
+
+    /// All of them, in the order they were given.
+    pub(super) fn ended(self) -> Vec<Ended> {
+        self.ended.into_iter().flatten().collect()
+    }
+}
+
+impl Given {
+    /// Reads something with these results at hand, and with the element of a list if it is done for one.
+    pub(super) fn read<T>(&self, item: Option<(&Value, usize)>, read: impl FnOnce(&Scope<'_>) -> T) -> T {
+        let result = |at: usize| self.0.iter().find(|(place, _)| *place == at).map(|(_, value)| &**value);
+        read(&Scope { result: &result, item })
+    }
+}
+
+pub(super) fn too_much() -> Error {
+    Error::new(Kind::PayloadTooLarge, "the results of this batch are too large to be kept together").hint(
+        "take only a part of them with `select`, or make several batches; `limits.answer_bytes` is the limit",
+    )
+}

@@ -1,0 +1,88 @@
+//! Everything that can be wrong with a batch before it runs. Tools are looked up in the caller's view alone: what is
+//! hidden is told, suggested and waited for like what is not there.
+
+use hikite_core::caller::{Caller, Scopes};
+use hikite_core::catalog::Tool;
+use hikite_core::error::{Error, Kind};
+use hikite_core::fault::{self, Fault};
+use hikite_core::json::Raw;
+use hikite_core::key::ToolKey;
+use hikite_core::plan::{Plan, Task};
+use hikite_core::risk::Risk;
+use hikite_core::selection::preset;
+use hikite_core::suggest;
+use hikite_core::view::View;
+
+use super::Batch;
+use crate::gateway::Gateway;
+
+/// More than so many are counted, not told.
+const FAULTS: usize = 50;
+
+const HINT: &str = "nothing was run; correct the tasks and send the batch again";
+
+/// A plan that may run.
+pub(super) struct Checked {
+    pub(super) plan: Plan,
+    /// What each task may do.
+    pub(super) risks: Vec<Risk>,
+}
+
+impl Gateway {
+    pub(super) async fn check_batch(&self, batch: &Batch, caller: &Caller) -> Result<Checked, Error> {
+        let plan = Plan::read(&batch.commands, batch.on_error, self.limits.batch_tasks)
+            .map_err(|faults| refused(faults))?;
+        let keys: Vec<&ToolKey> = plan.tasks.iter().map(|task| &task.tool).collect();
+        self.wait_for_tools(caller, &keys).await;
+        let snapshot = self.snapshot();
+        let view = snapshot.view_of(caller);
+        let (mut faults, mut risks) = (Vec::new(), Vec::with_capacity(plan.tasks.len()));
+        for (at, task) in plan.tasks.iter().enumerate() {
+            match view.tool_of(&task.tool) {
+                Ok(tool) => {
+                    risks.push(tool.risk);
+                    faults.extend(params(tool, task, at));
+                }
+                Err(error) => faults.push(no_tool(view, caller, (at, task), &error)),
+            }
+        }
+        if faults.is_empty() { Ok(Checked { plan, risks }) } else { Err(refused(faults)) }
+    }
+}
+
+fn refused(mut faults: Vec<Fault>) -> Error {
+    let more = faults.len().saturating_sub(FAULTS);
+    faults.truncate(FAULTS);
+    if more > 0 {
+        faults.push(Fault::new("", format!("and {more} more")));
+    }
+    fault::error(&faults).hint(HINT)
+}
+
+/// A tool that is not there or is switched off. Who may use but not look is not told what there is instead.
+fn no_tool(view: &View, caller: &Caller, (at, task): (usize, &Task), error: &Error) -> Fault {
+    let near = || {
+        let keys: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
+        suggest::did_you_mean(&task.tool.to_string(), keys.iter().map(String::as_str))
+    };
+    let hint = error.hint.as_deref().map(str::to_owned);
+    let hint = match error.kind {
+        Kind::ToolNotFound if !caller.scopes.contains(Scopes::READ) => None,
+        Kind::ToolNotFound => hint.or_else(near),
+        _ => hint,
+    };
+    let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+    Fault::new(format!("/{at}/tool"), format!("task `{}`: {}{hint}", task.id, error.message))
+}
+
+/// What is known of the params before anything ran, against the tool's own schema.
+fn params(tool: &Tool, task: &Task, at: usize) -> Vec<Fault> {
+    let (written, _open) = task.params.as_written();
+    let mut arguments = Raw::of(written).object().unwrap_or_default();
+    preset(&tool.arguments, &mut arguments);
+    let faults = tool.checker.check(Some(&arguments.raw())).err().unwrap_or_default();
+    let told = |fault: Fault| {
+        Fault::new(format!("/{at}/params{}", fault.pointer), format!("task `{}`: {}", task.id, fault.message))
+    };
+    faults.into_iter().map(told).collect()
+}

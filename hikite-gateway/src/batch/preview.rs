@@ -1,0 +1,36 @@
+//! What a batch would do, without doing it.
+
+use hikite_core::json::{Object, Raw};
+use hikite_core::plan::Plan;
+
+use super::check::Checked;
+use super::report::Report;
+
+pub(super) fn preview(checked: &Checked) -> Report {
+    let plan = &checked.plan;
+    let waves = plan.waves();
+    let mut wave_of = vec![0; plan.tasks.len()];
+    for (number, wave) in waves.iter().enumerate() {
+        for at in wave {
+            wave_of[*at] = number;
+        }
+    }
+    let tasks = plan.tasks.iter().zip(&checked.risks).zip(wave_of).map(|((task, risk), wave)| {
+        Object::default()
+            .with("id", &*task.id)
+            .with("tool", task.tool.to_string())
+            .with("wave", Raw::of(&wave))
+            .with("risk", risk.name())
+            .with("params", Raw::of(task.params.as_written().0))
+            .with("after", ids(plan, &task.after))
+            .raw()
+    });
+    let tasks: Vec<Raw> = tasks.collect();
+    let waves: Vec<Raw> = waves.iter().map(|wave| ids(plan, wave)).collect();
+    let document = Object::default().with("waves", Raw::array(&waves)).with("tasks", Raw::array(&tasks));
+    Report { document: document.raw(), content: Vec::new(), failed: false, is_over: true }
+}
+
+fn ids(plan: &Plan, places: &[usize]) -> Raw {
+    Raw::of(&places.iter().map(|at| &*plan.tasks[*at].id).collect::<Vec<&str>>())
+}

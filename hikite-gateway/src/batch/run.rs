@@ -1,0 +1,285 @@
+//! A batch while it runs: tasks begin as the schedule says, each call on the path of a single one. All of it is one
+//! future; whoever drops it cancels what runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::{AbortHandle, abortable};
+use futures_util::stream::FuturesUnordered;
+use hikite_core::answer::Answer;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::plan::{Missing, OnError, Output, Plan, Schedule, Status, Step, Task, Template};
+use hikite_core::source::CallContext;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use super::Batch;
+use super::back::{ALONE, inside};
+use super::board::{Board, Given, too_much};
+use super::observe::{Ending, Observer};
+use super::report::Ended;
+use crate::command::{CallOptions, Command, Target};
+use crate::gateway::Gateway;
+use crate::handle::Holder;
+
+/// However many tasks share the space for answers, each has so much.
+const BUDGET_MIN: usize = 2048;
+
+pub(super) struct Run<'a> {
+    gateway: &'a Gateway,
+    plan: &'a Plan,
+    surface: &'static str,
+    context: CallContext,
+    /// What goes along with every call.
+    meta: Option<Raw>,
+    holder: Holder,
+    /// Calls that may run at once: tasks, and elements of lists.
+    places: Semaphore,
+    concurrency: usize,
+    /// Bytes of one compact result.
+    budget: usize,
+    observer: &'a dyn Observer,
+}
+
+/// What a call gave.
+struct Gift {
+    value: Raw,
+    others: Vec<Raw>,
+}
+
+/// A task that ran, and what others may refer to.
+struct Done {
+    ended: Ended,
+    value: Option<Raw>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        gateway: &'a Gateway,
+        plan: &'a Plan,
+        (surface, batch, context): (&'static str, Batch, CallContext),
+        observer: &'a dyn Observer,
+    ) -> Self {
+        let mut params = batch.params;
+        let holder = Holder::of(&mut params, &context);
+        let limits = &gateway.limits;
+        let concurrency = batch
+            .concurrency
+            .unwrap_or(usize::MAX)
+            .min(limits.batch_concurrency)
+            .clamp(1, Semaphore::MAX_PERMITS);
+        let shown = plan.tasks.iter().filter(|task| task.output == Output::Compact).count().max(1);
+        Self {
+            gateway,
+            plan,
+            surface,
+            context: inside(context),
+            meta: params.remove("_meta"),
+            holder,
+            places: Semaphore::new(concurrency),
+            concurrency,
+            budget: (limits.compact_bytes / shown).max(BUDGET_MIN),
+            observer,
+        }
+    }
+
+    /// How each task ended, in the order they were given.
+    pub(super) async fn to_the_end(&self) -> Vec<Ended> {
+        self.observer.begins(self.plan);
+        let mut board = Board::new(self.plan, self.gateway.limits.answer_bytes);
+        let mut schedule = Schedule::new(self.plan, self.concurrency);
+        let mut running = FuturesUnordered::new();
+        let mut handles: Vec<Option<AbortHandle>> = vec![None; self.plan.tasks.len()];
+        let mut culprit: Option<Arc<str>> = None;
+        loop {
+            while let Some(step) = schedule.step() {
+                match step {
+                    Step::Run(at) => {
+                        let (task, handle) = abortable(self.task(at, board.given(at)));
+                        handles[at] = Some(handle);
+                        running.push(Box::pin(async move { (at, task.await) }));
+                    }
+                    Step::Skip { task, cause } => {
+                        let cause = Arc::clone(&self.plan.tasks[cause].id);
+                        self.end(&mut board, task, Ended::because(Status::Skipped, cause));
+                    }
+                    Step::Cancel(task) => {
+                        if let Some(handle) = &handles[task] {
+                            handle.abort();
+                        }
+                        let cause = culprit.clone().unwrap_or_default();
+                        self.end(&mut board, task, Ended::because(Status::Cancelled, cause));
+                    }
+                }
+            }
+            let Some((at, outcome)) = running.next().await else { return board.ended() };
+            // What was cancelled has ended already, and now it is gone.
+            let Some(done) = outcome.ok().filter(|_| !board.has_ended(at)) else { continue };
+            let ended = kept(&mut board, at, done);
+            if ended.error.is_some() {
+                culprit = Some(Arc::clone(&self.plan.tasks[at].id));
+            }
+            schedule.finish(at, ended.status);
+            self.end(&mut board, at, ended);
+        }
+    }
+
+    fn end(&self, board: &mut Board<'_>, at: usize, ended: Ended) {
+        let (status, took) = (ended.status, ended.took);
+        board.end(at, ended);
+        let (task, total) = (&self.plan.tasks[at], self.plan.tasks.len());
+        self.observer.ends(&Ending { at, task, status, took, done: board.done, total });
+    }
+
+    async fn task(&self, at: usize, given: Given) -> Done {
+        let task = &self.plan.tasks[at];
+        let mut began = Instant::now();
+        let holds = task.condition.as_ref().map(|condition| given.read(None, |scope| condition.holds(scope)));
+        let outcome = match (holds, &task.for_each) {
+            (Some(Ok(false)), _) => {
+                let ended = Ended::because(Status::Skipped, Arc::from("if"));
+                return Done { ended, value: None };
+            }
+            (Some(Err(missing)), _) => Err(not_there(missing)),
+            (_, Some(list)) => {
+                self.observer.starts(at);
+                Box::pin(self.elements(task, list, &given)).await
+            }
+            (_, None) => {
+                let _place = self.places.acquire().await;
+                began = Instant::now();
+                self.observer.starts(at);
+                self.call(task, &given, None).await
+            }
+        };
+        self.done(task, outcome, began.elapsed())
+    }
+
+    fn done(&self, task: &Task, outcome: Result<Gift, Error>, took: Duration) -> Done {
+        let ended =
+            |status, error| Ended { status, took, error, cause: None, output: None, content: Vec::new() };
+        let gift = match outcome {
+            Ok(gift) => gift,
+            Err(error) => {
+                let status = if error.kind == Kind::Timeout { Status::Timeout } else { Status::Error };
+                return Done { ended: ended(status, Some(error)), value: None };
+            }
+        };
+        let output = match task.output {
+            Output::None => None,
+            Output::Raw => Some(gift.value.clone()),
+            Output::Compact => {
+                let (compacted, _) = self.gateway.compact(&gift.value, None, self.budget, &self.holder);
+                Some(Raw::from(compacted.text))
+            }
+        };
+        let content = if output.is_some() { gift.others } else { Vec::new() };
+        let ended = Ended { output, content, ..ended(Status::Ok, None) };
+        Done { ended, value: Some(gift.value) }
+    }
+
+    /// One call for each element of a list; all of them share the places with the other tasks.
+    async fn elements(&self, task: &Task, list: &Template, given: &Given) -> Result<Gift, Error> {
+        let items = items(given.read(None, |scope| list.resolve(scope)), self.gateway.limits.batch_tasks)?;
+        let element = async |index: usize| {
+            let _place = self.places.acquire().await;
+            (index, self.call(task, given, Some((&items[index], index))).await)
+        };
+        let mut gifts: Vec<Gift> = Vec::with_capacity(items.len());
+        gifts.resize_with(items.len(), || Gift { value: Raw::null(), others: Vec::new() });
+        let mut room = self.gateway.limits.answer_bytes;
+        let mut next = 0..items.len();
+        let mut running: FuturesUnordered<_> =
+            next.by_ref().take(self.concurrency).map(|index| Box::pin(element(index))).collect();
+        while let Some((index, outcome)) = running.next().await {
+            match outcome {
+                Ok(gift) => {
+                    room = room.checked_sub(gift.value.bytes().len()).ok_or_else(too_much)?;
+                    gifts[index] = gift;
+                }
+                Err(_) if task.on_error == OnError::Continue => {}
+                Err(error) => {
+                    let message = format!("element {index}: {}", error.message);
+                    return Err(Error { message: message.into(), ..error });
+                }
+            }
+            running.extend(next.next().map(|index| Box::pin(element(index))));
+        }
+        let value = Raw::array(gifts.iter().map(|gift| &gift.value));
+        Ok(Gift { value, others: gifts.into_iter().flat_map(|gift| gift.others).collect() })
+    }
+
+    async fn call(&self, task: &Task, given: &Given, item: Option<(&Value, usize)>) -> Result<Gift, Error> {
+        let arguments = given.read(item, |scope| task.params.resolve(scope)).map_err(not_there)?;
+        let mut params = Object::default().with("name", &*task.tool.tool).with("arguments", arguments);
+        if let Some(meta) = &self.meta {
+            params.set("_meta", meta.clone());
+        }
+        let options = CallOptions { timeout: task.timeout, retry: None };
+        let command = Command::Call { target: Target::Keyed(task.tool.clone()), params, options };
+        // Boxed, so that a task that waits takes little room.
+        let result = Box::pin(self.gateway.dispatch_on(self.surface, command, self.context.clone())).await?;
+        let Answer { value, others, .. } = answer(&result)?;
+        if let Some(conversation) = &self.holder.conversation {
+            self.gateway.went_well(conversation, &task.tool);
+        }
+        let value = match &task.select {
+            Some(selector) => self.gateway.select(selector, value).await?,
+            None => value,
+        };
+        Ok(Gift { value, others })
+    }
+}
+
+/// Puts the result where others find it; one for which there is no room is none.
+fn kept(board: &mut Board<'_>, at: usize, Done { ended, value }: Done) -> Ended {
+    let shown = ended.output.as_ref().map_or(0, |output| output.bytes().len());
+    match value.map_or(Ok(()), |value| board.keep(at, &value, shown)) {
+        Ok(()) => ended,
+        Err(error) => {
+            Ended { status: Status::Error, error: Some(error), output: None, content: Vec::new(), ..ended }
+        }
+    }
+}
+
+fn items(list: Result<Value, Missing>, most: usize) -> Result<Vec<Value>, Error> {
+    match list.map_err(not_there)? {
+        Value::Array(items) if items.len() <= most => Ok(items),
+        Value::Array(items) => {
+            let message = format!("`for_each` has {} elements; {most} are the most", items.len());
+            Err(Error::new(Kind::Validation, message).hint("take a part of the list with `select`"))
+        }
+        _ => Err(Error::new(Kind::Validation, "`for_each` must be a list")
+            .hint("refer to the list itself, like `${search.results}`")),
+    }
+}
+
+fn not_there(missing: Missing) -> Error {
+    Error::new(Kind::Validation, missing.message).hint(missing.hint)
+}
+
+/// What the result of a tool stands for, if the tool is done and did not fail.
+fn answer(result: &Raw) -> Result<Answer, Error> {
+    let unfinished = |message: &str| Err(Error::new(Kind::ToolExecution, message).hint(ALONE));
+    // The quick look spares every other result the closer one.
+    if memchr::memmem::find(result.bytes(), b"\"resultType\"").is_some() {
+        match result.object().and_then(|members| members.text("resultType")).as_deref() {
+            Some("input_required") => {
+                return unfinished("the tool wants to ask something, and nobody can be asked in a batch");
+            }
+            Some("task") => {
+                return unfinished("the tool goes on in the background, and a batch does not wait for it");
+            }
+            _ => {}
+        }
+    }
+    let answer = Answer::read(result);
+    if !answer.failed {
+        return Ok(answer);
+    }
+    let words = if answer.text.is_empty() { "the tool failed and does not say why" } else { &answer.text };
+    Err(Error::new(Kind::ToolExecution, words))
+}

@@ -1,0 +1,97 @@
+//! A whole answer as lines, none of which is left out: rows of a table, elements of a list, or the lines of a text. Pages
+//! and searches are made of them.
+
+use hikite_core::compact::{Form, Shape, compact};
+use serde_json::Value;
+
+/// JSON longer than this is broken into the lines of what it consists of.
+const LINE: usize = 400;
+
+#[derive(Debug)]
+pub(super) struct Lines {
+    pub(super) form: Form,
+    pub(super) all: Vec<String>,
+}
+
+/// A line, and which lines say what it belongs to: the outermost first.
+#[derive(Debug)]
+pub(super) struct Placed<'a> {
+    /// From 0.
+    pub(super) at: usize,
+    pub(super) text: &'a str,
+    pub(super) heads: Vec<usize>,
+}
+
+impl Lines {
+    pub(super) fn of(value: &Value, shape: Option<&Shape>) -> Self {
+        let whole = compact(value, shape, usize::MAX);
+        let all = match (whole.form, serde_json::from_str::<Value>(&whole.text)) {
+            (Form::Json, Ok(value)) => {
+                let mut lines = vec![String::new()];
+                write(&value, "", &mut lines);
+                lines
+            }
+            _ => whole.text.split('\n').map(str::to_owned).collect(),
+        };
+        Self { form: whole.form, all }
+    }
+
+    /// Each line with what it belongs to: in TOON the lines above that are less indented.
+    pub(super) fn placed(&self) -> impl Iterator<Item = Placed<'_>> {
+        let mut heads: Vec<(usize, usize)> = Vec::new();
+        self.all.iter().enumerate().map(move |(at, text)| {
+            if self.form == Form::Toon && !text.is_empty() {
+                let indent = indent(text);
+                while heads.pop_if(|(_, other)| *other >= indent).is_some() {}
+                let above = heads.iter().map(|(line, _)| *line).collect();
+                heads.push((at, indent));
+                return Placed { at, text, heads: above };
+            }
+            Placed { at, text, heads: Vec::new() }
+        })
+    }
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+/// Appends a value: on the last line as far as it is short, else each of its parts on a line of its own.
+fn write(value: &Value, after: &str, lines: &mut Vec<String>) {
+    let whole = value.to_string();
+    match value {
+        Value::Array(items) if whole.len() > LINE => {
+            parts(('[', ']'), items.len(), lines, |at, comma, lines| write(&items[at], comma, lines));
+        }
+        Value::Object(members) if whole.len() > LINE => {
+            let members: Vec<(&String, &Value)> = members.iter().collect();
+            parts(('{', '}'), members.len(), lines, |at, comma, lines| {
+                let (name, member) = members[at];
+                push(&format!("{}:", Value::from(name.as_str())), lines);
+                write(member, comma, lines);
+            });
+        }
+        _ => push(&whole, lines),
+    }
+    push(after, lines);
+}
+
+fn parts(
+    (open, close): (char, char),
+    count: usize,
+    lines: &mut Vec<String>,
+    mut part: impl FnMut(usize, &str, &mut Vec<String>),
+) {
+    push(&open.to_string(), lines);
+    for at in 0..count {
+        lines.push(String::new());
+        part(at, if at + 1 < count { "," } else { "" }, lines);
+    }
+    lines.push(close.to_string());
+}
+
+fn push(text: &str, lines: &mut [String]) {
+    if let Some(last) = lines.last_mut() {
+        last.push_str(text);
+    }
+}

@@ -1,0 +1,110 @@
+//! A long answer in pages, and the lines of it that hold a text. Pages end where lines end; together they hold every line.
+
+use hikite_core::compact::Form;
+use hikite_core::error::{Error, Kind};
+
+use super::line::{Lines, Placed};
+
+/// Of a line that is too long to be shown, so much is shown around what was looked for.
+const AROUND: usize = 200;
+
+/// All pages, of `size` bytes at most. What a line belongs to is said again where a page begins in the middle of it.
+pub(super) fn pages(lines: &Lines, size: usize) -> Vec<String> {
+    let size = size.max(AROUND);
+    let mut pages: Vec<String> = Vec::new();
+    let (mut page, mut is_fresh) = (String::new(), true);
+    for line in lines.placed() {
+        let mut rest = line.text;
+        loop {
+            if is_fresh {
+                page = heads(lines, &line, size);
+            }
+            let room = size.saturating_sub(page.len() + 1);
+            if rest.len() <= room {
+                page.push_str(rest);
+                page.push('\n');
+                is_fresh = false;
+                break;
+            }
+            // A line that fits on a page is not cut.
+            if is_fresh {
+                let (now, later) = rest.split_at(boundary(rest, room));
+                page.push_str(now);
+                rest = later;
+            }
+            pages.push(std::mem::take(&mut page));
+            is_fresh = true;
+        }
+    }
+    pages.extend((!is_fresh).then_some(page));
+    for page in &mut pages {
+        if page.ends_with('\n') {
+            page.pop();
+        }
+    }
+    pages
+}
+
+/// The last place where a text can be cut before or at `at`.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+}
+
+pub(super) fn page(pages: &[String], number: u32) -> Result<&str, Error> {
+    let at = usize::try_from(number).unwrap_or(usize::MAX) - 1;
+    pages.get(at).map(String::as_str).ok_or_else(|| {
+        let count = pages.len();
+        let are = if count == 1 { "is 1 page".to_owned() } else { format!("are {count} pages") };
+        Error::new(Kind::Validation, format!("there is no page {number}: there {are}"))
+    })
+}
+
+/// The lines that hold a text, whatever its case, with their numbers.
+pub(super) fn search(lines: &Lines, wanted: &str, size: usize) -> String {
+    let needle = wanted.trim().to_lowercase();
+    let found: Vec<Placed<'_>> =
+        lines.placed().filter(|line| line.text.to_lowercase().contains(&needle)).collect();
+    let mut text = format!("{} of {} lines hold `{}`", found.len(), lines.all.len(), wanted.trim());
+    let mut said: Vec<usize> = Vec::new();
+    for (count, line) in found.iter().enumerate() {
+        let mut more = String::new();
+        for head in line.heads.iter().filter(|head| !said.contains(head)) {
+            more.push('\n');
+            more.push_str(&lines.all[*head]);
+        }
+        more.push_str(&format!("\n{}: {}", line.at + 1, excerpt(line.text.trim_start(), &needle, size / 4)));
+        if text.len() + more.len() > size {
+            let left = found.len() - count;
+            text.push_str(&format!(
+                "\n[left out: {left} more lines; look for something that fewer of them hold]"
+            ));
+            return text;
+        }
+        said.clone_from(&line.heads);
+        text.push_str(&more);
+    }
+    text
+}
+
+/// What is said of where a line belongs, unless that takes more room than the line.
+fn heads(lines: &Lines, line: &Placed<'_>, size: usize) -> String {
+    let mut text = String::new();
+    if lines.form == Form::Toon {
+        for head in &line.heads {
+            text.push_str(&lines.all[*head]);
+            text.push('\n');
+        }
+    }
+    if text.len() > size / 2 { String::new() } else { text }
+}
+
+fn excerpt(line: &str, needle: &str, most: usize) -> String {
+    if line.len() <= most.max(2 * AROUND) {
+        return line.to_owned();
+    }
+    // Lower case may be longer or shorter: near is near enough.
+    let at = line.to_lowercase().find(needle).unwrap_or_default().min(line.len());
+    let (from, to) = (at.saturating_sub(AROUND), (at + needle.len() + AROUND).min(line.len()));
+    let part = &line[boundary(line, from)..boundary(line, to)];
+    format!("{}{part}{}", if from > 0 { "…" } else { "" }, if to < line.len() { "…" } else { "" })
+}

@@ -1,0 +1,205 @@
+//! Reading on: a part of an answer that is kept, or of a resource, as a resource or as the result of a tool.
+
+use std::sync::Arc;
+
+use hikite_core::answer::Answer;
+use hikite_core::compact::{Compacted, Form, Shape};
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::select::Selector;
+use hikite_core::source::{CallContext, Method};
+use serde_json::Value;
+
+use super::address::{Address, joined};
+use super::line::Lines;
+use super::{Holder, Kept, Part, page};
+use crate::audit::Audit;
+use crate::command::Dialect;
+use crate::gateway::Gateway;
+use crate::present::{META, in_words, parsed};
+
+/// What is larger is taken apart beside the requests.
+const LARGE: usize = 256 * 1024;
+
+/// A part that was found: its text, and what is said of it in `_meta`.
+#[derive(Debug)]
+struct Shown {
+    text: String,
+    about: Object,
+}
+
+impl Gateway {
+    /// A resource, or a part of a kept answer, as the result of a tool.
+    pub(crate) async fn fetch(
+        &self,
+        uri: String,
+        (part, dialect): (Part, Dialect),
+        mut params: Object,
+        context: CallContext,
+        audit: &mut Audit<'_>,
+    ) -> Result<Raw, Error> {
+        let holder = Holder::of(&mut params, &context);
+        if let Some(address) = Address::read(&uri) {
+            let address = address?;
+            let part = joined(address.part, part)?;
+            let shown = self.kept(address.id, part, (&holder, dialect), audit).await?;
+            return Ok(as_result(&shown, dialect));
+        }
+        let part = joined(part, Part::default())?;
+        let mut read = Object::default().with("uri", uri.as_str());
+        if let Some(meta) = params.remove("_meta") {
+            read.set("_meta", meta);
+        }
+        let result = self.resource(Method::ReadResource, read, context, audit).await.map_err(hinted)?;
+        if part == Part::default() {
+            return Ok(in_words(contents_as_result(result), dialect));
+        }
+        let kept = Arc::new(Kept { value: Answer::read(&contents_as_result(result)).value, shape: None });
+        self.part_of(kept, &uri, part, (&holder, dialect)).await.map(|shown| as_result(&shown, dialect))
+    }
+
+    /// The same as a resource; one of a server that begins like ours is that server's.
+    pub(crate) async fn read_kept(
+        &self,
+        mut params: Object,
+        context: CallContext,
+        audit: &mut Audit<'_>,
+    ) -> Result<Raw, Error> {
+        let uri = params.text("uri").unwrap_or_default();
+        let Some(address) = Address::read(&uri) else {
+            return self.resource(Method::ReadResource, params, context, audit).await;
+        };
+        let address = address?;
+        let part = joined(address.part, Part::default())?;
+        let holder = Holder::of(&mut params, &context);
+        let shown = self.kept(address.id, part, (&holder, Dialect::Result), audit).await?;
+        let contents = Object::default()
+            .with("uri", uri.as_str())
+            .with("mimeType", "text/plain")
+            .with("text", shown.text.as_str())
+            .raw();
+        let meta = Object::default().with(META, shown.about);
+        Ok(Object::default().with("contents", Raw::array([&contents])).with("_meta", meta).raw())
+    }
+
+    async fn kept(
+        &self,
+        id: &str,
+        part: Part,
+        whose: (&Holder, Dialect),
+        audit: &mut Audit<'_>,
+    ) -> Result<Shown, Error> {
+        let kept = self.shelf.find(id, whose.0.caller()).ok_or_else(|| unknown(id))?;
+        audit.allowed(String::new());
+        self.part_of(kept, &super::address_of(id), part, whose).await
+    }
+
+    async fn part_of(
+        &self,
+        kept: Arc<Kept>,
+        uri: &str,
+        part: Part,
+        (holder, dialect): (&Holder, Dialect),
+    ) -> Result<Shown, Error> {
+        if let Some(program) = part.jq {
+            let selector = match program.trim_start().starts_with('.') {
+                true => Selector::parse(&program).unwrap_or_else(|_| Selector::Jq(program.as_str().into())),
+                false => Selector::Jq(program.as_str().into()),
+            };
+            let value = self.select(&selector, kept.value.clone()).await?;
+            let presented = self.compact_as(dialect, &value, None, self.limits.compact_bytes, holder);
+            return Ok(Shown { text: presented.text, about: presented.about });
+        }
+        let (uri, size) = (uri.to_owned(), self.limits.compact_bytes);
+        let is_large = kept.value.bytes().len() > LARGE;
+        let work = move || match part.search {
+            Some(wanted) => Ok(found(&kept, &wanted, size)),
+            None => paged(&kept, &uri, part.page.unwrap_or(1), size),
+        };
+        if !is_large {
+            return work();
+        }
+        let broke = |_| Error::new(Kind::Internal, "the answer could not be read on");
+        tokio::task::spawn_blocking(work).await.map_err(broke)?
+    }
+}
+
+fn found(kept: &Kept, wanted: &str, size: usize) -> Shown {
+    let lines = Lines::of(&parsed(&kept.value), kept.shape.as_ref());
+    let text = page::search(&lines, wanted, size);
+    Shown { text, about: Object::default().with("form", lines.form.name()) }
+}
+
+fn paged(kept: &Kept, uri: &str, number: u32, size: usize) -> Result<Shown, Error> {
+    let lines = Lines::of(&parsed(&kept.value), kept.shape.as_ref());
+    let pages = page::pages(&lines, page_bytes(size));
+    let text = page::page(&pages, number)?;
+    let count = pages.len();
+    let about = Object::default()
+        .with("form", lines.form.name())
+        .with("page", Raw::of(&number))
+        .with("pages", Raw::of(&count))
+        .with("handle", uri);
+    Ok(Shown { text: format!("{text}\n[page {number} of {count}]"), about })
+}
+
+/// A page is shorter than an answer may be: what was seen of a long answer holds all of the first page.
+fn page_bytes(budget: usize) -> usize {
+    budget - budget / 8
+}
+
+/// Whether all of the first page is in an answer that was shortened.
+pub(crate) fn is_on_first_page(
+    value: &Value,
+    shape: Option<&Shape>,
+    short: &Compacted,
+    budget: usize,
+) -> bool {
+    let lines = Lines::of(value, shape);
+    let pages = page::pages(&lines, page_bytes(budget));
+    // The head of a table counts its rows, of which there are fewer now.
+    let is_head = |line: &str| lines.form == Form::Toon && line.ends_with(':');
+    let is_there = |line: &str| is_head(line) || short.text.contains(line.trim_end_matches(','));
+    pages.len() > 1 && lines.form == short.form && pages[0].lines().all(is_there)
+}
+
+fn unknown(id: &str) -> Error {
+    Error::new(Kind::NotFound, format!("there is no answer kept as `{}`", super::address_of(id)))
+        .hint("answers are kept for a while, and no longer than their conversation: call the tool again")
+}
+
+/// What names resources to a model that has tools alone.
+fn hinted(error: Error) -> Error {
+    if error.kind != Kind::NotFound || error.relayed.is_some() {
+        return error;
+    }
+    error.hint("`get_module_schema` names the resources of a module")
+}
+
+fn as_result(shown: &Shown, dialect: Dialect) -> Raw {
+    let block = Object::default().with("type", "text").with("text", shown.text.as_str()).raw();
+    let meta = Object::default().with(META, shown.about.clone());
+    let mut result = Object::default().with("content", Raw::array([&block]));
+    if dialect == Dialect::Value {
+        result.set("structuredContent", Object::default().with("result", shown.text.as_str()));
+    }
+    result.with("_meta", meta).raw()
+}
+
+/// What a resource holds as blocks of content: text as text, the rest as it is. What is no result yet goes back as it is.
+fn contents_as_result(result: Raw) -> Raw {
+    let Some(contents) = result.object().and_then(|members| members.get("contents")?.items()) else {
+        return result;
+    };
+    let blocks: Vec<Raw> = contents
+        .into_iter()
+        .map(|content| {
+            let block = Object::default();
+            match content.object().and_then(|members| members.get("text").cloned()) {
+                Some(text) => block.with("type", "text").with("text", text).raw(),
+                None => block.with("type", "resource").with("resource", content).raw(),
+            }
+        })
+        .collect();
+    Object::default().with("content", Raw::array(&blocks)).raw()
+}

@@ -1,0 +1,176 @@
+//! Where long answers are kept: the oldest goes first where there are too many or they are too large, and what is too old
+//! is not there any more.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::caller::{Caller, SessionId};
+use hikite_core::compact::Shape;
+use hikite_core::hex::hex;
+use hikite_core::json::Raw;
+use hikite_core::limits::Limits;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// What an entry takes beside its answer.
+const OVERHEAD: usize = 512;
+/// As many bytes as cannot be guessed.
+const ID_BYTES: usize = 16;
+
+/// An answer that is kept.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) value: Raw,
+    /// How its compact form was made.
+    pub(crate) shape: Option<Shape>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    count: usize,
+    bytes: usize,
+    age: Duration,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_id: HashMap<Arc<str>, Entry>,
+    /// The oldest first; some may be gone already.
+    order: VecDeque<Arc<str>>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    kept: Arc<Kept>,
+    subject: Arc<str>,
+    project: Option<Arc<str>>,
+    token: Option<Arc<str>>,
+    session: Option<SessionId>,
+    since: Instant,
+}
+
+impl Shelf {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            count: limits.results,
+            bytes: limits.result_bytes,
+            age: limits.result_age,
+            entries: Mutex::default(),
+        }
+    }
+
+    /// Whether an answer of this size can be kept at all.
+    fn has_room(&self, bytes: usize) -> bool {
+        self.count > 0 && bytes.saturating_add(OVERHEAD) <= self.bytes
+    }
+
+    /// Keeps an answer; gives its id, or nothing if it is larger than all that may be kept.
+    pub(super) fn keep(
+        &self,
+        value: &Raw,
+        shape: Option<&Shape>,
+        caller: &Caller,
+        session: Option<SessionId>,
+    ) -> Option<Arc<str>> {
+        let size = value.bytes().len() + OVERHEAD;
+        if !self.has_room(value.bytes().len()) {
+            return None;
+        }
+        let mut random = [0; ID_BYTES];
+        getrandom::fill(&mut random).ok()?;
+        let id: Arc<str> = hex(&random).into();
+        let entry = Entry {
+            kept: Arc::new(Kept { value: value.copied(), shape: shape.cloned() }),
+            subject: Arc::clone(&caller.subject),
+            project: caller.project.clone(),
+            token: caller.token.clone(),
+            session,
+            since: Instant::now(),
+        };
+        let mut entries = self.entries.lock();
+        entries.drop_older_than(self.age);
+        while entries.by_id.len() >= self.count || entries.bytes + size > self.bytes {
+            if !entries.drop_oldest() {
+                break;
+            }
+        }
+        entries.bytes += size;
+        entries.order.push_back(Arc::clone(&id));
+        entries.by_id.insert(Arc::clone(&id), entry);
+        Some(id)
+    }
+
+    /// What is kept under an id, for its owner alone.
+    pub(crate) fn find(&self, id: &str, caller: &Caller) -> Option<Arc<Kept>> {
+        let mut entries = self.entries.lock();
+        entries.drop_older_than(self.age);
+        let entry = entries.by_id.get(id).filter(|entry| entry.is_of(caller))?;
+        Some(Arc::clone(&entry.kept))
+    }
+
+    /// The session is over, and nobody can ask for what it was given.
+    pub(crate) fn release(&self, session: SessionId) {
+        let mut entries = self.entries.lock();
+        if entries.by_id.is_empty() {
+            return;
+        }
+        let gone: Vec<Arc<str>> = entries
+            .by_id
+            .iter()
+            .filter(|(_, entry)| entry.session == Some(session))
+            .map(|(id, _)| Arc::clone(id))
+            .collect();
+        for id in &gone {
+            entries.drop_one(id);
+        }
+        if !gone.is_empty() {
+            let Entries { order, by_id, .. } = &mut *entries;
+            order.retain(|id| by_id.contains_key(id));
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn holds(&self) -> (usize, usize) {
+        let entries = self.entries.lock();
+        (entries.by_id.len(), entries.bytes)
+    }
+}
+
+impl Entry {
+    fn is_of(&self, caller: &Caller) -> bool {
+        (&self.subject, &self.project, &self.token) == (&caller.subject, &caller.project, &caller.token)
+    }
+
+    fn size(&self) -> usize {
+        self.kept.value.bytes().len() + OVERHEAD
+    }
+}
+
+impl Entries {
+    fn drop_older_than(&mut self, age: Duration) {
+        let now = Instant::now();
+        while let Some(id) = self.order.front() {
+            let is_young = |entry: &Entry| now.duration_since(entry.since) < age;
+            if self.by_id.get(id).is_some_and(is_young) {
+                return;
+            }
+            self.drop_oldest();
+        }
+    }
+
+    /// Whether there was one.
+    fn drop_oldest(&mut self) -> bool {
+        let Some(id) = self.order.pop_front() else { return false };
+        self.drop_one(&id);
+        true
+    }
+
+    fn drop_one(&mut self, id: &str) {
+        if let Some(entry) = self.by_id.remove(id) {
+            self.bytes -= entry.size();
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Programs in jq, each run on one value. A program sees that value and nothing else: no file, no environment, no further
+//! input, no other program. It can still run for ever or take all memory, so one that nobody has read is run in a process
+//! of its own, which can be stopped.
+
+mod trouble;
+mod write;
+
+use jaq_core::data::JustLut;
+use jaq_core::load::{Arena, File, Loader, import};
+use jaq_core::{Compiler, Ctx, Filter, Vars, load};
+use jaq_json::{Map, Val, read};
+
+pub use trouble::Trouble;
+use write::Writer;
+
+type Data = JustLut<Val>;
+
+/// The one thing that every program of jq may name and that is not a filter.
+const ENVIRONMENT: &str = "$ENV";
+
+/// What looks around where it runs.
+const CURIOUS: [&str; 3] = ["env", "localtime", "strflocaltime"];
+
+/// Ours in their place, and what programs for jq itself expect to be there.
+const OURS: &str = r#"
+def env: {};
+def localtime: gmtime;
+def strflocaltime($format): strftime($format);
+def inputs: empty;
+def input: error("there is no further input: the answer is `.`");
+def input_filename: null;
+def halt: error("`halt` stops nothing here");
+def halt($code): halt;
+def halt_error: error;
+def halt_error($code): error;
+def ascii: [.] | implode;
+def tostream: path(def r: (.[]? | r), .; r) as $p | getpath($p) | reduce path(.[]?) as $q ([$p, .]; [$p + $q]);
+def @csv: [.[] | if isstring then "\"" + gsub("\""; "\"\"") + "\"" elif . == null then "" else tojson end] | join(",");
+def @tsv: [.[] | if isstring then gsub("\\\\"; "\\\\") | gsub("\t"; "\\t") | gsub("\n"; "\\n") | gsub("\r"; "\\r")
+    elif . == null then "" else tojson end] | join("\t");
+"#;
+
+/// A program that can be run.
+pub struct Program(Filter<Data>);
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program").finish_non_exhaustive()
+    }
+}
+
+impl Program {
+    /// Fails with what is wrong, and where.
+    pub fn compile(text: &str) -> Result<Self, Trouble> {
+        let ours = || load::parse(OURS, |parser| parser.defs()).unwrap_or_default();
+        let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(ours());
+        let natives = jaq_core::funs::<Data>().chain(jaq_std::funs()).chain(jaq_json::funs());
+        let natives: Vec<_> = natives.filter(|(name, ..)| !CURIOUS.contains(name)).collect();
+        let arena = Arena::default();
+        let file = File { code: text, path: () };
+        let modules = Loader::new(definitions).load(&arena, file).map_err(|errors| trouble::load(&errors))?;
+        import(&modules, |_| Err(String::new())).map_err(|errors| trouble::load(&errors))?;
+        let compiler = Compiler::default().with_funs(natives).with_global_vars([ENVIRONMENT]);
+        let filter = compiler.compile(modules).map_err(|errors| trouble::compile(&errors))?;
+        Ok(Self(filter))
+    }
+
+    /// What the program makes of the value: one output as it is, several as an array, none as null. No more than `most`
+    /// bytes of it are written.
+    pub fn run(&self, input: &[u8], most: usize) -> Result<Vec<u8>, Trouble> {
+        let input = read::parse_single(input).map_err(|error| Trouble::Failed(error.to_string()))?;
+        let environment = Val::obj(Map::default());
+        let ctx = Ctx::<Data>::new(&self.0.lut, Vars::new([environment]));
+        let mut writer = Writer::new(most);
+        let mut count = 0_usize;
+        for output in self.0.id.run((ctx, input)) {
+            let output = output.map_err(trouble::run)?;
+            if count > 0 {
+                writer.out.push(b',');
+            }
+            count += 1;
+            writer.value(&output)?;
+        }
+        Ok(match count {
+            0 => b"null".to_vec(),
+            1 => writer.out,
+            _ => [b"[", &writer.out[..], b"]"].concat(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! Running a batch. Whether it is right is for the gateway to say; a client that goes away cancels all of it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use hikite_core::caller::{Abilities, Caller};
+use hikite_core::error::Error;
+use hikite_core::json::{Object, Raw};
+use hikite_core::plan::OnError;
+use hikite_core::source::{CallContext, Nobody, Origin};
+use hikite_core::time::rfc3339;
+use hikite_gateway::{Batch, Report, Silent, now_ms};
+use http::{HeaderMap, StatusCode, Uri};
+use tokio::time::Instant;
+
+use super::form::Form;
+use super::{body, query};
+use crate::app::App;
+use crate::arrival::Arrival;
+use crate::mcp::Lanes;
+use crate::refusal::{json, milliseconds, refusal_after};
+
+/// What a batch may ask for; the limits of the config may be stricter.
+pub(crate) const CONCURRENCY_MAX: u32 = 1000;
+
+const MEMBERS: [&str; 4] = ["commands", "dry_run", "concurrency", "on_error"];
+
+pub(crate) async fn batch(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let began = Instant::now();
+    let outcome = match wanted(&app, &uri, &headers, body).await {
+        Ok(batch) => run(&app, caller, origin, batch).await,
+        Err(error) => Err(error),
+    };
+    let took = began.elapsed();
+    match outcome {
+        Ok(report) => {
+            let mut body = Object::default().with("success", Raw::of(&true)).with("result", report.document);
+            if !report.content.is_empty() {
+                body.set("content", Raw::array(&report.content));
+            }
+            body.set("executionTime", milliseconds(took));
+            json(StatusCode::OK, &body.with("timestamp", rfc3339(now_ms())).raw())
+        }
+        Err(error) => refusal_after(error, took),
+    }
+}
+
+async fn wanted(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result<Batch, Error> {
+    query::none(uri)?;
+    let mut form = Form::new(body::read(app, headers, body).await?, &MEMBERS);
+    let commands = form.raw("commands");
+    if commands.as_ref().is_none_or(|raw| raw.text().is_none() && raw.bytes().first() != Some(&b'[')) {
+        form.fault("commands", "`commands` must be a list of tasks, or text with one task per line");
+    }
+    let dry_run = form.raw("dry_run").map(|raw| raw.decode::<bool>());
+    if matches!(dry_run, Some(Err(_))) {
+        form.fault("dry_run", "`dry_run` must be true or false");
+    }
+    let concurrency = form.whole("concurrency", 1..=CONCURRENCY_MAX);
+    let on_error = on_error(&mut form);
+    form.finish()?;
+    Ok(Batch {
+        commands: commands.unwrap_or_else(Raw::null),
+        dry_run: dry_run.is_some_and(|dry| dry.unwrap_or_default()),
+        concurrency: concurrency.and_then(|count| usize::try_from(count).ok()),
+        on_error,
+        params: Object::default(),
+    })
+}
+
+fn on_error(form: &mut Form) -> OnError {
+    let Some(raw) = form.raw("on_error") else { return OnError::default() };
+    let word = raw.text();
+    let found = OnError::ALL.into_iter().find(|(name, _)| word.as_deref() == Some(name));
+    if found.is_none() {
+        form.fault("on_error", "`on_error` must be `skip`, `continue` or `fail_fast`");
+    }
+    found.map(|(_, on_error)| on_error).unwrap_or_default()
+}
+
+/// Runs it on a lane, which is what stands for a session where the client has none.
+async fn run(app: &Arc<App>, caller: Caller, origin: Origin, batch: Batch) -> Result<Report, Error> {
+    let surfaces = app.settings.load().surfaces;
+    let mut lease = Lanes::lease(app, (caller, Abilities::default()), surfaces)?;
+    let context = CallContext {
+        session: Arc::clone(&lease.session),
+        back: Arc::new(Nobody),
+        origin,
+        takes_rounds: false,
+    };
+    // Boxed, because it is much larger than what is around it.
+    let outcome = Box::pin(app.gateway.run_batch("rest", batch, context, &Silent)).await;
+    // Else a server may still be at it.
+    if outcome.as_ref().map_or(true, |report| report.is_over) {
+        lease.answered();
+    }
+    outcome
+}

@@ -1,0 +1,121 @@
+//! `hikite batch`: many calls in one from the terminal. How it goes is shown on stderr, what came of it on stdout; the
+//! exit code says whether all of it went well.
+
+mod live;
+mod show;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::error::Kind;
+use hikite_core::json::{Object, Raw};
+use hikite_core::plan::OnError;
+use hikite_core::source::{CallContext, Nobody, Origin};
+use hikite_gateway::{Ending, Observer, Report};
+
+use super::{Common, WRONG_SETUP, complain, note, print, program};
+use crate::house::House;
+use live::Live;
+
+#[derive(Debug, Args)]
+pub(crate) struct Batch {
+    /// One task per line, or a JSON array of tasks; `-` reads stdin
+    file: String,
+    /// Check everything, say what would run, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Calls that run at once, at most `limits.batch_concurrency`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    concurrency: Option<u16>,
+    /// What a failure means for the rest
+    #[arg(long, value_enum, default_value = "skip")]
+    on_error: OnFailure,
+    /// Print the whole answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OnFailure {
+    /// What waits for the task is skipped
+    Skip,
+    /// What waits for the task runs all the same
+    Continue,
+    /// Everything else is cancelled
+    FailFast,
+}
+
+impl From<OnFailure> for OnError {
+    fn from(word: OnFailure) -> Self {
+        match word {
+            OnFailure::Skip => Self::Skip,
+            OnFailure::Continue => Self::Continue,
+            OnFailure::FailFast => Self::FailFast,
+        }
+    }
+}
+
+impl Batch {
+    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        let text = match self.file.as_str() {
+            "-" => std::io::read_to_string(std::io::stdin()).context("cannot read stdin")?,
+            file => std::fs::read_to_string(file).with_context(|| format!("cannot read `{file}`"))?,
+        };
+        let house = House::start(&common.load()?, program()?).await?;
+        let outcome = self.go(&house, &text).await;
+        house.stop().await;
+        match outcome {
+            Ok(report) => Ok(self.tell(&report)),
+            Err(error) => {
+                let wrong = error.kind == Kind::Validation;
+                complain(&error.into());
+                Ok(ExitCode::from(if wrong { WRONG_SETUP } else { 1 }))
+            }
+        }
+    }
+
+    async fn go(&self, house: &House, text: &str) -> Result<Report, hikite_core::error::Error> {
+        let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+        let context = CallContext {
+            session: Arc::new(session),
+            back: Arc::new(Nobody),
+            origin: Origin::default(),
+            takes_rounds: false,
+        };
+        let batch = hikite_gateway::Batch {
+            commands: Raw::from(text),
+            dry_run: self.dry_run,
+            concurrency: self.concurrency.map(usize::from),
+            on_error: self.on_error.into(),
+            params: Object::default(),
+        };
+        let terminal = std::io::stderr().is_terminal();
+        let observer: Box<dyn Observer> = if terminal { Box::new(Live::default()) } else { Box::new(Lines) };
+        house.gateway.run_batch("", batch, context, &*observer).await
+    }
+
+    fn tell(&self, report: &Report) -> ExitCode {
+        let document = report.document.value();
+        print(&match (self.json, self.dry_run) {
+            (true, _) => report.document.as_str().into_owned(),
+            (false, true) => show::preview(&document),
+            (false, false) => show::report(&document),
+        });
+        let count = |status: &str| document["summary"][status].as_u64().unwrap_or_default();
+        let failed = ["error", "timeout", "cancelled"].into_iter().any(|status| count(status) > 0);
+        ExitCode::from(u8::from(failed))
+    }
+}
+
+/// For whoever keeps stderr in a file.
+struct Lines;
+
+impl Observer for Lines {
+    fn ends(&self, ending: &Ending<'_>) {
+        note(&ending.to_string());
+    }
+}

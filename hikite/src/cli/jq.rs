@@ -1,0 +1,107 @@
+//! `hikite __jq BYTES SECONDS OUTPUT`: one program in jq that nobody has read, run in a process that may be killed. Reads
+//! `PROGRAM NUL INPUT`, writes what it gives or what is wrong with it; the exit code tells which. Not for people. Before
+//! the program is looked at, the process gives up whatever it will not need.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use hikite_modules::jq::{Program, Trouble};
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+/// The program does not compile; it failed on the input; what it gives is too long.
+pub(crate) const WRONG: u8 = 3;
+pub(crate) const FAILED: u8 = 4;
+pub(crate) const TOO_LONG: u8 = 5;
+
+/// The three that are open already; nothing else is opened from here on.
+const FILES: u64 = 3;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Jq {
+    /// Of memory, over what the process has now.
+    bytes: u64,
+    /// Of processor time.
+    seconds: u64,
+    /// The longest output.
+    output: usize,
+}
+
+impl Jq {
+    /// `None` if hikite was started for something else.
+    pub(crate) fn asked_for(mut args: impl Iterator<Item = OsString>) -> Option<Self> {
+        if args.nth(1)? != "__jq" {
+            return None;
+        }
+        let mut number = || args.next()?.to_str()?.parse::<u64>().ok();
+        let (bytes, seconds, output) = (number()?, number()?, number()?);
+        Some(Self { bytes, seconds, output: usize::try_from(output).ok()? })
+    }
+
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        self.give_up_the_rest().context("the limits cannot be set")?;
+        let mut sent = Vec::new();
+        std::io::stdin().read_to_end(&mut sent).context("cannot read stdin")?;
+        let end = sent.iter().position(|byte| *byte == 0).context("no program")?;
+        let (output, code) = match outcome(&sent[..end], &sent[end + 1..], self.output) {
+            Ok(output) => (output, ExitCode::SUCCESS),
+            Err(Trouble::Wrong(words)) => (words.into_bytes(), ExitCode::from(WRONG)),
+            Err(Trouble::Failed(words)) => (words.into_bytes(), ExitCode::from(FAILED)),
+            Err(Trouble::TooLong) => (Vec::new(), ExitCode::from(TOO_LONG)),
+        };
+        std::io::stdout().write_all(&output).context("cannot write")?;
+        Ok(code)
+    }
+
+    fn give_up_the_rest(&self) -> rustix::io::Result<()> {
+        let most = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
+        setrlimit(Resource::Core, most(0))?;
+        setrlimit(Resource::Fsize, most(0))?;
+        // The first is a signal that ends the process, the second one that nobody can catch.
+        setrlimit(Resource::Cpu, Rlimit { current: Some(self.seconds), maximum: Some(self.seconds + 1) })?;
+        setrlimit(Resource::Data, most(self.bytes.saturating_add(has_now("VmData:"))))?;
+        setrlimit(Resource::As, most(self.bytes.saturating_add(has_now("VmSize:"))))?;
+        setrlimit(Resource::Nofile, most(FILES))
+    }
+}
+
+fn outcome(program: &[u8], input: &[u8], most: usize) -> Result<Vec<u8>, Trouble> {
+    let program = std::str::from_utf8(program).map_err(|_| Trouble::Wrong("it is not text".into()))?;
+    Program::compile(program)?.run(input, most)
+}
+
+/// What this process has already, the text of hikite among it, in bytes. Only Linux tells, and elsewhere memory is not
+/// bounded so exactly.
+fn has_now(what: &str) -> u64 {
+    let told = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = told.lines().find_map(|line| line.strip_prefix(what));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or_default().saturating_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jq(words: &[&str]) -> Option<Jq> {
+        Jq::asked_for(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn it_is_asked_for_with_three_numbers_and_by_nobody_else() {
+        let asked = jq(&["hikite", "__jq", "1000", "3", "20"]);
+        assert_eq!(asked, Some(Jq { bytes: 1000, seconds: 3, output: 20 }));
+        for words in
+            [&["hikite"][..], &["hikite", "call"], &["hikite", "__jq"], &["hikite", "__jq", "1", "x", "2"]]
+        {
+            assert_eq!(jq(words), None, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_no_text_is_refused() {
+        let refused = outcome(b"\xff\xfe", b"null", 100);
+        assert_eq!(refused, Err(Trouble::Wrong("it is not text".into())));
+    }
+}

@@ -1,0 +1,174 @@
+//! Programs in jq, each in a process of its own: `hikite __jq`, with an empty environment and bounds of memory and time. A
+//! few run at once, the others wait for their turn. Whoever gives up takes the process along.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::Raw;
+use hikite_core::limits::Limits;
+use hikite_core::select::Sieve;
+use hikite_core::source::BoxFuture;
+use rustix::process::Signal;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use crate::cli::jq::{FAILED, TOO_LONG, WRONG};
+
+/// What the process says of its own end; more is not read.
+const LAST_WORDS: u64 = 4096;
+
+#[derive(Debug)]
+pub(crate) struct Processes {
+    /// The hikite program itself.
+    program: PathBuf,
+    limits: Arc<Limits>,
+    places: Semaphore,
+}
+
+/// How a process ended, and what it wrote.
+struct End {
+    status: ExitStatus,
+    output: Vec<u8>,
+    last_words: Vec<u8>,
+}
+
+impl Processes {
+    pub(crate) fn new(program: PathBuf, limits: Arc<Limits>) -> Self {
+        let places = Semaphore::new(limits.jq_processes.clamp(1, Semaphore::MAX_PERMITS));
+        Self { program, limits, places }
+    }
+
+    async fn sift(&self, program: &str, input: &Raw) -> Result<Raw, Error> {
+        if program.contains('\0') {
+            return Err(wrong("a NUL has no place in it"));
+        }
+        let _place = self.place().await?;
+        let mut child = self.start().map_err(|error| broken("a process for jq cannot be started", &error))?;
+        let within = self.limits.jq_timeout;
+        let Ok(end) = timeout(within, self.talk(&mut child, program, input)).await else {
+            // Ended and reaped before anybody hears of it.
+            let _ = child.kill().await;
+            return Err(self.too_long());
+        };
+        self.told(end.map_err(|error| broken("the process for jq cannot be talked to", &error))?)
+    }
+
+    async fn place(&self) -> Result<SemaphorePermit<'_>, Error> {
+        match timeout(self.limits.jq_timeout, self.places.acquire()).await {
+            Ok(Ok(place)) => Ok(place),
+            _ => Err(Error::new(Kind::Overloaded, "too many programs in jq are running")
+                .hint("try again in a moment, or raise `limits.jq_processes`")
+                .after(Duration::from_secs(1))),
+        }
+    }
+
+    fn start(&self) -> std::io::Result<Child> {
+        let limits = &self.limits;
+        let seconds = limits.jq_timeout.as_secs() + u64::from(limits.jq_timeout.subsec_nanos() > 0) + 1;
+        Command::new(&self.program)
+            .arg("__jq")
+            .args([limits.jq_bytes.to_string(), seconds.to_string(), limits.answer_bytes.to_string()])
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+    }
+
+    async fn talk(&self, child: &mut Child, program: &str, input: &Raw) -> std::io::Result<End> {
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let write = async {
+            let Some(mut stdin) = stdin else { return };
+            // It may end before it has read all: its end says why.
+            for part in [program.as_bytes(), b"\0", input.bytes()] {
+                if stdin.write_all(part).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let (mut output, mut last_words) = (Vec::new(), Vec::new());
+        // One more than it may write, so that it is seen if it does.
+        let most = self.limits.answer_bytes as u64 + 1;
+        let read = async {
+            let Some(stdout) = stdout else { return Ok(0) };
+            stdout.take(most).read_to_end(&mut output).await
+        };
+        let listen = async {
+            let Some(stderr) = stderr else { return Ok(0) };
+            stderr.take(LAST_WORDS).read_to_end(&mut last_words).await
+        };
+        let ((), read, heard) = tokio::join!(write, read, listen);
+        (read?, heard?);
+        Ok(End { status: child.wait().await?, output, last_words })
+    }
+
+    /// What the end of the process means.
+    fn told(&self, end: End) -> Result<Raw, Error> {
+        let End { status, output, last_words } = end;
+        let words = || String::from_utf8_lossy(&output).into_owned();
+        match status.code().and_then(|code| u8::try_from(code).ok()) {
+            Some(0) => return Raw::parse(output).map_err(|error| broken("jq wrote no JSON", &error)),
+            Some(WRONG) => return Err(wrong(&words())),
+            Some(FAILED) => return Err(Error::new(Kind::Validation, format!("jq: {}", words()))),
+            Some(TOO_LONG) => return Err(self.too_much()),
+            _ => {}
+        }
+        let last_words = String::from_utf8_lossy(&last_words);
+        let signal = status.signal();
+        if signal == Some(Signal::XCPU.as_raw()) || signal == Some(Signal::KILL.as_raw()) {
+            return Err(self.too_long());
+        }
+        if last_words.contains("overflowed its stack") || signal == Some(Signal::SEGV.as_raw()) {
+            return Err(Error::new(
+                Kind::Validation,
+                "jq: the program calls itself too deep, or nests too deep",
+            )
+            .hint("make it end: let it go through a list with `map` or `reduce` instead"));
+        }
+        if last_words.contains("memory allocation") || last_words.contains("capacity overflow") {
+            return Err(self.too_heavy());
+        }
+        Err(broken("the process for jq broke", &format!("{status}: {}", last_words.trim())))
+    }
+
+    fn too_long(&self) -> Error {
+        let within = self.limits.jq_timeout.as_secs_f64();
+        Error::new(Kind::Validation, format!("jq: the program did not end within {within} s"))
+            .hint("make the program simpler, or take only the fields that are needed first (`a,b.c`)")
+    }
+
+    fn too_heavy(&self) -> Error {
+        let most = self.limits.jq_bytes / (1024 * 1024);
+        Error::new(Kind::Validation, format!("jq: the program needs more memory than its {most} MiB")).hint(
+            "make the program simpler, or let it keep less; whoever runs hikite can raise `limits.jq_bytes`",
+        )
+    }
+
+    fn too_much(&self) -> Error {
+        let most = self.limits.answer_bytes;
+        Error::new(Kind::Validation, format!("jq: the program gives more than {most} bytes"))
+            .hint("let it give less; whoever runs hikite can raise `limits.answer_bytes`")
+    }
+}
+
+impl Sieve for Processes {
+    fn run(&self, program: Arc<str>, input: Raw) -> BoxFuture<'_, Result<Raw, Error>> {
+        Box::pin(async move { self.sift(&program, &input).await })
+    }
+}
+
+fn wrong(words: &str) -> Error {
+    Error::new(Kind::Validation, format!("jq: the program is wrong: {words}"))
+}
+
+fn broken(what: &str, cause: &impl ToString) -> Error {
+    Error::new(Kind::Internal, what).because(cause.to_string())
+}
