@@ -21,15 +21,11 @@ enum Part<'a> {
 /// Without `hoist`, tables have all their columns.
 pub(super) fn render(value: &Value, hoist: bool) -> (String, Form) {
     let part = Part::of(value, hoist);
-    let mut json = Vec::new();
-    part.write_json(&mut json);
-    if !part.is_plain() && length(value) < json.len() {
-        json.clear();
-        write_json(value, &mut json);
-    }
-    // TOON is less familiar to models: it must be worth it.
-    let toon = part.for_toon().map(|value| toon::encode(&value));
-    match toon.filter(|toon| toon.len() * 10 < json.len() * 9) {
+    let plain = length(value);
+    let json = part.json(value, plain);
+    // TOON is less familiar to models than JSON: it must be worth it.
+    let most = json.len().min((plain * 9).div_ceil(10));
+    match part.for_toon().map(|value| toon::encode(&value)).filter(|toon| toon.len() < most) {
         Some(toon) => (toon, Form::Toon),
         None => (String::from_utf8(json).unwrap_or_default(), Form::Json),
     }
@@ -39,6 +35,12 @@ pub(super) fn render(value: &Value, hoist: bool) -> (String, Form) {
 #[cfg(test)]
 pub(super) fn flat(value: &Value, hoist: bool) -> Option<Value> {
     Part::of(value, hoist).for_toon()
+}
+
+/// The value as it would be without TOON.
+#[cfg(test)]
+pub(super) fn json(value: &Value, hoist: bool) -> String {
+    String::from_utf8(Part::of(value, hoist).json(value, length(value))).expect("text")
 }
 
 impl<'a> Part<'a> {
@@ -63,6 +65,17 @@ impl<'a> Part<'a> {
 
     fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
+    }
+
+    /// As JSON: with tables, or plain where these cost more than they save.
+    fn json(&self, value: &Value, plain: usize) -> Vec<u8> {
+        let mut json = Vec::with_capacity(plain);
+        self.write_json(&mut json);
+        if plain < json.len() {
+            json.clear();
+            write_json(value, &mut json);
+        }
+        json
     }
 
     fn write_json(&self, out: &mut Vec<u8>) {

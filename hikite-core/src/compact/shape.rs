@@ -120,3 +120,69 @@ fn plain(value: &Value) -> String {
         other => other.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn column(name: &str, path: &str) -> Column {
+        Column::new(name, Path::parse(path).expect("a path"))
+    }
+
+    fn issues() -> Shape {
+        Shape::Table(Rows {
+            name: "issues".into(),
+            rows: Path::parse(".items[]").expect("a path"),
+            columns: vec![
+                column("number", ".number"),
+                column("author", ".user.login"),
+                column("labels", ".labels[].name"),
+                column("title", ".title[].text").joined(""),
+            ],
+            beside: vec![column("total", ".total_count"), column("next", ".next")],
+        })
+    }
+
+    #[test]
+    fn a_table_has_its_columns_in_every_row() {
+        let answer = json!({"total_count": 9, "next": null, "items": [
+            {"number": 1, "user": {"login": "aki"}, "labels": [{"name": "bug"}, {"name": "ui"}], "title": [{"text": "設"}, {"text": "計"}]},
+            {"number": 2, "user": null, "labels": []},
+        ]});
+        let expected = json!({"total": 9, "issues": [
+            {"number": 1, "author": "aki", "labels": ["bug", "ui"], "title": "設計"},
+            {"number": 2, "author": null, "labels": [], "title": null},
+        ]});
+        assert_eq!(issues().apply(&answer), Some(expected));
+        assert_eq!(issues().apply(&json!({"items": []})), Some(json!({"issues": []})));
+    }
+
+    #[test]
+    fn an_answer_without_the_shape_is_not_given_it() {
+        assert_eq!(issues().apply(&json!({"message": "Not Found"})), None);
+        assert_eq!(Shape::Text(Path::parse(".markdown").expect("a path")).apply(&json!({"error": 1})), None);
+        assert_eq!(Shape::Record(vec![column("id", ".id")]).apply(&json!({"error": 1})), None);
+        assert_eq!(Shape::Pick(Fields::parse("id").expect("fields")).apply(&json!({"error": 1})), None);
+    }
+
+    #[test]
+    fn a_record_has_the_members_that_are_there() {
+        let shape =
+            Shape::Record(vec![column("id", ".id"), column("url", ".html_url"), column("bio", ".bio")]);
+        assert_eq!(
+            shape.apply(&json!({"id": 1, "html_url": "u", "bio": null, "x": 2})),
+            Some(json!({"id": 1, "url": "u"}))
+        );
+    }
+
+    #[test]
+    fn a_text_is_the_text_alone() {
+        let shape = Shape::Text(Path::parse(".pages[].markdown").expect("a path"));
+        assert_eq!(
+            shape.apply(&json!({"pages": [{"markdown": "# A"}, {"markdown": "# B"}]})),
+            Some(json!("# A\n# B"))
+        );
+    }
+}

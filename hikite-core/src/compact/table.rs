@@ -14,7 +14,7 @@ use super::render::{write_json, write_key};
 const SPARSE: usize = 2;
 
 /// A column of the flat table: the steps to it in a row, and which of them is a list.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Column<'a> {
     steps: Vec<&'a str>,
     list: Option<usize>,
@@ -159,10 +159,10 @@ impl<'a> Table<'a> {
             steps.push(node.key);
             let list = above.list.or(node.each.then_some(above.steps.len()));
             let column = Column { steps, list };
-            self.columns_below(*child, &column, columns);
             if node.fate == Fate::Column {
-                columns.push(column);
+                columns.push(column.clone());
             }
+            self.columns_below(*child, &column, columns);
         }
     }
 }
