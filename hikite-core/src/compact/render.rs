@@ -24,8 +24,8 @@ pub(super) fn render(value: &Value, hoist: bool) -> (String, Form) {
     let plain = length(value);
     let json = part.json(value, plain);
     // TOON is less familiar to models than JSON: it must be worth it.
-    let most = json.len().min((plain * 9).div_ceil(10));
-    match part.for_toon().map(|value| toon::encode(&value)).filter(|toon| toon.len() < most) {
+    let most = json.len().min((plain * 9).div_ceil(10)).saturating_sub(1);
+    match part.for_toon().and_then(|value| toon::encode_within(&value, most)) {
         Some(toon) => (toon, Form::Toon),
         None => (String::from_utf8(json).unwrap_or_default(), Form::Json),
     }
