@@ -34,6 +34,12 @@ const KINDS: &[Kind] = &[
         columns: &["tools", "build ms", "by words µs", "by words and meaning µs"],
         decimals: &[0, 1, 0, 0],
     },
+    Kind {
+        name: "plan",
+        title: "planning a batch of tasks with three references each, median µs",
+        columns: &["tasks", "B", "read", "check", "waves", "schedule", "fill in", "read to schedule"],
+        decimals: &[0, 0, 0, 0, 0, 0, 0, 0],
+    },
 ];
 
 pub(super) fn measure() -> Result<Vec<Table>> {
