@@ -61,18 +61,24 @@ fn refused(mut faults: Vec<Fault>) -> Error {
 
 /// A tool that is not there or is switched off. Who may use but not look is not told what there is instead.
 fn no_tool(view: &View, caller: &Caller, (at, task): (usize, &Task), error: &Error) -> Fault {
-    let near = || {
-        let keys: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
-        suggest::did_you_mean(&task.tool.to_string(), keys.iter().map(String::as_str))
-    };
-    let hint = error.hint.as_deref().map(str::to_owned);
     let hint = match error.kind {
         Kind::ToolNotFound if !caller.scopes.contains(Scopes::READ) => None,
-        Kind::ToolNotFound => hint.or_else(near),
-        _ => hint,
+        Kind::ToolNotFound => near(view, &task.tool),
+        _ => error.hint.as_deref().map(str::to_owned),
     };
     let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
     Fault::new(format!("/commands/{at}/tool"), format!("task `{}`: {}{hint}", task.id, error.message))
+}
+
+/// What may have been meant: a tool of the same module, or one of another that has a similar name.
+fn near(view: &View, key: &ToolKey) -> Option<String> {
+    let same = |tool: &&Tool| tool.key.module == key.module;
+    let own: Vec<&str> = view.enabled_tools().filter(same).map(|tool| &*tool.key.tool).collect();
+    if !own.is_empty() {
+        return suggest::did_you_mean(&key.tool, own.into_iter());
+    }
+    let keys: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
+    suggest::did_you_mean(&key.to_string(), keys.iter().map(String::as_str))
 }
 
 /// What is known of the params before anything ran, against the tool's own schema.
