@@ -47,6 +47,12 @@ impl Gateway {
         Ok(result.raw())
     }
 
+    /// What these surfaces show as tools of what is known now. It waits for nothing and wakes nothing: for whoever weighs
+    /// the list, not for clients.
+    pub fn menu(&self, caller: &Caller, surfaces: Surfaces) -> Arc<Vec<Raw>> {
+        self.snapshot().list(caller, surfaces, ListKind::Tools)
+    }
+
     /// How to use what these surfaces show, for callers who may look.
     pub fn instructions(&self, caller: &Caller, surfaces: Surfaces) -> Option<String> {
         let may_look = caller.scopes.contains(Scopes::READ);

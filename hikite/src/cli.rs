@@ -10,6 +10,7 @@ mod eval;
 mod guard;
 mod health;
 pub(crate) mod jq;
+mod measure;
 mod people;
 mod project;
 mod register;
@@ -98,6 +99,8 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Measure how well search finds the right tools
     Eval(eval::Eval),
+    /// Count what the tools and their answers cost a model, in tokens
+    Measure(measure::Measure),
     /// Ask a running hikite whether it is up
     Health(health::Health),
     /// Print a completion script for a shell
@@ -149,6 +152,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Audit(audit) => block_on(audit.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
         Command::Eval(eval) => block_on(eval.run(&common)),
+        Command::Measure(measure) => block_on(measure.run(&common)),
         Command::Health(health) => block_on(health.run(&common)),
         Command::Completions(completions) => Ok(completions.run(&mut Cli::command())),
     }

@@ -8,6 +8,7 @@ mod evaluation;
 mod exposure;
 mod house;
 mod log;
+mod measure;
 mod progress;
 mod reload;
 mod report;

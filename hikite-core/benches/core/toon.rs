@@ -45,15 +45,15 @@ pub(crate) fn rows(timer: Timer) -> Vec<Value> {
 
 fn milliseconds<T>(timer: Timer, mut work: impl FnMut() -> T) -> f64 {
     let rounds = if timer.measures { ROUNDS } else { 1 };
-    let mut times: Vec<f64> = (0..rounds)
+    let mut all: Vec<f64> = (0..rounds)
         .map(|_| {
             let started = Instant::now();
             black_box(work());
             started.elapsed().as_secs_f64() * 1e3
         })
         .collect();
-    times.sort_by(f64::total_cmp);
-    times[rounds / 2]
+    all.sort_by(f64::total_cmp);
+    all[rounds / 2]
 }
 
 /// Megabytes of JSON.
@@ -109,7 +109,7 @@ fn issue(id: u64) -> Value {
     json!({
         "number": id,
         "title": title(id),
-        "state": if id % 3 == 0 { "closed" } else { "open" },
+        "state": if id.is_multiple_of(3) { "closed" } else { "open" },
         "user": {"login": format!("user-{}", id % 97), "id": id * 7919},
         "comments": id % 12,
         "url": format!("https://example.org/octocat/hello-world/issues/{id}"),

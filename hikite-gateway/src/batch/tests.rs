@@ -126,7 +126,7 @@ async fn a_failed_element_fails_its_task_unless_it_may_go_on() {
     let scene = Scene::open();
     let tasks = |on_error: &str| {
         json!([
-            task("list", "echo", json!({ "ids": ["p1", 7, "p3"] })),
+            task("list", "echo", json!({ "ids": ["p1", { "no": "id" }, "p3"] })),
             with(
                 task("each", "get_page", json!({ "page_id": "${item}" })),
                 json!({ "for_each": "${list.ids}", "on_error": on_error, "raw_output": true })
@@ -174,7 +174,10 @@ async fn a_condition_that_does_not_hold_skips_the_task_and_what_waits_for_it() {
     ]);
     let document = scene.run(&tasks).await;
     assert_eq!(statuses(&document), ["look ok", "write skipped", "then skipped", "other ok"]);
-    assert_eq!((&document["tasks"][1]["cause"], &document["tasks"][2]["cause"]), (&json!("if"), &json!("write")));
+    assert_eq!(
+        (&document["tasks"][1]["cause"], &document["tasks"][2]["cause"]),
+        (&json!("if"), &json!("write"))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -203,7 +206,10 @@ async fn what_is_filled_in_is_held_against_the_schema_like_any_call() {
     let document = scene.run(&tasks).await;
     assert_eq!(statuses(&document), ["a ok", "b error"]);
     let error = &document["tasks"][1]["error"];
-    assert_eq!((&error["code"], &error["hint"]), (&json!("VALIDATION_ERROR"), &json!("correct the params of this task")));
+    assert_eq!(
+        (&error["code"], &error["hint"]),
+        (&json!("VALIDATION_ERROR"), &json!("correct the params of this task"))
+    );
     assert_eq!(scene.stage.calls(), ["echo"]);
 }
 

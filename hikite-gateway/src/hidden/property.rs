@@ -186,7 +186,8 @@ async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
 async fn batches(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, String)) {
     let task = |server: &str, tool: &str| serde_json::json!({ "id": "t", "module": server, "tool": tool });
     let tools = || TOOLS.into_iter().chain(["gett"]);
-    let alone = SERVERS.into_iter().chain(["gti"]).flat_map(|server| tools().map(move |tool| task(server, tool)));
+    let alone =
+        SERVERS.into_iter().chain(["gti"]).flat_map(|server| tools().map(move |tool| task(server, tool)));
     let mut all: Vec<serde_json::Value> = alone.clone().collect();
     for (number, task) in all.iter_mut().enumerate() {
         task["id"] = format!("t{number}").into();

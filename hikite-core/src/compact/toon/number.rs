@@ -67,7 +67,7 @@ fn push_with_exponent(digits: &str, exponent: i32, out: &mut String) {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let zeros = usize::try_from(exponent.unsigned_abs()).unwrap_or_default();
     let _ = if exponent < 0 {
-        write!(out, "{sign}0.{:0>zeros$}{fraction}", whole)
+        write!(out, "{sign}0.{whole:0>zeros$}{fraction}")
     } else {
         write!(out, "{sign}{whole}{fraction:0<zeros$}")
     };

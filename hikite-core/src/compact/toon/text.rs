@@ -79,7 +79,7 @@ fn any(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
         return bytes.as_chunks::<16>().0.iter().any(|block| in_block(block, &is)) || in_block(last, &is);
     }
     if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-        return in_block(first, &is) | in_block(last, &is);
+        return in_block(first, &is) || in_block(last, &is);
     }
     bytes.iter().any(|byte| is(*byte))
 }
@@ -87,7 +87,7 @@ fn any(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
 #[inline]
 fn position(bytes: &[u8], is: impl Fn(u8) -> bool) -> Option<usize> {
     let (blocks, _) = bytes.as_chunks::<16>();
-    let clean = blocks.iter().take_while(|block| !in_block(*block, &is)).count() * 16;
+    let clean = blocks.iter().take_while(|block| !in_block(block, &is)).count() * 16;
     bytes[clean..].iter().position(|byte| is(*byte)).map(|at| clean + at)
 }
 
@@ -98,18 +98,18 @@ fn in_block<const N: usize>(block: &[u8; N], is: impl Fn(u8) -> bool) -> bool {
 
 #[inline]
 fn is_escaped(byte: u8) -> bool {
-    (byte < b' ') | (byte == b'"') | (byte == b'\\')
+    byte < b' ' || byte == b'"' || byte == b'\\'
 }
 
 #[inline]
 fn is_mark(byte: u8, delimiter: u8) -> bool {
-    (byte < b' ')
-        | (byte == b'"')
-        | (byte == b':')
-        | (byte.wrapping_sub(b'[') <= b']' - b'[')
-        | (byte == b'{')
-        | (byte == b'}')
-        | (byte == delimiter)
+    byte < b' '
+        || byte == b'"'
+        || byte == b':'
+        || byte.wrapping_sub(b'[') <= b']' - b'['
+        || byte == b'{'
+        || byte == b'}'
+        || byte == delimiter
 }
 
 /// Also what no JSON number is: `+1` and `05` are numbers to many readers.

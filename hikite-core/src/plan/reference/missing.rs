@@ -99,7 +99,10 @@ fn members(value: &Value, wrong: Option<&str>) -> String {
     }
     let all = value.as_object().into_iter().flat_map(serde_json::Map::keys).map(String::as_str);
     let near = wrong.and_then(|wrong| {
-        did_you_mean(wrong, all.clone().take(NAMES_SEEN_MAX).filter(|name| name.len() <= NAME_BYTES_MAX))
+        did_you_mean(
+            wrong,
+            all.clone().take(NAMES_SEEN_MAX).filter(|name| (1..=NAME_BYTES_MAX).contains(&name.len())),
+        )
     });
     let near = near.map(|near| format!("{near} ")).unwrap_or_default();
     let listed: Vec<String> = all.take(NAMES_MAX).map(|name| format!("`{}`", shown(name))).collect();

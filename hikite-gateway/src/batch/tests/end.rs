@@ -41,8 +41,14 @@ async fn a_task_has_the_time_it_says() {
     ]);
     let document = scene.run(&tasks).await;
     assert_eq!(statuses(&document), ["slow timeout", "quick ok", "then skipped"]);
-    assert_eq!((&document["tasks"][0]["error"]["code"], &document["tasks"][0]["ms"]), (&json!("TIMEOUT"), &json!(200)));
-    assert_eq!(document["summary"], json!({ "ok": 1, "error": 0, "skipped": 1, "timeout": 1, "cancelled": 0 }));
+    assert_eq!(
+        (&document["tasks"][0]["error"]["code"], &document["tasks"][0]["ms"]),
+        (&json!("TIMEOUT"), &json!(200))
+    );
+    assert_eq!(
+        document["summary"],
+        json!({ "ok": 1, "error": 0, "skipped": 1, "timeout": 1, "cancelled": 0 })
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,8 +98,14 @@ async fn a_client_with_a_session_is_asked_and_one_without_is_told_to_call_the_to
     assert_eq!(document["tasks"][0]["result"], json!({ "action": "accept" }));
     assert_eq!(scene.client.asked.load(Ordering::Relaxed), 1);
     let context = CallContext { takes_rounds: true, ..scene.context() };
-    let tasks = json!([task("t", "ask", json!({})), task("r", "rounds", json!({})), task("k", "task", json!({}))]);
-    let result = scene.gateway.dispatch(Command::Batch(batch(&tasks)), context).await.expect("a plan that runs").value();
+    let tasks =
+        json!([task("t", "ask", json!({})), task("r", "rounds", json!({})), task("k", "task", json!({}))]);
+    let result = scene
+        .gateway
+        .dispatch(Command::Batch(batch(&tasks)), context)
+        .await
+        .expect("a plan that runs")
+        .value();
     let document = &result["structuredContent"];
     assert_eq!(statuses(document), ["t error", "r error", "k error"]);
     assert_eq!(document["tasks"][0]["error"]["message"], "nobody can be asked anything in a batch");
@@ -105,21 +117,24 @@ async fn a_client_with_a_session_is_asked_and_one_without_is_told_to_call_the_to
 
 #[tokio::test(start_paused = true)]
 async fn results_that_are_too_large_together_fail_the_task_that_brings_them() {
-    let scene = Scene::with(Limits { answer_bytes: 1000, ..Limits::default() });
+    let scene = Scene::with(Limits { answer_bytes: 1300, ..Limits::default() });
     let large = |id: &str, bytes: u32| task(id, "large", json!({ "bytes": bytes }));
     let tasks = json!([
-        large("a", 600),
+        large("a", 1000),
         with(task("uses", "echo", json!({ "n": "x" })), json!({ "after": "a" })),
-        with(large("b", 600), json!({ "after": "uses" })),
+        with(large("b", 1000), json!({ "after": "uses" })),
         with(task("uses_b", "echo", json!({})), json!({ "after": "b" })),
     ]);
     let document = scene.run(&tasks).await;
     assert_eq!(statuses(&document), ["a ok", "uses ok", "b ok", "uses_b ok"], "what nobody needs is let go");
-    let both = json!([with(large("a", 600), json!({ "raw_output": true })), with(large("b", 600), json!({ "raw_output": true, "after": "a" }))]);
+    let both = json!([
+        with(large("a", 600), json!({ "raw_output": true })),
+        with(large("b", 600), json!({ "raw_output": true, "after": "a" }))
+    ]);
     let document = scene.run(&both).await;
     assert_eq!(statuses(&document), ["a ok", "b error"]);
     assert_eq!(document["tasks"][1]["error"]["code"], "PAYLOAD_TOO_LARGE");
-    let each = json!([with(large("e", 400), json!({ "for_each": [1, 2, 3] }))]);
+    let each = json!([with(large("e", 500), json!({ "for_each": [1, 2, 3] }))]);
     assert_eq!(statuses(&scene.run(&each).await), ["e error"]);
 }
 
@@ -143,7 +158,9 @@ async fn records(scene: &Scene) -> Vec<String> {
     let records = rows.iter().map(|row| serde_json::from_str::<Value>(&row.record).expect("JSON"));
     let word = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
     let mut told: Vec<String> = records
-        .map(|record| format!("{} {} {}", word(&record, "kind"), word(&record, "tool"), word(&record, "outcome")))
+        .map(|record| {
+            format!("{} {} {}", word(&record, "kind"), word(&record, "tool"), word(&record, "outcome"))
+        })
         .collect();
     told.sort_unstable();
     told

@@ -159,7 +159,9 @@ async fn play(name: &str, arguments: &Value, context: CallContext) -> Value {
             context.back.log(raw(r#"{"level":"info","data":"from inside"}"#));
             text("done")
         }
-        "large" => text(&"x".repeat(usize::try_from(arguments["bytes"].as_u64().unwrap_or_default()).expect("small"))),
+        "large" => text(
+            &"x".repeat(usize::try_from(arguments["bytes"].as_u64().unwrap_or_default()).expect("small")),
+        ),
         _ => json!({ "content": [], "structuredContent": arguments }),
     }
 }

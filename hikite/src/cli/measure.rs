@@ -1,0 +1,89 @@
+//! `hikite measure`: what the tools and their answers cost a model, with and without hikite.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use hikite_gateway::Surfaces;
+
+use super::{Common, note, print, program};
+use crate::house::House;
+use crate::measure::{self, Report, Sample};
+use crate::progress;
+
+#[derive(Debug, Args)]
+pub(crate) struct Measure {
+    /// Measure the recorded tool lists of a folder instead of the servers of the config: one JSON file per server with
+    /// `tools` and, if known, `server`, `description`, `instructions`
+    #[arg(long, value_name = "FOLDER")]
+    lists: Option<PathBuf>,
+    /// Also measure recorded answers: `MODULE/TOOL*.json` or `MODULE.TOOL*.json`, each what a tool answered, and
+    /// `shapes.json` with the fields worth reading, like {"github:list_issues": "number,title,user.login"}
+    #[arg(long, value_name = "FOLDER")]
+    answers: Option<PathBuf>,
+    /// Also call every tool that promises to be read-only and needs no arguments, and measure what it answers
+    #[arg(long = "try", conflicts_with = "lists")]
+    attempt: bool,
+    /// How many of the largest definitions are named
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Also draw the figures, as SVG
+    #[arg(long, value_name = "FILE")]
+    chart: Option<PathBuf>,
+    /// Also write the figures as Markdown; a page that has been written before keeps what stands around them
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+impl Measure {
+    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        let (house, shown) = self.house(common).await?;
+        let outcome = self.report(&house, shown).await;
+        house.stop().await;
+        let report = outcome?;
+        if let Some(file) = &self.chart {
+            write(file, &measure::chart(&report))?;
+        }
+        if let Some(file) = &self.markdown {
+            measure::write_page(file, &report)?;
+            note(&format!("wrote {}", file.display()));
+        }
+        print(&if self.json { measure::object(&report).to_string() } else { measure::text(&report) });
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// What is measured, once everything that can be known is, and what its clients are shown.
+    async fn house(&self, common: &Common) -> Result<(Arc<House>, Surfaces)> {
+        if let Some(folder) = &self.lists {
+            return Ok((measure::of_lists(folder, program()?).await?, Surfaces::of(measure::DEFAULT)));
+        }
+        let config = common.load()?;
+        let house = House::start(&config, program()?).await?;
+        progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
+        Ok((house, Surfaces::of(config.server.surfaces)))
+    }
+
+    async fn report(&self, house: &House, shown: Surfaces) -> Result<Report> {
+        let mut samples: Vec<Sample> = Vec::new();
+        if let Some(folder) = &self.answers {
+            let view = house.gateway.owner_view();
+            let known: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
+            samples.extend(measure::read_answers(folder, &known)?);
+        }
+        if self.attempt {
+            samples.extend(measure::attempt(&house.gateway).await);
+        }
+        Report::new(&house.gateway, shown, &samples, self.top).await
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<()> {
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    note(&format!("wrote {}", file.display()));
+    Ok(())
+}

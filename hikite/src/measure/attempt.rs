@@ -1,0 +1,68 @@
+//! Answers of the tools themselves: those are called that promise to be read-only and need no arguments. Only where it is
+//! asked for, because a promise is only a promise.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::answer::Answer;
+use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::catalog::{Tool, schema_of};
+use hikite_core::error::Error;
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::{CallContext, Nobody, Origin};
+use hikite_gateway::{CallOptions, Command, Gateway, Target};
+
+use super::answer::{Sample, value};
+use crate::cli::note;
+use crate::progress::Steps;
+
+/// A tool that takes longer is left out.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Calls one after the other, and tells of each that fails.
+pub(crate) async fn attempt(gateway: &Gateway) -> Vec<Sample> {
+    let view = gateway.owner_view();
+    let tools: Vec<&Tool> = view.enabled_tools().filter(|tool| may_be_tried(tool)).collect();
+    let mut steps = Steps::new("calling", tools.len());
+    let mut samples = Vec::new();
+    for tool in tools {
+        match Box::pin(call(gateway, tool)).await {
+            Ok(result) if !Answer::read(&result).failed => samples.push(Sample {
+                module: tool.key.module.to_string(),
+                tool: tool.key.tool.to_string(),
+                value: value(&result),
+                shape: None,
+            }),
+            Ok(result) => note(&format!("{}: {}", tool.key, first_line(&Answer::read(&result).text))),
+            Err(error) => note(&format!("{}: {}", tool.key, first_line(&error.message))),
+        }
+        steps.step();
+    }
+    samples
+}
+
+/// It promises to change nothing, and says that it can be called with nothing.
+fn may_be_tried(tool: &Tool) -> bool {
+    let required = |schema: Raw| schema.object()?.get("required")?.items();
+    let needs = schema_of(&tool.definition).and_then(required).unwrap_or_default();
+    tool.promise.read_only && needs.is_empty()
+}
+
+async fn call(gateway: &Gateway, tool: &Tool) -> Result<Raw, Error> {
+    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+    let context = CallContext {
+        session: Arc::new(session),
+        back: Arc::new(Nobody),
+        origin: Origin::default(),
+        takes_rounds: false,
+    };
+    let params = Object::default().with("name", &*tool.key.tool).with("arguments", Raw::empty_object());
+    let options = CallOptions { timeout: Some(TIMEOUT), ..CallOptions::default() };
+    gateway
+        .dispatch(Command::Call { target: Target::Keyed(tool.key.clone()), params, options }, context)
+        .await
+}
+
+fn first_line(text: &str) -> &str {
+    text.trim().lines().next().unwrap_or("it failed and said nothing")
+}

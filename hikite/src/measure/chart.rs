@@ -1,0 +1,184 @@
+//! The figures as a picture: bars that are drawn to scale, readable on light and dark, without fonts or scripts from
+//! anywhere. What it shows it also says, for who cannot see it.
+
+use std::fmt::Write;
+
+use super::Report;
+use super::number::{counted, percent, thousands};
+
+const WIDTH: usize = 760;
+const MARGIN: usize = 28;
+/// The longest bar.
+const BAR: usize = WIDTH - 2 * MARGIN;
+/// From one bar to the next, and from one group to the next.
+const STEP: usize = 62;
+const GROUP: usize = 40;
+/// Above the first group, and below the last.
+const HEAD: usize = 62;
+const FOOT: usize = 30;
+
+const STYLE: &str = r##"
+    .card { fill: #ffffff; stroke: #d0d7de; }
+    .text { fill: #1f2328; }
+    .quiet { fill: #59636e; }
+    .track { fill: #eaeef2; }
+    .before { fill: #bc4c00; }
+    .after { fill: #1a7f37; }
+    text { font-family: system-ui, -apple-system, "Segoe UI", "Noto Sans", "Helvetica Neue", Arial, sans-serif; }
+    .head { font-size: 17px; font-weight: 600; }
+    .label { font-size: 14px; }
+    .figure { font-size: 18px; font-weight: 600; }
+    .small { font-size: 12px; }
+    @media (prefers-color-scheme: dark) {
+      .card { fill: #0d1117; stroke: #3d444d; }
+      .text { fill: #f0f6fc; }
+      .quiet { fill: #9198a1; }
+      .track { fill: #21262d; }
+      .before { fill: #f0883e; }
+      .after { fill: #3fb950; }
+    }
+"##;
+
+/// Bars that are compared with each other: the first is the whole.
+#[derive(Clone, Debug)]
+struct Group {
+    title: String,
+    bars: Vec<(String, usize)>,
+}
+
+/// An SVG picture of the report.
+pub(crate) fn chart(report: &Report) -> String {
+    let groups = groups(report);
+    let bars: usize = groups.iter().map(|group| group.bars.len()).sum();
+    let height = HEAD + groups.len() * GROUP + bars * STEP + FOOT;
+    let told: Vec<String> = groups.iter().map(Group::told).collect();
+    let told = escaped(&told.join(" "));
+    let mut picture = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+         role=\"img\" aria-labelledby=\"title desc\">\n  <title id=\"title\">What tools cost a model</title>\n  \
+         <desc id=\"desc\">{told}</desc>\n  <style>{STYLE}  </style>\n  \
+         <rect class=\"card\" x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"10\"/>\n  \
+         <text class=\"head text\" x=\"{MARGIN}\" y=\"38\">What tools cost a model</text>\n  \
+         <text class=\"small quiet\" x=\"{MARGIN}\" y=\"58\">{}, in tokens of the o200k vocabulary</text>\n",
+        WIDTH - 1,
+        height - 1,
+        escaped(&subject(report)),
+    );
+    let mut top = HEAD;
+    for group in &groups {
+        top += GROUP;
+        let _ = writeln!(
+            picture,
+            "  <text class=\"label quiet\" x=\"{MARGIN}\" y=\"{}\">{}</text>",
+            top - 12,
+            escaped(&group.title)
+        );
+        for (at, (label, tokens)) in group.bars.iter().enumerate() {
+            bar(&mut picture, top, label, *tokens, (at == 0, group.whole()));
+            top += STEP;
+        }
+    }
+    let _ = write!(
+        picture,
+        "  <text class=\"small quiet\" x=\"{MARGIN}\" y=\"{}\">Bars are drawn to scale. Made by `hikite measure --chart`.</text>\n</svg>\n",
+        height - 14
+    );
+    picture
+}
+
+fn subject(report: &Report) -> String {
+    format!("{} of {}", counted(report.tools(), "tool"), counted(report.modules.len(), "module"))
+}
+
+fn groups(report: &Report) -> Vec<Group> {
+    let even = &report.even;
+    let tools = report.menus.iter().find(|menu| menu.is_default()).map_or(0, |menu| menu.tools);
+    let mut groups = vec![Group {
+        title: "The tools".into(),
+        bars: vec![
+            ("all in one list".into(), even.flat),
+            (format!("hikite: {}", counted(tools, "tool")), even.menu),
+            ("… and a module of median size opened".into(), even.menu + even.median),
+            ("… and every module opened".into(), even.all),
+        ],
+    }];
+    if report.answers.is_empty() {
+        return groups;
+    }
+    let answers = &report.answers;
+    let mut bars = vec![
+        ("as JSON".to_owned(), answers.iter().map(|answer| answer.plain).sum()),
+        ("compact".to_owned(), answers.iter().map(|answer| answer.compact).sum()),
+    ];
+    let shaped = answers.iter().filter(|answer| answer.shaped.is_some()).count();
+    if shaped > 0 {
+        let least = answers.iter().map(|answer| answer.shaped.unwrap_or(answer.compact)).sum();
+        bars.push((format!("compact, {} of them with a shape", thousands(shaped)), least));
+    }
+    groups.push(Group { title: counted(answers.len(), "answer"), bars });
+    groups
+}
+
+impl Group {
+    fn whole(&self) -> usize {
+        self.bars.iter().map(|(_, tokens)| *tokens).max().unwrap_or(0)
+    }
+
+    fn told(&self) -> String {
+        let bars = self.bars.iter().map(|(label, tokens)| format!("{label}: {} tokens", thousands(*tokens)));
+        format!("{}: {}.", self.title, bars.collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// One line of words and one bar; what it is compared with has another colour.
+fn bar(picture: &mut String, top: usize, label: &str, tokens: usize, (is_before, whole): (bool, usize)) {
+    let (right, below, length) = (WIDTH - MARGIN, top + 25, length(tokens, whole));
+    let class = if is_before { "before" } else { "after" };
+    let _ = write!(
+        picture,
+        "  <text class=\"label text\" x=\"{MARGIN}\" y=\"{words}\">{label}</text>\n  \
+         <text class=\"figure text\" x=\"{right}\" y=\"{words}\" text-anchor=\"end\">{figure}</text>\n  \
+         <rect class=\"track\" x=\"{MARGIN}\" y=\"{below}\" width=\"{BAR}\" height=\"18\" rx=\"4\"/>\n  \
+         <rect class=\"{class}\" x=\"{MARGIN}\" y=\"{below}\" width=\"{length:.1}\" height=\"18\" rx=\"{corner}\"/>\n",
+        words = top + 16,
+        label = escaped(label),
+        figure = thousands(tokens),
+        corner = if length < 8.0 { 0 } else { 4 },
+    );
+}
+
+/// To scale; what is not nothing can be seen.
+fn length(tokens: usize, whole: usize) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "it is a few hundred")]
+    let bar = BAR as f64;
+    let length = percent(tokens, whole).unwrap_or(0.0) / 100.0 * bar;
+    if tokens > 0 { length.clamp(1.0, bar) } else { 0.0 }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is(tokens: usize, whole: usize, expected: f64) {
+        assert!((length(tokens, whole) - expected).abs() < 0.05, "{}", length(tokens, whole));
+    }
+
+    #[test]
+    fn bars_are_to_scale_and_never_vanish() {
+        is(0, 100, 0.0);
+        is(0, 0, 0.0);
+        is(100, 100, 704.0);
+        is(25, 100, 176.0);
+        is(1, 1_000_000, 1.0);
+    }
+
+    #[test]
+    fn words_of_others_cannot_leave_their_place() {
+        assert_eq!(escaped("<a b=\"c\">&"), "&lt;a b=&quot;c&quot;&gt;&amp;");
+    }
+}

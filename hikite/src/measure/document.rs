@@ -1,0 +1,84 @@
+//! `docs/measure.md` and its picture, held against a new measurement of the recorded lists and answers, and that against
+//! what it must reach. `HIKITE_UPDATE=1 cargo test --workspace --lib measure` writes them anew.
+
+use std::path::{Path, PathBuf};
+
+use hikite_gateway::Surfaces;
+
+use super::answer::{self, Weighed};
+use super::{DEFAULT, Report, chart, of_lists, page};
+
+/// The default menu, of the flat list.
+const MENU_PERCENT: usize = 1;
+/// What `get_module_schema` answers by default, of the definitions.
+const SIGNATURES_PERCENT: usize = 25;
+/// A list in its shape, of the list as JSON.
+const SHAPED_PERCENT: usize = 10;
+/// A list of objects of which nothing is known.
+const ROWS_PERCENT: usize = 85;
+
+fn at(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+async fn measured() -> Report {
+    let lists = at("hikite-testkit/fixtures/toolsets");
+    let house = of_lists(&lists, "no program".into()).await.expect("a house of lists");
+    let view = house.gateway.owner_view();
+    let known: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
+    let samples = answer::read(&at("hikite-testkit/fixtures/answers"), &known).expect("recorded answers");
+    let report = Report::new(&house.gateway, Surfaces::of(DEFAULT), &samples, 10).await.expect("figures");
+    house.stop().await;
+    report
+}
+
+#[tokio::test]
+async fn the_page_and_its_picture_are_what_is_measured() {
+    let report = measured().await;
+    let (file, picture) = (at("docs/measure.md"), at("docs/measure.svg"));
+    let old = std::fs::read_to_string(&file).expect("docs/measure.md");
+    let (new, drawn) = (page::page(Some(&old), &report), chart(&report));
+    if std::env::var_os("HIKITE_UPDATE").is_some() {
+        std::fs::write(&file, &new).expect("a page");
+        std::fs::write(&picture, &drawn).expect("a picture");
+        return;
+    }
+    let stale = "see the first lines of hikite/src/measure/document.rs";
+    assert!(new.starts_with("# What tools cost a model\n\nA model"), "the page has no place for the figures");
+    for (told, is) in old.lines().zip(new.lines()) {
+        assert_eq!(told, is, "docs/measure.md is stale: {stale}");
+    }
+    assert!(old == new, "docs/measure.md is stale: {stale}");
+    let old = std::fs::read_to_string(&picture).expect("docs/measure.svg");
+    assert!(old == drawn, "docs/measure.svg is stale: {stale}");
+}
+
+#[tokio::test]
+async fn the_figures_are_as_good_as_they_must_be() {
+    let report = measured().await;
+    assert_eq!((report.modules.len(), report.tools()), (29, 590));
+    let flat = report.flat();
+    at_most("the default menu", report.even.menu, flat, MENU_PERCENT);
+    let sum = |figure: fn(&super::Offer) -> usize| report.modules.iter().map(figure).sum::<usize>();
+    let definitions = sum(|module| module.flat);
+    at_most("signatures", sum(|module| module.signatures), definitions, SIGNATURES_PERCENT);
+    let (mut shaped, mut rows) = (0, 0);
+    for answer in &report.answers {
+        let Weighed { tool, plain, compact, .. } = answer;
+        at_most(tool, *compact, *plain, 100);
+        if answer.rows.is_some_and(|rows| rows > 1) {
+            rows += 1;
+            at_most(tool, *compact, *plain, ROWS_PERCENT);
+        }
+        if let Some(tokens) = answer.shaped {
+            shaped += 1;
+            at_most(tool, tokens, *plain, SHAPED_PERCENT);
+        }
+    }
+    assert!(shaped >= 3 && rows >= 3, "{shaped} answers with a shape, {rows} lists");
+}
+
+#[track_caller]
+fn at_most(what: &str, part: usize, whole: usize, percent: usize) {
+    assert!(part > 0 && part * 100 <= whole * percent, "{what}: {part} of {whole} is more than {percent} %");
+}

@@ -1,0 +1,67 @@
+//! All figures for programs. `docs/measure.md` says what each member means; nothing is taken away without a new name.
+
+use serde_json::{Value, json};
+
+use super::Report;
+use super::answer::Weighed;
+use super::count::VOCABULARY;
+use super::menu::{Menu, Offer};
+use super::number::percent;
+
+pub(crate) fn object(report: &Report) -> Value {
+    let even = &report.even;
+    let flat = report.flat();
+    json!({
+        "vocabulary": VOCABULARY,
+        "tools": report.tools(),
+        "flat": flat,
+        "menus": report.menus.iter().map(|menu| menu_object(menu, flat)).collect::<Value>(),
+        "breakEven": {
+            "menu": even.menu,
+            "median": even.median,
+            "all": even.all,
+            "afterMedian": even.after_median,
+            "afterLargest": even.after_largest,
+            "words": even.words(),
+        },
+        "modules": report.modules.iter().map(module).collect::<Value>(),
+        "silent": report.silent,
+        "answers": report.answers.iter().map(answer).collect::<Value>(),
+        "largest": report.largest.iter().map(|weight| json!({ "tool": weight.key, "tokens": weight.tokens })).collect::<Value>(),
+    })
+}
+
+fn menu_object(menu: &Menu, flat: usize) -> Value {
+    json!({
+        "surface": menu.name.split(" + ").collect::<Vec<_>>(),
+        "tools": menu.tools,
+        "tokens": menu.tokens,
+        "percent": percent(menu.tokens, flat),
+        "passedOn": menu.passed_on,
+        "instructions": menu.instructions,
+        "default": menu.is_default(),
+        "shown": menu.is_shown,
+    })
+}
+
+fn module(module: &Offer) -> Value {
+    json!({
+        "module": module.name,
+        "tools": module.tools,
+        "flat": module.flat,
+        "names": module.names,
+        "signatures": module.signatures,
+        "schemas": module.schemas,
+    })
+}
+
+fn answer(answer: &Weighed) -> Value {
+    json!({
+        "module": answer.module,
+        "tool": answer.tool,
+        "rows": answer.rows,
+        "json": answer.plain,
+        "compact": answer.compact,
+        "shaped": answer.shaped,
+    })
+}

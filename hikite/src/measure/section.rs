@@ -1,0 +1,184 @@
+//! The figures in the order in which somebody wants to know them. A terminal and a page are made from the same sections.
+
+use super::Report;
+use super::answer::Weighed;
+use super::number::{counted, share, thousands};
+use super::table::Table;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    /// Before the table.
+    pub(crate) words: String,
+    pub(crate) table: Option<Table>,
+}
+
+/// All of it, for a terminal.
+pub(crate) fn text(report: &Report) -> String {
+    let sections = sections(report).into_iter().map(|section| {
+        let parts = [
+            section.title.to_owned(),
+            folded(&section.words),
+            section.table.map_or(String::new(), |t| t.plain()),
+        ];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    });
+    sections.collect::<Vec<_>>().join("\n\n")
+}
+
+pub(crate) fn sections(report: &Report) -> Vec<Section> {
+    let mut all = vec![menus(report), even(report), modules(report)];
+    if !report.answers.is_empty() {
+        all.push(answers(report));
+    }
+    if !report.largest.is_empty() {
+        all.push(largest(report));
+    }
+    all
+}
+
+fn menus(report: &Report) -> Section {
+    let mut table =
+        Table::new(&["surface", "tools", "tokens", "of flat", "passed on", "of flat", "instructions"]);
+    let passed_on = report.menus.first().map_or(0, |menu| menu.passed_on);
+    for menu in &report.menus {
+        let mark = match (menu.is_default(), menu.is_shown) {
+            (true, true) => " (default, shown)",
+            (true, false) => " (default)",
+            (false, true) => " (shown)",
+            (false, false) => "",
+        };
+        table.row(vec![
+            format!("{}{mark}", menu.name),
+            thousands(menu.tools),
+            thousands(menu.tokens),
+            share(menu.tokens, report.flat()),
+            thousands(menu.passed_on),
+            share(menu.passed_on, passed_on),
+            thousands(menu.instructions),
+        ]);
+    }
+    let words = "What a model reads of the tools before it calls any: `tools/list`, and the part of it that most clients \
+                 pass on (names, descriptions, input schemas)."
+        .to_owned();
+    Section { title: "Menus", words, table: Some(table) }
+}
+
+fn even(report: &Report) -> Section {
+    Section { title: "Breaking even", words: report.even.words(), table: None }
+}
+
+fn modules(report: &Report) -> Section {
+    let mut table =
+        Table::new(&["module", "tools", "flat", "names", "signatures", "schemas", "signatures of flat"]);
+    let row = |name: String, figures: [usize; 5]| {
+        let [tools, flat, names, signatures, schemas] = figures;
+        let figures = [tools, flat, names, signatures, schemas].into_iter().map(thousands);
+        std::iter::once(name).chain(figures).chain([share(signatures, flat)]).collect()
+    };
+    let mut sum = [0; 5];
+    for module in &report.modules {
+        let figures = [module.tools, module.flat, module.names, module.signatures, module.schemas];
+        sum = std::array::from_fn(|at| sum[at] + figures[at]);
+        table.row(row(module.name.clone(), figures));
+    }
+    table.row(row(counted(report.modules.len(), "module"), sum));
+    let mut words =
+        "Its tools in a flat list, and what `get_module_schema` answers by its `detail`.".to_owned();
+    if !report.silent.is_empty() {
+        words = format!("{words} Not measured, because no list is known: {}.", report.silent.join(", "));
+    }
+    Section { title: "Modules", words, table: Some(table) }
+}
+
+/// One line per module.
+fn answers(report: &Report) -> Section {
+    let mut table = Table::new(&[
+        "module",
+        "answers",
+        "as JSON",
+        "compact",
+        "of JSON",
+        "with a shape",
+        "as JSON",
+        "shaped",
+        "of JSON",
+    ]);
+    let mut names: Vec<&str> = Vec::new();
+    for answer in &report.answers {
+        if !names.contains(&&*answer.module) {
+            names.push(&answer.module);
+        }
+    }
+    for name in &names {
+        let of: Vec<&Weighed> = report.answers.iter().filter(|answer| answer.module == **name).collect();
+        table.row(answer_row((*name).to_owned(), &of));
+    }
+    if names.len() > 1 {
+        table.row(answer_row(counted(names.len(), "module"), &report.answers.iter().collect::<Vec<_>>()));
+    }
+    let words = "What a model reads of the answers: as JSON without blanks, in the compact form, and in the compact form \
+                 with only the fields that the tool's shape names."
+        .to_owned();
+    Section { title: "Answers", words, table: Some(table) }
+}
+
+fn answer_row(name: String, answers: &[&Weighed]) -> Vec<String> {
+    let sum = |figure: fn(&Weighed) -> usize| answers.iter().map(|answer| figure(answer)).sum::<usize>();
+    let (plain, compact) = (sum(|answer| answer.plain), sum(|answer| answer.compact));
+    let (count, before, after) = (
+        sum(|answer| usize::from(answer.shaped.is_some())),
+        sum(|answer| answer.shaped.map_or(0, |_| answer.plain)),
+        sum(|answer| answer.shaped.unwrap_or(0)),
+    );
+    let shaped = match count {
+        0 => ["–", "–", "–", "–"].map(str::to_owned),
+        _ => [thousands(count), thousands(before), thousands(after), share(after, before)],
+    };
+    let all = [name, thousands(answers.len()), thousands(plain), thousands(compact), share(compact, plain)];
+    all.into_iter().chain(shaped).collect()
+}
+
+fn largest(report: &Report) -> Section {
+    let mut table = Table::new(&["tool", "tokens", "of flat"]);
+    for weight in &report.largest {
+        table.row(vec![weight.key.clone(), thousands(weight.tokens), share(weight.tokens, report.flat())]);
+    }
+    let words = "Where most of the flat list goes.".to_owned();
+    Section { title: "Largest definitions", words, table: Some(table) }
+}
+
+const LINE: usize = 100;
+
+/// In lines that a terminal holds.
+fn folded(text: &str) -> String {
+    let (mut folded, mut used) = (String::new(), 0);
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        let joint = if used == 0 {
+            ""
+        } else if used + 1 + length > LINE {
+            "\n"
+        } else {
+            " "
+        };
+        used = if joint == " " { used + 1 + length } else { length };
+        folded.push_str(joint);
+        folded.push_str(word);
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_folded_between_words() {
+        let text = folded(&"twelve chars ".repeat(20));
+        assert!(text.lines().all(|line| line.chars().count() <= LINE), "{text}");
+        assert!(text.lines().count() > 2);
+        assert_eq!(text.replace('\n', " "), "twelve chars ".repeat(20));
+        assert_eq!(folded(""), "");
+    }
+}

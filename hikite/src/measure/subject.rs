@@ -1,0 +1,35 @@
+//! What is measured where it is not the user's config: a house of recorded lists, with nothing on the disk.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Result;
+use hikite_core::catalog::ModuleRule;
+use hikite_core::category::CategoryRule;
+use hikite_core::selection::Selection;
+use hikite_store::StoreUrl;
+
+use super::recorded;
+use crate::config::{Config, Outside};
+use crate::house::House;
+
+/// A house of the lists in a folder, each of them a module and a category of its own, as if nobody had decided anything.
+pub(crate) async fn of_lists(folder: &Path, program: PathBuf) -> Result<Arc<House>> {
+    let modules = recorded::modules(folder)?;
+    let outside = Outside { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
+    let mut config = Config::parse("{}", Path::new("defaults"), outside)?;
+    config.store = Some(StoreUrl::memory());
+    config.audit.enabled = false;
+    config.categories = modules.iter().map(category).collect();
+    House::start_with(&config, program, modules).await
+}
+
+fn category(module: &ModuleRule) -> Arc<CategoryRule> {
+    Arc::new(CategoryRule {
+        name: Arc::clone(&module.name),
+        description: module.description.clone(),
+        servers: vec![Arc::clone(&module.name)],
+        selection: Selection::default(),
+        skill: None,
+    })
+}
