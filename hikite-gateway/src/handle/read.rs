@@ -16,7 +16,7 @@ use super::{Holder, Kept, Part, page};
 use crate::audit::Audit;
 use crate::command::Dialect;
 use crate::gateway::Gateway;
-use crate::present::{META, parsed};
+use crate::present::{META, in_words, parsed};
 
 /// What is larger is taken apart beside the requests.
 const LARGE: usize = 256 * 1024;
@@ -33,7 +33,7 @@ impl Gateway {
     pub(crate) async fn fetch(
         &self,
         uri: String,
-        part: Part,
+        (part, dialect): (Part, Dialect),
         mut params: Object,
         context: CallContext,
         audit: &mut Audit<'_>,
@@ -42,20 +42,20 @@ impl Gateway {
         if let Some(address) = Address::read(&uri) {
             let address = address?;
             let part = joined(address.part, part)?;
-            let shown = self.kept(address.id, part, &holder, audit).await?;
-            return Ok(as_result(&shown));
+            let shown = self.kept(address.id, part, (&holder, dialect), audit).await?;
+            return Ok(as_result(&shown, dialect));
         }
         let part = joined(part, Part::default())?;
         let mut read = Object::default().with("uri", uri.as_str());
         if let Some(meta) = params.remove("_meta") {
             read.set("_meta", meta);
         }
-        let result = self.resource(Method::ReadResource, read, context, audit).await?;
+        let result = self.resource(Method::ReadResource, read, context, audit).await.map_err(hinted)?;
         if part == Part::default() {
-            return Ok(contents_as_result(result));
+            return Ok(in_words(contents_as_result(result), dialect));
         }
         let kept = Arc::new(Kept { value: Answer::read(&contents_as_result(result)).value, shape: None });
-        self.part_of(kept, &uri, part, &holder).await.map(|shown| as_result(&shown))
+        self.part_of(kept, &uri, part, (&holder, dialect)).await.map(|shown| as_result(&shown, dialect))
     }
 
     /// The same as a resource; one of a server that begins like ours is that server's.
@@ -72,7 +72,7 @@ impl Gateway {
         let address = address?;
         let part = joined(address.part, Part::default())?;
         let holder = Holder::of(&mut params, &context);
-        let shown = self.kept(address.id, part, &holder, audit).await?;
+        let shown = self.kept(address.id, part, (&holder, Dialect::Result), audit).await?;
         let contents = Object::default()
             .with("uri", uri.as_str())
             .with("mimeType", "text/plain")
@@ -86,22 +86,28 @@ impl Gateway {
         &self,
         id: &str,
         part: Part,
-        holder: &Holder,
+        whose: (&Holder, Dialect),
         audit: &mut Audit<'_>,
     ) -> Result<Shown, Error> {
-        let kept = self.shelf.find(id, holder.caller()).ok_or_else(|| unknown(id))?;
+        let kept = self.shelf.find(id, whose.0.caller()).ok_or_else(|| unknown(id))?;
         audit.allowed(String::new());
-        self.part_of(kept, &super::address_of(id), part, holder).await
+        self.part_of(kept, &super::address_of(id), part, whose).await
     }
 
-    async fn part_of(&self, kept: Arc<Kept>, uri: &str, part: Part, holder: &Holder) -> Result<Shown, Error> {
+    async fn part_of(
+        &self,
+        kept: Arc<Kept>,
+        uri: &str,
+        part: Part,
+        (holder, dialect): (&Holder, Dialect),
+    ) -> Result<Shown, Error> {
         if let Some(program) = part.jq {
             let selector = match program.trim_start().starts_with('.') {
                 true => Selector::parse(&program).unwrap_or_else(|_| Selector::Jq(program.as_str().into())),
                 false => Selector::Jq(program.as_str().into()),
             };
             let value = self.select(&selector, kept.value.clone()).await?;
-            let presented = self.compact_as(Dialect::Result, &value, None, self.limits.compact_bytes, holder);
+            let presented = self.compact_as(dialect, &value, None, self.limits.compact_bytes, holder);
             return Ok(Shown { text: presented.text, about: presented.about });
         }
         let (uri, size) = (uri.to_owned(), self.limits.compact_bytes);
@@ -162,10 +168,22 @@ fn unknown(id: &str) -> Error {
         .hint("answers are kept for a while, and no longer than their conversation: call the tool again")
 }
 
-fn as_result(shown: &Shown) -> Raw {
+/// What names resources to a model that has tools alone.
+fn hinted(error: Error) -> Error {
+    if error.kind != Kind::NotFound || error.relayed.is_some() {
+        return error;
+    }
+    error.hint("`get_module_schema` names the resources of a module")
+}
+
+fn as_result(shown: &Shown, dialect: Dialect) -> Raw {
     let block = Object::default().with("type", "text").with("text", shown.text.as_str()).raw();
     let meta = Object::default().with(META, shown.about.clone());
-    Object::default().with("content", Raw::array([&block])).with("_meta", meta).raw()
+    let mut result = Object::default().with("content", Raw::array([&block]));
+    if dialect == Dialect::Value {
+        result.set("structuredContent", Object::default().with("result", shown.text.as_str()));
+    }
+    result.with("_meta", meta).raw()
 }
 
 /// What a resource holds as blocks of content: text as text, the rest as it is. What is no result yet goes back as it is.
