@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the real MCP servers and clients that tests/real and tests/conformance.sh drive:
+# Installs the real MCP servers and clients that tests/real and tests/conformance.sh drive, and
+# the encoder that tests/toon compares ours with:
 # two Python environments (the SDK's current line and its 1.x line) and one npm folder, all
 # from the exact versions in tests/pins. Does nothing, silently, while the pins are unchanged.
 # Nothing is downloaded after this: the tests start everything by path from here.
@@ -69,7 +70,8 @@ check() {
         python-1x/bin/{serena,mcp-server-sqlite} \
         node/node_modules/.bin/{conformance,mcp-inspector,mcp-remote,node} \
         node/node_modules/.bin/mcp-server-{everything,filesystem,memory,sequential-thinking} \
-        node/node_modules/@modelcontextprotocol/{client,node,sdk,server}/package.json; do
+        node/node_modules/@modelcontextprotocol/{client,node,sdk,server}/package.json \
+        node/node_modules/@toon-format/toon/package.json; do
         [[ -e "$cache/$path" ]] || missing+=("$path")
     done
     ((${#missing[@]} == 0)) || fail "missing after the install: ${missing[*]}"

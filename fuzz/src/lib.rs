@@ -8,6 +8,7 @@ pub mod message;
 pub mod object;
 pub mod seed;
 pub mod sse;
+pub mod toon;
 
 /// The input in pieces of the given lengths, over and over; a length of zero counts as one.
 fn chunks<'a>(input: &'a [u8], lengths: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {

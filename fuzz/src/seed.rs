@@ -26,6 +26,14 @@ pub const OBJECTS: &[&str] = &[
     r#""{\"a\":1}""#,
 ];
 
+pub const ANSWERS: &[&str] = &[
+    r#"[{"id":1,"user":{"login":"octocat","site_admin":false},"title":"Crash, on start","labels":null},{"id":2,"user":{"login":"山田","site_admin":true},"title":"- item","labels":"a:b"}]"#,
+    r##"{"servers":{"alpha":{"host":"a.example.org","port":8080},"beta":{"port":9090,"host":"#b"}},"total":2,"next":"","empty":{},"none":[]}"##,
+    r#"{"items":[{"tags":["a","b,c"],"size":1.50},{"tags":[],"size":-1e21},[[1,2],[]],[{"x":1},{"x":2}],"true","05",{},null]}"#,
+    r#"{"氏名":"山田 太郎","a.b":"\ufefftext","c d":["\u0001","\t"," x "],"n":[0.1,1e-7,18446744073709551615,-0.0]}"#,
+    r#""\ufeff8""#,
+];
+
 pub const LINES: &[&str] = &[
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n",
     "INFO starting server on stdio\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r\n",

@@ -3,7 +3,7 @@
 //! first byte; a failure is shrunk and printed with its seed.
 
 use bolero::{TypeGenerator, check};
-use hikite_fuzz::seed::{CHECKS, CONFIGS, LINES, MESSAGES, OBJECTS, STREAMS, WORDS};
+use hikite_fuzz::seed::{ANSWERS, CHECKS, CONFIGS, LINES, MESSAGES, OBJECTS, STREAMS, WORDS};
 
 #[test]
 fn message() {
@@ -42,6 +42,11 @@ fn config() {
 }
 
 #[test]
+fn toon() {
+    check!().with_type::<Draft>().for_each(|draft| hikite_fuzz::toon::hold(&draft.bytes(ANSWERS)));
+}
+
+#[test]
 fn unedited_inputs_hold() {
     for text in CHECKS {
         hikite_fuzz::check::hold(text.as_bytes());
@@ -50,6 +55,7 @@ fn unedited_inputs_hold() {
         hikite_fuzz::message::hold(text.as_bytes());
         hikite_fuzz::object::hold(text.as_bytes());
     });
+    ANSWERS.iter().chain(OBJECTS).chain(MESSAGES).for_each(|text| hikite_fuzz::toon::hold(text.as_bytes()));
     for text in LINES.iter().chain(STREAMS).chain(MESSAGES) {
         for length in 1..=64 {
             hikite_fuzz::line::hold(text.as_bytes(), &[length]);

@@ -1,5 +1,5 @@
-//! What the innermost parts of a call cost: the check of its arguments, and finding its tool, by its
-//! name or by a question. `cargo bench` prints
+//! What the innermost parts of a call cost: the check of its arguments, finding its tool, by its
+//! name or by a question, and writing its answer as TOON. `cargo bench` prints
 //! each row as a JSON array behind the name of its table, for `cargo xtask bench`; without `--bench` everything
 //! runs once, so that it is known to work.
 
@@ -7,13 +7,18 @@ mod catalog;
 mod check;
 mod search;
 mod timer;
+mod toon;
 
 use timer::Timer;
 
 fn main() {
     let timer = Timer { measures: std::env::args().any(|argument| argument == "--bench") };
-    let tables =
-        [("check", check::rows(timer)), ("catalog", catalog::rows(timer)), ("search", search::rows(timer))];
+    let tables = [
+        ("check", check::rows(timer)),
+        ("catalog", catalog::rows(timer)),
+        ("search", search::rows(timer)),
+        ("toon", toon::rows(timer)),
+    ];
     for (table, rows) in tables {
         for row in rows.into_iter().filter(|_| timer.measures) {
             print(table, &row);

@@ -34,6 +34,12 @@ const KINDS: &[Kind] = &[
         columns: &["tools", "build ms", "by words µs", "by words and meaning µs"],
         decimals: &[0, 1, 0, 0],
     },
+    Kind {
+        name: "toon",
+        title: "TOON of a large answer, medians",
+        columns: &["encoder", "JSON B", "ms", "MB/s", "times ours"],
+        decimals: &[0, 0, 1, 0, 1],
+    },
 ];
 
 pub(super) fn measure() -> Result<Vec<Table>> {

@@ -1,0 +1,184 @@
+//! Lines, members and items: everything of a document but its tables. What is written stands; only a table that
+//! turns out to be none is taken back (see `table`).
+
+use serde_json::{Map, Value};
+
+use super::{Delimiter, Options, number, text};
+
+const BLANKS: &str = "                                                                ";
+
+pub(super) struct Writer<'a> {
+    pub(super) out: &'a mut String,
+    pub(super) delimiter: u8,
+    indent: usize,
+    /// The length beyond which it is too long; what was there before counts.
+    end: usize,
+}
+
+/// `None` once the text is longer than it may be.
+pub(super) type Written = Option<()>;
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(out: &'a mut String, options: Options, limit_bytes: usize) -> Self {
+        let Options { delimiter, indent } = options;
+        let end = out.len().saturating_add(limit_bytes);
+        // Without a blank nobody could tell what is inside of what.
+        Self { out, delimiter: delimiter.byte(), indent: indent.max(1), end }
+    }
+
+    pub(super) fn document(&mut self, value: &Value) -> Written {
+        match value {
+            Value::Array(items) if items.is_empty() => self.out.push_str("[]"),
+            Value::Array(items) => self.array(items, 0)?,
+            Value::Object(members) => {
+                if !self.keyed_table(members, 0)? {
+                    self.members(members, 0)?;
+                }
+            }
+            // The first character of a document would be taken for a mark of its byte order.
+            Value::String(string) if string.starts_with('\u{feff}') => text::push_quoted(string, self.out),
+            scalar => self.scalar(scalar),
+        }
+        self.fits()
+    }
+
+    pub(super) fn fits(&self) -> Written {
+        (self.out.len() <= self.end).then_some(())
+    }
+
+    pub(super) fn line(&mut self, depth: usize) {
+        self.out.push('\n');
+        let mut blanks = self.indent * depth;
+        while blanks > BLANKS.len() {
+            self.out.push_str(BLANKS);
+            blanks -= BLANKS.len();
+        }
+        self.out.push_str(&BLANKS[..blanks]);
+    }
+
+    /// How many items follow: `[2]`, and for those with keys `[2:]`.
+    pub(super) fn count(&mut self, count: usize, keyed: bool) {
+        self.out.push('[');
+        number::push_unsigned(count as u64, self.out);
+        if keyed {
+            self.out.push(':');
+        }
+        if self.delimiter != Delimiter::Comma.byte() {
+            self.delimit();
+        }
+        self.out.push(']');
+    }
+
+    pub(super) fn delimit(&mut self) {
+        self.out.push(self.delimiter.into());
+    }
+
+    /// What stands in one place: no list and no object.
+    pub(super) fn scalar(&mut self, value: &Value) {
+        match value {
+            Value::String(string) => text::push(string, self.delimiter, self.out),
+            Value::Number(number) => number::push(number, self.out),
+            Value::Bool(true) => self.out.push_str("true"),
+            Value::Bool(false) => self.out.push_str("false"),
+            _ => self.out.push_str("null"),
+        }
+    }
+
+    /// The first member goes where the line stands already.
+    fn members(&mut self, members: &Map<String, Value>, depth: usize) -> Written {
+        for (at, (name, value)) in members.iter().enumerate() {
+            if at > 0 {
+                self.line(depth);
+            }
+            self.member(name, value, depth)?;
+        }
+        Some(())
+    }
+
+    /// On a line that stands already. What belongs to it is one deeper than `depth`, also behind a hyphen.
+    fn member(&mut self, name: &str, value: &Value, depth: usize) -> Written {
+        text::push_key(name, self.out);
+        match value {
+            Value::Array(items) if items.is_empty() => self.out.push_str(": []"),
+            Value::Array(items) => self.array(items, depth)?,
+            Value::Object(members) => {
+                if !self.keyed_table(members, depth)? {
+                    self.out.push(':');
+                    if !members.is_empty() {
+                        self.line(depth + 1);
+                        self.members(members, depth + 1)?;
+                    }
+                }
+            }
+            scalar => {
+                self.out.push_str(": ");
+                self.scalar(scalar);
+            }
+        }
+        self.fits()
+    }
+
+    /// Of a member or of the document, which alone may be tables.
+    fn array(&mut self, items: &[Value], depth: usize) -> Written {
+        if items.iter().all(is_scalar) {
+            self.inline(items);
+            return self.fits();
+        }
+        if self.table(items, depth)? {
+            return Some(());
+        }
+        self.list(items, depth + 1)
+    }
+
+    fn inline(&mut self, items: &[Value]) {
+        self.count(items.len(), false);
+        self.out.push(':');
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                self.delimit();
+            } else {
+                self.out.push(' ');
+            }
+            self.scalar(item);
+        }
+    }
+
+    fn list(&mut self, items: &[Value], depth: usize) -> Written {
+        self.count(items.len(), false);
+        self.out.push(':');
+        for item in items {
+            self.line(depth);
+            self.out.push('-');
+            self.item(item, depth)?;
+        }
+        Some(())
+    }
+
+    /// Behind its hyphen.
+    fn item(&mut self, item: &Value, depth: usize) -> Written {
+        match item {
+            Value::Object(members) if members.is_empty() => {}
+            Value::Object(members) => {
+                self.out.push(' ');
+                self.members(members, depth + 1)?;
+            }
+            Value::Array(items) => {
+                self.out.push(' ');
+                if items.iter().all(is_scalar) {
+                    self.inline(items);
+                } else {
+                    self.list(items, depth + 1)?;
+                }
+            }
+            scalar => {
+                self.out.push(' ');
+                self.scalar(scalar);
+            }
+        }
+        self.fits()
+    }
+}
+
+pub(super) fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Array(_) | Value::Object(_))
+}
