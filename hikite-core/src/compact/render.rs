@@ -1,6 +1,7 @@
 //! A value as text: JSON without blanks or TOON, whichever is smaller. Lists of objects are tables (see `table`). Nothing
 //! is lost but what is empty.
 
+use std::borrow::Cow;
 use std::io;
 
 use serde_json::Value;
@@ -24,8 +25,8 @@ pub(super) fn render(value: &Value, hoist: bool) -> (String, Form) {
     let plain = length(value);
     let json = part.json(value, plain);
     // TOON is less familiar to models than JSON: it must be worth it.
-    let most = json.len().min((plain * 9).div_ceil(10));
-    match part.for_toon().map(|value| toon::encode(&value)).filter(|toon| toon.len() < most) {
+    let most = json.len().min((plain * 9).div_ceil(10)).saturating_sub(1);
+    match part.for_toon().and_then(|value| toon::encode_within(&value, most)) {
         Some(toon) => (toon, Form::Toon),
         None => (String::from_utf8(json).unwrap_or_default(), Form::Json),
     }
@@ -34,7 +35,7 @@ pub(super) fn render(value: &Value, hoist: bool) -> (String, Form) {
 /// The value as TOON gets it.
 #[cfg(test)]
 pub(super) fn flat(value: &Value, hoist: bool) -> Option<Value> {
-    Part::of(value, hoist).for_toon()
+    Part::of(value, hoist).for_toon().map(Cow::into_owned)
 }
 
 /// The value as it would be without TOON.
@@ -104,16 +105,21 @@ impl<'a> Part<'a> {
     }
 
     /// The value of which TOON makes tables; `None` if there is one that would be mostly holes.
-    fn for_toon(&self) -> Option<Value> {
-        Some(match self {
-            Self::Plain(value) => (*value).clone(),
+    fn for_toon(&self) -> Option<Cow<'a, Value>> {
+        let value = match self {
+            Self::Plain(value) => return Some(Cow::Borrowed(*value)),
             Self::Object(members) => {
-                let members = members.iter().map(|(key, part)| Some(((*key).to_owned(), part.for_toon()?)));
-                Value::Object(members.collect::<Option<_>>()?)
+                let member =
+                    |(key, part): &(&str, Self)| Some(((*key).to_owned(), part.for_toon()?.into_owned()));
+                Value::Object(members.iter().map(member).collect::<Option<_>>()?)
             }
-            Self::List(parts) => Value::Array(parts.iter().map(Self::for_toon).collect::<Option<_>>()?),
+            Self::List(parts) => {
+                let parts = parts.iter().map(|part| part.for_toon().map(Cow::into_owned));
+                Value::Array(parts.collect::<Option<_>>()?)
+            }
             Self::Table(table) => table.for_toon()?,
-        })
+        };
+        Some(Cow::Owned(value))
     }
 }
 

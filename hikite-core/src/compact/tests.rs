@@ -130,7 +130,7 @@ fn where_nothing_fits_there_is_an_outline_and_at_last_a_count() {
 
 #[test]
 fn a_text_is_cut_at_the_end_of_a_line() {
-    let text: String = (1..=100).map(|n| format!("line {n} です\n")).collect();
+    let text = (1..=100).map(|n| format!("line {n} です\n")).collect::<Vec<_>>().concat();
     let compacted = compact(&json!(text), None, 200);
     assert!(compacted.text.len() <= 200 && compacted.text.ends_with("です"), "{}", compacted.text);
     let kept = compacted.text.lines().count();

@@ -79,12 +79,9 @@ async fn a_part_is_taken_by_fields_by_a_path_and_by_jq() {
         result_of(&fields)["items"][0],
         json!({ "title": "設計を直す", "user": { "login": "alice" } })
     );
-    let exact = post(
-        &gateway,
-        "/v1/tools/call",
-        &json!({ "name": "a:echo", "parameters": { "text": ISSUES }, "options": { "select": "[.items[].number]" } }),
-    );
-    assert!(exact.await.text().contains("12345678901234567890123"), "numbers keep their digits");
+    let number = json!({ "name": "a:echo", "parameters": { "text": ISSUES }, "options": { "select": "[.items[].number]" } });
+    let exact = post(&gateway, "/v1/tools/call", &number).await;
+    assert!(exact.text().contains("12345678901234567890123"), "numbers keep their digits");
     assert_eq!(
         result_of(&part(&gateway, "plain 文 text", "ascii_downcase | split(\" \") | last").await),
         "text"
