@@ -4,7 +4,7 @@ JSON Schema describes the form that registers a tool member by member. It cannot
 `{name}` in an address must be a parameter of the tool, that a default must be one of the allowed values, that no two
 parameters have one name. Data that is meant to be right is made right in these respects, so that a refusal of it is a
 fault of the API. Data that is meant to be wrong is sent as it was made. The same goes for projects and tokens: who is
-a subject, what is a permission, which projects there are.
+a subject, what is a permission, which projects there are; and for batches: which tools there are, and who waits for whom.
 """
 
 import os
@@ -30,6 +30,7 @@ def map_case(context, case):
         "POST /v1/projects": project,
         "PATCH /v1/projects/{name}": project,
         "POST /v1/tokens": token,
+        "POST /v1/batch": batch,
     }.get(case.operation.label)
     is_form = make_right is not None and isinstance(case.body, dict)
     if is_form and case.meta is not None and case.meta.generation.mode.is_positive:
@@ -47,6 +48,29 @@ def project(form: dict) -> dict:
 def token(form: dict) -> dict:
     form = form | ({"subject": "alice"} if form.get("subject") is not None else {})
     return form | ({"project": None} if form.get("project") else {})
+
+
+def batch(form: dict) -> dict:
+    commands = form.get("commands")
+    if isinstance(commands, str):
+        return form | {"commands": '{"id": "a", "module": "files", "tool": "read_file"}'}
+    return form | {"commands": [task(one, index) for index, one in enumerate(commands)]}
+
+
+def task(written: dict, index: int) -> dict:
+    right = {
+        "id": f"{index}{written['id']}"[:100],
+        "module": "files",
+        "tool": "read_file",
+        "toolKey": "files:read_file",
+        "after": [],
+        "for_each": [1, {}],
+        "if": True,
+        "select": "path",
+        "params": {"path": "notes.txt"},
+    }
+    # `module` and `tool`, or their key: whatever was there must agree.
+    return written | {name: value for name, value in right.items() if written.get(name) is not None}
 
 
 def agreeing(form: dict) -> dict:

@@ -6,6 +6,7 @@ pub mod config;
 pub mod line;
 pub mod message;
 pub mod object;
+pub mod plan;
 pub mod seed;
 pub mod sse;
 pub mod toon;

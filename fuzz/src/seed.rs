@@ -48,6 +48,12 @@ pub const STREAMS: &[&str] = &[
     "data: a\rdata:  b\r\rdata: c\n\r\n\r",
 ];
 
+pub const PLANS: &[&str] = &[
+    "{\"id\":\"search\",\"module\":\"notion\",\"tool\":\"search\",\"params\":{\"query\":\"設計\"}}\n{\"id\":\"page\",\"module\":\"notion\",\"tool\":\"get_page_content\",\"params\":{\"page_id\":\"${search.results[0].id}\"},\"after\":[\"search\"],\"output\":true}\r\n",
+    r#"[{"id":"a","toolKey":"m:t","params":"{\"v\":\"${b[-1]?}\"}","on_error":"continue"},{"id":"b","module":"m","tool_name":"t","args":{"x":["no. ${c[*].n} $${c}"]},"if":"${c.n} > 0 && !(${c.s} == 'x')"},{"id":"c","module":"m","tool":"t","for_each":[1,"${d}"],"arguments":{"i":"${item.x}","n":"${index}"}},{"id":"d","module":"m","tool":"t","timeout_ms":5,"select":"a,b","account":"x","raw_output":true}]"#,
+    r#"[{"id":"a","module":"m","tool":"t","after":"b"},{"id":"b","module":"m","tool":"t","after":["c","a"]},{"id":"c","module":"m","tool":"t","on_error":"fail_fast"},{"id":"名","module":"m","tool":"t","params":{"v":"${c[\"k.\"]['x'].名}"}}]"#,
+];
+
 pub const CONFIGS: &[&str] = &[
     include_str!("../../hikite.example.json"),
     r#"{ "mcpServers": { "time": { "command": "uvx", "args": ["mcp-server-time"], "env": { "TZ": "${TZ:-UTC}" } } } }"#,
@@ -87,6 +93,12 @@ pub const WORDS: &[&str] = &[
     "\u{1F600}",
     "${",
     "$${",
+    "${a.",
+    "[*]",
+    "?}",
+    " && ",
+    "\"after\":\"a\",",
+    "\"for_each\":[],",
     "data:",
     "id: ",
     "retry: ",

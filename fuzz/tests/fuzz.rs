@@ -3,7 +3,7 @@
 //! first byte; a failure is shrunk and printed with its seed.
 
 use bolero::{TypeGenerator, check};
-use hikite_fuzz::seed::{ANSWERS, CHECKS, CONFIGS, LINES, MESSAGES, OBJECTS, STREAMS, WORDS};
+use hikite_fuzz::seed::{ANSWERS, CHECKS, CONFIGS, LINES, MESSAGES, OBJECTS, PLANS, STREAMS, WORDS};
 
 #[test]
 fn message() {
@@ -18,6 +18,11 @@ fn object() {
 #[test]
 fn check_arguments() {
     check!().with_type::<Draft>().for_each(|draft| hikite_fuzz::check::hold(&draft.bytes(CHECKS)));
+}
+
+#[test]
+fn plan() {
+    check!().with_type::<Draft>().for_each(|draft| hikite_fuzz::plan::hold(&draft.bytes(PLANS)));
 }
 
 #[test]
@@ -50,6 +55,9 @@ fn toon() {
 fn unedited_inputs_hold() {
     for text in CHECKS {
         hikite_fuzz::check::hold(text.as_bytes());
+    }
+    for text in PLANS {
+        hikite_fuzz::plan::hold(text.as_bytes());
     }
     MESSAGES.iter().chain(OBJECTS).for_each(|text| {
         hikite_fuzz::message::hold(text.as_bytes());

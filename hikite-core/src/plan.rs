@@ -108,3 +108,6 @@ impl Plan {
         waves
     }
 }
+
+#[cfg(test)]
+mod tests;

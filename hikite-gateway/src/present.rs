@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hikite_core::answer::{Answer, result_of};
 use hikite_core::caller::Caller;
-use hikite_core::compact::{Compacted, Format, Shape, compact};
+use hikite_core::compact::{Compacted, Format, Shape, compact, parse};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::select::{Selector, Sieve};
@@ -39,6 +39,16 @@ pub struct Wanted {
 pub(crate) struct Presented {
     pub(crate) text: String,
     pub(crate) about: Object,
+}
+
+impl Presented {
+    pub(crate) fn of((compacted, handle): (Compacted, Option<String>)) -> Self {
+        let mut about = Object::default().with("form", compacted.form.name());
+        if let Some(handle) = handle {
+            about.set("handle", handle);
+        }
+        Self { text: compacted.text, about }
+    }
 }
 
 impl Gateway {
@@ -83,24 +93,19 @@ impl Gateway {
         if format == Format::Raw {
             return Ok(in_words(selected(&members, &value, &answer.others), dialect));
         }
-        let presented = self.compact_as(dialect, &value, None, self.limits.compact_bytes, holder);
-        let bytes = Raw::of(&[before, presented.text.len()]);
-        let presented = Presented { about: presented.about.with("bytes", bytes), ..presented };
-        let is_empty = value.is_null() && !answer.others.is_empty();
-        Ok(compacted(
-            &members,
-            &presented,
-            if is_empty { None } else { Some(dialect) },
-            dialect,
-            &answer.others,
-        ))
+        let budget = self.limits.compact_bytes;
+        let mut presented = Presented::of(self.shortened(dialect, &value, None, budget, holder));
+        presented.about.set("bytes", Raw::of(&[before, presented.text.len()]));
+        // Where there are pictures alone there is no text to give.
+        let text = (!value.is_null() || answer.others.is_empty()).then_some(presented.text.as_str());
+        Ok(compacted(&members, text, presented.about, dialect, &answer.others))
     }
 
     /// A part of a value.
     pub(crate) async fn select(&self, selector: &Selector, value: Raw) -> Result<Raw, Error> {
         match selector {
-            Selector::Fields(fields) => Ok(Raw::of(&fields.pick(&parsed(&value))?)),
-            Selector::Path(path) => Ok(Raw::of(&path.pick(&parsed(&value))?)),
+            Selector::Fields(fields) => Ok(Raw::of(&fields.pick(&parse(&value))?)),
+            Selector::Path(path) => Ok(Raw::of(&path.pick(&parse(&value))?)),
             Selector::Jq(program) => {
                 let Some(sieve) = self.sieve.get() else {
                     return Err(Error::new(Kind::Validation, "there is no jq here")
@@ -127,24 +132,7 @@ impl Gateway {
         self.shortened(Dialect::Result, value, shape, budget, holder)
     }
 
-    /// The same, and what is told of it.
-    pub(crate) fn compact_as(
-        &self,
-        dialect: Dialect,
-        value: &Raw,
-        shape: Option<&Shape>,
-        budget: usize,
-        holder: &Holder,
-    ) -> Presented {
-        let (compacted, handle) = self.shortened(dialect, value, shape, budget, holder);
-        let mut about = Object::default().with("form", compacted.form.name());
-        if let Some(handle) = handle {
-            about.set("handle", handle);
-        }
-        Presented { text: compacted.text, about }
-    }
-
-    fn shortened(
+    pub(crate) fn shortened(
         &self,
         dialect: Dialect,
         value: &Raw,
@@ -152,7 +140,7 @@ impl Gateway {
         budget: usize,
         holder: &Holder,
     ) -> (Compacted, Option<String>) {
-        let parsed = parsed(value);
+        let parsed = parse(value);
         let whole = compact(&parsed, shape, budget);
         if whole.left_out.is_none() {
             return (whole, None);
@@ -188,11 +176,6 @@ impl Gateway {
     }
 }
 
-/// JSON that is too deep to be taken apart is a text.
-pub(crate) fn parsed(value: &Raw) -> Value {
-    value.decode().unwrap_or_else(|_| Value::String(value.as_str().into_owned()))
-}
-
 /// A result that is relayed, in the words of the tool that was used.
 pub(crate) fn in_words(result: Raw, dialect: Dialect) -> Raw {
     match dialect {
@@ -210,23 +193,16 @@ fn selected(members: &Object, value: &Raw, others: &[Raw]) -> Raw {
     with_the_rest(result, members).raw()
 }
 
-fn compacted(
-    members: &Object,
-    presented: &Presented,
-    text: Option<Dialect>,
-    dialect: Dialect,
-    others: &[Raw],
-) -> Raw {
-    let block = Object::default().with("type", "text").with("text", presented.text.as_str()).raw();
-    let content = Raw::array(text.map(|_| &block).into_iter().chain(others));
-    let mut result = Object::default().with("content", content);
+fn compacted(members: &Object, text: Option<&str>, about: Object, dialect: Dialect, others: &[Raw]) -> Raw {
+    let block = text.map(|text| Object::default().with("type", "text").with("text", text).raw());
+    let mut result = Object::default().with("content", Raw::array(block.iter().chain(others)));
     if dialect == Dialect::Value {
-        let value = if text.is_some() { Raw::from(presented.text.as_str()) } else { Raw::null() };
+        let value = text.map_or_else(Raw::null, Raw::from);
         result.set("structuredContent", Object::default().with("result", value));
     }
     let mut result = with_the_rest(result, members);
     let meta = result.get("_meta").and_then(Raw::object).unwrap_or_default();
-    result.set("_meta", meta.with(META, presented.about.clone()));
+    result.set("_meta", meta.with(META, about));
     result.raw()
 }
 
@@ -247,7 +223,7 @@ fn what_there_is(value: &Raw) -> String {
         let more = if members.len() > KEYS { " and more" } else { "" };
         format!("{}{more}", names.join(", "))
     };
-    match parsed(value) {
+    match parse(value) {
         Value::Object(members) if members.is_empty() => "the answer is an empty object".to_owned(),
         Value::Object(members) => format!("the answer has {}", keys(&members)),
         Value::Array(items) => match items.first() {

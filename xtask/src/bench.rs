@@ -1,7 +1,8 @@
 //! One-run comparisons on this machine: calls straight to an upstream against calls through hikite and over REST,
-//! the time to the first list, what dead upstreams cost, pages of a long list, and the parts of a call. Read ratios and CPU seconds, not absolute times: the
+//! the time to the first list, what dead upstreams cost, pages of a long list, batches, and the parts of a call. Read ratios and CPU seconds, not absolute times: the
 //! machine is shared and the sides are measured in turns.
 
+mod batch;
 mod calls;
 mod client;
 mod core;
@@ -88,8 +89,11 @@ async fn measure(bench: &Bench, only: Option<&str>) -> Result<Vec<Table>> {
     if wanted("rest") {
         tables.push(show(rest::measure(bench).await?));
     }
+    if wanted("batch") {
+        tables.push(show(batch::measure(bench).await?));
+    }
     if tables.is_empty() {
-        bail!("`--only` takes calls, start, dead, core, pages or rest");
+        bail!("`--only` takes calls, start, dead, core, pages, rest or batch");
     }
     Ok(tables)
 }

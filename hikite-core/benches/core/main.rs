@@ -1,10 +1,10 @@
-//! What the innermost parts of a call cost: the check of its arguments, finding its tool, by its
-//! name or by a question, and writing its answer as TOON. `cargo bench` prints
-//! each row as a JSON array behind the name of its table, for `cargo xtask bench`; without `--bench` everything
-//! runs once, so that it is known to work.
+//! What the innermost parts of a call cost: the check of its arguments, finding its tool, by its name or by a question,
+//! planning many calls at once, and writing answers as TOON. `cargo bench` prints each row as a JSON array behind the name
+//! of its table, for `cargo xtask bench`; without `--bench` everything runs once, so that it is known to work.
 
 mod catalog;
 mod check;
+mod plan;
 mod search;
 mod timer;
 mod toon;
@@ -17,6 +17,7 @@ fn main() {
         ("check", check::rows(timer)),
         ("catalog", catalog::rows(timer)),
         ("search", search::rows(timer)),
+        ("plan", plan::rows(timer)),
         ("toon", toon::rows(timer)),
     ];
     for (table, rows) in tables {

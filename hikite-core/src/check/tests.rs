@@ -1,6 +1,7 @@
 //! The check from outside: what passes untouched, what is set right, what is refused and in which words.
 
 mod real;
+mod wildcard;
 
 use std::collections::HashSet;
 

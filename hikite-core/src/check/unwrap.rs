@@ -28,12 +28,14 @@ pub(super) fn wrappers(schema: &Schema, mut raw: Raw) -> Vec<Draft> {
     found
 }
 
+/// Whether a member of this name, alone in its object, holds what was meant.
+pub(super) fn is_wrapper(schema: &Schema, name: &str) -> bool {
+    NAMES.contains(&name) && !schema.has_property(name)
+}
+
 fn inside(schema: &Schema, raw: &Raw) -> Option<Raw> {
     let object = raw.object().filter(|object| object.len() == 1)?;
-    let (name, value) = object.iter().next()?;
-    if !NAMES.contains(&name) || schema.has_property(name) {
-        return None;
-    }
+    let (_, value) = object.iter().next().filter(|(name, _)| is_wrapper(schema, name))?;
     if value.is_object() { Some(value.clone()) } else { open(value) }
 }
 

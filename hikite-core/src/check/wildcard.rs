@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::draft::{Draft, steps};
 use super::schema::Schema;
 use super::{ROUNDS, coerce, complain, unwrap};
-use crate::fault::Fault;
+use crate::fault::{Fault, step};
 use crate::json::Raw;
 use crate::plan::reference;
 
@@ -103,8 +103,13 @@ impl Wildcards {
     }
 
     fn refuse(&self, schema: &Schema, value: &Value) -> bool {
-        if !value.is_object() {
-            return !self.whole("");
+        let Some(members) = value.as_object() else { return true };
+        // A wrapper around what is not known yet.
+        if let (1, Some(name)) = (members.len(), members.keys().next())
+            && self.whole(&step(name))
+            && unwrap::is_wrapper(schema, name)
+        {
+            return false;
         }
         schema.errors(value).into_iter().flatten().any(|error| self.is_certain(&error))
     }

@@ -15,10 +15,6 @@ const TEXTS_IN_FEWER_ROWS: [usize; 2] = [200, 80];
 const ELEMENTS_IN_OUTLINE: usize = 3;
 const MEMBERS_IN_OUTLINE: usize = 40;
 const DEPTHS: [usize; 5] = [5, 4, 3, 2, 1];
-/// What has so many times more text than there is room for is not even tried with all its rows: the best that tables
-/// make of a real answer is a twentieth.
-const HOPELESS: usize = 50;
-
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     text: usize,
@@ -49,10 +45,13 @@ pub(super) fn fit(value: &Value, hoist: bool, budget: usize) -> Compacted {
     let room = Room { value, hoist, budget };
     let (mut longest_text, mut longest_list) = (0, 0);
     survey(value, &mut longest_text, &mut longest_list);
-    let shorter = TEXTS.into_iter().filter(|text| *text < longest_text).find_map(|text| {
-        let is_hopeless = least(value, text) / HOPELESS > budget;
-        if is_hopeless { None } else { room.try_with(Bounds { text, ..ALL }) }
-    });
+    // A cut cannot save more than what it cuts; escapes may double that.
+    let may_do = |cut: &usize| text.len() <= budget + 2 * over(value, *cut);
+    let shorter = TEXTS
+        .into_iter()
+        .filter(|cut| *cut < longest_text)
+        .filter(may_do)
+        .find_map(|text| room.try_with(Bounds { text, ..ALL }));
     shorter
         .or_else(|| TEXTS_IN_FEWER_ROWS.into_iter().find_map(|text| room.most_rows(text, longest_list)))
         .or_else(|| DEPTHS.into_iter().find_map(|depth| room.outline(depth)))
@@ -195,21 +194,25 @@ fn survey(value: &Value, longest_text: &mut usize, longest_list: &mut usize) {
         Value::String(text) => *longest_text = text.len().max(*longest_text),
         Value::Array(items) => {
             *longest_list = items.len().max(*longest_list);
-            items.iter().for_each(|item| survey(item, longest_text, longest_list));
+            for item in items {
+                survey(item, longest_text, longest_list);
+            }
         }
         Value::Object(members) => {
-            members.values().for_each(|value| survey(value, longest_text, longest_list))
+            for value in members.values() {
+                survey(value, longest_text, longest_list);
+            }
         }
         _ => {}
     }
 }
 
-/// How much text there is if each is cut.
-fn least(value: &Value, text_max: usize) -> usize {
+/// How many bytes are cut off if no text is longer than that.
+fn over(value: &Value, longest: usize) -> usize {
     match value {
-        Value::String(text) => text.len().min(text_max),
-        Value::Array(items) => items.iter().map(|item| least(item, text_max)).sum(),
-        Value::Object(members) => members.values().map(|value| least(value, text_max)).sum(),
-        _ => 1,
+        Value::String(text) => text.len().saturating_sub(longest),
+        Value::Array(items) => items.iter().map(|item| over(item, longest)).sum(),
+        Value::Object(members) => members.values().map(|value| over(value, longest)).sum(),
+        _ => 0,
     }
 }

@@ -26,8 +26,6 @@ pub(super) struct Node<'a> {
     /// Some value here or below is not empty.
     filled: bool,
     pub(super) fate: Fate,
-    /// The same list stands in every row, and is told once as a whole.
-    pub(super) whole: bool,
     /// Something below, or here, is a column.
     pub(super) keeps: bool,
 }
@@ -37,6 +35,8 @@ pub(super) enum Fate {
     Column,
     /// The same in every row.
     Every,
+    /// The same list in every row, told once as a whole with all that is below.
+    Whole,
     /// Empty in every row, or no place where values stand.
     Nothing,
 }
@@ -99,10 +99,14 @@ impl<'a> Table<'a> {
         self.places.get(&(node, key, each)).copied()
     }
 
-    /// What stands in every row at a node of that fate.
+    /// What stands in every row, if anything does.
     pub(super) fn constant(&self, node: usize) -> Option<&'a Value> {
         let node = &self.nodes[node];
-        if node.whole { node.lists.first } else { node.seen.first }
+        match node.fate {
+            Fate::Every => node.seen.first,
+            Fate::Whole => node.lists.first,
+            Fate::Column | Fate::Nothing => None,
+        }
     }
 
     /// The names that stand for nothing in any row, each as high up as it can be told.
@@ -160,11 +164,12 @@ impl<'a> Table<'a> {
 
     /// The child of that name, made if it is new. Rows mostly have their members in one order: the next is tried first.
     fn enter(&mut self, node: usize, key: &'a str, each: bool, next: &mut usize) -> usize {
-        if let Some(child) = self.nodes[node].children.get(*next).copied() {
-            if self.nodes[child].each == each && self.nodes[child].key == key {
-                *next += 1;
-                return child;
-            }
+        if let Some(child) = self.nodes[node].children.get(*next).copied()
+            && self.nodes[child].each == each
+            && self.nodes[child].key == key
+        {
+            *next += 1;
+            return child;
         }
         if let Some(child) = self.child(node, key, each) {
             return child;
@@ -194,7 +199,6 @@ impl<'a> Table<'a> {
             let stands_alone = other.is_none_or(|other| each && !self.nodes[other].filled);
             let node = &mut self.nodes[child];
             let is_empty_column = (node.seen.count > 0 || each) && !node.filled && stands_alone;
-            node.whole = false;
             node.fate = if node.seen.filled || is_empty_column { Fate::Column } else { Fate::Nothing };
         }
     }
@@ -208,7 +212,7 @@ impl<'a> Table<'a> {
                 if other.is_none_or(|other| !self.nodes[other].filled) {
                     names.push(format!("{above}{dot}{}", node.key));
                 }
-            } else if !node.whole {
+            } else if node.fate != Fate::Whole {
                 let each = if node.each { "[]" } else { "" };
                 self.empty_below(*child, &format!("{above}{dot}{}{each}", node.key), names);
             }
@@ -242,17 +246,17 @@ impl<'a> Table<'a> {
         if self.nodes[at].lists.is_same_in(rows) {
             let length = self.nodes[at].lists.first.map_or(0, size);
             *gain += (rows - 1) * length;
-            (self.nodes[at].whole, self.nodes[at].fate) = (true, Fate::Every);
+            self.nodes[at].fate = Fate::Whole;
             return;
         }
         self.nodes[at].fate = Fate::of_column(&self.nodes[at].seen);
         let elements = self.nodes[at].elements;
         self.judge_below(at, elements, gain);
         // What tells how many elements there are must not be the same for all of them.
-        if !self.has_column(at) {
-            if let Some(first) = self.first_every(at) {
-                self.nodes[first].fate = Fate::Column;
-            }
+        if !self.has_column(at)
+            && let Some(first) = self.first_every(at)
+        {
+            self.nodes[first].fate = Fate::Column;
         }
     }
 
@@ -303,7 +307,6 @@ impl<'a> Node<'a> {
             elements: 0,
             filled: false,
             fate: Fate::Nothing,
-            whole: false,
             keeps: false,
         }
     }

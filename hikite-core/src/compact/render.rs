@@ -1,6 +1,7 @@
 //! A value as text: JSON without blanks or TOON, whichever is smaller. Lists of objects are tables (see `table`). Nothing
 //! is lost but what is empty.
 
+use std::borrow::Cow;
 use std::io;
 
 use serde_json::Value;
@@ -21,10 +22,11 @@ enum Part<'a> {
 /// Without `hoist`, tables have all their columns.
 pub(super) fn render(value: &Value, hoist: bool) -> (String, Form) {
     let part = Part::of(value, hoist);
-    let json = part.json(value);
-    // TOON is less familiar to models: it must be worth it.
-    let toon = part.for_toon().map(|value| toon::encode(&value));
-    match toon.filter(|toon| toon.len() * 10 < json.len() * 9) {
+    let plain = length(value);
+    let json = part.json(value, plain);
+    // TOON is less familiar to models than JSON: it must be worth it.
+    let most = json.len().min((plain * 9).div_ceil(10)).saturating_sub(1);
+    match part.for_toon().and_then(|value| toon::encode_within(&value, most)) {
         Some(toon) => (toon, Form::Toon),
         None => (String::from_utf8(json).unwrap_or_default(), Form::Json),
     }
@@ -33,13 +35,13 @@ pub(super) fn render(value: &Value, hoist: bool) -> (String, Form) {
 /// The value as TOON gets it.
 #[cfg(test)]
 pub(super) fn flat(value: &Value, hoist: bool) -> Option<Value> {
-    Part::of(value, hoist).for_toon()
+    Part::of(value, hoist).for_toon().map(Cow::into_owned)
 }
 
 /// The value as it would be without TOON.
 #[cfg(test)]
 pub(super) fn json(value: &Value, hoist: bool) -> String {
-    String::from_utf8(Part::of(value, hoist).json(value)).expect("text")
+    String::from_utf8(Part::of(value, hoist).json(value, length(value))).expect("text")
 }
 
 impl<'a> Part<'a> {
@@ -67,10 +69,10 @@ impl<'a> Part<'a> {
     }
 
     /// As JSON: with tables, or plain where these cost more than they save.
-    fn json(&self, value: &Value) -> Vec<u8> {
-        let mut json = Vec::new();
+    fn json(&self, value: &Value, plain: usize) -> Vec<u8> {
+        let mut json = Vec::with_capacity(plain);
         self.write_json(&mut json);
-        if !self.is_plain() && length(value) < json.len() {
+        if plain < json.len() {
             json.clear();
             write_json(value, &mut json);
         }
@@ -103,16 +105,21 @@ impl<'a> Part<'a> {
     }
 
     /// The value of which TOON makes tables; `None` if there is one that would be mostly holes.
-    fn for_toon(&self) -> Option<Value> {
-        Some(match self {
-            Self::Plain(value) => (*value).clone(),
+    fn for_toon(&self) -> Option<Cow<'a, Value>> {
+        let value = match self {
+            Self::Plain(value) => return Some(Cow::Borrowed(*value)),
             Self::Object(members) => {
-                let members = members.iter().map(|(key, part)| Some(((*key).to_owned(), part.for_toon()?)));
-                Value::Object(members.collect::<Option<_>>()?)
+                let member =
+                    |(key, part): &(&str, Self)| Some(((*key).to_owned(), part.for_toon()?.into_owned()));
+                Value::Object(members.iter().map(member).collect::<Option<_>>()?)
             }
-            Self::List(parts) => Value::Array(parts.iter().map(Self::for_toon).collect::<Option<_>>()?),
+            Self::List(parts) => {
+                let parts = parts.iter().map(|part| part.for_toon().map(Cow::into_owned));
+                Value::Array(parts.collect::<Option<_>>()?)
+            }
             Self::Table(table) => table.for_toon()?,
-        })
+        };
+        Some(Cow::Owned(value))
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::cell::joined;
-use super::column::{Fate, ROOT, Table};
+use super::column::{Fate, ROOT, Table, is_empty};
 use super::render::{write_json, write_key};
 
 /// A table with more than so many cells for one that is filled is no table for TOON.
@@ -130,15 +130,17 @@ impl<'a> Table<'a> {
         let mut members = Map::new();
         for child in &self.nodes[at].children {
             let node = &self.nodes[*child];
-            let below = if node.whole { Map::new() } else { self.every(*child) };
-            let value = match self.constant(*child).filter(|_| node.fate == Fate::Every) {
+            let is_whole = node.fate == Fate::Whole;
+            let value = match self.constant(*child) {
                 Some(value) => value.clone(),
-                None if below.is_empty() => continue,
-                None => Value::Object(below),
+                None => Value::Object(self.every(*child)),
             };
+            if is_empty(&value) {
+                continue;
+            }
             let mut key = node.key.to_owned();
             // A list that is not told as a whole is told by what its elements share.
-            while (node.each && !node.whole && !key.ends_with("[]")) || members.contains_key(&key) {
+            while (node.each && !is_whole && !key.ends_with("[]")) || members.contains_key(&key) {
                 key.push_str("[]");
             }
             members.insert(key, value);

@@ -18,12 +18,6 @@ fn words_stay_words() {
     }
 }
 
-#[track_caller]
-fn check(value: &Value, expected: &str) {
-    let compacted = compact(value, None, AMPLE);
-    assert_eq!((compacted.text.as_str(), compacted.left_out), (expected, None), "{value}");
-}
-
 #[test]
 fn what_all_rows_share_is_told_once_and_what_none_has_is_named() {
     let row = |number, title| {
@@ -90,7 +84,6 @@ fn small_things_stay_as_they_are() {
     ] {
         assert_eq!(render::json(&value, true), value.to_string());
     }
-    check(&json!({"results": [], "next": null}), r#"{"results":[],"next":null}"#);
 }
 
 #[test]
@@ -125,9 +118,9 @@ fn where_nothing_fits_there_is_an_outline_and_at_last_a_count() {
     let members: serde_json::Map<String, Value> = (0..100).map(|n| (format!("key{n}"), deep(n))).collect();
     let value = Value::Object(members);
     let outline = compact(&value, None, 2000);
-    assert!(outline.text.contains(r#""key0":{"id":0,"more":"{1 members}"}"#), "{}", outline.text);
+    assert!(outline.text.contains("key39") && outline.text.contains("[20 elements]"), "{}", outline.text);
     let left_out = outline.left_out.expect("much");
-    assert!(left_out.contains("60 members of objects, what is in 40 values"), "{left_out}");
+    assert_eq!(left_out, "60 members of objects, what is in 40 values deep inside");
     let tiny = compact(&value, None, 20);
     assert_eq!(
         (tiny.text.as_str(), tiny.left_out.as_deref()),
@@ -137,7 +130,7 @@ fn where_nothing_fits_there_is_an_outline_and_at_last_a_count() {
 
 #[test]
 fn a_text_is_cut_at_the_end_of_a_line() {
-    let text: String = (1..=100).map(|n| format!("line {n} です\n")).collect();
+    let text = (1..=100).map(|n| format!("line {n} です\n")).collect::<Vec<_>>().concat();
     let compacted = compact(&json!(text), None, 200);
     assert!(compacted.text.len() <= 200 && compacted.text.ends_with("です"), "{}", compacted.text);
     let kept = compacted.text.lines().count();

@@ -56,29 +56,52 @@ pub(super) fn waves(after: &[&[usize]]) -> Vec<Option<usize>> {
     waves
 }
 
-/// Circles of tasks that wait for each other, each from its first task on: one at least where there are any.
+/// Circles of tasks that wait for each other, each from its first task on: one at least where there are any, and no two
+/// through quite the same tasks.
 pub(super) fn cycles(after: &[&[usize]]) -> Vec<Vec<usize>> {
-    let waves = waves(after);
-    let mut walk_of: Vec<Option<usize>> = vec![None; after.len()];
+    let mut marks = vec![Mark::New; after.len()];
     let mut cycles = Vec::new();
-    for start in (0..after.len()).filter(|task| waves[*task].is_none()) {
-        let mut walk = Vec::new();
-        let mut at = start;
-        while walk_of[at].is_none() {
-            walk_of[at] = Some(start);
-            walk.push(at);
-            // What has no wave waits for something that has none either.
-            let Some(next) = after[at].iter().find(|other| waves[**other].is_none()) else { break };
-            at = *next;
+    for start in 0..after.len() {
+        // The way from the start to here, each task with how many of those that it waits for were looked at.
+        let mut way: Vec<(usize, usize)> = Vec::new();
+        let mut next = Some(start).filter(|task| marks[*task] == Mark::New);
+        loop {
+            if let Some(task) = next.take() {
+                marks[task] = Mark::OnTheWay;
+                way.push((task, 0));
+            }
+            let Some((task, looked_at)) = way.last_mut() else { break };
+            let Some(other) = after[*task].get(*looked_at) else {
+                marks[*task] = Mark::Done;
+                way.pop();
+                continue;
+            };
+            *looked_at += 1;
+            match marks[*other] {
+                Mark::New => next = Some(*other),
+                Mark::OnTheWay if marks[*task] == Mark::OnTheWay => {
+                    let begin = way.iter().rposition(|(task, _)| task == other).unwrap_or_default();
+                    let mut cycle: Vec<usize> = way[begin..].iter().map(|(task, _)| *task).collect();
+                    for task in &cycle {
+                        marks[*task] = Mark::InCycle;
+                    }
+                    let first =
+                        cycle.iter().enumerate().min_by_key(|(_, task)| **task).map(|(place, _)| place);
+                    cycle.rotate_left(first.unwrap_or_default());
+                    cycles.push(cycle);
+                }
+                Mark::OnTheWay | Mark::InCycle | Mark::Done => {}
+            }
         }
-        if walk_of[at] != Some(start) {
-            continue;
-        }
-        let Some(begin) = walk.iter().position(|task| *task == at) else { continue };
-        let mut cycle = walk.split_off(begin);
-        let first = cycle.iter().enumerate().min_by_key(|(_, task)| **task).map_or(0, |(place, _)| place);
-        cycle.rotate_left(first);
-        cycles.push(cycle);
     }
     cycles
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    New,
+    OnTheWay,
+    /// On the way, and part of a circle that was found.
+    InCycle,
+    Done,
 }

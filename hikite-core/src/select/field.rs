@@ -2,6 +2,8 @@
 //! whole, so that a path into the whole is a path into the part: `user.login` gives `{"user":{"login":…}}`. Lists are
 //! gone through by themselves, `[]` only says so. No field is renamed and nothing is computed.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 
 use super::Missing;
@@ -91,13 +93,13 @@ impl Fields {
         let mut hint = format!("There are: {}", names(members.keys().map(|key| &**key)));
         let rows = rows_of(members).and_then(|(_, rows)| rows.as_array()?.iter().find_map(Value::as_object));
         if let Some(row) = rows {
-            hint.push_str(&format!("; in its rows: {}", names(row.keys().map(|key| &**key))));
+            let _ = write!(hint, "; in its rows: {}", names(row.keys().map(|key| &**key)));
         }
         hint.push('.');
         let known = || members.keys().chain(rows.into_iter().flat_map(Map::keys)).map(|key| &**key);
         let near = |name| did_you_mean(name, known()).map(|near| (name, near));
         if let Some((name, near)) = self.names.iter().map(|name| &**name).find_map(near) {
-            hint.push_str(&format!(" For `{name}`, {near}"));
+            let _ = write!(hint, " For `{name}`, {near}");
         }
         hint.push_str(" A jq program begins with a dot: `. | length`.");
         Missing { message: format!("the answer has no field {wanted}"), hint }

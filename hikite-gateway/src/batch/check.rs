@@ -12,6 +12,7 @@ use hikite_core::risk::Risk;
 use hikite_core::selection::preset;
 use hikite_core::suggest;
 use hikite_core::view::View;
+use serde_json::Value;
 
 use super::Batch;
 use crate::gateway::Gateway;
@@ -30,8 +31,7 @@ pub(super) struct Checked {
 
 impl Gateway {
     pub(super) async fn check_batch(&self, batch: &Batch, caller: &Caller) -> Result<Checked, Error> {
-        let plan = Plan::read(&batch.commands, batch.on_error, self.limits.batch_tasks)
-            .map_err(|faults| refused(faults))?;
+        let plan = Plan::read(&batch.commands, batch.on_error, self.limits.batch_tasks).map_err(refused)?;
         let keys: Vec<&ToolKey> = plan.tasks.iter().map(|task| &task.tool).collect();
         self.wait_for_tools(caller, &keys).await;
         let snapshot = self.snapshot();
@@ -54,35 +54,51 @@ fn refused(mut faults: Vec<Fault>) -> Error {
     let more = faults.len().saturating_sub(FAULTS);
     faults.truncate(FAULTS);
     if more > 0 {
-        faults.push(Fault::new("", format!("and {more} more")));
+        faults.push(Fault::new("/commands", format!("and {more} more")));
     }
     fault::error(&faults).hint(HINT)
 }
 
 /// A tool that is not there or is switched off. Who may use but not look is not told what there is instead.
 fn no_tool(view: &View, caller: &Caller, (at, task): (usize, &Task), error: &Error) -> Fault {
-    let near = || {
-        let keys: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
-        suggest::did_you_mean(&task.tool.to_string(), keys.iter().map(String::as_str))
-    };
-    let hint = error.hint.as_deref().map(str::to_owned);
     let hint = match error.kind {
         Kind::ToolNotFound if !caller.scopes.contains(Scopes::READ) => None,
-        Kind::ToolNotFound => hint.or_else(near),
-        _ => hint,
+        Kind::ToolNotFound => near(view, &task.tool),
+        _ => error.hint.as_deref().map(str::to_owned),
     };
     let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-    Fault::new(format!("/{at}/tool"), format!("task `{}`: {}{hint}", task.id, error.message))
+    Fault::new(format!("/commands/{at}/tool"), format!("task `{}`: {}{hint}", task.id, error.message))
+}
+
+/// What may have been meant: a tool of the same module, or one of another that has a similar name.
+fn near(view: &View, key: &ToolKey) -> Option<String> {
+    let same = |tool: &&Tool| tool.key.module == key.module;
+    let own: Vec<&str> = view.enabled_tools().filter(same).map(|tool| &*tool.key.tool).collect();
+    if !own.is_empty() {
+        return suggest::did_you_mean(&key.tool, own.into_iter());
+    }
+    let keys: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
+    suggest::did_you_mean(&key.to_string(), keys.iter().map(String::as_str))
 }
 
 /// What is known of the params before anything ran, against the tool's own schema.
 fn params(tool: &Tool, task: &Task, at: usize) -> Vec<Fault> {
-    let (written, _open) = task.params.as_written();
-    let mut arguments = Raw::of(written).object().unwrap_or_default();
-    preset(&tool.arguments, &mut arguments);
-    let faults = tool.checker.check(Some(&arguments.raw())).err().unwrap_or_default();
-    let told = |fault: Fault| {
-        Fault::new(format!("/{at}/params{}", fault.pointer), format!("task `{}`: {}", task.id, fault.message))
+    let (written, filled) = task.params.as_written();
+    let verdict = if tool.arguments.is_empty() {
+        tool.checker.check_template(written, &filled)
+    } else {
+        tool.checker.check_template(&preset_in(tool, written), &filled)
     };
-    faults.into_iter().map(told).collect()
+    let told = |fault: Fault| {
+        let pointer = format!("/commands/{at}/params{}", fault.pointer);
+        Fault::new(pointer, format!("task `{}`: {}", task.id, fault.message))
+    };
+    verdict.err().into_iter().flatten().map(told).collect()
+}
+
+/// The params as the tool will be given them; one that is a reference as a whole stays what it is.
+fn preset_in(tool: &Tool, written: &Value) -> Value {
+    let Some(mut arguments) = Raw::of(written).object() else { return written.clone() };
+    preset(&tool.arguments, &mut arguments);
+    arguments.raw().value()
 }

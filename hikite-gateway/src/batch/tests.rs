@@ -126,7 +126,7 @@ async fn a_failed_element_fails_its_task_unless_it_may_go_on() {
     let scene = Scene::open();
     let tasks = |on_error: &str| {
         json!([
-            task("list", "echo", json!({ "ids": ["p1", 7, "p3"] })),
+            task("list", "echo", json!({ "ids": ["p1", { "no": "id" }, "p3"] })),
             with(
                 task("each", "get_page", json!({ "page_id": "${item}" })),
                 json!({ "for_each": "${list.ids}", "on_error": on_error, "raw_output": true })

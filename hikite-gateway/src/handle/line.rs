@@ -25,15 +25,14 @@ pub(super) struct Placed<'a> {
 impl Lines {
     pub(super) fn of(value: &Value, shape: Option<&Shape>) -> Self {
         let whole = compact(value, shape, usize::MAX);
-        let all = match (whole.form, serde_json::from_str::<Value>(&whole.text)) {
-            (Form::Json, Ok(value)) => {
-                let mut lines = vec![String::new()];
-                write(&value, "", &mut lines);
-                lines
-            }
-            _ => whole.text.split('\n').map(str::to_owned).collect(),
-        };
-        Self { form: whole.form, all }
+        if whole.form != Form::Json {
+            return Self { form: whole.form, all: whole.text.split('\n').map(str::to_owned).collect() };
+        }
+        // Rows of JSON name what they hold, so that each of them can be understood without the others.
+        let shaped = shape.and_then(|_| serde_json::from_str::<Value>(&whole.text).ok());
+        let mut all = vec![String::new()];
+        write(shaped.as_ref().unwrap_or(value), "", &mut all);
+        Self { form: Form::Json, all }
     }
 
     /// Each line with what it belongs to: in TOON the lines above that are less indented.

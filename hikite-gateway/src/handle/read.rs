@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hikite_core::answer::Answer;
-use hikite_core::compact::{Compacted, Form, Shape};
+use hikite_core::compact::{Compacted, Form, Shape, parse};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::select::Selector;
@@ -16,17 +16,10 @@ use super::{Holder, Kept, Part, page};
 use crate::audit::Audit;
 use crate::command::Dialect;
 use crate::gateway::Gateway;
-use crate::present::{META, in_words, parsed};
+use crate::present::{META, Presented, in_words};
 
 /// What is larger is taken apart beside the requests.
 const LARGE: usize = 256 * 1024;
-
-/// A part that was found: its text, and what is said of it in `_meta`.
-#[derive(Debug)]
-struct Shown {
-    text: String,
-    about: Object,
-}
 
 impl Gateway {
     /// A resource, or a part of a kept answer, as the result of a tool.
@@ -88,7 +81,7 @@ impl Gateway {
         part: Part,
         whose: (&Holder, Dialect),
         audit: &mut Audit<'_>,
-    ) -> Result<Shown, Error> {
+    ) -> Result<Presented, Error> {
         let kept = self.shelf.find(id, whose.0.caller()).ok_or_else(|| unknown(id))?;
         audit.allowed(String::new());
         self.part_of(kept, &super::address_of(id), part, whose).await
@@ -100,15 +93,15 @@ impl Gateway {
         uri: &str,
         part: Part,
         (holder, dialect): (&Holder, Dialect),
-    ) -> Result<Shown, Error> {
+    ) -> Result<Presented, Error> {
         if let Some(program) = part.jq {
             let selector = match program.trim_start().starts_with('.') {
                 true => Selector::parse(&program).unwrap_or_else(|_| Selector::Jq(program.as_str().into())),
                 false => Selector::Jq(program.as_str().into()),
             };
             let value = self.select(&selector, kept.value.clone()).await?;
-            let presented = self.compact_as(dialect, &value, None, self.limits.compact_bytes, holder);
-            return Ok(Shown { text: presented.text, about: presented.about });
+            let size = self.limits.compact_bytes;
+            return Ok(Presented::of(self.shortened(dialect, &value, None, size, holder)));
         }
         let (uri, size) = (uri.to_owned(), self.limits.compact_bytes);
         let is_large = kept.value.bytes().len() > LARGE;
@@ -124,14 +117,14 @@ impl Gateway {
     }
 }
 
-fn found(kept: &Kept, wanted: &str, size: usize) -> Shown {
-    let lines = Lines::of(&parsed(&kept.value), kept.shape.as_ref());
+fn found(kept: &Kept, wanted: &str, size: usize) -> Presented {
+    let lines = Lines::of(&parse(&kept.value), kept.shape.as_ref());
     let text = page::search(&lines, wanted, size);
-    Shown { text, about: Object::default().with("form", lines.form.name()) }
+    Presented { text, about: Object::default().with("form", lines.form.name()) }
 }
 
-fn paged(kept: &Kept, uri: &str, number: u32, size: usize) -> Result<Shown, Error> {
-    let lines = Lines::of(&parsed(&kept.value), kept.shape.as_ref());
+fn paged(kept: &Kept, uri: &str, number: u32, size: usize) -> Result<Presented, Error> {
+    let lines = Lines::of(&parse(&kept.value), kept.shape.as_ref());
     let pages = page::pages(&lines, page_bytes(size));
     let text = page::page(&pages, number)?;
     let count = pages.len();
@@ -140,7 +133,7 @@ fn paged(kept: &Kept, uri: &str, number: u32, size: usize) -> Result<Shown, Erro
         .with("page", Raw::of(&number))
         .with("pages", Raw::of(&count))
         .with("handle", uri);
-    Ok(Shown { text: format!("{text}\n[page {number} of {count}]"), about })
+    Ok(Presented { text: format!("{text}\n[page {number} of {count}]"), about })
 }
 
 /// A page is shorter than an answer may be: what was seen of a long answer holds all of the first page.
@@ -176,7 +169,7 @@ fn hinted(error: Error) -> Error {
     error.hint("`get_module_schema` names the resources of a module")
 }
 
-fn as_result(shown: &Shown, dialect: Dialect) -> Raw {
+fn as_result(shown: &Presented, dialect: Dialect) -> Raw {
     let block = Object::default().with("type", "text").with("text", shown.text.as_str()).raw();
     let meta = Object::default().with(META, shown.about.clone());
     let mut result = Object::default().with("content", Raw::array([&block]));

@@ -1,25 +1,24 @@
 //! The one line that says what is missing in an answer, and how to read on: in the words of the tool that was used.
 
+use hikite_core::compact::LEFT_OUT_BYTES;
 use hikite_core::json::{Object, Raw};
 
 use crate::command::Dialect;
 use crate::handle::address_of;
 
 /// What such a line takes at most, whatever it tells of.
-pub(super) const READ_ON_BYTES: usize = 320;
-/// Of what is missing so much is told.
-const LEFT_OUT_CHARS: usize = 120;
+pub(super) const READ_ON_BYTES: usize = LEFT_OUT_BYTES + 140;
 
 /// For an answer that is kept.
 pub(super) fn read_on(left_out: &str, id: &str, page: u32, dialect: Dialect) -> String {
     let way = way(id, dialect, Some(page));
-    format!("\n[left out: {}; read on with {way} (or \"jq\", \"search\")]", brief(left_out))
+    format!("\n[left out: {left_out}; read on with {way} (or \"jq\", \"search\")]")
 }
 
 /// For one that is larger than all that may be kept, where nothing is kept.
 pub(super) fn read_on_instead(left_out: &str) -> String {
     let words = "the whole is not kept; ask the tool for less, or take a part with `select`";
-    format!("\n[left out: {}; {words}]", brief(left_out))
+    format!("\n[left out: {left_out}; {words}]")
 }
 
 /// For a call whose answer nobody got to see.
@@ -46,9 +45,4 @@ fn way(id: &str, dialect: Dialect, page: Option<u32>) -> String {
             format!("tool_execute {}", call.raw().as_str())
         }
     }
-}
-
-fn brief(left_out: &str) -> String {
-    let short: String = left_out.chars().take(LEFT_OUT_CHARS).collect();
-    if short.len() < left_out.len() { short + "…" } else { short }
 }

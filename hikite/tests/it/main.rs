@@ -1,9 +1,11 @@
 //! The whole product, as its users meet it: the real program as a process, fixture upstreams behind it, clients
 //! in front of it. One binary; every wait has a limit; nothing leaves the loopback.
 
+mod answers;
 mod ask;
 mod audit;
 mod auth;
+mod batch;
 mod bridge;
 mod cache;
 mod calls;

@@ -35,6 +35,12 @@ const KINDS: &[Kind] = &[
         decimals: &[0, 1, 0, 0],
     },
     Kind {
+        name: "plan",
+        title: "planning a batch of tasks with three references each, median µs",
+        columns: &["tasks", "B", "read", "check", "waves", "schedule", "fill in", "read to schedule"],
+        decimals: &[0, 0, 0, 0, 0, 0, 0, 0],
+    },
+    Kind {
         name: "toon",
         title: "TOON of a large answer, medians",
         columns: &["encoder", "JSON B", "ms", "MB/s", "times ours"],

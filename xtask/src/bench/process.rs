@@ -30,6 +30,11 @@ impl Upstream {
         Self::launch(&free_address()?, &["--tools", &count.to_string()])
     }
 
+    /// Takes so many milliseconds for each call.
+    pub(super) fn with_delay(ms: u64) -> Result<Self> {
+        Self::launch(&free_address()?, &["--delay", &ms.to_string()])
+    }
+
     /// Takes requests at an address and never answers.
     pub(super) fn silent(address: SocketAddr) -> Result<Self> {
         Self::launch(&address, &["--silent"])
@@ -71,8 +76,17 @@ pub(super) struct Gateway {
 impl Gateway {
     /// Starts hikite in a folder that keeps its config, its data and its log.
     pub(super) fn start(program: &Path, folder: &Path, servers: &Value) -> Result<Self> {
-        let config =
-            json!({ "auth": { "mode": "none" }, "server": { "surface": ["direct"] }, "mcpServers": servers });
+        Self::start_with(program, folder, servers, &json!({}))
+    }
+
+    /// The same with limits of its own.
+    pub(super) fn start_with(program: &Path, folder: &Path, servers: &Value, limits: &Value) -> Result<Self> {
+        let config = json!({
+            "auth": { "mode": "none" },
+            "server": { "surface": ["direct"] },
+            "mcpServers": servers,
+            "limits": limits,
+        });
         std::fs::write(folder.join("hikite.json"), config.to_string())?;
         let address = free_address()?;
         let child = Command::new(program)

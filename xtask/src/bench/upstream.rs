@@ -1,12 +1,13 @@
 //! A fixed, fast MCP server: streamable HTTP with JSON answers and no sessions, or stdio. It does as little as
 //! it can, so that what is measured is the way to it. `--silent` takes requests and never answers, `--tools N`
-//! gives it so many tools.
+//! gives it so many tools, `--delay MS` makes each request take so long.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use bytes::Bytes;
@@ -27,18 +28,21 @@ pub(crate) fn serve(words: &[&str]) -> Result<()> {
         ["--stdio"] => Server::new(super::TOOLS).stdio(),
         ["--http", address, rest @ ..] => {
             let silent = rest == ["--silent"];
+            let delay = if let ["--delay", ms] = rest { ms.parse()? } else { 0 };
+            let delay = Duration::from_millis(delay);
             let tools = if let ["--tools", count] = rest { count.parse()? } else { super::TOOLS };
-            let server = Arc::new(Server::new(tools));
+            let server = Arc::new(Server { delay, ..Server::new(tools) });
             let runtime =
                 tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
             runtime.block_on(server.http(address.parse()?, silent))
         }
-        _ => bail!("usage: xtask upstream --stdio | --http ADDR [--silent | --tools N]"),
+        _ => bail!("usage: xtask upstream --stdio | --http ADDR [--silent | --tools N | --delay MS]"),
     }
 }
 
 struct Server {
     tools: String,
+    delay: Duration,
 }
 
 #[derive(Deserialize)]
@@ -66,7 +70,7 @@ struct Text<'a> {
 impl Server {
     fn new(tools: usize) -> Self {
         let tools: Vec<Value> = (0..tools).map(tool).collect();
-        Self { tools: json!({ "tools": tools }).to_string() }
+        Self { tools: json!({ "tools": tools }).to_string(), delay: Duration::ZERO }
     }
 
     /// The answer; `None` for a notification.
@@ -138,6 +142,9 @@ impl Server {
             _ => return empty(StatusCode::METHOD_NOT_ALLOWED),
         }
         let Ok(body) = request.into_body().collect().await else { return empty(StatusCode::BAD_REQUEST) };
+        if !self.delay.is_zero() {
+            tokio::time::sleep(self.delay).await;
+        }
         let Some(answer) = self.answer(&body.to_bytes()) else { return empty(StatusCode::ACCEPTED) };
         let mut response = Response::new(Full::from(answer));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Comparison, Expression, Operand};
-use crate::plan::reference::{self, Names, Problem, Reference, quoted};
+use crate::plan::reference::{self, Names, Problem, Reference, quoted, shown};
 
 /// How deep parentheses and `!` may be nested.
 const NESTED_MAX: usize = 32;
@@ -134,7 +134,8 @@ impl<'a> Reader<'a, '_> {
 
     fn comparing(&mut self) -> Option<(&'static str, Comparison)> {
         self.blank();
-        Comparison::ALL.into_iter().find(|(word, _)| self.rest().starts_with(word))
+        let found = Comparison::ALL.into_iter().find(|(word, _)| self.rest().starts_with(word));
+        found.filter(|(word, _)| !self.rest()[word.len()..].starts_with('='))
     }
 
     fn take(&mut self, word: &str) -> bool {
@@ -161,26 +162,30 @@ impl<'a> Reader<'a, '_> {
     /// Something that has no meaning here, and what was probably meant.
     fn unexpected(&self) -> Problem {
         const MEANT: &[(&str, &str)] = &[
-            ("===", "`==`"),
-            ("=", "`==`"),
-            ("and", "`&&`"),
-            ("or", "`||`"),
-            ("not", "`!`"),
-            ("&", "`&&`"),
-            ("|", "`||`"),
+            ("and", "&&"),
+            ("or", "||"),
+            ("not", "!"),
+            ("===", "=="),
+            ("=", "=="),
+            ("&", "&&"),
+            ("|", "||"),
         ];
         let rest = self.rest();
         let Some(first) = rest.chars().next() else {
             return self.problem("it ends where a reference or a value is expected");
         };
-        let lower = rest.get(..3).unwrap_or(rest).to_ascii_lowercase();
-        match MEANT.iter().find(|(word, _)| lower.starts_with(word)) {
-            Some((word, meant)) => self.problem(format!("write {meant} for `{word}`")),
-            None => self.problem(format!(
-                "`{}` cannot stand here: a condition is `${{a.n}} > 0`, `${{a.state}} == \"open\"`, joined by `&&`, `||`, `!`",
-                first.escape_debug()
-            )),
+        let end = rest.find(|c: char| first.is_alphanumeric() != c.is_alphanumeric() || c.is_whitespace());
+        let word = shown(&rest[..end.unwrap_or(rest.len())]);
+        if let Some((_, meant)) = MEANT.iter().find(|(wrong, _)| word.eq_ignore_ascii_case(wrong)) {
+            return self.problem(format!("write `{meant}` for `{word}`"));
         }
+        if first.is_alphanumeric() {
+            return self.problem(format!(
+                "`{word}` is no value: a text stands in quotes, a reference as `${{task.key}}`"
+            ));
+        }
+        let forms = "a condition is `${a.n} > 0`, `${a.state} == \"open\"`, joined by `&&`, `||`, `!`";
+        self.problem(format!("`{}` cannot stand here: {forms}", first.escape_debug()))
     }
 }
 

@@ -76,19 +76,14 @@ impl Reference {
     /// The part of the path that could be followed, with the elements that were looked at.
     fn so_far(&self, broken: &Broken<'_>) -> String {
         let mut places = broken.places.iter().rev();
-        let mut text = self.name.to_string();
-        for step in &self.path[..broken.step] {
-            match step {
-                Step::Key(key) if stands_alone(key) => text.extend([".", key]),
-                Step::Key(key) => text.push_str(&format!("[{}]", Value::from(&**key))),
-                Step::Place(place) => text.push_str(&format!("[{place}]")),
-                Step::All => match places.next() {
-                    Some(place) => text.push_str(&format!("[{place}]")),
-                    None => text.push_str("[*]"),
-                },
-            }
-        }
-        text
+        let part = |step: &Step| match step {
+            Step::Key(key) if stands_alone(key) => format!(".{key}"),
+            Step::Key(key) => format!("[{}]", Value::from(&**key)),
+            Step::Place(place) => format!("[{place}]"),
+            Step::All => places.next().map_or("[*]".into(), |place| format!("[{place}]")),
+        };
+        let parts: String = self.path[..broken.step].iter().map(part).collect();
+        format!("{}{parts}", self.name)
     }
 }
 
@@ -99,7 +94,10 @@ fn members(value: &Value, wrong: Option<&str>) -> String {
     }
     let all = value.as_object().into_iter().flat_map(serde_json::Map::keys).map(String::as_str);
     let near = wrong.and_then(|wrong| {
-        did_you_mean(wrong, all.clone().take(NAMES_SEEN_MAX).filter(|name| name.len() <= NAME_BYTES_MAX))
+        did_you_mean(
+            wrong,
+            all.clone().take(NAMES_SEEN_MAX).filter(|name| (1..=NAME_BYTES_MAX).contains(&name.len())),
+        )
     });
     let near = near.map(|near| format!("{near} ")).unwrap_or_default();
     let listed: Vec<String> = all.take(NAMES_MAX).map(|name| format!("`{}`", shown(name))).collect();

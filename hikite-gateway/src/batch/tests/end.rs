@@ -117,12 +117,12 @@ async fn a_client_with_a_session_is_asked_and_one_without_is_told_to_call_the_to
 
 #[tokio::test(start_paused = true)]
 async fn results_that_are_too_large_together_fail_the_task_that_brings_them() {
-    let scene = Scene::with(Limits { answer_bytes: 1000, ..Limits::default() });
+    let scene = Scene::with(Limits { answer_bytes: 1300, ..Limits::default() });
     let large = |id: &str, bytes: u32| task(id, "large", json!({ "bytes": bytes }));
     let tasks = json!([
-        large("a", 600),
+        large("a", 1000),
         with(task("uses", "echo", json!({ "n": "x" })), json!({ "after": "a" })),
-        with(large("b", 600), json!({ "after": "uses" })),
+        with(large("b", 1000), json!({ "after": "uses" })),
         with(task("uses_b", "echo", json!({})), json!({ "after": "b" })),
     ]);
     let document = scene.run(&tasks).await;
@@ -134,7 +134,7 @@ async fn results_that_are_too_large_together_fail_the_task_that_brings_them() {
     let document = scene.run(&both).await;
     assert_eq!(statuses(&document), ["a ok", "b error"]);
     assert_eq!(document["tasks"][1]["error"]["code"], "PAYLOAD_TOO_LARGE");
-    let each = json!([with(large("e", 400), json!({ "for_each": [1, 2, 3] }))]);
+    let each = json!([with(large("e", 500), json!({ "for_each": [1, 2, 3] }))]);
     assert_eq!(statuses(&scene.run(&each).await), ["e error"]);
 }
 

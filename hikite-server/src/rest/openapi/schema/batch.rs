@@ -39,36 +39,65 @@ pub(super) fn request() -> Value {
     })
 }
 
+/// An id is what can stand in a reference as it is.
+const ID: &str = concat!(
+    r#"^[^\s.\[\]{}?"'\x00-\x1f\x7f-\x9f]"#,
+    r#"([^.\[\]{}?"'\x00-\x1f\x7f-\x9f]*[^\s.\[\]{}?"'\x00-\x1f\x7f-\x9f])?$"#
+);
+
+/// What is null counts as left out.
 pub(super) fn task() -> Value {
-    let text = |description: &str| json!({ "type": "string", "description": description });
+    let or_null = |kind: &str| json!([kind, "null"]);
+    let text = |description: &str| json!({ "type": or_null("string"), "pattern": "\\S", "description": description });
+    let flag = |description: &str| json!({ "type": or_null("boolean"), "description": description });
+    let named = |name: &str| json!({ "required": [name], "properties": { name: { "type": "string" } } });
     json!({
         "type": "object",
         "required": ["id"],
         "additionalProperties": false,
-        "anyOf": [
-            { "required": ["module", "tool"] },
-            { "required": ["toolKey"] },
-        ],
+        "anyOf": [{ "allOf": [named("module"), named("tool")] }, named("toolKey")],
         "properties": {
-            "id": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[A-Za-z0-9_-]+$", "description": "How others refer to it." },
+            "id": {
+                "type": "string",
+                "maxLength": 100,
+                "pattern": ID,
+                "not": { "enum": ["item", "index"] },
+                "description": "How others refer to it; no two tasks have the same.",
+            },
             "module": text("The module of the tool."),
             "tool": text("The tool's own name there."),
-            "toolKey": { "type": "string", "pattern": "^[^:]+:.", "description": "`module:tool`, instead of both." },
-            "params": { "type": "object", "description": "What the tool's `inputSchema` asks for. `${id.path}` in a text stands for a part of another task's result." },
+            "toolKey": {
+                "type": or_null("string"),
+                "pattern": r"^[^:]+:[\s\S]",
+                "description": "`module:tool`, instead of both.",
+            },
+            "params": {
+                "type": or_null("object"),
+                "description": "What the tool's `inputSchema` asks for. `${id.path}` in a text stands for a part of another \
+                    task's result. Text that holds such an object, or is one reference to one, is understood too.",
+            },
             "after": {
                 "description": "Ids of tasks that must have ended before.",
-                "anyOf": [{ "type": "string" }, words()],
+                "anyOf": [{ "type": or_null("string") }, words()],
             },
-            "output": { "type": "boolean", "description": "Give the result in the answer, in its compact form." },
-            "raw_output": { "type": "boolean", "description": "Give the result in the answer, as it is." },
+            "output": flag("Give the result in the answer, in its compact form."),
+            "raw_output": flag("Give the result in the answer, as it is."),
             "for_each": {
                 "description": "A list, or a reference to one: the tool is run for each element, which is `${item}`.",
-                "anyOf": [{ "type": "string" }, { "type": "array" }],
+                "anyOf": [{ "type": or_null("string"), "pattern": r"^\$\{" }, { "type": "array" }],
             },
-            "if": text("A reference or a comparison; if it does not hold the task is skipped."),
+            "if": {
+                "type": ["string", "boolean", "null"],
+                "description": "A reference or a comparison; if it does not hold the task is skipped.",
+            },
             "select": text("The part of the result that is wanted: fields like `id,title`, or a jq program."),
-            "on_error": on_error("What a failure of this task means for the rest."),
-            "timeout_ms": { "type": "integer", "minimum": 1, "description": "Milliseconds the task may take." },
+            "on_error": { "anyOf": [on_error("What a failure of this task means for the rest."), { "type": "null" }] },
+            "timeout_ms": {
+                "type": or_null("integer"),
+                "minimum": 1,
+                "maximum": u32::MAX,
+                "description": "Milliseconds each call of the task may take.",
+            },
             "account": text("Whose credentials are used."),
         },
     })
@@ -162,7 +191,7 @@ pub(super) fn preview() -> Value {
                         "tool": { "type": "string", "description": "`module:tool`." },
                         "wave": { "type": "integer", "minimum": 0, "description": "Its place in `waves`." },
                         "risk": { "enum": risks },
-                        "params": { "type": "object" },
+                        "params": { "type": ["object", "string"] },
                         "after": words(),
                     },
                 },

@@ -1,0 +1,150 @@
+//! A batch of a hundred independent calls against the same calls made at once straight to their upstream, in turns: one
+//! upstream that answers at once, and one that takes as long as a service over the network.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::client::Client;
+use super::load::timed;
+use super::process::{Gateway, Upstream, http_server};
+use super::rest::Rest;
+use super::table::{Cell, Table, median, percentile};
+use super::{Bench, TOOLS};
+
+const CALLS: usize = 100;
+/// Milliseconds that the upstream takes.
+const DELAYS: &[u64] = &[0, 20];
+const WARM_UP: usize = 5;
+
+pub(super) async fn measure(bench: &Bench) -> Result<Table> {
+    let mut rows = Vec::new();
+    for delay in DELAYS {
+        let upstream = Upstream::with_delay(*delay)?;
+        let folder = tempfile::tempdir()?;
+        let servers = json!({ "bench": http_server(upstream.address, 0) });
+        let mut sides = vec![
+            Side::start(bench, &folder.path().join("usual"), &servers, ("batch", json!({}))).await?,
+            Side::start(
+                bench,
+                &folder.path().join("all"),
+                &servers,
+                ("all at once", json!({ "batch_concurrency": CALLS })),
+            )
+            .await?,
+        ];
+        let mut direct = Direct::open(&upstream, bench).await?;
+        for _ in 0..WARM_UP {
+            direct.once().await?;
+            for side in &mut sides {
+                side.once().await?;
+            }
+        }
+        direct.times_ms.clear();
+        sides.iter_mut().for_each(|side| side.times_ms.clear());
+        let started = Instant::now();
+        while started.elapsed() < bench.seconds * u32::try_from(bench.rounds)? {
+            direct.once().await?;
+            for side in &mut sides {
+                side.once().await?;
+            }
+        }
+        rows.push(row(*delay, "direct", &direct.times_ms, &direct.times_ms));
+        for side in sides {
+            rows.push(row(*delay, side.name, &side.times_ms, &direct.times_ms));
+            side.gateway.stop()?;
+        }
+    }
+    let title = format!("{CALLS} independent calls, in turns");
+    let columns = &["upstream ms", "side", "rounds", "p50 ms", "p99 ms", "times direct"];
+    Ok(Table { name: "batch", title, columns, rows })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far fewer rounds than a double counts exactly")]
+fn row(delay: u64, side: &str, times_ms: &[f64], direct: &[f64]) -> Vec<Cell> {
+    // A ratio within each turn: the machine may be slower in the next.
+    let ratios = times_ms.iter().zip(direct).map(|(own, direct)| own / direct);
+    vec![
+        Cell::text(delay.to_string()),
+        Cell::text(side),
+        Cell::Number(times_ms.len() as f64, 0),
+        Cell::Number(median(times_ms.to_vec()), 2),
+        Cell::Number(percentile(&mut times_ms.to_vec(), 0.99), 2),
+        Cell::Number(median(ratios.collect()), 2),
+    ]
+}
+
+/// A client with a connection for each call.
+struct Direct {
+    clients: Vec<Client>,
+    times_ms: Vec<f64>,
+}
+
+impl Direct {
+    async fn open(upstream: &Upstream, bench: &Bench) -> Result<Self> {
+        let mut clients = Vec::with_capacity(CALLS);
+        for _ in 0..CALLS {
+            clients.push(Client::open(&upstream.target(), bench.seconds).await?);
+        }
+        Ok(Self { clients, times_ms: Vec::new() })
+    }
+
+    async fn once(&mut self) -> Result<()> {
+        let (clients, back) = (std::mem::take(&mut self.clients), &mut self.clients);
+        let all = async {
+            let mut running = JoinSet::new();
+            for mut client in clients {
+                running.spawn(async move { client.echo("echo").await.map(|()| client) });
+            }
+            while let Some(done) = running.join_next().await {
+                back.push(done??);
+            }
+            Ok(())
+        };
+        self.times_ms.push(timed(all).await?);
+        Ok(())
+    }
+}
+
+/// A hikite with limits of its own, and the batch that is sent to it.
+struct Side {
+    name: &'static str,
+    gateway: Gateway,
+    client: Rest,
+    batch: String,
+    times_ms: Vec<f64>,
+}
+
+impl Side {
+    async fn start(
+        bench: &Bench,
+        folder: &Path,
+        servers: &Value,
+        (name, limits): (&'static str, Value),
+    ) -> Result<Self> {
+        std::fs::create_dir(folder)?;
+        let gateway = Gateway::start_with(&bench.hikite, folder, servers, &limits)?;
+        gateway.tools(TOOLS).await?;
+        let task = |number: usize| {
+            let params = json!({ "text": format!("marker-{number}") });
+            json!({ "id": format!("t{number}"), "module": "bench", "tool": "echo", "params": params, "raw_output": true })
+        };
+        let tasks: Vec<Value> = (0..CALLS).map(task).collect();
+        let client = Rest::open(gateway.target.address).await?;
+        let batch = json!({ "commands": tasks }).to_string();
+        Ok(Self { name, gateway, client, batch, times_ms: Vec::new() })
+    }
+
+    async fn once(&mut self) -> Result<()> {
+        let started = Instant::now();
+        let answer = self.client.post("/v1/batch", self.batch.clone()).await?;
+        self.times_ms.push(started.elapsed().as_secs_f64() * 1000.0);
+        let answer: Value = serde_json::from_slice(&answer)?;
+        ensure!(answer["result"]["summary"]["ok"] == CALLS, "a wrong answer: {answer}");
+        ensure!(answer["result"]["tasks"][7]["result"] == "marker-7", "a wrong result: {answer}");
+        Ok(())
+    }
+}
