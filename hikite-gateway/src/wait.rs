@@ -78,8 +78,8 @@ impl Gateway {
 
     /// Waits for the first lists of modules that a caller names, side by side.
     pub(crate) async fn wait_for_modules(&self, caller: &Caller, names: &[String]) {
-        let named = |module: &Module| names.iter().any(|name| **name == *module.name);
-        self.wait_until(caller, self.limits.first_list, named, |_| false).await;
+        let is_asked_for = |module: &Module| names.iter().any(|name| **name == *module.name);
+        self.wait_until(caller, self.limits.first_list, is_asked_for, |_| false).await;
     }
 
     /// Waits for modules that have never told their lists, as long as `limit` at most.

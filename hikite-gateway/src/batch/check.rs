@@ -75,7 +75,7 @@ fn near(view: &View, key: &ToolKey) -> Option<String> {
     let same = |tool: &&Tool| tool.key.module == key.module;
     let own: Vec<&str> = view.enabled_tools().filter(same).map(|tool| &*tool.key.tool).collect();
     if !own.is_empty() {
-        return suggest::did_you_mean(&key.tool, own.into_iter());
+        return suggest::did_you_mean(&key.tool, own);
     }
     let keys: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
     suggest::did_you_mean(&key.to_string(), keys.iter().map(String::as_str))

@@ -95,10 +95,9 @@ impl Gateway {
         (holder, dialect): (&Holder, Dialect),
     ) -> Result<Presented, Error> {
         if let Some(program) = part.jq {
-            let selector = match program.trim_start().starts_with('.') {
-                true => Selector::parse(&program).unwrap_or_else(|_| Selector::Jq(program.as_str().into())),
-                false => Selector::Jq(program.as_str().into()),
-            };
+            let path =
+                program.trim_start().starts_with('.').then(|| Selector::parse(&program).ok()).flatten();
+            let selector = path.unwrap_or_else(|| Selector::Jq(program.as_str().into()));
             let value = self.select(&selector, kept.value.clone()).await?;
             let size = self.limits.compact_bytes;
             return Ok(Presented::of(self.shortened(dialect, &value, None, size, holder)));
