@@ -47,7 +47,7 @@ impl Part {
             let text = || value.text().ok_or_else(|| wrong("must be a string"));
             match name {
                 "page" => {
-                    part.page = Some(value.whole().ok_or_else(|| wrong("must be a whole number from 1"))?)
+                    part.page = Some(value.whole().ok_or_else(|| wrong("must be a whole number from 1"))?);
                 }
                 "jq" => part.jq = Some(text()?),
                 "search" => part.search = Some(text()?),

@@ -1,5 +1,7 @@
 //! A long answer in pages, and the lines of it that hold a text. Pages end where lines end; together they hold every line.
 
+use std::fmt::Write as _;
+
 use hikite_core::compact::Form;
 use hikite_core::error::{Error, Kind};
 
@@ -72,12 +74,11 @@ pub(super) fn search(lines: &Lines, wanted: &str, size: usize) -> String {
             more.push('\n');
             more.push_str(&lines.all[*head]);
         }
-        more.push_str(&format!("\n{}: {}", line.at + 1, excerpt(line.text.trim_start(), &needle, size / 4)));
+        let _ = write!(more, "\n{}: {}", line.at + 1, excerpt(line.text.trim_start(), &needle, size / 4));
         if text.len() + more.len() > size {
             let left = found.len() - count;
-            text.push_str(&format!(
-                "\n[left out: {left} more lines; look for something that fewer of them hold]"
-            ));
+            let _ =
+                write!(text, "\n[left out: {left} more lines; look for something that fewer of them hold]");
             return text;
         }
         said.clone_from(&line.heads);

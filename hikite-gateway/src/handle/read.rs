@@ -94,10 +94,9 @@ impl Gateway {
         holder: &Holder,
     ) -> Result<Presented, Error> {
         if let Some(program) = part.jq {
-            let selector = match program.trim_start().starts_with('.') {
-                true => Selector::parse(&program).unwrap_or_else(|_| Selector::Jq(program.as_str().into())),
-                false => Selector::Jq(program.as_str().into()),
-            };
+            let jq = || Selector::Jq(program.as_str().into());
+            let is_path = program.trim_start().starts_with('.');
+            let selector = if is_path { Selector::parse(&program).unwrap_or_else(|_| jq()) } else { jq() };
             let value = self.select(&selector, kept.value.clone()).await?;
             return Ok(Presented::of(self.compact(&value, None, self.limits.compact_bytes, holder)));
         }
