@@ -8,6 +8,7 @@ use crate::about::{About, Policy, Promise};
 use crate::annotation;
 use crate::category::{Category, CategoryRule, Entry};
 use crate::check::Checker;
+use crate::error::{Error, Kind};
 use crate::json::{Object, Raw};
 use crate::key::ToolKey;
 use crate::listing::{Item, ListKind, Listing};
@@ -16,7 +17,7 @@ use crate::narrow::{Given, Offer};
 use crate::permission::Permissions;
 use crate::risk::Risk;
 use crate::selection::{Argument, Override, Selection};
-use crate::source::Source;
+use crate::source::{Source, State};
 use crate::switch::{self, Off, Switches};
 
 /// A module as the config names it, with the source that fills it.
@@ -234,6 +235,16 @@ impl Module {
     /// What its source says of itself.
     pub fn version(&self) -> Option<String> {
         self.listing.as_ref()?.version()
+    }
+
+    /// Why nothing can be said of what it offers: its source has not told it.
+    pub(crate) fn untold(&self) -> Error {
+        let message = match self.source.state() {
+            State::Failing { reason, .. } => reason,
+            _ => format!("the server `{}` has not told what it offers", self.name),
+        };
+        Error::new(Kind::UpstreamUnavailable, message)
+            .hint("try again in a moment, or use another module; `hikite doctor` tells the reason")
     }
 
     fn read(offer: &Offer, given: &Given, before: &Catalog) -> Self {

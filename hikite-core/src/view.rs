@@ -98,15 +98,50 @@ impl View {
         }
     }
 
-    /// The same by its module and its name there.
+    /// The same by its module and its name there: the one that it is shown under, else its source's.
     pub fn tool_of(&self, key: &ToolKey) -> Result<&Tool, Error> {
-        let known =
-            || self.enabled_tools().filter(|tool| tool.key.module == key.module).map(|tool| &*tool.name);
-        let tool = self.tool_by_key(key).ok_or_else(|| unknown_tool(&key.to_string(), known()))?;
+        let own = self.tool_by_key(key);
+        let tool = match own {
+            Some(tool) if tool.name == key.tool => own,
+            _ => {
+                let module = self.modules().iter().filter(|module| module.name == key.module);
+                let shown = module.flat_map(|module| &module.tools).find(|tool| tool.name == key.tool);
+                shown.or(own)
+            }
+        };
+        let tool = tool.ok_or_else(|| self.no_tool_of(key))?;
         match &tool.off {
             None => Ok(tool),
             Some(off) => Err(off.error(&key.tool)),
         }
+    }
+
+    fn no_tool_of(&self, key: &ToolKey) -> Error {
+        let Some(module) = self.module(&key.module) else {
+            let modules = self.modules().iter().map(|module| &*module.name);
+            let hint = suggest::did_you_mean(&key.module, modules);
+            let error = unknown_tool(&key.to_string(), std::iter::empty());
+            let hint = hint.map(|hint| format!("there is no module `{}`; {hint}", key.module));
+            return Error { hint: hint.map(Into::into), ..error };
+        };
+        if module.listing.is_none() {
+            return module.untold();
+        }
+        let usable = module.tools.iter().filter(|tool| tool.is_enabled());
+        let hint = suggest::did_you_mean(&key.tool, usable.map(|tool| &*tool.name));
+        Error { hint: hint.map(Into::into), ..unknown_tool(&key.to_string(), std::iter::empty()) }
+    }
+
+    /// A module that has told what it offers.
+    pub fn open_module(&self, name: &str) -> Result<&Module, Error> {
+        let module = self.module(name).ok_or_else(|| {
+            let error = Error::new(Kind::NotFound, format!("there is no module `{name}`"));
+            match suggest::did_you_mean(name, self.modules().iter().map(|module| &*module.name)) {
+                Some(hint) => error.hint(hint),
+                None => error,
+            }
+        })?;
+        if module.listing.is_none() { Err(module.untold()) } else { Ok(module) }
     }
 
     /// The same, whether it is switched on or not.
@@ -169,14 +204,33 @@ impl View {
     }
 
     pub fn prompt(&self, name: &str) -> Result<(&Module, &Prompt), Error> {
-        let prompt = self.catalog.prompt(name).ok_or_else(|| {
+        let prompt = self.catalog.prompt(name);
+        self.or_no_prompt(prompt, name, self.prompts().iter().map(|prompt| &*prompt.direct_name))
+    }
+
+    /// The same by its module and its name there.
+    pub fn prompt_of(&self, module: &str, name: &str) -> Result<(&Module, &Prompt), Error> {
+        self.open_module(module)?;
+        let within = |prompt: &&Prompt| &*self.modules()[prompt.module].name == module;
+        let mut prompts = self.prompts().iter().filter(within);
+        let known = prompts.clone().map(|prompt| &*prompt.item.name);
+        self.or_no_prompt(prompts.find(|prompt| &*prompt.item.name == name), name, known)
+    }
+
+    fn or_no_prompt<'a>(
+        &'a self,
+        prompt: Option<&'a Prompt>,
+        name: &str,
+        known: impl Iterator<Item = &'a str>,
+    ) -> Result<(&'a Module, &'a Prompt), Error> {
+        let prompt = prompt.ok_or_else(|| {
             let error = Error::new(Kind::Validation, format!("there is no prompt `{name}`"));
-            match suggest::did_you_mean(name, self.prompts().iter().map(|prompt| &*prompt.direct_name)) {
+            match suggest::did_you_mean(name, known) {
                 Some(hint) => error.hint(hint),
                 None => error,
             }
         })?;
-        Ok((&self.catalog.modules[prompt.module], prompt))
+        Ok((&self.modules()[prompt.module], prompt))
     }
 }
 

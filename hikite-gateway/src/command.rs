@@ -49,6 +49,7 @@ pub enum Command {
         uri: String,
         part: Part,
         params: Object,
+        dialect: Dialect,
     },
     /// Get a prompt, and give it as the result of a tool.
     Recite {
@@ -95,7 +96,7 @@ impl Command {
 }
 
 /// How much is told of a tool that was found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Detail {
     Names,
     #[default]
@@ -103,10 +104,17 @@ pub enum Detail {
     Schemas,
 }
 
+impl Detail {
+    pub const ALL: [(&'static str, Self); 3] =
+        [("names", Self::Names), ("signatures", Self::Signatures), ("schemas", Self::Schemas)];
+}
+
 /// Which modules are opened, and how far.
 #[derive(Clone, Debug, Default)]
 pub struct Opening {
     pub modules: Vec<String>,
+    /// Only these of their tools, and nothing else; none means everything.
+    pub tools: Vec<String>,
     pub detail: Detail,
     /// Send also what this conversation has been sent before.
     pub refresh: bool,

@@ -102,8 +102,8 @@ impl Gateway {
                 self.execute_wanted(target, params, how, context, audit).await
             }
             Command::Batch(batch) => self.batch(batch, context, audit).await,
-            Command::Fetch { uri, part, params } => {
-                Box::pin(self.fetch(uri, part, params, context, audit)).await
+            Command::Fetch { uri, part, params, dialect } => {
+                Box::pin(self.fetch(uri, (part, dialect), params, context, audit)).await
             }
             Command::Recite { module, name, params } => {
                 Box::pin(self.recite(module, name, params, context, audit)).await
@@ -177,7 +177,10 @@ impl Gateway {
     async fn find(&self, caller: &Caller, target: Target) -> Result<(Arc<Snapshot>, Callable), Error> {
         match target {
             Target::Named(name) => self.look_up(caller, |view| view.tool(&name).map(callable)).await,
-            Target::Keyed(key) => self.look_up(caller, |view| view.tool_of(&key).map(callable)).await,
+            Target::Keyed(key) => {
+                let named = |module: &Module| module.name == key.module;
+                self.look_up_among(caller, named, |view| view.tool_of(&key).map(callable)).await
+            }
             Target::InCategory { category, name } => {
                 // Another server of the category that is slow to start holds up only what may be its own.
                 let sure = |category: &Category| !category.is_unsure_of(&name);
@@ -256,7 +259,7 @@ impl Gateway {
     }
 
     /// Runs what needs nothing but its module.
-    async fn pass_on(
+    pub(crate) async fn pass_on(
         &self,
         snapshot: &Snapshot,
         module: &str,

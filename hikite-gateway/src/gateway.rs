@@ -26,6 +26,7 @@ use crate::generation::Generations;
 use crate::handle::Shelf;
 use crate::health::Health;
 use crate::meter::{Meter, ModuleMeter};
+use crate::open::Sent;
 use crate::people::People;
 use crate::project::Project;
 use crate::registry::Registry;
@@ -63,6 +64,7 @@ pub struct Gateway {
     pub(crate) cache: Cache,
     pub(crate) meter: Meter,
     pub(crate) search: Search,
+    pub(crate) sent: Sent,
     /// Long answers that are read on.
     pub(crate) shelf: Shelf,
     /// Runs programs in jq, where somebody does.
@@ -94,6 +96,7 @@ impl Gateway {
             auditor: Auditor::default(),
             meter: Meter::default(),
             search: Search::new(Weak::clone(gateway)),
+            sent: Sent::default(),
             sessions: Sessions::default(),
             current: Swap::new(State::default(), Snapshot::empty()),
             applied: Mutex::new(Instant::now()),
@@ -221,7 +224,7 @@ impl Gateway {
             self.meter.keep(|name| after.gates().contains_key(name));
             self.search.look_at_catalog();
             self.sessions.tell_changes(|caller, surfaces: Surfaces, kind| {
-                let list = |snapshot: &Snapshot, kind| snapshot.list(caller, surfaces, kind);
+                let list = |snapshot: &Snapshot, kind| snapshot.list(caller, surfaces, kind, &self.limits);
                 let differs = |kind| list(before, kind) != list(after, kind);
                 // Templates and skills are news of the resources.
                 let resources = || differs(ListKind::Templates) || differs(ListKind::Skills);

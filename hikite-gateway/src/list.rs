@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
 use hikite_core::view::View;
 
@@ -36,7 +37,7 @@ impl Gateway {
             // Whoever sees that it can search will.
             self.search.wake();
         }
-        let items = self.snapshot().list(caller, surfaces, kind);
+        let items = self.snapshot().list(caller, surfaces, kind, &self.limits);
         let start = read_cursor(page, items.len())?;
         let size = if self.limits.list_page == 0 { items.len() } else { self.limits.list_page };
         let end = items.len().min(start.saturating_add(size));
@@ -50,7 +51,7 @@ impl Gateway {
     /// What these surfaces show as tools of what is known now. It waits for nothing and wakes nothing: for whoever weighs
     /// the list, not for clients.
     pub fn menu(&self, caller: &Caller, surfaces: Surfaces) -> Arc<Vec<Raw>> {
-        self.snapshot().list(caller, surfaces, ListKind::Tools)
+        self.snapshot().list(caller, surfaces, ListKind::Tools, &self.limits)
     }
 
     /// How to use what these surfaces show, for callers who may look.
@@ -68,9 +69,9 @@ fn read_cursor(page: Page, length: usize) -> Result<usize, Error> {
     })
 }
 
-pub(crate) fn items(view: &View, surfaces: Surfaces, kind: ListKind) -> Vec<Raw> {
+pub(crate) fn items(view: &View, surfaces: Surfaces, kind: ListKind, limits: &Limits) -> Vec<Raw> {
     match kind {
-        ListKind::Tools => surfaces.tools(view),
+        ListKind::Tools => surfaces.tools(view, limits),
         ListKind::Prompts => view.prompts().iter().map(|prompt| prompt.item.raw.clone()).collect(),
         ListKind::Resources | ListKind::Templates | ListKind::Skills => {
             // Two modules may offer one address; reads go to the first, so it alone is listed.

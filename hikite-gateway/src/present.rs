@@ -132,7 +132,7 @@ impl Gateway {
         self.shortened(Dialect::Result, value, shape, budget, holder)
     }
 
-    fn shortened(
+    pub(crate) fn shortened(
         &self,
         dialect: Dialect,
         value: &Raw,

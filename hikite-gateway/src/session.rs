@@ -65,6 +65,7 @@ impl Drop for Joined {
     fn drop(&mut self) {
         let Some(gateway) = self.gateway.upgrade() else { return };
         gateway.sessions.0.lock().remove(&self.session.id);
+        gateway.sent.forget(&self.session);
         gateway.shelf.release(self.session.id);
         for module in &gateway.snapshot().catalog.modules {
             module.source.release(self.session.id);

@@ -7,16 +7,20 @@ use std::sync::{Arc, OnceLock};
 use hikite_core::caller::Caller;
 use hikite_core::catalog::{Catalog, Module};
 use hikite_core::json::Raw;
+use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
 use hikite_core::view::View;
 use parking_lot::RwLock;
 
+use crate::command::Detail;
 use crate::gate::Gate;
 use crate::list::items;
+use crate::open::Sheet;
 use crate::project::Project;
 use crate::surface::Surfaces;
 
 type Lists = HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>;
+type Sheets = HashMap<(Arc<str>, Detail), Arc<Sheet>>;
 
 #[derive(Debug)]
 pub(crate) struct Snapshot {
@@ -38,11 +42,12 @@ struct Within {
     shown: OnceLock<Shown>,
 }
 
-/// A view, and the lists that have been rendered from it so far.
+/// A view, and what has been rendered from it so far.
 #[derive(Debug)]
 struct Shown {
     view: View,
     lists: RwLock<Lists>,
+    sheets: RwLock<Sheets>,
 }
 
 impl Snapshot {
@@ -104,14 +109,37 @@ impl Snapshot {
     }
 
     /// The items of a list as these surfaces show it, rendered once per snapshot and view.
-    pub(crate) fn list(&self, caller: &Caller, surfaces: Surfaces, kind: ListKind) -> Arc<Vec<Raw>> {
+    pub(crate) fn list(
+        &self,
+        caller: &Caller,
+        surfaces: Surfaces,
+        kind: ListKind,
+        limits: &Limits,
+    ) -> Arc<Vec<Raw>> {
         let shown = self.shown_to(caller);
         let key = (surfaces, kind);
         if let Some(list) = shown.lists.read().get(&key) {
             return Arc::clone(list);
         }
-        let list = Arc::new(items(&shown.view, surfaces, kind));
+        let list = Arc::new(items(&shown.view, surfaces, kind, limits));
         Arc::clone(shown.lists.write().entry(key).or_insert(list))
+    }
+
+    /// What one module of the caller's view offers, rendered once, too.
+    pub(crate) fn sheet(
+        &self,
+        caller: &Caller,
+        module: &Module,
+        detail: Detail,
+        limits: &Limits,
+    ) -> Arc<Sheet> {
+        let shown = self.shown_to(caller);
+        let key = (Arc::clone(&module.name), detail);
+        if let Some(sheet) = shown.sheets.read().get(&key) {
+            return Arc::clone(sheet);
+        }
+        let sheet = Arc::new(Sheet::within(module, detail, limits.compact_bytes));
+        Arc::clone(shown.sheets.write().entry(key).or_insert(sheet))
     }
 
     fn shown_to(&self, caller: &Caller) -> &Shown {
@@ -124,6 +152,6 @@ impl Snapshot {
 
 impl Shown {
     fn new(view: View) -> Self {
-        Self { view, lists: RwLock::default() }
+        Self { view, lists: RwLock::default(), sheets: RwLock::default() }
     }
 }

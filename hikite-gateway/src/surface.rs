@@ -4,13 +4,16 @@
 mod categories;
 mod direct;
 mod form;
+mod menu;
 mod modules;
 mod rest;
 mod search;
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::limits::Limits;
 use hikite_core::view::View;
+use serde_json::{Value, json};
 
 use crate::command::Command;
 
@@ -91,16 +94,19 @@ impl Surfaces {
     }
 
     /// What `tools/list` shows.
-    pub(crate) fn tools(self, view: &View) -> Vec<Raw> {
+    pub(crate) fn tools(self, view: &View, limits: &Limits) -> Vec<Raw> {
         let mut tools = Vec::new();
         if self.contains(Surface::Categories) {
             tools.extend(categories::tools(view));
         }
+        let finder = self.contains(Surface::Search).then_some(search::DISCOVER);
         if self.contains(Surface::Modules) {
-            tools.extend(modules::tools(view));
+            tools.extend(modules::tools(view, limits, finder));
         }
         if self.contains(Surface::Search) {
-            tools.extend(search::tools(view));
+            // The list of modules stands once, and one tool that runs others is enough.
+            let beside = self.contains(Surface::Modules);
+            tools.extend(if beside { search::tools_beside_modules() } else { search::tools(view, limits) });
         }
         if self.contains(Surface::Direct) {
             tools.extend(direct::tools(view));
@@ -112,6 +118,9 @@ impl Surfaces {
     pub fn instructions(self, view: &View) -> Option<String> {
         if self.contains(Surface::Categories) {
             return Some(categories::INSTRUCTIONS.into());
+        }
+        if self.contains(Surface::Modules) && self.contains(Surface::Search) {
+            return Some(format!("{} {}", modules::INSTRUCTIONS, search::BESIDE));
         }
         if self.contains(Surface::Modules) {
             return Some(modules::INSTRUCTIONS.into());
@@ -157,7 +166,8 @@ impl Failure {
     /// The answer for a failed `tools/call`: a result, or the error itself.
     pub(crate) fn render(self, error: Error) -> Result<Raw, Error> {
         match self {
-            Self::InResult(Surface::Categories | Surface::Modules) => Ok(in_result(&error)),
+            Self::InResult(Surface::Categories) => Ok(in_result(&error)),
+            Self::InResult(Surface::Modules) => Ok(in_result(&modules::hinted(error))),
             Self::InResult(Surface::Search) => Ok(in_result(&search::hinted(error))),
             // What the upstream itself refused, and names that do not exist, are errors of the protocol.
             Self::InResult(Surface::Direct)
@@ -193,6 +203,16 @@ pub(crate) fn document(body: &Object) -> Raw {
     let body = body.raw();
     let block = Object::default().with("type", "text").with("text", &*body.as_str()).raw();
     Object::default().with("content", Raw::array([&block])).with("structuredContent", body).raw()
+}
+
+/// What a meta tool is that shows.
+fn looking() -> Value {
+    json!({ "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false })
+}
+
+/// What a meta tool is that runs others: whatever these may be.
+fn acting() -> Value {
+    json!({ "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true })
 }
 
 /// Arguments of a meta tool: an object, or a string that holds one, as some models send it.

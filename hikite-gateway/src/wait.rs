@@ -24,6 +24,16 @@ impl Gateway {
         caller: &Caller,
         find: impl Fn(&View) -> Result<T, Error>,
     ) -> Result<(Arc<Snapshot>, T), Error> {
+        self.look_up_among(caller, |_| true, find).await
+    }
+
+    /// The same for what can come with the list of some modules alone.
+    pub(crate) async fn look_up_among<T>(
+        &self,
+        caller: &Caller,
+        which: impl Fn(&Module) -> bool,
+        find: impl Fn(&View) -> Result<T, Error>,
+    ) -> Result<(Arc<Snapshot>, T), Error> {
         let may_come =
             |found: &Result<T, Error>| found.as_ref().is_err_and(|error| error.kind != Kind::ToolDisabled);
         let snapshot = self.snapshot();
@@ -32,7 +42,7 @@ impl Gateway {
             return found.map(|found| (snapshot, found));
         }
         let enough = |view: &View| !may_come(&find(view));
-        self.wait_until(caller, self.limits.first_list, |_| true, enough).await;
+        self.wait_until(caller, self.limits.first_list, which, enough).await;
         let snapshot = self.snapshot();
         let found = find(snapshot.view_of(caller));
         found.map(|found| (snapshot, found))
@@ -64,6 +74,12 @@ impl Gateway {
         let servers = &category.rule.servers;
         let enough = |view: &View| view.category(name).is_ok_and(&enough);
         self.wait_until(caller, limit, |module| servers.contains(&module.name), enough).await;
+    }
+
+    /// Waits for the first lists of modules that a caller names, side by side.
+    pub(crate) async fn wait_for_modules(&self, caller: &Caller, names: &[String]) {
+        let named = |module: &Module| names.iter().any(|name| **name == *module.name);
+        self.wait_until(caller, self.limits.first_list, named, |_| false).await;
     }
 
     /// Waits for modules that have never told their lists, as long as `limit` at most.

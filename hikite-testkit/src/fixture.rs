@@ -11,6 +11,7 @@ mod handle;
 mod handler;
 mod options;
 mod outbox;
+mod play;
 mod rpc;
 mod server;
 mod session;
@@ -24,6 +25,7 @@ pub use catalog::ListFileError;
 pub use era::{Era, Revision};
 pub use handle::{Fixture, Transport, run_http, run_sse, run_stdio};
 pub use options::{Answer, Options};
+pub use play::Play;
 pub use server::Received;
 
 /// How a line on stderr begins that tells of a message which broke the published schema.

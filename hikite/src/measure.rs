@@ -63,7 +63,7 @@ impl Report {
         let weight =
             |surfaces| menus.iter().find(|menu| menu.surfaces == surfaces).map_or(0, |menu| menu.tokens);
         let flat = weight(Surfaces::of([Surface::Direct]));
-        let opened: Vec<usize> = modules.iter().map(|module| module.signatures).collect();
+        let opened: Vec<usize> = modules.iter().map(|module| module.signatures.tokens).collect();
         Ok(Self {
             even: Even::new(flat, weight(Surfaces::of(DEFAULT)), &opened),
             silent: menu::silent(gateway),

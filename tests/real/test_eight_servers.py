@@ -300,6 +300,34 @@ async def test_search_finds_the_tool_and_runs_it(gateway, own_names, calls, mode
             assert expected in (value if isinstance(value, str) else json.dumps(value)), result
 
 
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_the_default_opens_modules_calls_tools_and_runs_batches(gateway, own_lists, own_names, calls, mode):
+    await all_listed(gateway, own_names)
+    async with over_http(gateway, surface=None, mode=mode) as client:
+        listed = await tools_of(client)
+        assert list(listed) == ["get_module_schema", "call", "batch", "tool_discovery"]
+        assert all(f"\n- {server}" in listed["get_module_schema"]["description"] for server in own_lists)
+        opened = plain(await client.call_tool("get_module_schema", {"modules": ["time", "git", "nowhere"]}))
+        time, git, nowhere = json.loads(text_of(opened))
+        assert [time["module"], git["module"]] == ["time", "git"]
+        assert {line.split("(")[0] for line in time["tools"]} == own_lists["time"].keys()
+        assert nowhere["error"]["code"] == "NOT_FOUND"
+        for server, (tool, arguments, expected) in calls.items():
+            result = plain(await client.call_tool("call", {"module": server, "tool": tool, "params": arguments}))
+            assert not result.get("isError"), result
+            assert expected in text_of(result)
+        lines = [
+            {"id": server, "module": server, "tool": calls[server][0], "params": calls[server][1], "raw_output": True}
+            for server in ("everything", "time")
+        ]
+        jsonl = "\n".join(json.dumps(line) for line in lines)
+        ran = plain(await client.call_tool("batch", {"commands": jsonl}))
+        answer = json.loads(text_of(ran))
+        assert [(task["id"], task["status"]) for task in answer["tasks"]] == [("everything", "ok"), ("time", "ok")]
+        assert "hello there" in json.dumps(answer["tasks"][0]["result"])
+        assert answer["summary"]["ok"] == 2
+
+
 async def meaning(client, question):
     """The answer of search once the vectors of all tools are made, which happens beside the questions."""
     with anyio.fail_after(60):

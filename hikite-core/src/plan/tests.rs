@@ -39,6 +39,10 @@ fn task(id: &str, others: Value) -> Value {
     task
 }
 
+fn of(name: &str, value: Value) -> Value {
+    Value::Object([(name.to_owned(), value)].into_iter().collect())
+}
+
 /// Tasks with results, and one behind them that can refer to those.
 struct Bench {
     results: Vec<(&'static str, Value)>,
@@ -58,7 +62,7 @@ impl Bench {
 
     #[track_caller]
     fn params(&self, params: Value) -> Result<Value, Missing> {
-        let last = self.last(json!({ "params": params }));
+        let last = self.last(of("params", params));
         last.params.resolve(&Scope { result: &|place| self.result(place), item: None })
     }
 

@@ -14,8 +14,9 @@ use super::address::{Address, joined};
 use super::line::Lines;
 use super::{Holder, Kept, Part, page};
 use crate::audit::Audit;
+use crate::command::Dialect;
 use crate::gateway::Gateway;
-use crate::present::{META, Presented};
+use crate::present::{META, Presented, in_words};
 
 /// What is larger is taken apart beside the requests.
 const LARGE: usize = 256 * 1024;
@@ -25,7 +26,7 @@ impl Gateway {
     pub(crate) async fn fetch(
         &self,
         uri: String,
-        part: Part,
+        (part, dialect): (Part, Dialect),
         mut params: Object,
         context: CallContext,
         audit: &mut Audit<'_>,
@@ -34,20 +35,20 @@ impl Gateway {
         if let Some(address) = Address::read(&uri) {
             let address = address?;
             let part = joined(address.part, part)?;
-            let shown = self.kept(address.id, part, &holder, audit).await?;
-            return Ok(as_result(&shown));
+            let shown = self.kept(address.id, part, (&holder, dialect), audit).await?;
+            return Ok(as_result(&shown, dialect));
         }
         let part = joined(part, Part::default())?;
         let mut read = Object::default().with("uri", uri.as_str());
         if let Some(meta) = params.remove("_meta") {
             read.set("_meta", meta);
         }
-        let result = self.resource(Method::ReadResource, read, context, audit).await?;
+        let result = self.resource(Method::ReadResource, read, context, audit).await.map_err(hinted)?;
         if part == Part::default() {
-            return Ok(contents_as_result(result));
+            return Ok(in_words(contents_as_result(result), dialect));
         }
         let kept = Arc::new(Kept { value: Answer::read(&contents_as_result(result)).value, shape: None });
-        self.part_of(kept, &uri, part, &holder).await.map(|shown| as_result(&shown))
+        self.part_of(kept, &uri, part, (&holder, dialect)).await.map(|shown| as_result(&shown, dialect))
     }
 
     /// The same as a resource; one of a server that begins like ours is that server's.
@@ -64,7 +65,7 @@ impl Gateway {
         let address = address?;
         let part = joined(address.part, Part::default())?;
         let holder = Holder::of(&mut params, &context);
-        let shown = self.kept(address.id, part, &holder, audit).await?;
+        let shown = self.kept(address.id, part, (&holder, Dialect::Result), audit).await?;
         let contents = Object::default()
             .with("uri", uri.as_str())
             .with("mimeType", "text/plain")
@@ -78,12 +79,12 @@ impl Gateway {
         &self,
         id: &str,
         part: Part,
-        holder: &Holder,
+        whose: (&Holder, Dialect),
         audit: &mut Audit<'_>,
     ) -> Result<Presented, Error> {
-        let kept = self.shelf.find(id, holder.caller()).ok_or_else(|| unknown(id))?;
+        let kept = self.shelf.find(id, whose.0.caller()).ok_or_else(|| unknown(id))?;
         audit.allowed(String::new());
-        self.part_of(kept, &super::address_of(id), part, holder).await
+        self.part_of(kept, &super::address_of(id), part, whose).await
     }
 
     async fn part_of(
@@ -91,14 +92,15 @@ impl Gateway {
         kept: Arc<Kept>,
         uri: &str,
         part: Part,
-        holder: &Holder,
+        (holder, dialect): (&Holder, Dialect),
     ) -> Result<Presented, Error> {
         if let Some(program) = part.jq {
             let jq = || Selector::Jq(program.as_str().into());
             let is_path = program.trim_start().starts_with('.');
             let selector = if is_path { Selector::parse(&program).unwrap_or_else(|_| jq()) } else { jq() };
             let value = self.select(&selector, kept.value.clone()).await?;
-            return Ok(Presented::of(self.compact(&value, None, self.limits.compact_bytes, holder)));
+            let size = self.limits.compact_bytes;
+            return Ok(Presented::of(self.shortened(dialect, &value, None, size, holder)));
         }
         let (uri, size) = (uri.to_owned(), self.limits.compact_bytes);
         let is_large = kept.value.bytes().len() > LARGE;
@@ -158,10 +160,22 @@ fn unknown(id: &str) -> Error {
         .hint("answers are kept for a while, and no longer than their conversation: call the tool again")
 }
 
-fn as_result(shown: &Presented) -> Raw {
+/// What names resources to a model that has tools alone.
+fn hinted(error: Error) -> Error {
+    if error.kind != Kind::NotFound || error.relayed.is_some() {
+        return error;
+    }
+    error.hint("`get_module_schema` names the resources of a module")
+}
+
+fn as_result(shown: &Presented, dialect: Dialect) -> Raw {
     let block = Object::default().with("type", "text").with("text", shown.text.as_str()).raw();
     let meta = Object::default().with(META, shown.about.clone());
-    Object::default().with("content", Raw::array([&block])).with("_meta", meta).raw()
+    let mut result = Object::default().with("content", Raw::array([&block]));
+    if dialect == Dialect::Value {
+        result.set("structuredContent", Object::default().with("result", shown.text.as_str()));
+    }
+    result.with("_meta", meta).raw()
 }
 
 /// What a resource holds as blocks of content: text as text, the rest as it is. What is no result yet goes back as it is.

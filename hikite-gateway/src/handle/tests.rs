@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::line::Lines;
 use super::*;
-use crate::command::Command;
+use crate::command::{Command, Dialect};
 use crate::fake::{raw, rules};
 use crate::session::{Delivery, Inbox};
 use crate::surface::{Surface, Surfaces};
@@ -214,7 +214,8 @@ async fn a_tool_can_read_it_and_ordinary_resources_too() {
     let source = fake::Fake::new(move |_| Box::pin(std::future::ready(Ok(raw(answer)))));
     let gateway = fake::gateway(&source, hikite_core::about::Policy::default());
     let fetch = async |part: Part| {
-        let command = Command::Fetch { uri: "x:y".into(), part, params: Object::default() };
+        let command =
+            Command::Fetch { uri: "x:y".into(), part, params: Object::default(), dialect: Dialect::Result };
         gateway.dispatch(command, fake::context("owner")).await.map(|result| result.value())
     };
     let whole = fetch(Part::default()).await.expect("a resource");

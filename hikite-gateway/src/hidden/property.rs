@@ -14,6 +14,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::world::{Kind, Server, Tool, World, context, member, permit};
@@ -146,7 +147,9 @@ async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
         told((view.modules().iter().map(|module| module.tools.len()).sum::<usize>(), view.modules().len())),
     );
     let (categories, direct) = (Surfaces::of([Surface::Categories]), Surfaces::of([Surface::Direct]));
-    for surfaces in [categories, direct, Surfaces::of(Surface::ALL)] {
+    let modules = Surfaces::of([Surface::Modules]);
+    let both = Surfaces::of([Surface::Modules, Surface::Search]);
+    for surfaces in [categories, direct, modules, both, Surfaces::of(Surface::ALL)] {
         for kind in ListKind::ALL {
             let list = gateway.list(caller, surfaces, kind, Page::default()).await;
             note(format!("{surfaces:?} {kind:?}"), told(list));
@@ -176,23 +179,58 @@ async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
             note(format!("call {kind}/{name}"), told(answer));
         }
     }
+    in_modules(gateway, caller, &mut note).await;
     batches(gateway, caller, &mut note).await;
     rest(gateway, caller, &mut note).await;
     beside_tools(gateway, caller, &mut note).await;
     answers
 }
 
+/// Opens every module in each detail, and calls what may be in it.
+async fn in_modules(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, String)) {
+    let surfaces = Surfaces::of([Surface::Modules]);
+    let ask = async |name: &str, arguments: Value| {
+        let params = Object::default().with("name", name).with("arguments", Raw::of(&arguments));
+        told(gateway.call_tool(surfaces, params, context(caller)).await)
+    };
+    for detail in ["names", "signatures", "schemas"] {
+        for module in SERVERS.into_iter().chain(["gti"]) {
+            let arguments = json!({ "module": module, "detail": detail });
+            note(format!("open {arguments}"), ask("get_module_schema", arguments).await);
+        }
+    }
+    for tools in [vec![], names()] {
+        let arguments = json!({ "modules": SERVERS, "tools": tools, "refresh": true });
+        note(format!("open {arguments}"), ask("get_module_schema", arguments).await);
+    }
+    for module in SERVERS.into_iter().chain(["gti"]) {
+        for tool in TOOLS.into_iter().chain(["gett"]) {
+            let arguments = json!({ "module": module, "tool": tool });
+            note(format!("call {arguments}"), ask("call", arguments).await);
+        }
+        for arguments in [
+            json!({ "uri": format!("x:{module}") }),
+            json!({ "uri": format!("t:{module}/1") }),
+            json!({ "module": module, "prompt": "ask" }),
+            json!({ "module": module, "prompt": "aks" }),
+            json!({ "prompt": format!("{module}__ask") }),
+        ] {
+            note(format!("call {arguments}"), ask("call", arguments).await);
+        }
+    }
+}
+
 /// One task for each tool that there may be, alone and all together, to be looked at and to be run.
 async fn batches(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, String)) {
-    let task = |server: &str, tool: &str| serde_json::json!({ "id": "t", "module": server, "tool": tool });
+    let task = |server: &str, tool: &str| json!({ "id": "t", "module": server, "tool": tool });
     let tools = || TOOLS.into_iter().chain(["gett"]);
     let alone =
         SERVERS.into_iter().chain(["gti"]).flat_map(|server| tools().map(move |tool| task(server, tool)));
-    let mut all: Vec<serde_json::Value> = alone.clone().collect();
+    let mut all: Vec<Value> = alone.clone().collect();
     for (number, task) in all.iter_mut().enumerate() {
         task["id"] = format!("t{number}").into();
     }
-    for tasks in alone.map(|task| serde_json::json!([task])).chain([serde_json::Value::from(all)]) {
+    for tasks in alone.map(|task| json!([task])).chain([Value::from(all)]) {
         for dry_run in [true, false] {
             let commands = Raw::of(&tasks);
             let params = Object::default();

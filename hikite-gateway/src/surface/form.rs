@@ -1,12 +1,16 @@
 //! The arguments of a meta tool: read one by one, and everything that is wrong with them told at once.
 
-use hikite_core::error::Error;
+use hikite_core::compact::Format;
+use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault, step};
 use hikite_core::json::{Object, Raw};
+use hikite_core::select::Selector;
 use hikite_core::suggest;
 use serde_json::Value;
 
 use super::arguments;
+use crate::handle::Part;
+use crate::present::Wanted;
 
 #[derive(Debug)]
 pub(super) struct Form {
@@ -17,14 +21,17 @@ pub(super) struct Form {
 impl Form {
     /// The arguments of a `tools/call`, of which only the known ones may be there.
     pub(super) fn read(params: &Object, known: &[&str]) -> Result<Self, Error> {
-        let own = arguments(params.get("arguments"))?;
+        arguments(params.get("arguments")).map(|own| Self::of(own, known))
+    }
+
+    pub(super) fn of(own: Object, known: &[&str]) -> Self {
         let others = own.iter().map(|(name, _)| name).filter(|name| !known.contains(name));
         let fault = |name: &str| {
             let near = suggest::did_you_mean(name, known.iter().copied()).map(|near| format!("; {near}"));
             Fault::new(step(name), format!("`{name}` is not an argument here{}", near.unwrap_or_default()))
         };
         let faults = others.map(fault).collect();
-        Ok(Self { own, faults })
+        Self { own, faults }
     }
 
     /// An argument that is there; null counts as left out.
@@ -35,6 +42,57 @@ impl Form {
     pub(super) fn text(&mut self, name: &str) -> Option<String> {
         let raw = self.given(name)?;
         raw.text().or_else(|| self.refuse(name, "must be a string"))
+    }
+
+    /// The same, and not empty.
+    pub(super) fn filled(&mut self, name: &str) -> Option<String> {
+        let text = self.text(name)?;
+        if text.is_empty() { self.refuse(name, "must not be empty") } else { Some(text) }
+    }
+
+    /// A list of texts; one alone stands for a list of it. Empty ones are left out.
+    pub(super) fn texts(&mut self, name: &str, most: usize) -> Option<Vec<String>> {
+        let raw = self.given(name)?;
+        let texts = raw.text().map(|one| vec![one]).or_else(|| raw.decode::<Vec<String>>().ok());
+        let Some(mut texts) = texts else { return self.refuse(name, "must be a list of strings") };
+        texts.retain(|text| !text.trim().is_empty());
+        if texts.len() > most { self.refuse(name, &format!("holds more than {most}")) } else { Some(texts) }
+    }
+
+    /// The one of these words for one thing that is there; several are refused.
+    pub(super) fn only_one(&mut self, words: &[&'static str]) -> Option<&'static str> {
+        let mut given = words.iter().copied().filter(|word| self.given(word).is_some());
+        let (first, second) = (given.next()?, given.next());
+        match second {
+            None => Some(first),
+            Some(second) => {
+                self.refuse(second, &format!("stands beside `{first}`; only one of them can be meant"))
+            }
+        }
+    }
+
+    /// Refuses arguments that do not go with the others.
+    pub(super) fn none_of(&mut self, names: &[&str], why: &str) {
+        for name in names.iter().filter(|name| self.own.get(name).is_some_and(|raw| !raw.is_null())) {
+            self.faults.push(Fault::new(step(name), format!("`{name}` {why}")));
+        }
+    }
+
+    /// In which form a result is wanted.
+    pub(super) fn wanted(&mut self) -> Wanted {
+        let format = self.word("format", &Format::ALL);
+        let select = self.text("select").map(|text| Selector::parse(&text));
+        let select = match select {
+            Some(Err(what)) => self.refuse("select", &what),
+            Some(Ok(selector)) => Some(selector),
+            None => None,
+        };
+        Wanted { format, select }
+    }
+
+    /// Which part of a kept answer is wanted.
+    pub(super) fn part(&mut self) -> Part {
+        Part { page: self.count("page", u32::MAX), jq: self.filled("jq"), search: self.filled("search") }
     }
 
     pub(super) fn flag(&mut self, name: &str) -> Option<bool> {
@@ -74,12 +132,23 @@ impl Form {
         None
     }
 
+    /// Whether nothing was refused so far.
+    pub(super) fn is_right(&self) -> bool {
+        self.faults.is_empty()
+    }
+
     /// The reading is over: whether all of it was right.
     pub(super) fn end(&self) -> Result<(), Error> {
-        if self.faults.is_empty() {
+        if self.is_right() {
             return Ok(());
         }
         Err(fault::error(&self.faults).hint("correct the arguments; `schema` says what they should be"))
+    }
+
+    /// The same, with what was read; it is there unless something was refused.
+    pub(super) fn end_with<T>(&self, read: Option<T>) -> Result<T, Error> {
+        self.end()?;
+        read.ok_or_else(|| Error::new(Kind::Validation, "the arguments are not complete"))
     }
 }
 

@@ -1,19 +1,154 @@
-//! The `modules` surface: three tools, one that opens modules, one that runs a tool and one that runs many.
+//! The `modules` surface: three tools, one that opens modules, one that runs a tool and one that runs many. Both ways to
+//! write their arguments are taken, the shorter one is shown: every conversation pays for what stands here.
 
-use hikite_core::error::Error;
+mod call;
+
+#[cfg(test)]
+mod tests;
+
+use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::limits::Limits;
+use hikite_core::plan::OnError;
 use hikite_core::view::View;
+use serde_json::{Value, json};
 
-use crate::command::Command;
+use super::form::{Form, with_schema};
+use super::{acting, looking, menu};
+use crate::batch::Batch;
+use crate::command::{Command, Detail, Opening};
 
-pub(super) const INSTRUCTIONS: &str = "Tools are grouped into modules.";
+pub(super) const OPEN: &str = "get_module_schema";
+const CALL: &str = "call";
+const BATCH: &str = "batch";
 
-pub(super) fn tools(view: &View) -> Vec<Raw> {
-    let _ = view;
-    Vec::new()
+/// Nobody opens more at once in good faith.
+const MODULES_MAX: usize = 100;
+const TOOLS_MAX: usize = 500;
+const CONCURRENCY_MAX: u32 = 1000;
+
+pub(super) const INSTRUCTIONS: &str = "Tools are grouped into modules. Open a module with `get_module_schema`, run its \
+    tools with `call`, or several at once with `batch`.";
+
+/// `finder` is the tool that finds tools, if it is shown beside these.
+pub(super) fn tools(view: &View, limits: &Limits, finder: Option<&str>) -> Vec<Raw> {
+    let open = json!({
+        "name": OPEN,
+        "title": "Open modules",
+        "description": open_text(view, limits, finder),
+        "inputSchema": open_schema(),
+        "annotations": looking(),
+    });
+    let call = json!({
+        "name": CALL,
+        "title": "Run a tool",
+        "description": "Runs one tool of a module and returns its result. With `uri` it reads a resource instead, with \
+            `prompt` it gets a prompt.",
+        "inputSchema": call::schema(),
+        "annotations": acting(),
+    });
+    let batch = json!({
+        "name": BATCH,
+        "title": "Run many tools",
+        "description": "Runs several tools in one go: one JSON object per line, \
+            {\"id\", \"module\", \"tool\", \"params\", \"after\": [ids], \"output\": true}. Lines run side by side but for \
+            those that wait: `after` names others, and \"${id.path}\" in params takes a value from the result of another, \
+            such as ${a.results[0].id}. Only results with `output` (compact) or `raw_output` (JSON) come back. Also per \
+            line: `select`, `if`, `for_each` (a list; ${item}), `on_error`, `timeout_ms`.",
+        "inputSchema": batch_schema(),
+        "annotations": acting(),
+    });
+    [open, call, batch].iter().map(Raw::of).collect()
 }
 
+fn open_text(view: &View, limits: &Limits, finder: Option<&str>) -> String {
+    let text = "Shows what modules offer: a line per tool, with what it takes. Open a module before you first use it, \
+        then run its tools with `call` or `batch`.";
+    match menu::modules(view, limits.menu_tokens, finder).as_str() {
+        "" => text.to_owned(),
+        list => format!("{text}\n\nModules:{list}"),
+    }
+}
+
+fn open_schema() -> Value {
+    let names = |description: &str| json!({ "type": "array", "items": { "type": "string" }, "description": description });
+    json!({
+        "type": "object",
+        "properties": {
+            "modules": names("Names of modules"),
+            "tools": names("Only these tools of them"),
+            "detail": { "type": "string", "enum": ["names", "signatures", "schemas"], "default": "signatures" },
+            "refresh": { "type": "boolean", "description": "Also what was sent before in this conversation" },
+            "known": names("Hashes that you have"),
+        },
+        "required": ["modules"],
+    })
+}
+
+fn batch_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "commands": {
+                "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "object" } }],
+                "description": "The lines, or an array of the objects",
+            },
+            "dry_run": { "type": "boolean", "description": "Check it and run nothing" },
+            "concurrency": { "type": "integer", "minimum": 1 },
+            "on_error": {
+                "type": "string", "enum": ["skip", "continue", "fail_fast"], "default": "skip",
+                "description": "Of what waits for a line that failed",
+            },
+        },
+        "required": ["commands"],
+    })
+}
+
+/// `None` if the name is not one of this surface's three.
 pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, Error>> {
-    let _ = (name, params);
-    None
+    match name {
+        OPEN => Some(translate_open(params).map_err(with_schema(open_schema))),
+        CALL => Some(call::translate(params).map_err(with_schema(call::schema))),
+        BATCH => Some(translate_batch(params).map_err(with_schema(batch_schema))),
+        _ => None,
+    }
+}
+
+/// What to do about a tool or a module that is not there.
+pub(super) fn hinted(error: Error) -> Error {
+    let of_a_name = matches!(error.kind, Kind::ToolNotFound | Kind::NotFound);
+    if !of_a_name || error.hint.is_some() || error.relayed.is_some() {
+        return error;
+    }
+    error.hint("`get_module_schema` names the modules, and shows what they offer")
+}
+
+fn translate_open(params: &Object) -> Result<Command, Error> {
+    let mut form = Form::read(params, &["modules", "module", "tools", "detail", "refresh", "known"])?;
+    let mut modules = form.texts("modules", MODULES_MAX).unwrap_or_default();
+    modules.extend(form.texts("module", MODULES_MAX).unwrap_or_default());
+    if modules.is_empty() && form.is_right() {
+        form.refuse::<()>("modules", "must name a module");
+    }
+    let tools = form.texts("tools", TOOLS_MAX).unwrap_or_default();
+    let detail = form.word("detail", &Detail::ALL).unwrap_or_default();
+    let refresh = form.flag("refresh").unwrap_or_default();
+    let known = form.texts("known", MODULES_MAX).unwrap_or_default();
+    form.end()?;
+    Ok(Command::Open(Opening { modules, tools, detail, refresh, known, params: params.clone() }))
+}
+
+fn translate_batch(params: &Object) -> Result<Command, Error> {
+    let mut form = Form::read(params, &["commands", "dry_run", "concurrency", "on_error"])?;
+    let commands = form.given("commands").filter(|raw| raw.bytes().starts_with(b"[") || raw.text().is_some());
+    let commands = commands.cloned();
+    if commands.is_none() {
+        form.refuse::<()>("commands", "must be lines of JSON objects, or an array of them");
+    }
+    let dry_run = form.flag("dry_run").unwrap_or_default();
+    let concurrency = form.count("concurrency", CONCURRENCY_MAX).map(|count| count as usize);
+    let on_error = form.word("on_error", &OnError::ALL).unwrap_or_default();
+    form.end()?;
+    let commands = commands.unwrap_or_else(Raw::null);
+    Ok(Command::Batch(Batch { commands, dry_run, concurrency, on_error, params: params.clone() }))
 }

@@ -130,7 +130,7 @@ impl Gateway {
         let target = Target::Named(name.to_owned());
         let command = if is_kept(&Object::default().with("uri", name)) {
             let part = Part::read(&arguments(parameters.as_ref())?)?;
-            Command::Fetch { uri: name.to_owned(), part, params }
+            Command::Fetch { uri: name.to_owned(), part, params, dialect: Dialect::Result }
         } else {
             if let Some(parameters) = parameters {
                 params.set("arguments", parameters);

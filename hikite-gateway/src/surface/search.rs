@@ -1,23 +1,22 @@
 //! The `search` surface: two tools, one that finds tools by what they do and one that runs what was found.
 
-use std::fmt::Write;
-
 use hikite_core::answer::Answer;
 use hikite_core::catalog::{Tool, schema_of};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::limits::Limits;
 use hikite_core::search::provider::Chosen;
 use hikite_core::signature::{Style, brief, signature};
 use hikite_core::view::View;
 use serde_json::{Value, json};
 
-use super::document;
 use super::form::{Form, with_schema};
+use super::{acting, document, looking, menu};
 use crate::command::{CallOptions, Command, Detail, Dialect, Target};
-use crate::present::Wanted;
+use crate::handle;
 use crate::search::{Inquiry, Strategy, Told};
 
-const DISCOVER: &str = "tool_discovery";
+pub(super) const DISCOVER: &str = "tool_discovery";
 const EXECUTE: &str = "tool_execute";
 
 /// Results where no number is given, and the most that are given.
@@ -28,14 +27,8 @@ const QUERIES_MAX: usize = 20;
 const QUERY_CHARS: usize = 1000;
 const CONTEXT_CHARS: usize = 8000;
 
-/// The list of modules stands in every conversation: it is cut here, and each of its lines there.
-const MENU_CHARS: usize = 2400;
-const LINE_CHARS: usize = 110;
 /// What a result tells of its tool.
 const DESCRIPTION_CHARS: usize = 240;
-
-const DETAILS: [(&str, Detail); 3] =
-    [("names", Detail::Names), ("signatures", Detail::Signatures), ("schemas", Detail::Schemas)];
 
 /// Said beside the empty result.
 const SWITCHED_OFF: &str =
@@ -44,15 +37,17 @@ const SWITCHED_OFF: &str =
 pub(super) const INSTRUCTIONS: &str = "Many tools stand behind these two. Say to `tool_discovery` in a few words what you \
     want to do, then run one of the tools that it names with `tool_execute`.";
 
-pub(super) fn tools(view: &View) -> Vec<Raw> {
-    let discover = json!({
-        "name": DISCOVER,
-        "title": "Find tools",
-        "description": menu(view),
-        "inputSchema": discover_schema(),
-        "outputSchema": results_schema(),
-        "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false },
-    });
+/// Beside the tools of `modules`, which list the modules and run what was found, one tool is enough.
+pub(super) const BESIDE: &str =
+    "If you do not know which module to open, `tool_discovery` finds tools by what they do.";
+
+pub(super) fn tools(view: &View, limits: &Limits) -> Vec<Raw> {
+    let text = "Finds tools by what they do. Look here whenever a task needs data, a service or an action \
+        outside of this conversation, then run what fits with `tool_execute`.";
+    let text = match menu::modules(view, limits.menu_tokens, Some(DISCOVER)).as_str() {
+        "" => text.to_owned(),
+        list => format!("{text}\n\nThere are tools of:{list}"),
+    };
     let execute = json!({
         "name": EXECUTE,
         "title": "Run a tool that was found",
@@ -63,8 +58,27 @@ pub(super) fn tools(view: &View) -> Vec<Raw> {
             "properties": { "result": { "description": "What the tool gave" } },
             "required": ["result"],
         },
+        "annotations": acting(),
     });
-    vec![Raw::of(&discover), Raw::of(&execute)]
+    vec![discover(&text), Raw::of(&execute)]
+}
+
+pub(super) fn tools_beside_modules() -> Vec<Raw> {
+    vec![discover(
+        "Finds tools of all modules by what they do. Use it if you do not know which module to open, then run what fits \
+        with `call {toolKey, params}`.",
+    )]
+}
+
+fn discover(text: &str) -> Raw {
+    Raw::of(&json!({
+        "name": DISCOVER,
+        "title": "Find tools",
+        "description": text,
+        "inputSchema": discover_schema(),
+        "outputSchema": results_schema(),
+        "annotations": looking(),
+    }))
 }
 
 fn discover_schema() -> Value {
@@ -97,12 +111,14 @@ fn execute_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "toolKey": { "type": "string", "description": "The `toolKey` of a result of `tool_discovery`" },
+            "toolKey": { "type": "string", "description": "The `toolKey` of a result of `tool_discovery`; or the `result://` of a long answer, to read on by `page`, `jq` or `search` in the arguments" },
             "arguments": {
                 "type": "object",
                 "description": "Arguments of the tool, as its signature says; {} for none",
                 "additionalProperties": true,
             },
+            "format": { "type": "string", "enum": ["compact", "raw"] },
+            "select": { "type": "string", "description": "Only this of the result: fields such as `id,user.name`, or jq" },
             "account": { "type": "string", "description": "Which account to use, where a service has several" },
         },
         "required": ["toolKey"],
@@ -132,40 +148,6 @@ fn results_schema() -> Value {
     })
 }
 
-/// What kinds of tools there are, so that the model knows when to look.
-fn menu(view: &View) -> String {
-    let mut text =
-        "Finds tools by what they do. Look here whenever a task needs data, a service or an action \
-        outside of this conversation, then run what fits with `tool_execute`."
-            .to_owned();
-    let usable = view
-        .modules()
-        .iter()
-        .filter(|module| module.listing.is_none() || module.tools.iter().any(Tool::is_enabled));
-    let lines: Vec<(&str, String)> = usable
-        .map(|module| (&*module.name, brief(&module.description, LINE_CHARS)))
-        .map(|(name, text)| if text.is_empty() { (name, text) } else { (name, format!(": {text}")) })
-        .collect();
-    if lines.is_empty() {
-        return text;
-    }
-    text.push_str("\n\nThere are tools of:");
-    let cost = |(name, text): &(&str, String)| name.chars().count() + text.chars().count() + 3;
-    // With too many modules their names alone, and of far too many the first.
-    let is_long = lines.iter().map(cost).sum::<usize>() > MENU_CHARS;
-    let mut left = MENU_CHARS;
-    for (at, line) in lines.iter().enumerate() {
-        let shown = if is_long { (line.0, String::new()) } else { line.clone() };
-        if cost(&shown) > left {
-            let _ = write!(text, "\n- and {} more", lines.len() - at);
-            break;
-        }
-        left -= cost(&shown);
-        let _ = write!(text, "\n- {}{}", shown.0, shown.1);
-    }
-    text
-}
-
 /// `None` if the name is not one of this surface's two.
 pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, Error>> {
     match name {
@@ -188,7 +170,7 @@ fn translate_discover(params: &Object) -> Result<Command, Error> {
     let queries = queries(&mut form);
     let context = form.text("context").map(|text| text.chars().take(CONTEXT_CHARS).collect::<String>());
     let limit = form.count("maxResults", RESULTS_MAX).map_or(RESULTS, |count| count as usize);
-    let detail = form.word("detail", &DETAILS).unwrap_or_default();
+    let detail = form.word("detail", &Detail::ALL).unwrap_or_default();
     form.end()?;
     let asked = Inquiry { queries, context, limit };
     Ok(Command::Search { asked, detail, params: params.clone() })
@@ -196,38 +178,39 @@ fn translate_discover(params: &Object) -> Result<Command, Error> {
 
 /// A list of texts, or one text.
 fn queries(form: &mut Form) -> Vec<String> {
-    let read = |raw: &Raw| raw.text().map(|one| vec![one]).or_else(|| raw.decode::<Vec<String>>().ok());
-    let queries = match form.given("query").map(read) {
-        Some(Some(queries)) => queries,
-        Some(None) => return form.refuse("query", "must be a list of strings").unwrap_or_default(),
-        None => Vec::new(),
-    };
-    let queries: Vec<String> = queries.into_iter().filter(|query| !query.trim().is_empty()).collect();
-    let fault = if queries.is_empty() {
-        "must say what to look for"
-    } else if queries.len() > QUERIES_MAX {
-        "holds more than 20 queries"
-    } else if queries.iter().any(|query| query.chars().count() > QUERY_CHARS) {
-        "holds a query of more than 1000 characters"
-    } else {
-        return queries;
+    let is_given = form.given("query").is_some();
+    let queries = form.texts("query", QUERIES_MAX);
+    let fault = match queries {
+        None if is_given => return Vec::new(),
+        Some(queries) if queries.iter().any(|query| query.chars().count() > QUERY_CHARS) => {
+            "holds a query of more than 1000 characters"
+        }
+        Some(queries) if !queries.is_empty() => return queries,
+        _ => "must say what to look for",
     };
     form.refuse("query", fault).unwrap_or_default()
 }
 
 fn translate_execute(params: &Object) -> Result<Command, Error> {
-    let mut form = Form::read(params, &["toolKey", "arguments", "account"])?;
+    let mut form = Form::read(params, &["toolKey", "arguments", "account", "format", "select"])?;
     let name = form.given("toolKey").and_then(Raw::text).filter(|name| !name.is_empty());
     let name = name.or_else(|| form.refuse("toolKey", "must be the key of a tool")).unwrap_or_default();
     form.text("account");
+    let wanted = form.wanted();
     let inner = form.object("arguments");
     form.end()?;
+    if handle::is_kept(&Object::default().with("uri", name.as_str())) {
+        let mut form = Form::of(inner, &["page", "jq", "search"]);
+        let part = form.part();
+        form.end()?;
+        return Ok(Command::Fetch { uri: name, part, params: params.clone(), dialect: Dialect::Value });
+    }
     // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
     Ok(Command::Execute {
         target: Target::Named(name),
         params: params.clone().with("arguments", inner),
         options: CallOptions::default(),
-        wanted: Wanted::default(),
+        wanted,
         dialect: Dialect::Value,
     })
 }

@@ -4,7 +4,7 @@
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, ValueEnum};
-use hikite_testkit::fixture::{Answer, Era, Options, Revision, run_http, run_sse, run_stdio};
+use hikite_testkit::fixture::{Answer, Era, Options, Play, Revision, run_http, run_sse, run_stdio};
 
 /// An MCP server for tests, well-behaved or not.
 #[derive(Debug, Parser)]
@@ -25,6 +25,9 @@ struct Arguments {
     /// Serve the lists of this file instead of the built-in catalogue.
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
+    /// Play this service instead of offering the built-in catalogue.
+    #[arg(long, value_enum)]
+    catalog: Option<CatalogArgument>,
     /// Entries per page of every list.
     #[arg(long, value_name = "N")]
     page: Option<usize>,
@@ -90,6 +93,12 @@ enum EraArgument {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
+enum CatalogArgument {
+    Notion,
+    Jira,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum AnswerArgument {
     Sse,
     Json,
@@ -123,6 +132,10 @@ async fn run(arguments: Arguments) -> std::io::Result<()> {
         extended: arguments.extended,
         skills: arguments.skills,
         replay: arguments.replay,
+        play: arguments.catalog.map(|catalog| match catalog {
+            CatalogArgument::Notion => Play::Notion,
+            CatalogArgument::Jira => Play::Jira,
+        }),
         page: arguments.page,
         list_delay: Duration::from_millis(arguments.list_delay_ms),
         answer: match arguments.answer {

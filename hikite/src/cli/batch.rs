@@ -65,7 +65,10 @@ impl Batch {
             "-" => std::io::read_to_string(std::io::stdin()).context("cannot read stdin")?,
             file => std::fs::read_to_string(file).with_context(|| format!("cannot read `{file}`"))?,
         };
-        let house = House::start(&common.load()?, program()?).await?;
+        let mut config = common.load()?;
+        // A person reads on by scrolling; nothing is kept for later.
+        (config.limits.compact_bytes, config.limits.results) = (usize::MAX, 0);
+        let house = House::start(&config, program()?).await?;
         let outcome = self.go(&house, &text).await;
         house.stop().await;
         match outcome {

@@ -27,7 +27,7 @@ pub(crate) struct ServerFile {
     /// The https address under which clients reach hikite, through a proxy that speaks TLS. Needed to listen on
     /// anything but a loopback address.
     pub(crate) public_url: Option<String>,
-    /// What clients are shown. Default: `categories` if the file has any, else `direct`.
+    /// What clients are shown. Default: `categories` if the file has any, else `modules` and `search`.
     pub(crate) surface: Option<OneOrMany<SurfaceWord>>,
     /// Names, with or without a port, under which clients may address hikite besides the local ones.
     pub(crate) allowed_hosts: Option<Vec<String>>,
@@ -131,9 +131,14 @@ fn surfaces(
         check.report.warning(&path, "`categories` is shown, but the file has none");
     }
     if surfaces.is_empty() {
-        surfaces.push(if has_categories { Surface::Categories } else { Surface::Direct });
+        return default_surfaces(has_categories).to_vec();
     }
     surfaces
+}
+
+/// Whoever wrote categories wants them; everybody else is shown four tools for all modules.
+fn default_surfaces(has_categories: bool) -> &'static [Surface] {
+    if has_categories { &[Surface::Categories] } else { &[Surface::Modules, Surface::Search] }
 }
 
 fn listen(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<SocketAddr> {

@@ -99,10 +99,10 @@ fn the_examples_of_the_seed_load_as_they_are() {
 }
 
 #[test]
-fn no_file_means_loopback_direct_and_a_token() {
+fn no_file_means_loopback_four_tools_and_a_token() {
     let config = loaded("{}");
     assert_eq!(config.server.listen.to_string(), "127.0.0.1:7300");
-    assert_eq!(config.server.surfaces, [Surface::Direct]);
+    assert_eq!(config.server.surfaces, [Surface::Modules, Surface::Search]);
     assert_eq!(config.auth, Auth::Token(None));
     assert_eq!(config.data, Path::new("/home/me/.local/share/hikite"));
     assert!(config.servers.is_empty() && config.warnings.is_empty());

@@ -6,16 +6,19 @@ use std::path::{Path, PathBuf};
 use hikite_gateway::Surfaces;
 
 use super::answer::{self, Weighed};
+use super::number::thousands;
 use super::{DEFAULT, Report, chart, of_lists, page};
 
 /// The default menu, of the flat list.
 const MENU_PERCENT: usize = 1;
 /// What `get_module_schema` answers by default, of the definitions.
 const SIGNATURES_PERCENT: usize = 25;
-/// A list in its shape, of the list as JSON.
+/// All lists in their shapes, of the same as JSON; and each of them. Half of the smallest are ids that cannot be shorter.
 const SHAPED_PERCENT: usize = 10;
-/// A list of objects of which nothing is known.
+const EACH_SHAPED_PERCENT: usize = 12;
+/// A list of objects of which nothing is known, with some rows to be alike.
 const ROWS_PERCENT: usize = 85;
+const ROWS: usize = 5;
 
 fn at(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
@@ -61,21 +64,35 @@ async fn the_figures_are_as_good_as_they_must_be() {
     at_most("the default menu", report.even.menu, flat, MENU_PERCENT);
     let sum = |figure: fn(&super::Offer) -> usize| report.modules.iter().map(figure).sum::<usize>();
     let definitions = sum(|module| module.flat);
-    at_most("signatures", sum(|module| module.signatures), definitions, SIGNATURES_PERCENT);
-    let (mut shaped, mut rows) = (0, 0);
+    at_most("signatures", sum(|module| module.signatures.tokens), definitions, SIGNATURES_PERCENT);
+    assert!(report.modules.iter().all(|module| module.signatures.is_whole), "nothing may be left out");
+    let (mut lists, mut before, mut after) = (0, 0, 0);
     for answer in &report.answers {
         let Weighed { tool, plain, compact, .. } = answer;
         at_most(tool, *compact, *plain, 100);
-        if answer.rows.is_some_and(|rows| rows > 1) {
-            rows += 1;
+        if answer.rows.is_some_and(|rows| rows >= ROWS) {
+            lists += 1;
             at_most(tool, *compact, *plain, ROWS_PERCENT);
         }
         if let Some(tokens) = answer.shaped {
-            shaped += 1;
-            at_most(tool, tokens, *plain, SHAPED_PERCENT);
+            (before, after) = (before + plain, after + tokens);
+            at_most(tool, tokens, *plain, EACH_SHAPED_PERCENT);
         }
     }
-    assert!(shaped >= 3 && rows >= 3, "{shaped} answers with a shape, {rows} lists");
+    at_most("lists in their shapes", after, before, SHAPED_PERCENT);
+    assert!(lists >= 5, "only {lists} lists");
+}
+
+#[tokio::test]
+async fn the_readmes_tell_the_same() {
+    let report = measured().await;
+    for name in ["README.md", "README.ja.md"] {
+        let text = std::fs::read_to_string(at(name)).expect("a page");
+        let picture = text.lines().find(|line| line.contains("docs/measure.svg")).expect("the picture");
+        for figure in [report.tools(), report.flat(), report.even.menu].map(thousands) {
+            assert!(picture.contains(&figure), "{name} must say {figure}: {picture}");
+        }
+    }
 }
 
 #[track_caller]

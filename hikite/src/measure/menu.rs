@@ -15,6 +15,9 @@ use serde_json::Value;
 use super::DEFAULT;
 use super::count::{tokens, tokens_of};
 
+/// What a module that is told in fewer words than were asked for has beside them.
+const SHORT: &str = "note";
+
 /// One module.
 #[derive(Clone, Debug)]
 pub(crate) struct Offer {
@@ -23,9 +26,16 @@ pub(crate) struct Offer {
     /// Its tools as the `direct` surface shows them.
     pub(crate) flat: usize,
     /// What `get_module_schema` answers, by its `detail`.
-    pub(crate) names: usize,
-    pub(crate) signatures: usize,
-    pub(crate) schemas: usize,
+    pub(crate) names: Opened,
+    pub(crate) signatures: Opened,
+    pub(crate) schemas: Opened,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    pub(crate) tokens: usize,
+    /// Whether it is what was asked for. What would be too long is told in fewer words.
+    pub(crate) is_whole: bool,
 }
 
 /// The `tools/list` of one client.
@@ -133,14 +143,16 @@ fn passed_on(definition: &Value) -> Value {
 }
 
 /// What the model reads once it has opened the module.
-async fn opened(gateway: &Gateway, module: &str, detail: Detail) -> Result<usize> {
+async fn opened(gateway: &Gateway, module: &str, detail: Detail) -> Result<Opened> {
     let opening = Opening { modules: vec![module.to_owned()], detail, refresh: true, ..Opening::default() };
     let result = gateway.dispatch(Command::Open(opening), context()).await?;
     let answer = Answer::read(&result);
     if answer.failed {
         bail!("`{module}` cannot be opened: {}", answer.text);
     }
-    Ok(tokens(&answer.text))
+    let sheets = answer.value.items().unwrap_or_default();
+    let is_short = |sheet: &Raw| sheet.object().is_some_and(|sheet| sheet.get(SHORT).is_some());
+    Ok(Opened { tokens: tokens(&answer.text), is_whole: !sheets.iter().any(is_short) })
 }
 
 /// The owner, in no conversation, and without anybody to answer questions.

@@ -45,13 +45,17 @@ fn menu_object(menu: &Menu, flat: usize) -> Value {
 }
 
 fn module(module: &Offer) -> Value {
+    let opened = [("names", module.names), ("signatures", module.signatures), ("schemas", module.schemas)];
+    let short = opened.iter().filter(|(_, opened)| !opened.is_whole).map(|(word, _)| *word);
+    let short: Vec<&str> = short.collect();
     json!({
         "module": module.name,
         "tools": module.tools,
         "flat": module.flat,
-        "names": module.names,
-        "signatures": module.signatures,
-        "schemas": module.schemas,
+        "names": module.names.tokens,
+        "signatures": module.signatures.tokens,
+        "schemas": module.schemas.tokens,
+        "short": short,
     })
 }
 

@@ -2,8 +2,12 @@
 
 use super::Report;
 use super::answer::Weighed;
+use super::menu::Offer;
 use super::number::{counted, share, thousands};
 use super::table::Table;
+
+/// Before a figure: less is told than was asked for.
+const SHORT: &str = "~";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
@@ -71,20 +75,39 @@ fn even(report: &Report) -> Section {
 fn modules(report: &Report) -> Section {
     let mut table =
         Table::new(&["module", "tools", "flat", "names", "signatures", "schemas", "signatures of flat"]);
-    let row = |name: String, figures: [usize; 5]| {
-        let [tools, flat, names, signatures, schemas] = figures;
-        let figures = [tools, flat, names, signatures, schemas].into_iter().map(thousands);
-        std::iter::once(name).chain(figures).chain([share(signatures, flat)]).collect()
-    };
-    let mut sum = [0; 5];
+    let (mut tools, mut flat, mut opened) = (0, 0, [0; 3]);
     for module in &report.modules {
-        let figures = [module.tools, module.flat, module.names, module.signatures, module.schemas];
-        sum = std::array::from_fn(|at| sum[at] + figures[at]);
-        table.row(row(module.name.clone(), figures));
+        let answers = [module.names, module.signatures, module.schemas];
+        (tools, flat) = (tools + module.tools, flat + module.flat);
+        opened = std::array::from_fn(|at| opened[at] + answers[at].tokens);
+        let [names, signatures, schemas] = answers.map(|opened| {
+            let mark = if opened.is_whole { "" } else { SHORT };
+            format!("{mark}{}", thousands(opened.tokens))
+        });
+        let (name, of) = (module.name.clone(), share(module.signatures.tokens, module.flat));
+        table.row(vec![
+            name,
+            thousands(module.tools),
+            thousands(module.flat),
+            names,
+            signatures,
+            schemas,
+            of,
+        ]);
     }
-    table.row(row(counted(report.modules.len(), "module"), sum));
+    let [names, signatures, schemas] = opened.map(thousands);
+    let (name, of) = (counted(report.modules.len(), "module"), share(opened[1], flat));
+    table.row(vec![name, thousands(tools), thousands(flat), names, signatures, schemas, of]);
     let mut words =
         "Its tools in a flat list, and what `get_module_schema` answers by its `detail`.".to_owned();
+    let is_short = |module: &Offer| {
+        [module.names, module.signatures, module.schemas].iter().any(|opened| !opened.is_whole)
+    };
+    if report.modules.iter().any(is_short) {
+        words = format!(
+            "{words} What is marked {SHORT} would be longer than `limits.compact_bytes` and is told in fewer words."
+        );
+    }
     if !report.silent.is_empty() {
         words = format!("{words} Not measured, because no list is known: {}.", report.silent.join(", "));
     }

@@ -124,7 +124,9 @@ async fn without_any_config_it_serves_at_once() {
     let gateway = configured(json!({})).await;
     let reply = gateway.send(hikite_testkit::gateway::Request::new("POST", "/mcp").json("{}")).await;
     assert_eq!(reply.status, 401);
-    assert!(gateway.client("").await.names("tools/list").await.is_empty());
+    let shown = gateway.client("").await.names("tools/list").await;
+    assert_eq!(shown, ["get_module_schema", "call", "batch", "tool_discovery"]);
+    assert!(gateway.client("direct").await.names("tools/list").await.is_empty());
 }
 
 #[tokio::test]

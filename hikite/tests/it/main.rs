@@ -27,6 +27,7 @@ mod log;
 mod measure;
 mod metrics;
 mod mixup;
+mod modules;
 mod permissions;
 mod process;
 mod relay;
@@ -53,7 +54,7 @@ static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| Programs::beside(env!("CA
 
 /// A gateway with these servers, tools shown as they are.
 async fn gateway(servers: Value) -> TestGateway {
-    configured(json!({ "mcpServers": servers })).await
+    configured(json!({ "mcpServers": servers, "server": { "surface": "direct" } })).await
 }
 
 async fn configured(config: Value) -> TestGateway {

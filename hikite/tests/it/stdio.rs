@@ -55,9 +55,19 @@ async fn the_surface_is_that_of_the_config_unless_said_otherwise() {
     );
     let own = client(&folder, &[], Hello::default()).await;
     assert_eq!(own.names("tools/list").await, ["get-category-tools", "call-category-tool"]);
-    let run = PROGRAMS.run(folder.path(), &["stdio", "--surface", "modules"]).await;
+    let run = PROGRAMS.run(folder.path(), &["stdio", "--surface", "module"]).await;
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("not one of: categories, direct"), "{}", run.stderr);
+    assert!(run.stderr.contains("not one of: categories, direct, modules, search"), "{}", run.stderr);
+}
+
+#[tokio::test]
+async fn without_categories_four_tools_are_shown() {
+    let (_fixture, web) = http_fixture().await;
+    let folder = folder(&json!({ "mcpServers": { "web": web } }));
+    let client = client(&folder, &[], Hello::default()).await;
+    assert_eq!(client.names("tools/list").await, ["get_module_schema", "call", "batch", "tool_discovery"]);
+    let echo = json!({ "module": "web", "tool": "echo", "params": { "text": "引手" } });
+    assert_eq!(client.call("call", echo).await["content"][0]["text"], "引手");
 }
 
 #[tokio::test]

@@ -76,19 +76,14 @@ impl Reference {
     /// The part of the path that could be followed, with the elements that were looked at.
     fn so_far(&self, broken: &Broken<'_>) -> String {
         let mut places = broken.places.iter().rev();
-        let mut text = self.name.to_string();
-        for step in &self.path[..broken.step] {
-            match step {
-                Step::Key(key) if stands_alone(key) => text.extend([".", key]),
-                Step::Key(key) => text.push_str(&format!("[{}]", Value::from(&**key))),
-                Step::Place(place) => text.push_str(&format!("[{place}]")),
-                Step::All => match places.next() {
-                    Some(place) => text.push_str(&format!("[{place}]")),
-                    None => text.push_str("[*]"),
-                },
-            }
-        }
-        text
+        let part = |step: &Step| match step {
+            Step::Key(key) if stands_alone(key) => format!(".{key}"),
+            Step::Key(key) => format!("[{}]", Value::from(&**key)),
+            Step::Place(place) => format!("[{place}]"),
+            Step::All => places.next().map_or("[*]".into(), |place| format!("[{place}]")),
+        };
+        let parts: String = self.path[..broken.step].iter().map(part).collect();
+        format!("{}{parts}", self.name)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::*;
 
 fn only(fields: Value) -> Task {
-    plan(&json!([fields])).tasks.remove(0)
+    plan(&Value::Array(vec![fields])).tasks.remove(0)
 }
 
 fn written(template: &Template) -> Value {

@@ -25,7 +25,8 @@ fn bench() -> Bench {
 
 #[track_caller]
 fn gives(template: Value, expected: Value) {
-    assert_eq!(bench().params(json!({ "v": template })), Ok(json!({ "v": expected })), "{template}");
+    let told = template.to_string();
+    assert_eq!(bench().params(of("v", template)), Ok(of("v", expected)), "{told}");
 }
 
 #[track_caller]
@@ -153,8 +154,8 @@ fn an_element_and_its_place_are_filled_in() {
     }));
     let bench = bench();
     let scope = Scope { result: &|place| bench.result(place), item: None };
-    let list = last.for_each.expect("a list").resolve(&scope).expect("found");
-    let item = &list[1];
+    let found = last.for_each.expect("a list").resolve(&scope).expect("found");
+    let item = &found[1];
     let filled = last.params.resolve(&Scope { item: Some((item, 1)), ..scope });
     let expected = json!({ "id": "def", "all": item, "n": 1, "text": "no. 1: 2.5 of 3", "maybe": null });
     assert_eq!(filled, Ok(expected));

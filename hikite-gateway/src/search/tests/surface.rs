@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use hikite_core::caller::Caller;
+use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
+use hikite_core::tokens::estimate;
 use serde_json::{Value, json};
 
 use super::{Shelf, TOOLS, call, discover, gateway, gateway_on, keys, meta};
@@ -38,18 +40,21 @@ async fn there_are_two_tools_and_the_first_tells_what_there_is() {
 #[tokio::test]
 async fn many_modules_are_named_and_far_too_many_are_counted() {
     let shelf = Shelf::of(TOOLS);
-    let names: Vec<String> = (0..400).map(|at| format!("module_{at:03}")).collect();
+    let names: Vec<String> = (0..600).map(|at| format!("module_{at:03}")).collect();
     let modules =
         |count: usize| names.iter().take(count).map(|name| (name.as_str(), &shelf)).collect::<Vec<_>>();
-    for (count, lines, more) in [(30, true, false), (100, false, false), (400, false, true)] {
+    for (count, lines, more) in
+        [(30, true, false), (90, true, false), (250, false, false), (600, false, true)]
+    {
         let gateway = gateway_on(store().await, &modules(count));
         let list = listed(&gateway).await;
         let text = list["tools"][0]["description"].as_str().expect("text").to_owned();
-        assert!(text.chars().count() < 2800, "{}", text.len());
+        let list = text.split_once("tools of:").expect("a list").1;
+        assert!(estimate(list) <= Limits::default().menu_tokens, "{list}");
         assert_eq!(
-            (text.contains("What module_"), text.contains(" more\n") || text.ends_with(" more")),
+            (list.contains("What module_"), list.contains("more: `tool_discovery` finds")),
             (lines, more),
-            "{text}"
+            "{list}"
         );
         assert!(text.contains("module_029"), "{text}");
     }

@@ -1,0 +1,225 @@
+//! What one module offers, as it is sent to whoever opens it: `{module, description, api_version, tools, resources,
+//! prompts, hash}`. Nothing is left out silently: what would be too long is told in fewer words, and how to get the rest.
+
+use hikite_core::catalog::{Module, Tool, schema_of};
+use hikite_core::hex::hex;
+use hikite_core::json::{Object, Raw};
+use hikite_core::listing::{Item, ListKind, Listing};
+use hikite_core::signature::{Style, brief, signature};
+use sha2::{Digest, Sha256};
+
+use crate::command::Detail;
+
+/// What is said of a tool after its signature, and of a resource.
+const TOOL_CHARS: usize = 120;
+const RESOURCE_CHARS: usize = 80;
+/// What a server says of how to use it.
+const INSTRUCTION_CHARS: usize = 1200;
+/// Resources that are named where there are too many.
+const RESOURCES: usize = 100;
+/// Bytes of the hash that are written.
+const HASH_BYTES: usize = 6;
+
+#[derive(Debug)]
+pub(crate) struct Sheet {
+    pub(crate) raw: Raw,
+    pub(crate) hash: Box<str>,
+}
+
+/// How much is told of each thing.
+#[derive(Clone, Copy)]
+enum Depth {
+    Names,
+    /// Without what is said of parameters.
+    Plain,
+    Signatures,
+    Schemas,
+}
+
+impl Sheet {
+    /// All that the module offers, in as much detail as `budget` bytes allow.
+    pub(crate) fn within(module: &Module, detail: Detail, budget: usize) -> Self {
+        use Depth::{Names, Plain, Schemas, Signatures};
+        let depths: &[Depth] = match detail {
+            Detail::Names => &[Names],
+            Detail::Signatures => &[Signatures, Plain, Names],
+            Detail::Schemas => &[Schemas, Signatures, Plain, Names],
+        };
+        let whole = |depth: Depth| {
+            let mut sheet = head(module, depth).with("tools", tools(enabled(module), depth));
+            let listing = module.listing.as_deref();
+            sheet.set(
+                "resources",
+                listing.map_or_else(|| Raw::array([]), |listing| resources(listing, depth)),
+            );
+            sheet.set("prompts", listing.map_or_else(|| Raw::array([]), |listing| prompts(listing, depth)));
+            sheet
+        };
+        let mut sheet = Object::default();
+        for (at, depth) in depths.iter().enumerate() {
+            sheet = whole(*depth);
+            if at > 0 {
+                sheet.set("note", note(*depth));
+            }
+            if sheet.raw().bytes().len() <= budget {
+                break;
+            }
+        }
+        Self::sealed(sheet, detail)
+    }
+
+    /// Some of its tools, and nothing else.
+    pub(super) fn of_tools<'a>(
+        module: &Module,
+        detail: Detail,
+        named: impl Iterator<Item = &'a Tool>,
+    ) -> Self {
+        let depth = match detail {
+            Detail::Names => Depth::Names,
+            Detail::Signatures => Depth::Signatures,
+            Detail::Schemas => Depth::Schemas,
+        };
+        Self::sealed(
+            Object::default().with("module", &*module.name).with("tools", tools(named, depth)),
+            detail,
+        )
+    }
+
+    /// The hash is of what is sent, and of how much was asked for.
+    fn sealed(sheet: Object, detail: Detail) -> Self {
+        let word = Detail::ALL.iter().find(|(_, other)| *other == detail).map_or("", |(word, _)| word);
+        let mut digest = Sha256::new();
+        digest.update(word);
+        digest.update([0]);
+        digest.update(sheet.raw().bytes());
+        let hash = hex(&digest.finalize()[..HASH_BYTES]);
+        Self { raw: sheet.with("hash", hash.as_str()).raw(), hash: hash.into() }
+    }
+
+    /// Said in place of what the conversation has already.
+    pub(super) fn reference(&self, module: &Module) -> Raw {
+        Object::default()
+            .with("module", &*module.name)
+            .with("hash", &*self.hash)
+            .with("unchanged", Raw::of(&true))
+            .with("hint", "you have it already; `refresh: true` sends it again")
+            .raw()
+    }
+}
+
+pub(super) fn enabled(module: &Module) -> impl Iterator<Item = &Tool> {
+    module.tools.iter().filter(|tool| tool.is_enabled())
+}
+
+fn head(module: &Module, depth: Depth) -> Object {
+    let mut head =
+        Object::default().with("module", &*module.name).with("description", module.description.as_str());
+    if let Some(version) = version(module) {
+        head.set("api_version", version);
+    }
+    let instructions = module.listing.as_ref().and_then(|listing| listing.instructions.as_deref());
+    if let Some(text) = instructions.filter(|text| !text.trim().is_empty() && !matches!(depth, Depth::Names))
+    {
+        head.set("instructions", brief(text, INSTRUCTION_CHARS));
+    }
+    head
+}
+
+/// The server's own; of registered tools the one that they share.
+fn version(module: &Module) -> Option<String> {
+    if let Some(version) = module.version() {
+        return Some(version);
+    }
+    let mut versions = enabled(module).map(|tool| tool.about.version.as_deref());
+    let first = versions.next()??;
+    versions.all(|version| version == Some(first)).then(|| first.to_owned())
+}
+
+fn tools<'a>(tools: impl Iterator<Item = &'a Tool>, depth: Depth) -> Raw {
+    let style = |doc_chars| Style { doc_chars, ..Style::default() };
+    let tool = |tool: &Tool| match depth {
+        Depth::Names => Raw::from(&*tool.name),
+        Depth::Plain => Raw::from(line(tool, style(0))),
+        Depth::Signatures => Raw::from(line(tool, Style::default())),
+        Depth::Schemas => tool.definition.clone(),
+    };
+    Raw::array(&tools.map(tool).collect::<Vec<Raw>>())
+}
+
+/// `name(a: string, b?: "x" | "y") // What it does.`
+fn line(tool: &Tool, style: Style) -> String {
+    let line = signature(&tool.name, schema_of(&tool.definition).as_ref(), style);
+    commented(line, tool.definition.object().as_ref(), TOOL_CHARS)
+}
+
+fn commented(line: String, definition: Option<&Object>, chars: usize) -> String {
+    let told =
+        definition.and_then(|definition| definition.text("description").or_else(|| definition.text("title")));
+    match told.map(|text| brief(&text, chars)).filter(|text| !text.is_empty()) {
+        Some(text) => format!("{line} // {text}"),
+        None => line,
+    }
+}
+
+fn resources(listing: &Listing, depth: Depth) -> Raw {
+    let resource = |kind: ListKind, item: &Item| match depth {
+        Depth::Names => Raw::from(&*item.name),
+        Depth::Schemas => item.raw.clone(),
+        Depth::Plain | Depth::Signatures => {
+            let members = item.raw.object().unwrap_or_default();
+            let mut short = Object::default().with(kind.name_member(), &*item.name);
+            if let Some(name) = members.get("name") {
+                short.set("name", name.clone());
+            }
+            if let Some(text) = members.text("description") {
+                short.set("description", brief(&text, RESOURCE_CHARS));
+            }
+            short.raw()
+        }
+    };
+    let all = [ListKind::Resources, ListKind::Templates].into_iter();
+    let all = all.flat_map(|kind| listing.of(kind).iter().map(move |item| (kind, item)));
+    let count = all.clone().count();
+    let most = if matches!(depth, Depth::Names) { RESOURCES } else { usize::MAX };
+    let mut shown: Vec<Raw> = all.take(most).map(|(kind, item)| resource(kind, item)).collect();
+    if count > shown.len() {
+        shown.push(Raw::from(format!("and {} more", count - shown.len())));
+    }
+    Raw::array(&shown)
+}
+
+/// `name(a, b?) // What it is for.`
+fn prompts(listing: &Listing, depth: Depth) -> Raw {
+    let argument = |argument: &Raw| {
+        let argument = argument.object().unwrap_or_default();
+        let required = argument.get("required").is_some_and(|raw| raw.decode().unwrap_or(false));
+        format!("{}{}", argument.text("name").unwrap_or_default(), if required { "" } else { "?" })
+    };
+    let prompt = |item: &Item| match depth {
+        Depth::Names => Raw::from(&*item.name),
+        Depth::Schemas => item.raw.clone(),
+        Depth::Plain | Depth::Signatures => {
+            let members = item.raw.object().unwrap_or_default();
+            let arguments = members.get("arguments").and_then(Raw::items).unwrap_or_default();
+            let arguments: Vec<String> = arguments.iter().map(argument).collect();
+            let line = format!("{}({})", item.name, arguments.join(", "));
+            Raw::from(commented(line, Some(&members), TOOL_CHARS))
+        }
+    };
+    Raw::array(&listing.prompts.iter().map(prompt).collect::<Vec<Raw>>())
+}
+
+/// How to get what is not told.
+fn note(depth: Depth) -> &'static str {
+    match depth {
+        Depth::Names => {
+            "too long to be sent whole, so these are names; `tools: [names]` beside `modules` shows those in full"
+        }
+        Depth::Plain => {
+            "too long to be sent whole, so what parameters mean is left out; `tools: [names]` beside `modules` tells it"
+        }
+        Depth::Signatures | Depth::Schemas => {
+            "too long to be sent whole, so these are signatures; `tools: [names]` beside `modules` sends their schemas"
+        }
+    }
+}

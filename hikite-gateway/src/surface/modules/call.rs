@@ -1,0 +1,101 @@
+//! The arguments of `call`: a tool in one of several spellings, or a resource, or a prompt; never two of them.
+
+use hikite_core::error::Error;
+use hikite_core::json::Object;
+use hikite_core::key::ToolKey;
+use serde_json::{Value, json};
+
+use crate::command::{CallOptions, Command, Dialect, Target};
+use crate::surface::form::Form;
+
+/// What says what is meant; exactly one of them is there.
+const MEANT: [&str; 5] = ["tool", "tool_name", "toolKey", "uri", "prompt"];
+/// Three words for one thing.
+const PARAMS: [&str; 3] = ["params", "arguments", "args"];
+const OTHERS: [&str; 7] = ["module", "account", "format", "select", "page", "jq", "search"];
+
+pub(super) fn schema() -> Value {
+    let text = json!({ "type": "string" });
+    let told = |description: &str| json!({ "type": "string", "description": description });
+    json!({
+        "type": "object",
+        "properties": {
+            "module": text,
+            "tool": text,
+            "toolKey": told("`module:tool`, in place of the two"),
+            "params": { "type": "object", "description": "Arguments of the tool", "additionalProperties": true },
+            "select": told("Only this of the result: fields such as `id,user.name`, or jq"),
+            "format": { "type": "string", "enum": ["compact", "raw"] },
+            "account": told("Where a service has several"),
+            "uri": told("A resource, or the `result://` of a long answer"),
+            "page": { "type": "integer", "minimum": 1, "description": "Of a `result://`, as `jq` and `search`" },
+            "jq": text,
+            "search": text,
+            "prompt": text,
+        },
+    })
+}
+
+/// Which of the three is meant.
+enum Meant {
+    Tool(Target),
+    Resource(String),
+    Prompt { module: Option<String>, name: String },
+}
+
+pub(super) fn translate(params: &Object) -> Result<Command, Error> {
+    let mut form = Form::read(params, &[&MEANT[..], &PARAMS, &OTHERS].concat())?;
+    let meant = meant(&mut form);
+    let word = form.only_one(&PARAMS).unwrap_or("params");
+    let inner = form.object(word);
+    form.text("account");
+    let (wanted, part) = (form.wanted(), form.part());
+    match &meant {
+        Some(Meant::Tool(_)) => form.none_of(&["page", "jq", "search"], "goes with a `uri` alone"),
+        Some(Meant::Resource(_)) => {
+            form.none_of(&["params", "arguments", "args", "format", "select"], "does not go with a `uri`");
+        }
+        Some(Meant::Prompt { .. }) => {
+            form.none_of(&["format", "select", "page", "jq", "search"], "does not go with a `prompt`");
+        }
+        None => {}
+    }
+    let meant = form.end_with(meant)?;
+    // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
+    let params = params.clone().with("arguments", inner);
+    Ok(match meant {
+        Meant::Resource(uri) => Command::Fetch { uri, part, params, dialect: Dialect::Result },
+        Meant::Prompt { module, name } => Command::Recite { module, name, params },
+        Meant::Tool(target) => {
+            let options = CallOptions::default();
+            Command::Execute { target, params, options, wanted, dialect: Dialect::Result }
+        }
+    })
+}
+
+fn meant(form: &mut Form) -> Option<Meant> {
+    let module = form.filled("module");
+    let Some(word) = form.only_one(&MEANT) else {
+        let none = MEANT.iter().all(|word| form.given(word).is_none());
+        let what = "must name the tool to run; or `uri` a resource to read, or `prompt` a prompt to get";
+        return none.then(|| form.refuse("tool", what)).flatten();
+    };
+    let name = form.filled(word)?;
+    Some(match word {
+        "uri" => Meant::Resource(name),
+        "prompt" => Meant::Prompt { module, name },
+        "toolKey" => {
+            form.none_of(&["module"], "is in the `toolKey` already");
+            Meant::Tool(keyed(&name).unwrap_or(Target::Named(name)))
+        }
+        // A tool without its module may still be the only one of its name.
+        _ => Meant::Tool(match module {
+            Some(module) => Target::Keyed(ToolKey::new(module, name)),
+            None => Target::Named(name),
+        }),
+    })
+}
+
+fn keyed(key: &str) -> Option<Target> {
+    key.split_once(':').map(|(module, tool)| Target::Keyed(ToolKey::new(module, tool)))
+}
