@@ -172,7 +172,7 @@ impl Gateway {
             Some(id) => line::ran(&id, dialect),
             None => "the tool has run".to_owned(),
         };
-        error.hint(if hint.is_empty() { ran } else { format!("{hint}; {ran}") })
+        error.hint(if hint.is_empty() { ran } else { format!("{}; {ran}", hint.trim_end_matches('.')) })
     }
 }
 

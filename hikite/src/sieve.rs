@@ -106,7 +106,8 @@ impl Processes {
             stderr.take(LAST_WORDS).read_to_end(&mut last_words).await
         };
         let ((), read, heard) = tokio::join!(write, read, listen);
-        (read?, heard?);
+        read?;
+        heard?;
         Ok(End { status: child.wait().await?, output, last_words })
     }
 

@@ -1,6 +1,6 @@
 //! A long answer in pages, and the lines of it that hold a text. Pages end where lines end; together they hold every line.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 
 use hikite_core::compact::Form;
 use hikite_core::error::{Error, Kind};

@@ -95,9 +95,9 @@ impl Gateway {
         (holder, dialect): (&Holder, Dialect),
     ) -> Result<Presented, Error> {
         if let Some(program) = part.jq {
-            let path =
-                program.trim_start().starts_with('.').then(|| Selector::parse(&program).ok()).flatten();
-            let selector = path.unwrap_or_else(|| Selector::Jq(program.as_str().into()));
+            let jq = || Selector::Jq(program.as_str().into());
+            let is_path = program.trim_start().starts_with('.');
+            let selector = if is_path { Selector::parse(&program).unwrap_or_else(|_| jq()) } else { jq() };
             let value = self.select(&selector, kept.value.clone()).await?;
             let size = self.limits.compact_bytes;
             return Ok(Presented::of(self.shortened(dialect, &value, None, size, holder)));

@@ -178,7 +178,7 @@ async fn another_caller_is_told_what_is_told_of_an_unknown_one() {
 
 #[tokio::test]
 async fn it_is_read_in_pages_and_by_a_text() {
-    let gateway = gateway(Limits { compact_bytes: 2000, ..Limits::default() });
+    let gateway = gateway(Limits { compact_bytes: 1000, ..Limits::default() });
     let context = context_of(Caller::owner(), 1);
     let holder = Holder::of(&mut Object::default(), &context);
     let uri = address_of(&gateway.keep(&Raw::of(&rows(200)), None, &holder).expect("kept"));
@@ -189,7 +189,7 @@ async fn it_is_read_in_pages_and_by_a_text() {
     for page in 1..=pages {
         let read = read(&gateway, &context, &format!("{uri}?page={page}")).await.expect("a page");
         let text = read["contents"][0]["text"].as_str().expect("text").to_owned();
-        assert!(text.ends_with(&format!("\n[page {page} of {pages}]")) && text.len() <= 2000, "{text}");
+        assert!(text.ends_with(&format!("\n[page {page} of {pages}]")) && text.len() <= 1000, "{text}");
         all.push_str(&text);
     }
     for n in 0..200 {

@@ -110,7 +110,7 @@ async fn a_compact_result_is_one_text_with_the_rest_beside_it() {
     assert!(compact.get("structuredContent").is_none());
     assert_eq!((&compact["_meta"]["own"], &compact["resultType"]), (&json!(1), &json!("complete")));
     let text = compact["content"][0]["text"].as_str().expect("text");
-    assert_eq!(compact["_meta"]["hikite/answer"]["bytes"], json!([21, text.len()]));
+    assert_eq!(compact["_meta"]["hikite/answer"]["bytes"], json!([20, text.len()]));
     let value = run(&gateway, wanted(COMPACT, None), Dialect::Value, None).await.expect("a result").value();
     assert_eq!(value["structuredContent"], json!({ "result": text }));
     assert_eq!(value["content"][0]["text"], text);

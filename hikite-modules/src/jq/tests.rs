@@ -55,7 +55,7 @@ fn the_usual_programs_work() {
     gives("keys", r#"{"b":1,"a":2}"#, r#"["a","b"]"#);
     gives(r#"test("^v[0-9]+$")"#, r#""v12""#, "true");
     gives("fromdate | todate", r#""2026-01-16T00:00:00Z""#, r#""2026-01-16T00:00:00Z""#);
-    gives(r#"@csv"#, r#"[1,"a\"b",null,true]"#, r#""1,\"a\"\"b\",,true""#);
+    gives("@csv", r#"[1,"a\"b",null,true]"#, r#""1,\"a\"\"b\",,true""#);
     gives("@tsv", r#"["a\tb",1]"#, r#""a\\tb\t1""#);
     gives("[tostream]", r#"{"a":[1]}"#, r#"[[["a",0],1],[["a",0]],[["a"]]]"#);
     gives("walk(if isstring then ascii_upcase else . end)", r#"["a",{"k":"b"}]"#, r#"["A",{"k":"B"}]"#);
@@ -75,7 +75,7 @@ fn numbers_keep_what_they_say() {
 #[test]
 fn what_json_does_not_have_is_still_given_as_json() {
     gives("{(1 | tostring): 2}", "null", r#"{"1":2}"#);
-    gives(r#"[255, 104] | tobytes"#, "null", "\"\u{fffd}h\"");
+    gives("[255, 104] | tobytes", "null", "\"\u{fffd}h\"");
     gives("\"\\u0000\\u001f\"", "null", "\"\\u0000\\u001f\"");
 }
 

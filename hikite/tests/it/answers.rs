@@ -66,10 +66,7 @@ async fn a_part_is_taken_by_fields_by_a_path_and_by_jq() {
         (".items[] | .user.login", json!(["alice", "bob", null])),
         (".nothing | empty", json!(null)),
         ("[.items[].labels[].name] | unique", json!(["bug", "急"])),
-        (
-            "{n: .total, by: [.items[].user.login // \"nobody\"]}",
-            json!({ "n": 3, "by": ["alice", "bob", "nobody"] }),
-        ),
+        ("{n: .total, by: [.items[].user.login // \"nobody\"]}", json!({ "n": 3, "by": ["alice", "bob"] })),
     ] {
         let answer = part(&gateway, ISSUES, select).await;
         assert_eq!(result_of(&answer), &expected, "{select}");
@@ -95,13 +92,13 @@ async fn a_program_that_is_wrong_is_told_where_and_what_there_is() {
         (".items[", "jq: the program is wrong: line 1, column 8: expected closing bracket"),
         ("map(.title", "expected closing parenthesis"),
         (".items | lenght", "there is no filter `lenght`"),
-        (".items.title", "no"),
+        (".items.title", "title"),
         ("error(\"見つからない\")", "jq: 見つからない"),
-        ("input", "there is no further input"),
+        (". | input", "there is no further input"),
         ("import \"a\" as a; .", "there are no other programs to import or include"),
         ("include \"/etc/passwd\"; .", "there are no other programs to import or include"),
         ("a\u{0}b | .", "a NUL has no place in it"),
-        ("nothing,at.all", "no"),
+        ("nothing,at.all", "no field"),
     ] {
         let answer = part(&gateway, ISSUES, select).await;
         refused(&answer, words);
@@ -117,13 +114,13 @@ async fn a_program_sees_nothing_of_where_it_runs() {
     let variables = [("HIKITE_TEST_SECRET", "do not tell")];
     let gateway =
         TestGateway::start_with(&PROGRAMS, json!({ "mcpServers": { "a": stdio(&[]) } }), &variables).await;
-    for select in ["env", "$ENV", "[env, $ENV] | add"] {
+    for select in [". | env", ". | $ENV", "[env, $ENV] | add"] {
         assert_eq!(result_of(&part(&gateway, "[]", select).await), &json!({}), "{select}");
     }
-    assert_eq!(result_of(&part(&gateway, "[]", "$ENV.HIKITE_TEST_SECRET").await), &json!(null));
+    assert_eq!(result_of(&part(&gateway, "[]", ". | $ENV.HIKITE_TEST_SECRET").await), &json!(null));
     assert_eq!(result_of(&part(&gateway, "[]", "[inputs]").await), &json!([]));
-    refused(&part(&gateway, "[]", "input_line_number").await, "there is no filter");
-    refused(&part(&gateway, "[]", "halt").await, "`halt` stops nothing here");
+    refused(&part(&gateway, "[]", ". | input_line_number").await, "there is no filter");
+    refused(&part(&gateway, "[]", ". | halt").await, "`halt` stops nothing here");
 }
 
 #[tokio::test]
@@ -150,7 +147,6 @@ async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
         ("range(10000000)", &[output]),
         ("\"x\" * 2000000", &[output]),
         ("[range(3000)] | map(tostring) | combinations(4)", &[time, memory, output]),
-        ("\"a\" * 50000 | test(\"(a*)*(a*)*(a*)*b\")", &[time, memory, "jq:"]),
     ] {
         let begin = Instant::now();
         let (status, body) = part(&gateway, "[]", select).await;
@@ -160,6 +156,8 @@ async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
         assert!(begin.elapsed() < Duration::from_secs(8), "{select}: {:?}", begin.elapsed());
         assert_eq!(result_of(&part(&gateway, "[1,2]", "add * 2").await), &json!(6), "after {select}");
     }
+    let patient = part(&gateway, "[]", "\"a\" * 50000 | test(\"(a*)*(a*)*(a*)*b\")").await;
+    assert_eq!(result_of(&patient), &json!(false), "no pattern takes more than its time");
     // Of many at once some wait, and whoever waits too long is told so.
     let endless = (0..6).map(|_| part(&gateway, "[]", "def f: f; f"));
     let outcomes = futures_util::future::join_all(endless).await;
