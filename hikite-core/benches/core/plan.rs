@@ -57,7 +57,7 @@ fn lines(count: usize) -> String {
                 "page": format!("${{{}.results[-1].page?}}", before(40)), "state": "open", "labels": ["bug", "help wanted"],
             })
         };
-        json!({ "id": format!("task-{n}"), "module": "github", "tool": "list_issues", "params": params, "output": n % 10 == 0 })
+        json!({ "id": format!("task-{n}"), "module": "github", "tool": "list_issues", "params": params, "output": n.is_multiple_of(10) })
             .to_string()
     };
     (0..count).map(line).collect::<Vec<_>>().join("\n")

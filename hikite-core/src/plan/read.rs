@@ -5,6 +5,7 @@ mod task;
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use super::reference::{Names, shown};
@@ -21,25 +22,14 @@ impl Plan {
     /// `commands` is an array of tasks, or a string with one task per line; `tasks_max` is how many there may be.
     pub fn read(commands: &Raw, on_error: OnError, tasks_max: usize) -> Result<Self, Vec<Fault>> {
         let mut faults = Faults::default();
-        let entries = entry::entries(commands, tasks_max, &mut faults);
-        let ids = ids(&entries, &mut faults);
-        let places: HashMap<Arc<str>, usize> =
-            ids.iter().enumerate().rev().filter_map(|(place, id)| Some((id.clone()?, place))).collect();
+        let mut entries = entry::entries(commands, tasks_max, &mut faults);
+        let places = places(&mut entries, &mut faults);
         let guesses = Cell::new(FAULTS_MAX);
-        let complete = ids.iter().all(Option::is_some);
+        let complete = entries.iter().all(|entry| entry.about.id.is_some());
         let names = Names { tasks: &places, complete, item: false, guesses: &guesses };
-        let mut tasks = Vec::with_capacity(entries.len());
-        for (place, (entry, id)) in entries.iter().zip(&ids).enumerate() {
-            faults.about = entry.about(place, id.as_deref());
-            tasks.push(task::read(
-                entry,
-                place,
-                id.clone(),
-                names,
-                Defaults { on_error, tasks_max },
-                &mut faults,
-            ));
-        }
+        let defaults = Defaults { on_error, tasks_max };
+        let read = |entry| task::read(entry, names, defaults, &mut faults);
+        let tasks: Vec<Task> = entries.into_iter().map(read).collect();
         cycles(&tasks, &mut faults);
         faults.end().map(|()| Self { tasks })
     }
@@ -52,13 +42,29 @@ struct Defaults {
     tasks_max: usize,
 }
 
+/// Where a field stands; its name has nothing in it that a pointer would have to spell differently.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    task: usize,
+    field: &'a str,
+}
+
 /// All that is wrong, up to a number that a model can read.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     list: Vec<Fault>,
     more: usize,
     /// What is being read: put before each message.
-    about: String,
+    about: Option<About>,
+}
+
+/// What a task is called in messages.
+#[derive(Clone, Debug)]
+struct About {
+    place: usize,
+    /// Where it begins, if it came as text.
+    line: Option<usize>,
+    id: Option<Arc<str>>,
 }
 
 impl Faults {
@@ -67,7 +73,7 @@ impl Faults {
             self.more += 1;
             return;
         }
-        let about = if self.about.is_empty() { String::new() } else { format!("{}: ", self.about) };
+        let about = self.about.as_ref().map(|about| format!("{about}: ")).unwrap_or_default();
         self.list.push(Fault::new(pointer, format!("{about}{}", message.as_ref())));
     }
 
@@ -79,34 +85,48 @@ impl Faults {
     }
 }
 
-/// The id of each task; `None` where there is none, or none that can be used.
-fn ids(entries: &[Entry], faults: &mut Faults) -> Vec<Option<Arc<str>>> {
-    let mut first: HashMap<Arc<str>, usize> = HashMap::with_capacity(entries.len());
-    let mut ids = Vec::with_capacity(entries.len());
-    for (place, entry) in entries.iter().enumerate() {
-        faults.about = entry.about(place, None);
-        let id = entry.members.as_ref().map(task::id).transpose().unwrap_or_else(|message| {
-            faults.add(format!("/commands/{place}/id"), message);
-            None
-        });
-        if let Some(id) = &id {
-            let earlier = *first.entry(id.clone()).or_insert(place);
-            if earlier != place {
-                let which = entries[earlier].about(earlier, None);
-                faults.add(
-                    format!("/commands/{place}/id"),
-                    format!("`{}` is the id of {which}, too", shown(id)),
-                );
-            }
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.id, self.line) {
+            (Some(id), _) => write!(f, "task `{}`", shown(id)),
+            (None, Some(line)) => write!(f, "line {line}"),
+            (None, None) => write!(f, "task {}", self.place + 1),
         }
-        ids.push(id);
     }
-    faults.about.clear();
-    ids
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/commands/{}/{}", self.task, self.field)
+    }
+}
+
+/// Reads the ids, and gives the place of each: the first, if several tasks have it.
+fn places(entries: &mut [Entry], faults: &mut Faults) -> HashMap<Arc<str>, usize> {
+    let mut places: HashMap<Arc<str>, usize> = HashMap::with_capacity(entries.len());
+    for place in 0..entries.len() {
+        let entry = &entries[place];
+        let Some(members) = &entry.members else { continue };
+        let told = match task::id(members) {
+            Err(message) => message,
+            Ok(id) => {
+                let first = *places.entry(id.clone()).or_insert(place);
+                let which = About { id: None, ..entries[first].about.clone() };
+                entries[place].about.id = Some(id.clone());
+                if first == place {
+                    continue;
+                }
+                format!("`{}` is the id of {which}, too", shown(&id))
+            }
+        };
+        faults.about = Some(About { id: None, ..entries[place].about.clone() });
+        faults.add(format!("/commands/{place}/id"), told);
+    }
+    places
 }
 
 fn cycles(tasks: &[Task], faults: &mut Faults) {
-    faults.about.clear();
+    faults.about = None;
     let after: Vec<&[usize]> = tasks.iter().map(|task| task.after.as_slice()).collect();
     for cycle in graph::cycles(&after) {
         let name = |task: &usize| shown(&tasks[*task].id).into_owned();

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::read::Faults;
+use super::read::{Faults, Place};
 use super::reference::{Names, Reference, parse};
 use crate::fault::step;
 
@@ -58,7 +58,7 @@ impl Template {
     /// Notes what is wrong with its references, and which tasks they name.
     pub(super) fn read(
         mut written: Value,
-        place: &str,
+        place: Place<'_>,
         names: Names<'_>,
         faults: &mut Faults,
         after: &mut Vec<usize>,
@@ -147,10 +147,19 @@ fn take(value: &Value, left: &mut usize) -> Result<(), Missing> {
     }
 }
 
+/// Most values hold nothing to be filled in, and their pointers are never looked at.
+fn may_refer(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => text.contains("${"),
+        Value::Array(_) | Value::Object(_) => true,
+    }
+}
+
 struct Walk<'a, 'b> {
     names: Names<'a>,
-    /// The pointer to the template itself.
-    place: &'a str,
+    /// Of the template itself.
+    place: Place<'a>,
     pointer: String,
     faults: &'b mut Faults,
     fills: Vec<Fill>,
@@ -161,12 +170,12 @@ impl Walk<'_, '_> {
         match value {
             Value::String(text) if text.contains("${") => self.text(text),
             Value::Array(items) => {
-                for (index, item) in items.iter_mut().enumerate() {
+                for (index, item) in items.iter_mut().enumerate().filter(|(_, item)| may_refer(item)) {
                     self.below(&format!("/{index}"), item);
                 }
             }
             Value::Object(members) => {
-                for (name, member) in members.iter_mut() {
+                for (name, member) in members.iter_mut().filter(|(_, member)| may_refer(member)) {
                     self.below(&step(name), member);
                 }
             }
@@ -175,10 +184,6 @@ impl Walk<'_, '_> {
     }
 
     fn below(&mut self, step: &str, value: &mut Value) {
-        // Most values hold nothing to be filled in, and their pointers are never looked at.
-        if matches!(value, Value::Null | Value::Bool(_) | Value::Number(_)) {
-            return;
-        }
         let length = self.pointer.len();
         self.pointer.push_str(step);
         self.value(value);

@@ -1,89 +1,79 @@
 //! The tasks of a batch one by one, before anything about them is known: from a list, from lines of text, or from a text
 //! that holds a list. Bad JSON is told with its place in the lines that were sent.
 
-use bytes::Bytes;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use super::{Faults, shown};
-use crate::json::{Object, Raw};
+use super::{About, Faults};
+use crate::json::Raw;
 
 /// Nobody wraps a text in a text more often.
 const LAYERS: usize = 3;
 
 pub(super) struct Entry {
-    /// Where it begins, if it came as text.
-    line: Option<usize>,
+    pub(super) about: About,
     /// `None` if it is no task at all; that has been told.
-    pub(super) members: Option<Object>,
+    pub(super) members: Option<Map<String, Value>>,
 }
 
-impl Entry {
-    /// What it is called in messages.
-    pub(super) fn about(&self, place: usize, id: Option<&str>) -> String {
-        match (id, self.line) {
-            (Some(id), _) => format!("task `{}`", shown(id)),
-            (None, Some(line)) => format!("line {line}"),
-            (None, None) => format!("task {}", place + 1),
-        }
-    }
-}
-
-/// A task as it came.
-struct Piece {
+/// The JSON of one task, or what is wrong with it, and the line on which it begins if it came as text.
+struct Piece<'a> {
     line: Option<usize>,
-    raw: Result<Raw, String>,
+    json: Result<&'a str, String>,
 }
 
 pub(super) fn entries(commands: &Raw, tasks_max: usize, faults: &mut Faults) -> Vec<Entry> {
-    let pieces = match pieces(commands) {
-        Ok(pieces) => pieces,
-        Err(message) => {
-            faults.add("/commands", message);
-            return Vec::new();
-        }
+    let text = text(commands);
+    let pieces = match &text {
+        Some(text) if text.trim_start().starts_with('[') => listed(text),
+        Some(text) => lines(text),
+        None => items(commands),
     };
-    if pieces.is_empty() {
-        faults.add("/commands", "there are no tasks");
-    }
-    if pieces.len() > tasks_max {
-        let message = format!("there are {} tasks; a batch has at most {tasks_max}", pieces.len());
-        faults.add("/commands", message);
-        return Vec::new();
-    }
-    let mut entries = Vec::with_capacity(pieces.len());
-    for (place, piece) in pieces.into_iter().enumerate() {
-        let mut entry = Entry { line: piece.line, members: None };
-        match piece.raw.and_then(|raw| members(&raw)) {
-            Ok(members) => entry.members = Some(members),
-            Err(message) => {
-                // A message about bad JSON names its line itself.
-                let about = entry.about(place, None);
-                let message =
-                    if message.starts_with("line ") { message } else { format!("{about}: {message}") };
-                faults.add(format!("/commands/{place}"), message);
-            }
+    let pieces = match pieces {
+        Ok(pieces) if pieces.is_empty() => Err("there are no tasks".into()),
+        Ok(pieces) if pieces.len() > tasks_max => {
+            Err(format!("there are {} tasks; a batch has at most {tasks_max}", pieces.len()))
         }
-        entries.push(entry);
+        pieces => pieces,
+    };
+    let mut entries = Vec::new();
+    match pieces {
+        Err(message) => faults.add("/commands", message),
+        Ok(pieces) => {
+            entries.extend(pieces.into_iter().zip(0..).map(|(piece, place)| entry(piece, place, faults)))
+        }
     }
     entries
 }
 
-fn members(raw: &Raw) -> Result<Object, String> {
-    let no_task = || "a task must be a JSON object".to_owned();
-    let opened = match raw.text() {
-        Some(text) => Raw::parse(text).map_err(|_| no_task())?,
-        None => raw.clone(),
+fn entry(piece: Piece<'_>, place: usize, faults: &mut Faults) -> Entry {
+    let about = About { place, line: piece.line, id: None };
+    let members = match piece.json {
+        // It names its line itself.
+        Err(bad_json) => Err(bad_json),
+        Ok(json) => members(json).map_err(|message| format!("{about}: {message}")),
     };
-    opened.object().ok_or_else(no_task)
+    let members = members.map_err(|message| faults.add(format!("/commands/{place}"), message)).ok();
+    Entry { about, members }
 }
 
-fn pieces(commands: &Raw) -> Result<Vec<Piece>, String> {
-    if let Some(items) = commands.items() {
-        return Ok(items.into_iter().map(|raw| Piece { line: None, raw: Ok(raw) }).collect());
+fn members(json: &str) -> Result<Map<String, Value>, &'static str> {
+    let opened = match serde_json::from_str(json) {
+        Ok(Value::String(text)) => serde_json::from_str(&text),
+        other => other,
+    };
+    match opened {
+        Ok(Value::Object(members)) => Ok(members),
+        Err(_) if json.starts_with('{') => {
+            Err("it is nested too deeply, or holds a number or a text that cannot be read")
+        }
+        _ => Err("a task must be a JSON object"),
     }
-    let mut text = commands
-        .text()
-        .ok_or("`commands` must be a list of tasks, or a text with one task per line, each a JSON object")?;
+}
+
+/// The text that was sent, without what was put around it by mistake.
+fn text(commands: &Raw) -> Option<String> {
+    let mut text = commands.text()?;
     for _ in 0..LAYERS {
         if text.trim_start().starts_with('"')
             && let Ok(inner) = serde_json::from_str(&text)
@@ -91,48 +81,50 @@ fn pieces(commands: &Raw) -> Result<Vec<Piece>, String> {
             text = inner;
         }
     }
-    let text = text.trim_start_matches('\u{feff}');
-    if text.trim_start().starts_with('[') { listed(text) } else { lines(text) }
+    Some(if text.starts_with('\u{feff}') { text.trim_start_matches('\u{feff}').to_owned() } else { text })
+}
+
+fn items(commands: &Raw) -> Result<Vec<Piece<'_>>, String> {
+    let items: Vec<&RawValue> = commands.decode().map_err(
+        |_| "`commands` must be a list of tasks, or a text with one task per line, each a JSON object",
+    )?;
+    Ok(items.into_iter().map(|item| Piece { line: None, json: Ok(item.get()) }).collect())
 }
 
 /// A text that holds a list.
-fn listed(text: &str) -> Result<Vec<Piece>, String> {
+fn listed(text: &str) -> Result<Vec<Piece<'_>>, String> {
     let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| bad_json(text, 1, &error))?;
-    Ok(items.into_iter().map(|item| Piece { line: None, raw: Ok(copy(item)) }).collect())
+    Ok(items.into_iter().map(|item| Piece { line: None, json: Ok(item.get()) }).collect())
 }
 
 /// One task after the other. A task may also go over several lines, as long as everything can be read.
-fn lines(text: &str) -> Result<Vec<Piece>, String> {
+fn lines(text: &str) -> Result<Vec<Piece<'_>>, String> {
     stream(text).or_else(|error| {
         let pieces = by_line(text);
-        let some = pieces.iter().any(|piece| piece.raw.is_ok());
+        let some = pieces.iter().any(|piece| piece.json.is_ok());
         if some { Ok(pieces) } else { Err(bad_json(text, 1, &error)) }
     })
 }
 
-fn stream(text: &str) -> Result<Vec<Piece>, serde_json::Error> {
+fn stream(text: &str) -> Result<Vec<Piece<'_>>, serde_json::Error> {
     let (mut pieces, mut line, mut counted) = (Vec::new(), 1, 0);
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     while let Some(value) = stream.next().transpose()? {
         let start = stream.byte_offset() - value.get().len();
         line += text[counted..start].matches('\n').count();
         counted = start;
-        pieces.push(Piece { line: Some(line), raw: Ok(copy(value)) });
+        pieces.push(Piece { line: Some(line), json: Ok(value.get()) });
     }
     Ok(pieces)
 }
 
-fn by_line(text: &str) -> Vec<Piece> {
-    let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
-    let piece = |(line, number): (&str, usize)| {
-        let raw = Raw::parse(line.to_owned()).map_err(|error| bad_json(line, number, &error));
-        Piece { line: Some(number), raw }
-    };
-    lines.map(piece).collect()
-}
-
-fn copy(value: &RawValue) -> Raw {
-    Raw::trusted(Bytes::copy_from_slice(value.get().as_bytes()))
+fn by_line(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
+        let json = serde_json::from_str::<&RawValue>(line).map(RawValue::get);
+        pieces.push(Piece { line: Some(number), json: json.map_err(|error| bad_json(line, number, &error)) });
+    }
+    pieces
 }
 
 /// Where in the text and why, in lines and characters as people count them; `first` is the number of its first line.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::entry::{Entry, bad_json};
-use super::{Defaults, Faults};
+use super::{Defaults, Faults, Place};
 use crate::fault::step;
-use crate::json::{Object, Raw};
+use crate::json::Raw;
 use crate::key::ToolKey;
 use crate::plan::reference::{INDEX, ITEM, Names, is_whole, shown, stands_alone};
 use crate::plan::{Condition, OnError, Output, Task, Template};
@@ -38,23 +38,23 @@ const FIELDS: &[&str] = &[
 ];
 
 /// The id of a task, or what is wrong with it.
-pub(super) fn id(members: &Object) -> Result<Arc<str>, String> {
+pub(super) fn id(members: &Map<String, Value>) -> Result<Arc<str>, String> {
     let Some(given) = members.get("id").filter(|given| !given.is_null()) else {
         return Err("`id` is missing".into());
     };
-    let id = given.text().ok_or("`id` must be a string")?;
+    let id = given.as_str().ok_or("`id` must be a string")?;
     if id.trim().is_empty() {
         return Err("`id` must not be empty".into());
     }
     if id.chars().count() > ID_CHARS_MAX {
         return Err(format!("`id` must have at most {ID_CHARS_MAX} characters"));
     }
-    if matches!(id.as_str(), ITEM | INDEX) {
+    if matches!(id, ITEM | INDEX) {
         return Err(format!(
             "`id` must not be `{id}`: that is what `for_each` gives; call the task something else"
         ));
     }
-    if !stands_alone(&id) {
+    if !stands_alone(id) {
         return Err(format!(
             "`id` {} cannot be referred to as `${{id}}`; use letters, digits, `-` and `_`",
             Value::from(id)
@@ -64,26 +64,20 @@ pub(super) fn id(members: &Object) -> Result<Arc<str>, String> {
 }
 
 /// Reads a task. Where something is wrong the rest is read all the same, and what it waits for counts.
-pub(super) fn read(
-    entry: &Entry,
-    place: usize,
-    id: Option<Arc<str>>,
-    names: Names<'_>,
-    defaults: Defaults,
-    faults: &mut Faults,
-) -> Task {
-    let none = Object::default();
-    let members = entry.members.as_ref().unwrap_or(&none);
-    let mut reader =
-        Reader { members, place: format!("/commands/{place}"), names, after: Vec::new(), faults };
+pub(super) fn read(entry: Entry, names: Names<'_>, defaults: Defaults, faults: &mut Faults) -> Task {
+    let (place, id) = (entry.about.place, entry.about.id.clone().unwrap_or_default());
     let readable = entry.members.is_some();
+    let members = entry.members.unwrap_or_default();
+    faults.about = Some(entry.about);
+    let mut reader = Reader { members, place, names, after: Vec::new(), faults };
     if readable {
         reader.unknown_fields();
     }
+    let tool = if readable { reader.tool() } else { ToolKey::new("", "") };
     let for_each = reader.for_each(defaults.tasks_max);
     let task = Task {
-        id: id.unwrap_or_default(),
-        tool: if readable { reader.tool() } else { ToolKey::new("", "") },
+        id,
+        tool,
         params: reader.params(),
         output: reader.output(),
         select: reader.select(),
@@ -102,9 +96,9 @@ pub(super) fn read(
 }
 
 struct Reader<'a> {
-    members: &'a Object,
-    /// The pointer to the task.
-    place: String,
+    members: Map<String, Value>,
+    /// Of the task in its batch.
+    place: usize,
     names: Names<'a>,
     /// What the task waits for, as it is found.
     after: Vec<usize>,
@@ -113,10 +107,10 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn unknown_fields(&mut self) {
-        for (name, _) in self.members.iter().filter(|(name, _)| !FIELDS.contains(name)) {
+        for name in self.members.keys().filter(|name| !FIELDS.contains(&name.as_str())) {
             let near = did_you_mean(name, FIELDS.iter().copied()).map(|near| format!("; {near}"));
             let message = format!("`{}` is no field of a task{}", shown(name), near.unwrap_or_default());
-            self.faults.add(format!("{}{}", self.place, step(name)), message);
+            self.faults.add(format!("/commands/{}{}", self.place, step(name)), message);
         }
     }
 
@@ -148,7 +142,7 @@ impl Reader<'_> {
     fn params(&mut self) -> Template {
         let names = Names { item: self.given("for_each").is_some(), ..self.names };
         let name = self.named(&["params", "arguments", "args"]).unwrap_or("params");
-        let value = match self.value(name) {
+        let value = match self.take(name) {
             None => Value::Object(Map::new()),
             Some(Value::String(text)) if !is_whole(&text) => self.object_in(name, &text),
             Some(value @ (Value::Object(_) | Value::String(_))) => value,
@@ -172,7 +166,7 @@ impl Reader<'_> {
     /// A list, or one reference that gives one.
     fn for_each(&mut self, items_max: usize) -> Option<Template> {
         const NAME: &str = "for_each";
-        let value = self.value(NAME)?;
+        let value = self.take(NAME)?;
         let right = match &value {
             Value::Array(items) if items.len() > items_max => {
                 return self.refuse(NAME, &format!("has {} elements; it may have {items_max}", items.len()));
@@ -188,7 +182,7 @@ impl Reader<'_> {
     }
 
     fn condition(&mut self) -> Option<Condition> {
-        let text = match self.value("if")? {
+        let text = match self.take("if")? {
             Value::Bool(constant) => constant.to_string(),
             Value::String(text) => text,
             _ => return self.refuse("if", "must be a condition as text"),
@@ -223,7 +217,7 @@ impl Reader<'_> {
     }
 
     fn timeout(&mut self) -> Option<Duration> {
-        let ms = self.given("timeout_ms")?.whole().filter(|ms| *ms > 0);
+        let ms = Raw::of(self.given("timeout_ms")?).whole().filter(|ms| *ms > 0);
         let ms =
             ms.or_else(|| self.refuse("timeout_ms", "must be a whole number of milliseconds, at least 1"))?;
         Some(Duration::from_millis(ms.into()))
@@ -232,7 +226,7 @@ impl Reader<'_> {
     /// Ids that are named outright; what references name has been noted where they were read.
     fn after(&mut self) {
         const NAME: &str = "after";
-        let ids = match self.value(NAME) {
+        let ids = match self.take(NAME) {
             None => return,
             Some(Value::String(id)) => vec![(String::new(), id)],
             Some(Value::Array(items)) => {
@@ -252,15 +246,21 @@ impl Reader<'_> {
                     let near = self.names.guess(&id);
                     let message =
                         format!("`after` names `{}`, which is no task of this batch{near}", shown(&id));
-                    self.faults.add(format!("{}/after{below}", self.place), message);
+                    self.faults.add(format!("/commands/{}/after{below}", self.place), message);
                 }
             }
         }
     }
 
     /// A field that says something; null says nothing.
-    fn given(&self, name: &str) -> Option<&Raw> {
-        self.members.get(name).filter(|raw| !raw.is_null())
+    fn given(&self, name: &str) -> Option<&Value> {
+        self.members.get(name).filter(|value| !value.is_null())
+    }
+
+    /// The same, to keep. It counts as given all the same.
+    fn take(&mut self, name: &str) -> Option<Value> {
+        let value = self.members.get_mut(name).filter(|value| !value.is_null())?;
+        Some(std::mem::replace(value, Value::Bool(true)))
     }
 
     /// Which of several names of one field was used.
@@ -274,35 +274,28 @@ impl Reader<'_> {
     }
 
     fn text(&mut self, name: &str) -> Option<String> {
-        let text = self.given(name)?.text();
-        text.filter(|text| !text.trim().is_empty())
-            .or_else(|| self.refuse(name, "must be a text that is not empty"))
-    }
-
-    fn flag(&mut self, name: &str) -> bool {
-        let flag = self.given(name).map(Raw::decode::<bool>);
-        match flag {
-            Some(Ok(flag)) => flag,
-            Some(Err(_)) => self.refuse(name, "must be true or false").unwrap_or_default(),
-            None => false,
+        match self.take(name)? {
+            Value::String(text) if !text.trim().is_empty() => Some(text),
+            _ => self.refuse(name, "must be a text that is not empty"),
         }
     }
 
-    fn value(&mut self, name: &str) -> Option<Value> {
-        let value = self.given(name)?.decode().ok();
-        value.or_else(|| {
-            self.refuse(name, "is nested too deeply, or holds a number or a text that cannot be read")
-        })
+    fn flag(&mut self, name: &str) -> bool {
+        match self.given(name) {
+            None => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(_) => self.refuse(name, "must be true or false").unwrap_or_default(),
+        }
     }
 
     fn template(&mut self, name: &str, value: Value, names: Names<'_>) -> Template {
-        let place = format!("{}{}", self.place, step(name));
-        Template::read(value, &place, names, self.faults, &mut self.after)
+        let place = Place { task: self.place, field: name };
+        Template::read(value, place, names, self.faults, &mut self.after)
     }
 
     /// Notes a fault; gives nothing, in place of what was looked for.
     fn refuse<T>(&mut self, name: &str, what: &str) -> Option<T> {
-        self.faults.add(format!("{}{}", self.place, step(name)), format!("`{name}` {what}"));
+        self.faults.add(format!("/commands/{}{}", self.place, step(name)), format!("`{name}` {what}"));
         None
     }
 }
