@@ -51,7 +51,8 @@ impl Gateway {
     ) -> Result<Raw, Error> {
         let holder = Holder::of(&mut params, &context);
         let asked = target.clone();
-        let result = match self.call(target, params, options, context, audit).await {
+        // Boxed, so that the largest of all futures stays within bounds.
+        let result = match Box::pin(self.call(target, params, options, context, audit)).await {
             Ok(result) => result,
             Err(error) => return Err(near(&self.view_of(holder.caller()), &asked, error)),
         };

@@ -69,7 +69,7 @@ async fn wanted(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result
     form.finish()?;
     Ok(Batch {
         commands: commands.unwrap_or_else(Raw::null),
-        dry_run: dry_run.is_some_and(|dry| dry.unwrap_or_default()),
+        dry_run: dry_run.is_some_and(Result::unwrap_or_default),
         concurrency: concurrency.and_then(|count| usize::try_from(count).ok()),
         on_error,
         params: Object::default(),

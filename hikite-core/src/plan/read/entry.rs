@@ -40,7 +40,7 @@ pub(super) fn entries(commands: &Raw, tasks_max: usize, faults: &mut Faults) -> 
     match pieces {
         Err(message) => faults.add("/commands", message),
         Ok(pieces) => {
-            entries.extend(pieces.into_iter().zip(0..).map(|(piece, place)| entry(piece, place, faults)))
+            entries.extend(pieces.into_iter().zip(0..).map(|(piece, place)| entry(piece, place, faults)));
         }
     }
     entries

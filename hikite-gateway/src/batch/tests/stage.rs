@@ -255,13 +255,16 @@ pub(super) fn batch(tasks: &Value) -> Batch {
 }
 
 pub(super) fn task(id: &str, tool: &str, params: Value) -> Value {
-    json!({ "id": id, "module": "notion", "tool": tool, "params": params })
+    let mut task = json!({ "id": id, "module": "notion", "tool": tool });
+    task["params"] = params;
+    task
 }
 
 /// The same with more said of it.
 pub(super) fn with(mut task: Value, members: Value) -> Value {
-    for (name, value) in members.as_object().expect("members") {
-        task[name] = value.clone();
+    let Value::Object(members) = members else { panic!("no members: {members}") };
+    for (name, value) in members {
+        task[name.as_str()] = value;
     }
     task
 }
