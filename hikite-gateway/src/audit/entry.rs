@@ -104,78 +104,64 @@ impl Who {
 impl Asked {
     /// `None` for what is no invocation.
     pub(super) fn of(command: &Command) -> Option<Self> {
-        let resource = |kind, method: Method, params: &Object| {
+        let resource = |kind, method, params: &Object| {
             let uri = params.get("uri").cloned();
             let name = uri.clone().map_or(Name::None, Name::Address);
-            Self { kind, method: method.name(), name, arguments: uri.into(), weight: bytes_of(params) }
+            Self::new(kind, method, name, uri, params)
         };
         Some(match command {
             Command::Describe { .. } | Command::Open(_) => return None,
-            Command::Call { target, params, .. } => Self {
-                kind: "call",
-                method: Method::CallTool.name(),
-                name: Name::of(target, params),
-                arguments: Arguments::Sent(arguments(params)),
-                weight: bytes_of(params),
-            },
+            Command::Call { target, params, .. } => {
+                Self::new("call", Method::CallTool, Name::of(target, params), arguments(params), params)
+            }
+            Command::Execute { target, params, .. } => {
+                Self::new("call", Method::CallTool, Name::Target(target.clone()), arguments(params), params)
+            }
             Command::Search { .. } => {
                 Self { kind: SEARCH, method: Method::CallTool.name(), ..Self::default() }
             }
-            Command::Execute { target, params, .. } => Self {
-                kind: "call",
-                method: Method::CallTool.name(),
-                name: Name::Target(target.clone()),
-                arguments: Arguments::Sent(arguments(params)),
-                weight: bytes_of(params),
-            },
-            Command::Batch(batch) => Self {
-                kind: BATCH,
-                method: Method::CallTool.name(),
-                name: Name::None,
-                arguments: Arguments::Sent(batch.commands.clone()),
-                weight: batch.commands.bytes().len() + bytes_of(&batch.params),
-            },
-            Command::Fetch { uri, params, .. } => Self {
-                kind: "read",
-                method: Method::ReadResource.name(),
-                name: Name::Address(Raw::from(uri.as_str())),
-                arguments: Some(Raw::from(uri.as_str())).into(),
-                weight: bytes_of(params),
-            },
-            Command::Recite { name, params, .. } => Self {
-                kind: "prompt",
-                method: Method::GetPrompt.name(),
-                name: Name::Text(Raw::from(name.as_str())),
-                arguments: Arguments::Sent(arguments(params)),
-                weight: bytes_of(params),
-            },
-            Command::Prompt { params } => Self {
-                kind: "prompt",
-                method: Method::GetPrompt.name(),
-                name: params.get("name").cloned().map_or(Name::None, Name::Text),
-                arguments: Arguments::Sent(arguments(params)),
-                weight: bytes_of(params),
-            },
-            Command::Complete { params } => Self {
-                kind: "complete",
-                method: Method::Complete.name(),
-                name: Name::None,
-                arguments: params.get("argument").cloned().into(),
-                weight: bytes_of(params),
-            },
-            Command::Task { method, params } => Self {
-                kind: "task",
-                method: method.name(),
-                name: Name::None,
-                arguments: params.get("inputResponses").cloned().into(),
-                weight: bytes_of(params),
-            },
+            Command::Batch(batch) => {
+                let commands = batch.commands.clone();
+                let weight = commands.bytes().len();
+                let asked = Self::new(BATCH, Method::CallTool, Name::None, commands, &batch.params);
+                Self { weight: asked.weight + weight, ..asked }
+            }
+            Command::Fetch { uri, params, .. } => {
+                let uri = Raw::from(uri.as_str());
+                Self::new("read", Method::ReadResource, Name::Address(uri.clone()), uri, params)
+            }
+            Command::Recite { name, params, .. } => {
+                let name = Name::Text(Raw::from(name.as_str()));
+                Self::new("prompt", Method::GetPrompt, name, arguments(params), params)
+            }
+            Command::Prompt { params } => {
+                let name = params.get("name").cloned().map_or(Name::None, Name::Text);
+                Self::new("prompt", Method::GetPrompt, name, arguments(params), params)
+            }
+            Command::Complete { params } => {
+                let argument = params.get("argument").cloned();
+                Self::new("complete", Method::Complete, Name::None, argument, params)
+            }
+            Command::Task { method, params } => {
+                let answers = params.get("inputResponses").cloned();
+                Self::new("task", *method, Name::None, answers, params)
+            }
             Command::Read { params } => resource("read", Method::ReadResource, params),
             Command::Skill { params } => resource("read", Method::GetSkill, params),
             Command::Directory { params } => resource("read", Method::ReadDirectory, params),
             Command::Subscribe { params } => resource("subscribe", Method::Subscribe, params),
             Command::Unsubscribe { params } => resource("subscribe", Method::Unsubscribe, params),
         })
+    }
+
+    fn new(
+        kind: &'static str,
+        method: Method,
+        name: Name,
+        sent: impl Into<Option<Raw>>,
+        params: &Object,
+    ) -> Self {
+        Self { kind, method: method.name(), name, arguments: sent.into().into(), weight: bytes_of(params) }
     }
 
     /// A `tools/call` that could not be read.

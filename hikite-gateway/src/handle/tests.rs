@@ -1,3 +1,5 @@
+//! Kept answers: whose they are, how long they stay, and that nothing of them is lost.
+
 use std::time::Duration;
 
 use hikite_core::caller::{Abilities, Caller};

@@ -1,3 +1,5 @@
+//! Results in every form that can be wanted.
+
 use hikite_core::answer::result_of;
 use hikite_core::limits::Limits;
 use hikite_core::seal::Seal;

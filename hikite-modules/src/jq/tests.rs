@@ -1,3 +1,5 @@
+//! Programs that are right, wrong and endless.
+
 use hikite_core::json::Raw;
 
 use super::*;

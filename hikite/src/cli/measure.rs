@@ -20,7 +20,7 @@ pub(crate) struct Measure {
     #[arg(long, value_name = "FOLDER")]
     lists: Option<PathBuf>,
     /// Also measure recorded answers: `MODULE/TOOL*.json` or `MODULE.TOOL*.json`, each what a tool answered, and
-    /// `shapes.json` with the fields worth reading, like {"github:list_issues": "number,title,user.login"}
+    /// `shapes.json` with the fields worth reading, like `{"github:list_issues": "number,title,user.login"}`
     #[arg(long, value_name = "FOLDER")]
     answers: Option<PathBuf>,
     /// Also call every tool that promises to be read-only and needs no arguments, and measure what it answers

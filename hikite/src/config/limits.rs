@@ -191,6 +191,14 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
         result_bytes: read.size("result_bytes", raw.result_bytes.as_ref(), default.result_bytes),
         jq_processes: read.count("jq_processes", raw.jq_processes, default.jq_processes),
         jq_bytes: read.size("jq_bytes", raw.jq_bytes.as_ref(), default.jq_bytes),
+        ..times(&mut read, raw)
+    }
+}
+
+/// How long things may take.
+fn times(read: &mut Reader<'_, '_, '_>, raw: &LimitsFile) -> Limits {
+    let default = Limits::default();
+    Limits {
         header_timeout: read.timeout("header_timeout", raw.header_timeout.as_ref(), default.header_timeout),
         body_timeout: read.timeout("body_timeout", raw.body_timeout.as_ref(), default.body_timeout),
         idle_timeout: read.timeout("idle_timeout", raw.idle_timeout.as_ref(), default.idle_timeout),
@@ -221,6 +229,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
         result_age: read.timeout("result_age", raw.result_age.as_ref(), default.result_age),
         jq_timeout: read.timeout("jq_timeout", raw.jq_timeout.as_ref(), default.jq_timeout),
         drain: read.span("drain", raw.drain.as_ref(), default.drain),
+        ..default
     }
 }
 

@@ -17,7 +17,7 @@ const GROUP: usize = 40;
 const HEAD: usize = 62;
 const FOOT: usize = 30;
 
-const STYLE: &str = r##"
+const STYLE: &str = r#"
     .card { fill: #ffffff; stroke: #d0d7de; }
     .text { fill: #1f2328; }
     .quiet { fill: #59636e; }
@@ -37,7 +37,7 @@ const STYLE: &str = r##"
       .before { fill: #f0883e; }
       .after { fill: #3fb950; }
     }
-"##;
+"#;
 
 /// Bars that are compared with each other: the first is the whole.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use hikite_testkit::gateway::{TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::rest::post;
-use crate::{PROGRAMS, configured, gateway, stdio};
+use crate::{PROGRAMS, configured, gateway, stdio, with};
 
 /// Calls `echo` with a text, and gives the whole answer.
 async fn ask(gateway: &TestGateway, text: &str, options: Value) -> (u16, Value) {
@@ -291,4 +291,43 @@ async fn what_is_saved_is_counted() {
         bytes("before"),
         bytes("after")
     );
+}
+
+#[tokio::test]
+async fn a_model_reads_on_with_the_tool_it_called_until_its_session_ends() {
+    let limits = json!({ "compact_bytes": "4KiB" });
+    let gateway = configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": limits })).await;
+    let text = many_issues(500);
+    for (surface, call, read_on) in [
+        (
+            "modules",
+            json!({ "module": "a", "tool": "echo", "params": { "text": text } }),
+            "read on with call {",
+        ),
+        (
+            "search",
+            json!({ "toolKey": "a:echo", "arguments": { "text": text } }),
+            "read on with tool_execute {",
+        ),
+    ] {
+        let client = gateway.client(surface).await;
+        let tool = if surface == "modules" { "call" } else { "tool_execute" };
+        let part = client.call(tool, with(call.clone(), "select", "map(.number) | add")).await;
+        assert_eq!(part["content"][0]["text"], "124750", "{part}");
+        let long = client.call(tool, with(call, "format", "compact")).await;
+        let line = long["content"][0]["text"].as_str().and_then(|text| text.lines().last()).expect("a line");
+        // What the line says can be called as it is.
+        let (_, rest) = line.split_once(read_on).unwrap_or_else(|| panic!("{line}"));
+        let (arguments, _) = rest.split_once(" (or ").expect("a call");
+        let arguments: Value = serde_json::from_str(&format!("{{{arguments}")).expect("JSON");
+        let next = client.call(tool, arguments).await;
+        assert!(next["content"][0]["text"].as_str().is_some_and(|text| text.contains("\n[page ")), "{next}");
+        let handle = long["_meta"]["hikite/answer"]["handle"].as_str().expect("a handle");
+        let other = gateway.client("direct").await;
+        let read = json!({ "uri": handle });
+        other.request("resources/read", read.clone()).await.expect("the same caller");
+        client.delete().await;
+        let gone = other.request("resources/read", read).await.expect_err("gone with its session");
+        assert_eq!(gone["code"], -32002, "{gone}");
+    }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hikite_testkit::fixture::{Options, Transport};
-use hikite_testkit::gateway::{Reply, TestGateway, eventually};
+use hikite_testkit::gateway::{Envelope, Hello, Reply, TestGateway, eventually};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -12,7 +12,9 @@ use crate::rest::{is_moment, post, refused};
 use crate::{PROGRAMS, configured, fixture, gateway, http_fixture, stdio, with};
 
 fn task(id: &str, module: &str, tool: &str, params: Value) -> Value {
-    json!({ "id": id, "module": module, "tool": tool, "params": params })
+    let mut task = json!({ "id": id, "module": module, "tool": tool });
+    task["params"] = params;
+    task
 }
 
 async fn send(gateway: &TestGateway, body: Value) -> Reply {
@@ -260,6 +262,72 @@ async fn pictures_stand_beside_the_results() {
     let tasks = json!([with(task("t", "a", "test_image_content", json!({})), "output", true)]);
     let reply = send(&gateway, json!({ "commands": tasks })).await.value();
     assert_eq!(reply["content"][0]["type"], "image", "{reply}");
+}
+
+#[tokio::test]
+async fn a_client_hears_of_every_task_that_ends_and_can_be_asked_and_can_withdraw() {
+    let (fixture, server) = http_fixture().await;
+    let gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client_with("modules", Hello::obliging("ada")).await;
+    let tasks = json!([
+        task("steps", "a", "test_tool_with_progress", json!({})),
+        with(task("asks", "a", "ask", json!({ "kind": "sampling", "marker": "m" })), "after", "steps"),
+        with(task("bad", "a", "test_error_handling", json!({})), "after", "asks"),
+        with(task("never", "a", "echo", json!({ "text": "x" })), "after", "bad"),
+    ]);
+    let call = |tasks: &Value| json!({ "name": "batch", "arguments": { "commands": tasks }, "_meta": { "progressToken": "p" } });
+    let result = client.request("tools/call", call(&tasks)).await.expect("a result");
+    assert_eq!(
+        statuses(&result["structuredContent"]),
+        ["steps ok", "asks ok", "bad error", "never skipped"],
+        "{result}"
+    );
+    assert_eq!(client.questions().len(), 1);
+    let told = client.notifications("notifications/progress");
+    let words: Vec<String> = told
+        .iter()
+        .map(|told| {
+            let message = told["message"].as_str().unwrap_or_default();
+            format!(
+                "{}/{} {}",
+                told["progress"],
+                told["total"],
+                message.split(" (").next().unwrap_or_default()
+            )
+        })
+        .collect();
+    assert_eq!(words, ["1/4 steps: ok", "2/4 asks: ok", "3/4 bad: error", "4/4 never: skipped"]);
+    assert!(told.iter().all(|told| told["progressToken"] == "p"), "{told:?}");
+    let wrong = client
+        .request("tools/call", call(&json!([task("t", "a", "ecko", json!({}))])))
+        .await
+        .expect("a result");
+    let error = crate::error_of(&wrong);
+    assert_eq!(
+        (&error["code"], &error["details"][0]["pointer"]),
+        (&json!("VALIDATION_ERROR"), &json!("/commands/0/tool"))
+    );
+    let before = fixture.calls();
+    let hanging = client.begin(
+        "tools/call",
+        call(&json!([task("h", "a", "hang", json!({})), task("i", "a", "hang", json!({}))])),
+    );
+    assert!(eventually(|| fixture.calls() == before + 2).await);
+    client.cancel(hanging.id).await;
+    assert!(eventually(|| fixture.cancelled().len() == 2).await, "the server is told of both");
+}
+
+#[tokio::test]
+async fn a_tool_that_asks_a_client_without_a_session_must_be_called_alone() {
+    let gateway = gateway(json!({ "a": stdio(&[]) })).await;
+    let client = gateway.stateless("modules", Envelope::capable());
+    let tasks = json!([
+        task("t", "a", "ask", json!({ "kind": "sampling", "marker": "m" })),
+        task("e", "a", "echo", json!({ "text": "x" }))
+    ]);
+    let outcome = client.call("batch", json!({ "commands": tasks })).await;
+    let result = outcome.result();
+    assert_eq!(statuses(&result["structuredContent"]), ["t error", "e ok"], "{result}");
 }
 
 /// A folder with a config and a batch.

@@ -86,7 +86,7 @@ async fn the_sdk_starts_it_as_a_program() {
     let config = json!({ "mcpServers": { "web": server, "program": stdio(&[]) } });
     std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
     let mut command = tokio::process::Command::from(PROGRAMS.hikite(folder.path()));
-    command.arg("stdio");
+    command.args(["stdio", "--surface", "direct"]);
     let (transport, _) = TokioChildProcess::builder(command).stderr(Stdio::null()).spawn().expect("hikite");
     let client = Person.serve(transport).await.expect("a session");
     assert_eq!(client.list_all_tools().await.expect("tools").len(), 66);

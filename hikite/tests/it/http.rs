@@ -395,9 +395,9 @@ async fn an_answer_is_json_unless_something_comes_before_it() {
 async fn an_unknown_surface_is_refused() {
     let gateway = empty().await;
     let reply =
-        gateway.send(gateway.request("POST", "/mcp?surface=modules").json(initialize("2025-11-25"))).await;
-    assert_eq!((reply.status, &reply.value()["error"]), (400, &json!("`surface=modules` is not known")));
-    assert_eq!(reply.value()["hint"], "one or more of: categories, direct, search");
+        gateway.send(gateway.request("POST", "/mcp?surface=rooms").json(initialize("2025-11-25"))).await;
+    assert_eq!((reply.status, &reply.value()["error"]), (400, &json!("`surface=rooms` is not known")));
+    assert_eq!(reply.value()["hint"], "one or more of: categories, direct, modules, search");
 }
 
 #[tokio::test]

@@ -205,7 +205,7 @@ async fn a_hidden_module_and_a_hidden_tool_look_absent() {
         "projects": { "work": { "members": ["alice"], "permissions": permissions } },
     }))
     .await;
-    let made = token(&gateway, json!({ "name": "laptop", "project": "work" })).await;
+    let made = token(&gateway, json!({ "name": "laptop", "project": "work", "subject": "alice" })).await;
     let client = client(&gateway, "/mcp", &made.secret).await;
     let list = client.request("tools/list", json!({})).await.expect("a list").to_string();
     assert!(list.contains("notion") && !list.contains("jira"), "{list}");

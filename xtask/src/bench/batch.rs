@@ -44,7 +44,9 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
             }
         }
         direct.times_ms.clear();
-        sides.iter_mut().for_each(|side| side.times_ms.clear());
+        for side in &mut sides {
+            side.times_ms.clear();
+        }
         let started = Instant::now();
         while started.elapsed() < bench.seconds * u32::try_from(bench.rounds)? {
             direct.once().await?;

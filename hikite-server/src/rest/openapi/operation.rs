@@ -126,7 +126,7 @@ pub(crate) fn statuses() -> BTreeSet<u16> {
 }
 
 fn operations() -> Vec<Operation> {
-    let all = [looking(), changing(), super::identity::operations(), recorded(), health()];
+    let all = [looking(), using(), changing(), super::identity::operations(), recorded(), health()];
     all.into_iter().flatten().collect()
 }
 
@@ -147,26 +147,6 @@ fn looking() -> Vec<Operation> {
             parameters: vec![key()],
             answer: (200, "The tool.", Some("Tool")),
             errors: &[404],
-            ..Operation::NEW
-        },
-        Operation {
-            method: "post",
-            path: "/v1/tools/call",
-            id: "callTool",
-            summary: "Runs a tool and gives the value of its result.",
-            body: Some("CallRequest"),
-            answer: (200, "What the tool gave.", Some("CallAnswer")),
-            errors: &[404, 499, 502, 503],
-            ..Operation::NEW
-        },
-        Operation {
-            method: "post",
-            path: "/v1/batch",
-            id: "runBatch",
-            summary: "Runs many tools at once, some of which wait for others; or says what it would run.",
-            body: Some("BatchRequest"),
-            answer: (200, "How each task ended.", Some("BatchAnswer")),
-            errors: &[503],
             ..Operation::NEW
         },
         Operation {
@@ -201,6 +181,31 @@ fn looking() -> Vec<Operation> {
             tag: "Overview",
             summary: "Lists the categories of the config.",
             answer: (200, "The categories.", Some("Categories")),
+            ..Operation::NEW
+        },
+    ]
+}
+
+fn using() -> Vec<Operation> {
+    vec![
+        Operation {
+            method: "post",
+            path: "/v1/tools/call",
+            id: "callTool",
+            summary: "Runs a tool and gives the value of its result.",
+            body: Some("CallRequest"),
+            answer: (200, "What the tool gave.", Some("CallAnswer")),
+            errors: &[404, 499, 502, 503],
+            ..Operation::NEW
+        },
+        Operation {
+            method: "post",
+            path: "/v1/batch",
+            id: "runBatch",
+            summary: "Runs many tools at once, some of which wait for others; or says what it would run.",
+            body: Some("BatchRequest"),
+            answer: (200, "How each task ended.", Some("BatchAnswer")),
+            errors: &[503],
             ..Operation::NEW
         },
     ]
