@@ -8,7 +8,9 @@ use serde_json::Value;
 /// The elements of a list, `None` where one has no such member.
 pub(super) fn joined(elements: &[Option<&Value>]) -> Value {
     match elements {
-        [] | [None] => Value::String(String::new()),
+        // A list without elements is not one with an element that has no such member.
+        [] => Value::Null,
+        [None] => Value::String(String::new()),
         [Some(only)] => match only {
             Value::String(text) if is_plain(text) => Value::String(text.clone()),
             Value::String(_) | Value::Array(_) | Value::Object(_) => Value::String(only.to_string()),
@@ -68,7 +70,8 @@ mod tests {
     fn elements_stand_beside_one_another() {
         check(&json!(["bug", "設計", "a b"]), &json!("bug;設計;a b"));
         check(&json!([1, 2.5, true, null]), &json!("1;2.5;true;null"));
-        check(&json!([]), &json!(""));
+        check(&json!([]), &json!(null));
+        assert_eq!(joined(&[None]), json!(""));
         assert_eq!(joined(&[Some(&json!("a")), None, Some(&json!("b"))]), json!("a;;b"));
     }
 
