@@ -4,7 +4,8 @@ JSON Schema describes the form that registers a tool member by member. It cannot
 `{name}` in an address must be a parameter of the tool, that a default must be one of the allowed values, that no two
 parameters have one name. Data that is meant to be right is made right in these respects, so that a refusal of it is a
 fault of the API. Data that is meant to be wrong is sent as it was made. The same goes for projects and tokens: who is
-a subject, what is a permission, which projects there are; and for batches: which tools there are, and who waits for whom.
+a subject, what is a permission, which projects there are; and for batches: which tools there are, and who waits for whom; and
+for the part of an answer that is wanted.
 """
 
 import os
@@ -31,6 +32,7 @@ def map_case(context, case):
         "PATCH /v1/projects/{name}": project,
         "POST /v1/tokens": token,
         "POST /v1/batch": batch,
+        "POST /v1/tools/call": call,
     }.get(case.operation.label)
     is_form = make_right is not None and isinstance(case.body, dict)
     if is_form and case.meta is not None and case.meta.generation.mode.is_positive:
@@ -55,6 +57,14 @@ def batch(form: dict) -> dict:
     if isinstance(commands, str):
         return form | {"commands": '{"id": "a", "module": "files", "tool": "read_file"}'}
     return form | {"commands": [task(one, index) for index, one in enumerate(commands)]}
+
+
+def call(form: dict) -> dict:
+    options = form.get("options")
+    if not isinstance(options, dict) or options.get("select") is None:
+        return form
+    # What a tool answers is not known before; everything is a part of every answer.
+    return form | {"options": options | {"select": "."}}
 
 
 def task(written: dict, index: int) -> dict:

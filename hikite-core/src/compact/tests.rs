@@ -41,8 +41,8 @@ fn rows_are_flat_for_toon_and_lists_are_one_cell() {
     ]);
     let expected = json!([
         {"id": 1, "user.login": "a", "tags[]": "x;y", "labels[].name": "bug", "labels[].color": "f00"},
-        {"id": 2, "user.login": "b", "tags[]": "", "labels[].name": "ui;new", "labels[].color": "f00;f00"},
-        {"id": 3, "user.login": null, "tags[]": "z", "labels[].name": "", "labels[].color": ""},
+        {"id": 2, "user.login": "b", "tags[]": null, "labels[].name": "ui;new", "labels[].color": "f00;f00"},
+        {"id": 3, "user.login": null, "tags[]": "z", "labels[].name": null, "labels[].color": null},
     ]);
     assert_eq!(render::flat(&rows, false), Some(expected));
 }
