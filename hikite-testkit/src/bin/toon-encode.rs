@@ -1,7 +1,7 @@
 //! Our TOON of many documents, to be held against that of others: each line of stdin is
 //! `["," or "\t" or "|", indent, document]`, each line of stdout the text as a JSON string.
 //!
-//!     echo '[",", 2, {"a": 1}]' | toon-encode
+//! `echo '[",", 2, {"a": 1}]' | toon-encode`
 
 use std::io::{BufRead, BufWriter, Error, ErrorKind, Result, Write, stdin, stdout};
 
