@@ -93,11 +93,13 @@ fn subject(report: &Report) -> String {
 fn groups(report: &Report) -> Vec<Group> {
     let even = &report.even;
     let tools = report.menus.iter().find(|menu| menu.is_default()).map_or(0, |menu| menu.tools);
+    let modules = counted(report.modules.len(), "module");
+    let through = format!("through hikite: {} that open {modules}", counted(tools, "tool"));
     let mut groups = vec![Group {
         title: "The tools".into(),
         bars: vec![
             ("all in one list".into(), even.flat),
-            (format!("hikite: {}", counted(tools, "tool")), even.menu),
+            (through, even.menu),
             ("… and a module of median size opened".into(), even.menu + even.median),
             ("… and every module opened".into(), even.all),
         ],
