@@ -127,6 +127,11 @@ impl Session {
             }
             journal.finish(answer);
         };
+        // The stream is gone before its request is, so that nobody takes up what is about to end.
+        let given_up = async {
+            journal.abandoned(resume).await;
+            self.streams.by_number.lock().remove(&number);
+        };
         tokio::select! {
             () = running => {
                 // It may have broken just before its end; where little enough is kept, so is this.
@@ -136,7 +141,7 @@ impl Session {
                     self.app.stopping.run_until_cancelled(unread).await;
                 }
             }
-            () = journal.abandoned(resume) => {}
+            () = given_up => journal.end(),
         }
         self.streams.by_number.lock().remove(&number);
     }
