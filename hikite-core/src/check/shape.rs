@@ -19,30 +19,19 @@ pub(super) enum Part {
 }
 
 /// Every keyword that holds one schema, a list of schemas, or schemas by name.
-const KEYWORDS: &[(&str, Part)] = &[
-    ("allOf", Part::Same),
-    ("anyOf", Part::Same),
-    ("oneOf", Part::Same),
-    ("not", Part::Same),
-    ("if", Part::Same),
-    ("then", Part::Same),
-    ("else", Part::Same),
-    ("dependentSchemas", Part::Same),
-    ("dependencies", Part::Same),
-    ("properties", Part::Member),
-    ("patternProperties", Part::Members),
-    ("additionalProperties", Part::Members),
-    ("unevaluatedProperties", Part::Members),
-    ("propertyNames", Part::Members),
-    ("items", Part::Items),
-    ("prefixItems", Part::Items),
-    ("additionalItems", Part::Items),
-    ("unevaluatedItems", Part::Items),
-    ("contains", Part::Items),
-    ("contentSchema", Part::Nothing),
-    ("$defs", Part::Nothing),
-    ("definitions", Part::Nothing),
-];
+fn part(keyword: &str) -> Option<Part> {
+    match keyword {
+        "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
+        | "dependencies" => Some(Part::Same),
+        "properties" => Some(Part::Member),
+        "patternProperties" | "additionalProperties" | "unevaluatedProperties" | "propertyNames" => {
+            Some(Part::Members)
+        }
+        "items" | "prefixItems" | "additionalItems" | "unevaluatedItems" | "contains" => Some(Part::Items),
+        "contentSchema" | "$defs" | "definitions" => Some(Part::Nothing),
+        _ => None,
+    }
+}
 
 /// Keywords whose member names are names and not keywords.
 const BY_NAME: &[&str] =
@@ -51,14 +40,14 @@ const BY_NAME: &[&str] =
 /// The schemas directly inside `schema`, with the part they are for and the name they stand under.
 pub(super) fn inner<'a>(schema: &'a Value, found: &mut impl FnMut(Part, &'a str, &'a Value)) {
     let Some(members) = schema.as_object() else { return };
-    for (keyword, part) in KEYWORDS {
-        match members.get(*keyword) {
-            Some(Value::Object(named)) if BY_NAME.contains(keyword) => {
-                named.iter().for_each(|(name, schema)| found(*part, name, schema));
+    let parts = members.iter().filter_map(|(keyword, value)| Some((keyword.as_str(), value, part(keyword)?)));
+    for (keyword, value, part) in parts {
+        match value {
+            Value::Object(named) if BY_NAME.contains(&keyword) => {
+                named.iter().for_each(|(name, schema)| found(part, name, schema));
             }
-            Some(Value::Array(list)) => list.iter().for_each(|schema| found(*part, "", schema)),
-            Some(one) => found(*part, "", one),
-            None => {}
+            Value::Array(list) => list.iter().for_each(|schema| found(part, "", schema)),
+            one => found(part, "", one),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! JSON with references in it. They are filled in on the parsed tree, never on text, and what is filled in is not
 //! looked at again. Only values are looked through: the names of members are what they are.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::read::{Faults, Place};
@@ -171,21 +173,25 @@ impl Walk<'_, '_> {
             Value::String(text) if text.contains("${") => self.text(text),
             Value::Array(items) => {
                 for (index, item) in items.iter_mut().enumerate().filter(|(_, item)| may_refer(item)) {
-                    self.below(&format!("/{index}"), item);
+                    self.below(&index.to_string(), item);
                 }
             }
             Value::Object(members) => {
                 for (name, member) in members.iter_mut().filter(|(_, member)| may_refer(member)) {
-                    self.below(&step(name), member);
+                    let plain = !name.contains(['~', '/']);
+                    let name =
+                        if plain { Cow::Borrowed(name.as_str()) } else { step(name).split_off(1).into() };
+                    self.below(&name, member);
                 }
             }
             _ => {}
         }
     }
 
+    /// `step` as a pointer spells it.
     fn below(&mut self, step: &str, value: &mut Value) {
         let length = self.pointer.len();
-        self.pointer.push_str(step);
+        self.pointer.extend(["/", step]);
         self.value(value);
         self.pointer.truncate(length);
     }
