@@ -37,7 +37,7 @@ pub(crate) fn rows(timer: Timer) -> Vec<Value> {
     if timer.measures {
         rows.push(match javascript(&json, &text) {
             Ok((name, ms)) => row(&name, ms),
-            Err(reason) => json!([format!("@toon-format/toon: skipped, {reason}"), "", "", "", ""]),
+            Err(reason) => json!([format!("JavaScript: skipped, {reason}"), "", "", "", ""]),
         });
     }
     rows
