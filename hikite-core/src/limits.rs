@@ -122,7 +122,7 @@ impl Default for Limits {
             list_page: 0,
             menu_tokens: 1200,
             batch_tasks: 1000,
-            batch_concurrency: 16,
+            batch_concurrency: 100,
             compact_bytes: 32 * 1024,
             results: 1000,
             result_bytes: 64 * MIB,

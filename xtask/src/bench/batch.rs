@@ -30,9 +30,9 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
             Side::start(bench, &folder.path().join("usual"), &servers, ("batch", json!({}))).await?,
             Side::start(
                 bench,
-                &folder.path().join("all"),
+                &folder.path().join("few"),
                 &servers,
-                ("all at once", json!({ "batch_concurrency": CALLS })),
+                ("16 at once", json!({ "batch_concurrency": 16 })),
             )
             .await?,
         ];

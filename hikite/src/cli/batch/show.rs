@@ -67,8 +67,9 @@ pub(super) fn preview(document: &Value) -> String {
     out
 }
 
+/// All lines but the first, which stands behind something.
 fn indented(text: &str) -> String {
-    text.trim_end().replace('\n', "\n  ")
+    text.trim_end().replace('\n', "\n  ").replace("\n  \n", "\n\n")
 }
 
 fn items(value: &Value) -> &[Value] {
