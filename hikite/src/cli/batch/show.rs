@@ -69,7 +69,10 @@ pub(super) fn preview(document: &Value) -> String {
 
 /// All lines but the first, which stands behind something.
 fn indented(text: &str) -> String {
-    text.trim_end().replace('\n', "\n  ").replace("\n  \n", "\n\n")
+    let line = |line: &str| if line.is_empty() { String::new() } else { format!("  {line}") };
+    let mut lines = text.trim_end().lines();
+    let first = lines.next().unwrap_or_default().to_owned();
+    lines.fold(first, |all, next| all + "\n" + &line(next))
 }
 
 fn items(value: &Value) -> &[Value] {
