@@ -4,6 +4,7 @@
 mod address;
 mod answer;
 mod body;
+pub mod convert;
 mod escape;
 mod form;
 mod header;
