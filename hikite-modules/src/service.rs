@@ -181,6 +181,16 @@ impl Service {
         self.tools.iter().map(|(name, tool)| (name.as_str(), tool.risk, tool.has_shape(), tool.is_paged()))
     }
 
+    /// What of a tool's answer is worth reading; `None` if it does not have the shape that the file names.
+    pub fn project(&self, tool: &str, arguments: Map<String, Value>, answer: &Value) -> Option<Value> {
+        let tool = self.tool(tool).ok()?;
+        let scope = tool.scope(arguments).ok()?;
+        let shaped = tool.shaped(answer, &scope).inspect_err(|error| {
+            tracing::debug!(module = %self.name, %error, "an answer does not have the shape that its module names");
+        });
+        shaped.ok()?
+    }
+
     fn tool(&self, name: &str) -> Result<&Tool, Error> {
         let found = self.tools.iter().find(|(other, _)| other == name).map(|(_, tool)| tool);
         found.ok_or_else(|| view::unknown_tool(name, self.tools.iter().map(|(name, _)| name.as_str())))
@@ -280,14 +290,8 @@ impl Source for Service {
     }
 
     fn shape(&self, tool: &str, arguments: &Object, result: &Raw) -> Option<Value> {
-        let tool = self.tool(tool).ok()?;
-        let given = parse(&arguments.raw());
-        let scope = tool.scope(if let Value::Object(given) = given { given } else { Map::new() }).ok()?;
-        let value = parse(&Answer::read(result).value);
-        let shaped = tool.shaped(&value, &scope).inspect_err(|error| {
-            tracing::debug!(module = %self.name, %error, "an answer does not have the shape that its module names");
-        });
-        let mut shaped = shaped.ok()??;
+        let given = if let Value::Object(given) = parse(&arguments.raw()) { given } else { Map::new() };
+        let mut shaped = self.project(tool, given, &parse(&Answer::read(result).value))?;
         let next = result.object()?.get("_meta").and_then(Raw::object);
         let next = next.and_then(|meta| meta.get(META)?.object()?.text("next_cursor"));
         if let (Some(next), Some(members)) = (&next, shaped.as_object_mut()) {
