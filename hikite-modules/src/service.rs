@@ -44,7 +44,7 @@ use serde_json::{Map, Value, json};
 use crate::expression::{Expression, Names};
 use crate::file::{File, Language};
 use crate::scope::Scope;
-use account::Addresses;
+use account::{Addresses, Lookup};
 use call::{Call, choose};
 use fetch::Asked;
 use pace::Pace;
@@ -158,7 +158,7 @@ impl Service {
             faults.extend(wrong.map(|wrong| Fault::new(format!("/tools{}", step(name)), wrong)));
         }
         let others = [&self.again.also, &self.refusals.message, &self.refusals.code].into_iter().flatten();
-        let lookups = self.addresses.lookups.iter().flat_map(|lookup| lookup.expressions());
+        let lookups = self.addresses.lookups.iter().flat_map(Lookup::expressions);
         faults
             .extend(others.chain(lookups).filter_map(Expression::problem).map(|wrong| Fault::new("", wrong)));
         faults
@@ -233,8 +233,8 @@ impl Service {
         let arguments = Raw::of(&Value::Object(arguments)).object().unwrap_or_default();
         let made = self.shape(&resource.tool, &arguments, &result).map(|made| Shape::Made(Arc::new(made)));
         let text = compact(&parse(&Answer::read(&result).value), made.as_ref(), usize::MAX).text;
-        let content = json!({ "uri": uri, "mimeType": resource.mime, "text": text });
-        Ok(Raw::of(&json!({ "contents": [content] })))
+        let read = json!({ "uri": uri, "mimeType": resource.mime, "text": text });
+        Ok(Raw::of(&json!({ "contents": [read] })))
     }
 
     fn get_prompt(&self, params: &Object) -> Result<Raw, Error> {
@@ -297,7 +297,7 @@ impl Source for Service {
         if let (Some(next), Some(members)) = (&next, shaped.as_object_mut()) {
             members.insert("next_cursor".into(), Value::from(next.as_str()));
         } else if let (Some(next), Value::String(text)) = (&next, &mut shaped) {
-            text.push_str(&format!("\n\nnext_cursor: {next}"));
+            text.extend(["\n\nnext_cursor: ", next]);
         }
         Some(shaped)
     }
@@ -375,7 +375,8 @@ fn resources(file: &File, tools: &[(String, Tool)], reader: &mut Reader<'_>) -> 
         };
         match tools.iter().find(|(tool, _)| *tool == resource.tool) {
             None => {
-                reader.fault(format!("{at}/tool"), format!("`{}` is no tool of this module", resource.tool))
+                let message = format!("`{}` is no tool of this module", resource.tool);
+                reader.fault(format!("{at}/tool"), message);
             }
             Some((_, tool)) => {
                 for name in resource.names().filter(|name| tool.schema["properties"].get(name).is_none()) {
