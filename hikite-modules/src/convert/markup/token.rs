@@ -238,7 +238,7 @@ mod tests {
             "<style>p > a { }</style>x<SCRIPT>if (a</b>) {}</Script>y",
             &["<style>", "</style>", "x", "<script>", "</script>", "y"],
         );
-        check("a <!-- never ended <b>c</b>", &["a ", "<!-- never ended ", "<b>", "c", "</b>"]);
+        check("a <!-- never ended <b>c</b>", &["a <!-- never ended ", "<b>", "c", "</b>"]);
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn boxed(walk: &Walk, element: &Element, style: &Style) -> Vec<Block> {
 
 fn boxed_body(walk: &Walk, element: &Element, style: &Style) -> Vec<Block> {
     let bodies = element.elements().filter(|child| child.name.ends_with("-body"));
-    bodies.flat_map(|body| walk.inside(body, style)).collect()
+    bodies.flat_map(|body| walk.inside(&body.children, style)).collect()
 }
 
 fn title(walk: &mut Walk, element: &Element) {

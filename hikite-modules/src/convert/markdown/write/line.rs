@@ -171,9 +171,7 @@ impl Writer {
                 out.push(')');
             }
             Kind::Math(text) => match self.manner {
-                _ if text.contains(['$', '`', '|', '\\']) && self.manner == Manner::Escaped => {
-                    self.code(text, out)
-                }
+                Manner::Escaped if text.contains(['$', '`', '|']) => self.code(text, out),
                 Manner::Markers => out.extend(["$", text, "$"]),
                 _ => out.extend(["$$", text, "$$"]),
             },
