@@ -12,7 +12,7 @@ mod valid;
 use super::markdown::{Block, Inline, Kind, read};
 
 /// Every text in a tree.
-fn texts(tree: &[Block]) -> Vec<String> {
+pub(super) fn texts(tree: &[Block]) -> Vec<String> {
     let mut texts = Vec::new();
     tree.iter().for_each(|block| push(block, &mut texts));
     texts
@@ -45,12 +45,12 @@ fn push_line(line: &[Inline], texts: &mut Vec<String>) {
 }
 
 /// Everything that Markdown says, without its signs.
-fn said(markdown: &str) -> String {
+pub(super) fn said(markdown: &str) -> String {
     texts(&read(markdown)).concat()
 }
 
 /// Words of these texts that are not in another.
-fn missing(texts: &[String], output: &str) -> Vec<String> {
+pub(super) fn missing(texts: &[String], output: &str) -> Vec<String> {
     let words = texts.iter().flat_map(|text| text.split_whitespace());
     words.filter(|word| !output.contains(word)).map(str::to_owned).collect()
 }

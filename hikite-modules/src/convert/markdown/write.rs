@@ -226,7 +226,7 @@ impl Page {
 }
 
 /// Blocks that say nothing are not written.
-fn is_empty(block: &Block) -> bool {
+pub(in crate::convert) fn is_empty(block: &Block) -> bool {
     match block {
         Block::Paragraph(text) | Block::Heading { text, .. } => tidy(text.clone()).is_empty(),
         Block::Equation(text) => text.trim().is_empty(),

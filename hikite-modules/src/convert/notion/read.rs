@@ -4,7 +4,7 @@ mod media;
 
 use serde_json::Value;
 
-use super::super::markdown::{Block, Callout, Cell, DEPTH_MAX, Inline, Item, Marks, Style, tidy};
+use super::super::markdown::{Block, Callout, Cell, DEPTH_MAX, Inline, Item, Marks, Style, is_empty, tidy};
 use super::{language, rich_text};
 
 pub(super) fn blocks(given: &Value) -> Vec<Block> {
@@ -54,13 +54,15 @@ impl Reader {
 
     /// Lists that follow each other are one, as Notion has items and no lists.
     fn push(&mut self, block: Block) {
+        if is_empty(&block) {
+            return;
+        }
         match (self.found.last_mut(), block) {
             (Some(Block::List { start: before, items }), Block::List { start, items: more })
                 if before.is_some() == start.is_some() =>
             {
                 items.extend(more);
             }
-            (_, Block::Paragraph(text)) if tidy(text.clone()).is_empty() => {}
             (_, block) => self.found.push(block),
         }
     }
