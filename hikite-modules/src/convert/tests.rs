@@ -14,7 +14,9 @@ use super::markdown::{Block, Inline, Kind, read};
 /// Every text in a tree.
 pub(super) fn texts(tree: &[Block]) -> Vec<String> {
     let mut texts = Vec::new();
-    tree.iter().for_each(|block| push(block, &mut texts));
+    for block in tree {
+        push(block, &mut texts);
+    }
     texts
 }
 

@@ -10,7 +10,7 @@ fn check(html: &str, expected: &str) {
 #[test]
 fn a_text_without_tags_keeps_its_lines() {
     check("", "");
-    check("一行目\n二行目\r\n\r\n四行目", "一行目\\\n二行目\\\n\\\n四行目");
+    check("一行目\n二行目\r\n\r\n四行目", "一行目\\\n二行目\n\n四行目");
     check("a <b>太字</b>\nb & c &lt;d&gt;", "a **太字**\\\nb & c \\<d>");
     check("# not a heading\n- not an item", "\\# not a heading\\\n\\- not an item");
 }
@@ -19,7 +19,7 @@ fn a_text_without_tags_keeps_its_lines() {
 fn lines_of_calendars_are_lines() {
     check(
         "会議です<br>場所: <a href=\"https://a.b/c\">東京</a><br><br>以上",
-        "会議です\\\n場所: [東京](https://a.b/c)\\\n\\\n以上",
+        "会議です\\\n場所: [東京](https://a.b/c)\n\n以上",
     );
     check("<ul><li>a</li><li>b</li></ul>", "- a\n- b");
     check("<span>Join: </span><a href=\"https://a.b/\">https://a.b/</a>", "Join: <https://a.b/>");

@@ -45,12 +45,21 @@ impl Walk {
         }
     }
 
-    /// The line so far is a paragraph.
+    /// The line so far is a paragraph, or several where lines are empty between them.
     pub(in crate::convert) fn flush(&mut self) {
         self.is_spaced = true;
         let line = tidy(std::mem::take(&mut self.line));
-        if !line.is_empty() {
-            self.blocks.push(Block::Paragraph(line));
+        let mut paragraph: Vec<Inline> = Vec::new();
+        for inline in line {
+            let ends_empty = |last: &Inline| last.kind == Kind::Break && inline.kind == Kind::Break;
+            if paragraph.last().is_some_and(ends_empty) {
+                self.blocks.push(Block::Paragraph(tidy(std::mem::take(&mut paragraph))));
+            }
+            paragraph.push(inline);
+        }
+        let paragraph = tidy(paragraph);
+        if !paragraph.is_empty() {
+            self.blocks.push(Block::Paragraph(paragraph));
         }
     }
 

@@ -143,9 +143,8 @@ impl Page {
                 rest.next();
                 line(text, Place::Paragraph)
             }
-            // A box must stand before a text, and this one says nothing.
-            Some(_) => "<br>".to_owned(),
-            None => String::new(),
+            // A box must stand before something, and this says nothing.
+            _ => "<br>".to_owned(),
         };
         self.lines(&format!("{mark} {text}"));
         let Some(first) = rest.peek() else { return };

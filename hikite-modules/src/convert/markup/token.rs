@@ -90,8 +90,8 @@ impl Tokens<'_> {
             self.at += end.map_or(rest.len(), |end| "<![CDATA[]]>".len() + end);
             return true;
         }
-        if rest.starts_with("<!--") {
-            let end = if self.has_comment_end { rest[4..].find("-->") } else { None };
+        if let Some(comment) = rest.strip_prefix("<!--") {
+            let end = if self.has_comment_end { comment.find("-->") } else { None };
             self.has_comment_end = end.is_some();
             self.at += end.map_or(0, |end| end + 7);
             return end.is_some();

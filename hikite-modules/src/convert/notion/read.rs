@@ -108,7 +108,7 @@ impl Reader {
                 self.children(block);
             }
             "equation" => {
-                self.push(Block::Equation(body["expression"].as_str().unwrap_or_default().to_owned()))
+                self.push(Block::Equation(body["expression"].as_str().unwrap_or_default().to_owned()));
             }
             "divider" => self.push(Block::Rule),
             "table" => self.table(body, block),
@@ -189,7 +189,9 @@ impl Reader {
         let head = if body["has_column_header"] == true { rows.remove(0) } else { vec![Cell::new(); width] };
         self.push(Block::Table { head, rows });
         self.depth += 1;
-        others.into_iter().for_each(|other| self.block(other));
+        for other in others {
+            self.block(other);
+        }
         self.depth -= 1;
     }
 }

@@ -238,7 +238,7 @@ fn plain_texts(value: &Value, words: &mut Vec<String>) {
             for (name, value) in members {
                 match value {
                     Value::String(text) if matches!(name.as_str(), "plain_text" | "title") => {
-                        words.push(text.clone())
+                        words.push(text.clone());
                     }
                     other => plain_texts(other, words),
                 }

@@ -120,8 +120,9 @@ fn value(parameter: &Element) -> String {
     if !text.is_empty() {
         return text;
     }
-    fn resource(element: &Element) -> Option<String> {
-        element.elements().find_map(|child| link::address(child).or_else(|| resource(child)))
-    }
     resource(parameter).unwrap_or_default()
+}
+
+fn resource(element: &Element) -> Option<String> {
+    element.elements().find_map(|child| link::address(child).or_else(|| resource(child)))
 }
