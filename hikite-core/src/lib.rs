@@ -11,6 +11,7 @@ pub mod catalog;
 pub mod category;
 pub mod check;
 pub mod compact;
+pub mod credential;
 pub mod error;
 pub mod fault;
 pub mod hex;

@@ -97,16 +97,21 @@ impl Plan {
     /// Tasks in waves: each waits for tasks of earlier waves alone.
     pub fn waves(&self) -> Vec<Vec<usize>> {
         let after: Vec<&[usize]> = self.tasks.iter().map(|task| task.after.as_slice()).collect();
-        let mut waves: Vec<Vec<usize>> = Vec::new();
-        for (task, wave) in graph::waves(&after).into_iter().enumerate() {
-            let wave = wave.unwrap_or_default();
-            if waves.len() <= wave {
-                waves.resize_with(wave + 1, Vec::new);
-            }
-            waves[wave].push(task);
-        }
-        waves
+        waves(&after).unwrap_or_default()
     }
+}
+
+/// The same for whatever else waits for one another: the places of each wave, `None` if some wait in a circle.
+pub fn waves(after: &[&[usize]]) -> Option<Vec<Vec<usize>>> {
+    let mut waves: Vec<Vec<usize>> = Vec::new();
+    for (place, wave) in graph::waves(after).into_iter().enumerate() {
+        let wave = wave?;
+        if waves.len() <= wave {
+            waves.resize_with(wave + 1, Vec::new);
+        }
+        waves[wave].push(place);
+    }
+    Some(waves)
 }
 
 #[cfg(test)]

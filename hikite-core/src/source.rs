@@ -7,6 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::caller::{Session, SessionId};
 use crate::error::{Error, Kind};
 use crate::json::{Object, Raw};
@@ -26,6 +28,11 @@ pub trait Source: Send + Sync + fmt::Debug {
 
     /// Runs one request. Dropping the future cancels it, at the source too.
     fn call(&self, invocation: Invocation, context: CallContext) -> BoxFuture<'_, Result<Raw, Error>>;
+
+    /// What of a tool's result its author holds to be worth reading; `None` where nobody has said it.
+    fn shape(&self, _tool: &str, _arguments: &Object, _result: &Raw) -> Option<Value> {
+        None
+    }
 
     /// Tells the source's connections of this session that the client's roots changed.
     fn roots_changed(&self, session: SessionId);
@@ -54,6 +61,10 @@ pub enum State {
     Idle,
     Starting,
     Running,
+    /// It could run, but nobody has connected an account with this provider.
+    NeedsLogin {
+        provider: Arc<str>,
+    },
     /// The last start failed; it is tried again after a pause, and by the next call once the pause is over.
     Failing {
         reason: String,
@@ -70,6 +81,7 @@ impl State {
             Self::Idle => "idle",
             Self::Starting => "starting",
             Self::Running => "running",
+            Self::NeedsLogin { .. } => "needs login",
             Self::Failing { .. } => "failing",
         }
     }

@@ -16,7 +16,7 @@ use hyper::body::Incoming;
 pub use allow::{Allow, Allowed};
 pub use client::{Client, Content, SendError};
 pub use hyper::body::Incoming as Body;
-pub use patience::retry_after;
+pub use patience::{now_ms, retry_after};
 
 /// Reads a body to its end, or to the limit.
 pub async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, SendError> {

@@ -11,9 +11,18 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         return Some(Duration::from_secs(seconds));
     }
     let until = httpdate::parse_http_date(text).ok()?;
-    // Measured by the clock of whoever wrote the date, where it tells its time.
-    let now = headers.get(DATE).and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
-    Some(until.duration_since(now.unwrap_or_else(wall_clock)).unwrap_or_default())
+    Some(until.duration_since(now(headers)).unwrap_or_default())
+}
+
+/// Milliseconds since 1970 by the clock of whoever sent these headers, where it tells its time.
+pub fn now_ms(headers: &HeaderMap) -> u64 {
+    let since = now(headers).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn now(headers: &HeaderMap) -> SystemTime {
+    let told = headers.get(DATE).and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
+    told.unwrap_or_else(wall_clock)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the date of a header means the wall clock")]

@@ -13,7 +13,7 @@ use http::{HeaderMap, Method, Response, StatusCode};
 use crate::pick::Pick;
 
 /// What is read of a refusal.
-const REFUSAL_BYTES: usize = 64 * 1024;
+pub(crate) const REFUSAL_BYTES: usize = 64 * 1024;
 /// What is shown of it.
 const SHOWN: usize = 200;
 /// Where services put the words of a refusal, the usual ones first.
@@ -101,12 +101,12 @@ fn decode(headers: &HeaderMap, bytes: Bytes) -> Result<Raw, Error> {
     }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let kind = media_type(headers);
     kind == "application/json" || kind.ends_with("+json")
 }
 
-fn media_type(headers: &HeaderMap) -> String {
+pub(crate) fn media_type(headers: &HeaderMap) -> String {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
@@ -122,7 +122,9 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &Bytes, hidden: &[Box<
     if let Some(reason) = status.canonical_reason() {
         message = format!("{message} {reason}");
     }
-    if let Some(words) = words(headers, body).map(|words| clean(&words, hidden)).filter(|w| !w.is_empty()) {
+    if let Some(words) =
+        words(headers, body).map(|words| clean(&words, hidden, SHOWN)).filter(|w| !w.is_empty())
+    {
         message = format!("{message}: {words}");
     }
     let error = Error::new(kind, message);
@@ -141,7 +143,7 @@ fn bounded(wait: Duration) -> Duration {
 }
 
 /// What a service says in its refusal, if it says it in words.
-fn words(headers: &HeaderMap, body: &Bytes) -> Option<String> {
+pub(crate) fn words(headers: &HeaderMap, body: &Bytes) -> Option<String> {
     if let Ok(value) = Raw::parse(body.clone()) {
         return said(&value, 0);
     }
@@ -164,15 +166,15 @@ fn said(value: &Raw, depth: usize) -> Option<String> {
 }
 
 /// One short line without addresses and without the fixed values of the request.
-fn clean(text: &str, hidden: &[Box<str>]) -> String {
-    let mut text: String = text.chars().take(SHOWN * 8).collect();
+pub(crate) fn clean(text: &str, hidden: &[Box<str>], most: usize) -> String {
+    let mut text: String = text.chars().take(most * 8).collect();
     for secret in hidden.iter().filter(|secret| secret.len() >= SHORTEST_HIDDEN) {
         text = text.replace(&**secret, "***");
     }
     let plain = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let words: Vec<&str> = plain.map(|word| if word.contains("://") { "…" } else { word }).collect();
     let line = words.join(" ");
-    match line.char_indices().nth(SHOWN) {
+    match line.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }

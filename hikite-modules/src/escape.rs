@@ -21,6 +21,11 @@ pub(crate) fn has_dot_segment(path: &str) -> bool {
     segments.any(|segment| segment == b"." || segment == b"..")
 }
 
+/// A name or a value of a query as it was meant.
+pub(crate) fn decoded(text: &str) -> String {
+    String::from_utf8_lossy(&decode(text.replace('+', " ").as_bytes())).into_owned()
+}
+
 fn escape(text: &str, is_plain: impl Fn(u8) -> bool, out: &mut String) {
     for byte in text.bytes() {
         if is_plain(byte) {

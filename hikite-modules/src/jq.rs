@@ -3,12 +3,14 @@
 //! of its own, which can be stopped.
 
 mod trouble;
+mod value;
 mod write;
 
 use jaq_core::data::JustLut;
 use jaq_core::load::{Arena, File, Loader, import};
 use jaq_core::{Compiler, Ctx, Filter, Vars, load};
 use jaq_json::{Map, Val, read};
+use serde_json::Value;
 
 pub use trouble::Trouble;
 use write::Writer;
@@ -52,15 +54,25 @@ impl std::fmt::Debug for Program {
 impl Program {
     /// Fails with what is wrong, and where.
     pub fn compile(text: &str) -> Result<Self, Trouble> {
-        let ours = || load::parse(OURS, |parser| parser.defs()).unwrap_or_default();
-        let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(ours());
+        Self::compile_with("", text, &[])
+    }
+
+    /// The same with definitions before it and names of variables that it may use, without their `$`.
+    pub fn compile_with(definitions: &str, text: &str, variables: &[&str]) -> Result<Self, Trouble> {
+        let ours = load::parse(OURS, |parser| parser.defs()).unwrap_or_default();
+        let given = load::parse(definitions, |parser| parser.defs())
+            .ok_or_else(|| Trouble::Wrong("the definitions cannot be read".into()))?;
+        let known = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(ours);
+        let definitions = known.map(within).chain(given);
         let natives = jaq_core::funs::<Data>().chain(jaq_std::funs()).chain(jaq_json::funs());
         let natives: Vec<_> = natives.filter(|(name, ..)| !CURIOUS.contains(name)).collect();
         let arena = Arena::default();
         let file = File { code: text, path: () };
         let modules = Loader::new(definitions).load(&arena, file).map_err(|errors| trouble::load(&errors))?;
         import(&modules, |_| Err(String::new())).map_err(|errors| trouble::load(&errors))?;
-        let compiler = Compiler::default().with_funs(natives).with_global_vars([ENVIRONMENT]);
+        let variables: Vec<String> = variables.iter().map(|name| format!("${name}")).collect();
+        let globals = [ENVIRONMENT].into_iter().chain(variables.iter().map(String::as_str));
+        let compiler = Compiler::default().with_funs(natives).with_global_vars(globals);
         let filter = compiler.compile(modules).map_err(|errors| trouble::compile(&errors))?;
         Ok(Self(filter))
     }
@@ -69,8 +81,7 @@ impl Program {
     /// bytes of it are written.
     pub fn run(&self, input: &[u8], most: usize) -> Result<Vec<u8>, Trouble> {
         let input = read::parse_single(input).map_err(|error| Trouble::Failed(error.to_string()))?;
-        let environment = Val::obj(Map::default());
-        let ctx = Ctx::<Data>::new(&self.0.lut, Vars::new([environment]));
+        let ctx = self.context([]);
         let mut writer = Writer::new(most);
         let mut count = 0_usize;
         for output in self.0.id.run((ctx, input)) {
@@ -87,6 +98,28 @@ impl Program {
             _ => [b"[", &writer.out[..], b"]"].concat(),
         })
     }
+
+    /// All that the program makes of a value, with these values for its variables. For programs that somebody has read:
+    /// nothing stops them.
+    pub fn outputs<'v>(
+        &self,
+        input: &Value,
+        variables: impl IntoIterator<Item = &'v Value>,
+    ) -> Result<Vec<Value>, Trouble> {
+        let ctx = self.context(variables.into_iter().map(value::to_jq));
+        let outputs = self.0.id.run((ctx, value::to_jq(input)));
+        outputs.map(|output| output.map(|output| value::of_jq(&output)).map_err(trouble::run)).collect()
+    }
+
+    fn context(&self, variables: impl IntoIterator<Item = Val>) -> Ctx<'_, Data> {
+        let environment = Val::obj(Map::default());
+        Ctx::new(&self.0.lut, Vars::new([environment].into_iter().chain(variables)))
+    }
+}
+
+/// What is known for ever is known here, too.
+fn within<'a>(definition: load::parse::Def<&'static str>) -> load::parse::Def<&'a str> {
+    definition
 }
 
 #[cfg(test)]

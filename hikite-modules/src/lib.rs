@@ -5,12 +5,16 @@ mod address;
 mod answer;
 mod body;
 mod escape;
+mod expression;
+mod file;
 mod form;
 mod header;
 pub mod jq;
 mod parameter;
 mod pick;
 mod reference;
+mod scope;
+mod service;
 mod template;
 mod tool;
 
@@ -22,6 +26,8 @@ use hikite_core::limits::Limits;
 use hikite_core::register::Maker;
 use hikite_egress::Client;
 
+pub use file::{Language, schema};
+pub use service::{Service, Settings};
 pub use tool::HttpTool;
 
 /// What is wrong with the `http` member of a form, where nobody wants the tool yet.

@@ -1,6 +1,8 @@
 //! What of an answer a tool's author holds to be worth reading: rows and columns, members by other names, picked fields,
 //! or one text. Only paths: nothing is computed. An answer that does not have the shape is shown as a whole.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::select::{Fields, Path};
@@ -15,6 +17,8 @@ pub enum Shape {
     Record(Vec<Column>),
     /// The text at the end of the path: Markdown, a file, a log. Several are lines.
     Text(Path),
+    /// What whoever knows the answer has made of it already, with more than paths.
+    Made(Arc<Value>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +59,7 @@ impl Shape {
                     Some(Value::String(many.iter().map(|text| plain(text)).collect::<Vec<_>>().join("\n")))
                 }
             },
+            Self::Made(made) => Some(Value::clone(made)),
         }
     }
 

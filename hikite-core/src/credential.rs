@@ -1,0 +1,58 @@
+//! Whose keys are used: what a module shows a service that it calls for somebody. Modules ask for a credential and never
+//! see where it is kept.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::secret::Secret;
+use crate::source::{BoxFuture, CallContext};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credential {
+    pub scheme: Scheme,
+    /// What stands behind the scheme in the header.
+    pub secret: Secret,
+    /// What else is known of the account: its site, its workspace.
+    pub details: BTreeMap<String, String>,
+    /// An address in place of the service's own: an installation of one's own.
+    pub api: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    Bearer,
+    Basic,
+}
+
+impl Scheme {
+    /// As the header spells it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Bearer => "Bearer",
+            Self::Basic => "Basic",
+        }
+    }
+}
+
+/// Gives a caller's key for a provider. A provider serves one module or several.
+pub trait Exchanger: Send + Sync + fmt::Debug {
+    /// Whether there is any account with it at all.
+    fn knows(&self, provider: &str) -> bool;
+
+    /// `None` if the caller has no account with it.
+    fn credential<'a>(
+        &'a self,
+        provider: &'a str,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>>;
+
+    /// A newer one in place of one that the service refused; `None` if there is none.
+    fn renewed<'a>(
+        &'a self,
+        provider: &'a str,
+        refused: &'a Credential,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>>;
+}

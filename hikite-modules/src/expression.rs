@@ -1,0 +1,158 @@
+//! An expression of a module file. Plain paths are followed at once; everything else is jq, compiled by its first use. They
+//! are their author's word, which was read before, so nothing bounds them.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::select::Path;
+use serde_json::Value;
+
+use crate::jq::Program;
+use crate::scope::Scope;
+
+/// What all expressions of a tool may name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) definitions: Arc<str>,
+    pub(crate) variables: Arc<HashSet<String>>,
+}
+
+pub(crate) struct Expression {
+    text: Box<str>,
+    form: Form,
+}
+
+enum Form {
+    Path(Path),
+    /// The text alone is the name of a variable.
+    Variable(Box<str>),
+    Program {
+        names: Names,
+        used: Vec<String>,
+        compiled: OnceLock<Result<Program, String>>,
+    },
+}
+
+impl Expression {
+    pub(crate) fn new(text: &str, names: &Names) -> Self {
+        let trimmed = text.trim();
+        let form = if let Ok(path) = Path::parse(trimmed) {
+            Form::Path(path)
+        } else if let Some(name) = trimmed.strip_prefix('$').filter(|name| names.variables.contains(*name)) {
+            Form::Variable(name.into())
+        } else {
+            let used = used(trimmed, &names.variables);
+            Form::Program { names: names.clone(), used, compiled: OnceLock::new() }
+        };
+        Self { text: trimmed.into(), form }
+    }
+
+    /// What is wrong with it, found out now and not by its first use.
+    pub(crate) fn problem(&self) -> Option<String> {
+        match &self.form {
+            Form::Path(_) | Form::Variable(_) => None,
+            Form::Program { .. } => self.program().err().map(str::to_owned),
+        }
+    }
+
+    /// Which variables it names.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
+        let (one, several) = match &self.form {
+            Form::Path(_) => (None, &[][..]),
+            Form::Variable(name) => (Some(&**name), &[][..]),
+            Form::Program { used, .. } => (None, used.as_slice()),
+        };
+        one.into_iter().chain(several.iter().map(String::as_str))
+    }
+
+    /// One value: several outputs, and all that a path with `[]` finds, are a list; nothing is null.
+    pub(crate) fn one(&self, input: &Value, scope: &Scope<'_>) -> Result<Value, Error> {
+        match &self.form {
+            Form::Path(path) if path.is_single() => Ok(path.pick(input).unwrap_or_default()),
+            Form::Path(path) => Ok(path.all(input).into_iter().cloned().collect()),
+            Form::Variable(name) => Ok(scope.get(name).clone()),
+            Form::Program { .. } => {
+                let mut outputs = self.run(input, scope)?;
+                Ok(match outputs.len() {
+                    0 => Value::Null,
+                    1 => outputs.remove(0),
+                    _ => Value::Array(outputs),
+                })
+            }
+        }
+    }
+
+    /// Each of several values. A plain path to a list means its elements.
+    pub(crate) fn each<'v>(&self, input: &'v Value, scope: &Scope<'_>) -> Result<Vec<Cow<'v, Value>>, Error> {
+        let outputs = match &self.form {
+            Form::Path(path) => {
+                let rows = path.rows(input).unwrap_or_default();
+                return Ok(rows.into_iter().map(Cow::Borrowed).collect());
+            }
+            Form::Variable(name) => vec![scope.get(name).clone()],
+            Form::Program { .. } => self.run(input, scope)?,
+        };
+        // A program may give its rows one by one or as one list.
+        let outputs = match <[Value; 1]>::try_from(outputs) {
+            Ok([Value::Array(items)]) => items,
+            Ok([Value::Null]) => Vec::new(),
+            Ok([one]) => vec![one],
+            Err(several) => several,
+        };
+        Ok(outputs.into_iter().map(Cow::Owned).collect())
+    }
+
+    /// Whether it is neither null nor false.
+    pub(crate) fn holds(&self, input: &Value, scope: &Scope<'_>) -> Result<bool, Error> {
+        Ok(!matches!(self.one(input, scope)?, Value::Null | Value::Bool(false)))
+    }
+
+    fn run(&self, input: &Value, scope: &Scope<'_>) -> Result<Vec<Value>, Error> {
+        let Form::Program { used, .. } = &self.form else { return Ok(Vec::new()) };
+        let outcome =
+            self.program().map(|program| program.outputs(input, used.iter().map(|name| scope.get(name))));
+        match outcome {
+            Ok(Ok(outputs)) => Ok(outputs),
+            Ok(Err(trouble)) => Err(self.fails(&trouble.to_string())),
+            Err(wrong) => Err(self.fails(wrong)),
+        }
+    }
+
+    fn program(&self) -> Result<&Program, &str> {
+        let Form::Program { names, used, compiled } = &self.form else { return Err("there is no program") };
+        let compile = || {
+            let variables: Vec<&str> = used.iter().map(String::as_str).collect();
+            Program::compile_with(&names.definitions, &self.text, &variables)
+                .map_err(|wrong| wrong.to_string())
+        };
+        compiled.get_or_init(compile).as_ref().map_err(String::as_str)
+    }
+
+    fn fails(&self, why: &str) -> Error {
+        let shown: String = self.text.chars().take(80).collect();
+        Error::new(Kind::ToolExecution, format!("the module's expression `{shown}` does not fit: {why}"))
+            .hint("ask with `format: \"raw\"` for the answer as it came; the module's file may need a change")
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Expression").field(&self.text).finish()
+    }
+}
+
+/// The variables that a text names, each once, in order.
+fn used(text: &str, known: &HashSet<String>) -> Vec<String> {
+    let mut used: Vec<String> = Vec::new();
+    for rest in text.split('$').skip(1) {
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let name = &rest[..end];
+        if known.contains(name) && !used.iter().any(|other| other == name) {
+            used.push(name.to_owned());
+        }
+    }
+    used
+}

@@ -1,0 +1,199 @@
+//! The module file: a service as a person describes it, in YAML. These types are its published schema; nothing here knows
+//! what the parts mean together.
+
+mod named;
+mod out;
+mod page;
+mod text;
+mod tool;
+
+use hikite_core::check::Checker;
+use hikite_core::fault::Fault;
+use hikite_core::json::Raw;
+use schemars::{JsonSchema, Schema};
+use serde::Deserialize;
+use serde_json::Value;
+
+pub(crate) use named::Named;
+pub(crate) use out::{Out, Outs};
+pub(crate) use page::{Page, Place, Style, Usage};
+pub use text::Language;
+pub(crate) use text::Text;
+pub(crate) use tool::{AnswerWord, Chunk, Groups, Recursion, RequestFile, RiskWord, Step, ToolFile};
+
+/// A service: where it is, how it speaks, and what tools are made of its requests.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "A module of hikite")]
+pub(crate) struct File {
+    /// The name of the module: small letters, digits and `_`.
+    #[schemars(regex(pattern = "^[a-z][a-z0-9_]*$"))]
+    pub(crate) module: String,
+    pub(crate) title: String,
+    pub(crate) description: Text,
+    /// The version of the service's API.
+    #[serde(default)]
+    pub(crate) api_version: Option<String>,
+    /// Where the service describes its API.
+    #[serde(default)]
+    pub(crate) docs: Option<String>,
+    /// Whose credential is sent. Several modules may share one. Without it nothing is sent.
+    #[serde(default)]
+    pub(crate) provider: Option<String>,
+    pub(crate) base: Base,
+    /// What the address needs and the credential does not say.
+    #[serde(default)]
+    pub(crate) resolve: Named<Resolve>,
+    /// Headers of every request.
+    #[serde(default)]
+    pub(crate) headers: Named<String>,
+    #[serde(default)]
+    pub(crate) limits: Limits,
+    #[serde(default)]
+    pub(crate) retry: Retry,
+    #[serde(default)]
+    pub(crate) errors: Errors,
+    /// Definitions in jq that every expression may use.
+    #[serde(default)]
+    pub(crate) defs: String,
+    /// Ways of paging by their names.
+    #[serde(default)]
+    pub(crate) pages: Named<Page>,
+    /// Parameters that several tools take.
+    #[serde(default)]
+    pub(crate) groups: Named<Named<Value>>,
+    pub(crate) tools: Named<ToolFile>,
+    #[serde(default)]
+    pub(crate) resources: Named<ResourceFile>,
+    #[serde(default)]
+    pub(crate) prompts: Named<PromptFile>,
+}
+
+/// The address that paths are put behind; by the kind of credential where it differs.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Base {
+    One(String),
+    By {
+        #[serde(default)]
+        bearer: Option<String>,
+        #[serde(default)]
+        basic: Option<String>,
+    },
+}
+
+/// A request that lists what an account has, of which one is meant: sites of an organisation.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Resolve {
+    /// Scheme and host.
+    pub(crate) at: String,
+    #[serde(rename = "GET")]
+    pub(crate) get: String,
+    /// jq: each of them.
+    pub(crate) rows: String,
+    /// jq: what a person calls it.
+    pub(crate) name: String,
+    /// jq: what the address needs.
+    pub(crate) value: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    /// Requests at once.
+    pub(crate) concurrency: Option<usize>,
+    /// Requests at once that change something.
+    pub(crate) write_concurrency: Option<usize>,
+    /// The least time between two of those.
+    pub(crate) write_gap_ms: Option<u64>,
+    /// The header that says how many requests are left.
+    pub(crate) remaining: Option<String>,
+    /// The header that says when there will be more.
+    pub(crate) reset: Option<String>,
+}
+
+/// Which refusals are answered by asking again.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Retry {
+    pub(crate) status: Vec<u16>,
+    /// jq on `{status, headers, body}`: further refusals.
+    pub(crate) also: Option<String>,
+    /// Headers that say how long to wait, the first that is there.
+    pub(crate) after: Vec<String>,
+    /// Besides the first.
+    pub(crate) attempts: u32,
+    /// Refusals after which nothing has happened, so that what changes something may be sent again.
+    pub(crate) writes: Vec<u16>,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            status: vec![429, 502, 503, 504],
+            also: None,
+            after: vec!["retry-after".into()],
+            attempts: 3,
+            writes: vec![429],
+        }
+    }
+}
+
+/// Where the words of a refusal are.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Errors {
+    /// jq on its body.
+    pub(crate) message: Option<String>,
+    /// jq on its body.
+    pub(crate) code: Option<String>,
+}
+
+/// Something that can be read under an address of its own; a tool gives it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResourceFile {
+    /// `{name}` is an argument of the tool, `{+name}` one with slashes in it.
+    pub(crate) uri: String,
+    pub(crate) title: Text,
+    pub(crate) description: Text,
+    #[serde(default)]
+    pub(crate) mime: Option<String>,
+    pub(crate) tool: String,
+    /// Further arguments.
+    #[serde(default)]
+    pub(crate) arguments: serde_json::Map<String, Value>,
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PromptFile {
+    pub(crate) title: Text,
+    pub(crate) description: Text,
+    #[serde(default)]
+    pub(crate) arguments: Named<String>,
+    /// What the model is told; `{name}` is an argument.
+    pub(crate) text: Text,
+}
+
+impl File {
+    /// All that is wrong with the file's form is told at once.
+    pub(crate) fn read(yaml: &str) -> Result<Self, Vec<Fault>> {
+        let value: Value = serde_saphyr::from_str(yaml).map_err(|error| {
+            let words = error.to_string();
+            let first = words.lines().next().unwrap_or_default();
+            vec![Fault::new("", first.trim_start_matches("error: "))]
+        })?;
+        Self::deserialize(&value).map_err(|error| {
+            // What is wrong is looked for only where something is.
+            let checked = Checker::new(Some(Raw::of(&schema()))).check_template(&value, &[]);
+            checked.err().unwrap_or_else(|| vec![Fault::new("", error.to_string())])
+        })
+    }
+}
+
+/// The published schema of module files.
+pub fn schema() -> Schema {
+    schemars::schema_for!(File)
+}

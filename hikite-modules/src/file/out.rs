@@ -1,0 +1,41 @@
+//! What of an answer is worth reading, as its author writes it. Everything here is jq.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Named;
+
+/// One form, or several of which the first that holds is taken.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Outs {
+    One(Box<Out>),
+    First(Vec<Out>),
+}
+
+impl Outs {
+    pub(crate) fn all(&self) -> &[Out] {
+        match self {
+            Self::One(out) => std::slice::from_ref(out),
+            Self::First(outs) => outs,
+        }
+    }
+}
+
+/// `table` with `rows` and `columns`, or `record`, or `text`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Out {
+    /// Whether this form is meant.
+    pub(crate) when: Option<String>,
+    /// What the rows are.
+    pub(crate) table: Option<String>,
+    pub(crate) rows: Option<String>,
+    /// Of each row. The members of what `*` gives become columns.
+    pub(crate) columns: Named<String>,
+    /// What is told beside the rows.
+    pub(crate) beside: Named<String>,
+    pub(crate) record: Option<Named<String>>,
+    /// Markdown, a file, a log.
+    pub(crate) text: Option<String>,
+}

@@ -1,0 +1,38 @@
+//! Words for people, in English and in Japanese.
+
+use hikite_core::json::Raw;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A text in English, or in both languages.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Text {
+    Plain(String),
+    Both { en: String, ja: String },
+}
+
+/// Which of them is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Language {
+    #[default]
+    English,
+    Japanese,
+}
+
+impl Language {
+    pub const ALL: [(&'static str, Self); 2] = [("en", Self::English), ("ja", Self::Japanese)];
+}
+
+impl Text {
+    pub(crate) fn get(&self, language: Language) -> &str {
+        match (self, language) {
+            (Self::Plain(text), _) | (Self::Both { en: text, .. }, Language::English) => text,
+            (Self::Both { ja, .. }, Language::Japanese) => ja,
+        }
+    }
+
+    pub(crate) fn raw(&self, language: Language) -> Raw {
+        Raw::from(self.get(language))
+    }
+}

@@ -1,0 +1,34 @@
+//! What expressions may name: arguments, answers of steps, and the element at hand. A scope may stand inside another.
+
+use serde_json::Value;
+
+#[derive(Debug, Default)]
+pub(crate) struct Scope<'a> {
+    outer: Option<&'a Scope<'a>>,
+    own: Vec<(Box<str>, Value)>,
+}
+
+impl Scope<'_> {
+    pub(crate) fn within<'a>(outer: &'a Scope<'a>) -> Scope<'a> {
+        Scope { outer: Some(outer), own: Vec::new() }
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Value) {
+        match self.own.iter_mut().find(|(own, _)| **own == *name) {
+            Some((_, old)) => *old = value,
+            None => self.own.push((name.into(), value)),
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn with(mut self, name: &str, value: Value) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// Null for what nobody has given.
+    pub(crate) fn get(&self, name: &str) -> &Value {
+        let own = self.own.iter().find(|(own, _)| **own == *name).map(|(_, value)| value);
+        own.unwrap_or_else(|| self.outer.map_or(&Value::Null, |outer| outer.get(name)))
+    }
+}

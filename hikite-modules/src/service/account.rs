@@ -1,0 +1,198 @@
+//! With what a call goes to its service: the credential, and the address that follows from it. Where an account has several
+//! sites, one of them is meant.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::credential::{Credential, Scheme};
+use hikite_core::error::{Error, Kind};
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::escape;
+use crate::expression::{Expression, Names};
+use crate::file::{Base, Resolve};
+use crate::scope::Scope;
+
+/// Sites come and go, but not often.
+const KNOWN_FOR: Duration = Duration::from_secs(3600);
+
+#[derive(Clone, Debug)]
+pub(crate) struct Account {
+    pub(crate) credential: Option<Arc<Credential>>,
+    /// What paths are put behind.
+    pub(crate) base: String,
+    /// What no message repeats.
+    pub(crate) hidden: Vec<Box<str>>,
+}
+
+/// The addresses of a service.
+#[derive(Debug)]
+pub(crate) struct Addresses {
+    base: Base,
+    /// What a base needs and a credential may not say.
+    pub(crate) lookups: Vec<Lookup>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Lookup {
+    pub(crate) name: String,
+    /// Scheme and host.
+    pub(crate) at: String,
+    pub(crate) path: String,
+    rows: Expression,
+    label: Expression,
+    value: Expression,
+    hasher: RandomState,
+    known: Mutex<HashMap<u64, (Instant, Arc<Vec<Site>>)>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    pub(crate) label: String,
+    value: String,
+}
+
+impl Addresses {
+    pub(crate) fn new<'a>(
+        base: Base,
+        resolve: impl Iterator<Item = (&'a str, &'a Resolve)>,
+        names: &Names,
+    ) -> Result<Self, String> {
+        let written = match &base {
+            Base::One(one) => vec![one],
+            Base::By { bearer, basic } => bearer.iter().chain(basic).collect(),
+        };
+        let is_address = |text: &&String| text.starts_with("https://") || text.starts_with("http://");
+        if written.is_empty() || !written.iter().all(is_address) {
+            return Err("`base` is an address: `https://…`".into());
+        }
+        let lookups = resolve.map(|(name, rule)| Lookup {
+            name: name.to_owned(),
+            at: rule.at.clone(),
+            path: rule.get.clone(),
+            rows: Expression::new(&rule.rows, names),
+            label: Expression::new(&rule.name, names),
+            value: Expression::new(&rule.value, names),
+            hasher: RandomState::new(),
+            known: Mutex::default(),
+        });
+        Ok(Self { base, lookups: lookups.collect() })
+    }
+
+    /// The base for a credential, with places for what is not known yet.
+    pub(crate) fn base(&self, credential: Option<&Credential>) -> Result<&str, Error> {
+        let base = match (&self.base, credential.map(|credential| credential.scheme)) {
+            (Base::One(base), _) => Some(base),
+            (Base::By { bearer, basic }, None) => bearer.as_ref().or(basic.as_ref()),
+            (Base::By { bearer, .. }, Some(Scheme::Bearer)) => bearer.as_ref(),
+            (Base::By { basic, .. }, Some(Scheme::Basic)) => basic.as_ref(),
+        };
+        base.map(String::as_str).ok_or_else(|| {
+            Error::new(Kind::AccountRequired, "this service takes another kind of credential")
+                .hint("give a token, or `email` and `token`, as the documentation of the module says")
+        })
+    }
+}
+
+/// Puts the owner's address in place of the service's own host.
+pub(crate) fn moved(base: &str, api: Option<&str>) -> String {
+    let Some(api) = api else { return base.trim_end_matches('/').to_owned() };
+    let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
+    let path = rest.find('/').map_or("", |at| &rest[at..]);
+    format!("{}{}", api.trim_end_matches('/'), path.trim_end_matches('/'))
+}
+
+/// Fills the places of a base: in the host only what can be part of a host's name, in the path one segment.
+pub(crate) fn filled(base: &str, find: impl Fn(&str) -> Option<String>) -> Result<String, Error> {
+    let mut out = String::new();
+    let mut rest = base;
+    while let Some((text, after)) = rest.split_once('{') {
+        let (name, after) = after.split_once('}').unwrap_or((after, ""));
+        out.push_str(text);
+        let value = find(name).ok_or_else(|| {
+            Error::new(Kind::AccountRequired, format!("the account does not say its `{name}`"))
+                .hint(format!("give `{name}` beside the token"))
+        })?;
+        let in_host = out.split_once("://").is_some_and(|(_, host)| !host.contains('/'));
+        let is_host = |value: &str| {
+            !value.is_empty()
+                && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:".contains(&byte))
+        };
+        if in_host && !is_host(&value) {
+            return Err(Error::new(Kind::Validation, format!("the `{name}` of the account is no host")));
+        }
+        if in_host {
+            out.push_str(&value);
+        } else {
+            escape::value(&value, &mut out);
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+impl Lookup {
+    /// What an account has, if that was asked not long ago.
+    pub(crate) fn known(&self, credential: &Credential) -> Option<Arc<Vec<Site>>> {
+        let known = self.known.lock();
+        let (at, sites) = known.get(&self.key(credential))?;
+        (at.elapsed() < KNOWN_FOR).then(|| Arc::clone(sites))
+    }
+
+    /// Reads the answer of the service, and remembers it.
+    pub(crate) fn read(&self, credential: &Credential, answer: &Value) -> Result<Arc<Vec<Site>>, Error> {
+        let scope = Scope::default();
+        let text = |value: Value| value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string());
+        let mut sites = Vec::new();
+        for row in self.rows.each(answer, &scope)? {
+            let site = Site {
+                label: text(self.label.one(&row, &scope)?),
+                value: text(self.value.one(&row, &scope)?),
+            };
+            // One site is listed once for each product.
+            if !sites.contains(&site) {
+                sites.push(site);
+            }
+        }
+        let sites = Arc::new(sites);
+        let mut known = self.known.lock();
+        known.retain(|_, (at, _)| at.elapsed() < KNOWN_FOR);
+        known.insert(self.key(credential), (Instant::now(), Arc::clone(&sites)));
+        Ok(sites)
+    }
+
+    fn key(&self, credential: &Credential) -> u64 {
+        self.hasher.hash_one(credential.secret.expose())
+    }
+
+    pub(crate) fn expressions(&self) -> [&Expression; 3] {
+        [&self.rows, &self.label, &self.value]
+    }
+}
+
+/// The one that is meant. Without a word for it there must be one alone.
+pub(crate) fn chosen<'a>(sites: &'a [Site], wanted: Option<&str>) -> Result<&'a str, Error> {
+    let labels = || sites.iter().map(|site| format!("`{}`", site.label)).collect::<Vec<_>>().join(", ");
+    let is_wanted = |site: &&Site, wanted: &str| {
+        let (label, wanted) = (site.label.to_lowercase(), wanted.to_lowercase());
+        let wanted = wanted.trim_start_matches("https://").trim_end_matches('/');
+        label == wanted || label.split('.').next() == Some(wanted) || site.value == wanted
+    };
+    let found = match wanted {
+        Some(wanted) => sites.iter().find(|site| is_wanted(site, wanted)),
+        None => sites.first().filter(|_| sites.len() == 1),
+    };
+    found.map(|site| site.value.as_str()).ok_or_else(|| match (sites, wanted) {
+        ([], _) => Error::new(Kind::AccountRequired, "the account has access to no site")
+            .hint("connect it again, and allow a site"),
+        (_, Some(wanted)) => Error::new(Kind::Validation, format!("the account has no site `{wanted}`"))
+            .hint(format!("it has {}", labels())),
+        (_, None) => Error::new(Kind::Validation, "the account has several sites")
+            .hint(format!("say which with `site`: {}", labels())),
+    })
+}

@@ -1,0 +1,248 @@
+//! One call of a tool: its requests one by one, side by side or page by page, until there is an answer.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, try_join_all};
+use hikite_core::compact::parse;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::CallContext;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+
+use super::Service;
+use super::account::{Account, chosen, filled, moved};
+use super::fetch::{Asked, Fetched};
+use super::leg::Leg;
+use super::parameter::SITE;
+use super::request::Request;
+use super::tool::{Choice, StepRule, Tool, Work};
+use crate::file::AnswerWord;
+use crate::scope::Scope;
+
+pub(crate) struct Call<'a> {
+    pub(crate) service: &'a Service,
+    pub(crate) context: &'a CallContext,
+    /// Whether it may change something.
+    pub(crate) writes: bool,
+    /// Which site is meant, if the account has several.
+    pub(crate) site: Option<String>,
+    /// Spreads repeated requests, from 0 to 1.
+    pub(crate) share: f64,
+    account: Mutex<Option<Account>>,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(
+        service: &'a Service,
+        context: &'a CallContext,
+        writes: bool,
+        site: Option<String>,
+    ) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "any number between 0 and 1 will do")]
+        let share = (random() >> 11) as f64 / (1_u64 << 53) as f64;
+        Self { service, context, writes, site, share, account: Mutex::default() }
+    }
+
+    pub(crate) async fn run(
+        &self,
+        tool: &Tool,
+        arguments: &Scope<'_>,
+        asked: &Asked,
+    ) -> Result<Fetched, Error> {
+        let scope = Scope::within(arguments)
+            .with("call_id", Value::from(format!("{:016x}{:016x}", random(), random())));
+        match &tool.work {
+            Work::Compute { value, .. } => {
+                let value = value.one(&Value::Null, &scope)?;
+                Ok(Fetched { value: Raw::of(&value), next: None })
+            }
+            Work::Choose(choices) => {
+                let choice = choose(choices, &scope)?;
+                self.fetch(&choice.leg, &scope, asked).await
+            }
+            Work::Steps { steps, waves, .. } => self.steps(steps, waves, &scope, asked).await,
+        }
+    }
+
+    async fn steps(
+        &self,
+        steps: &[StepRule],
+        waves: &[Vec<usize>],
+        scope: &Scope<'_>,
+        asked: &Asked,
+    ) -> Result<Fetched, Error> {
+        let mut results = Map::new();
+        let mut scope = Scope::within(scope);
+        let mut next = None;
+        for wave in waves {
+            let run = wave.iter().map(|place| self.step(&steps[*place], &scope, asked));
+            let done = try_join_all(run).await?;
+            for (place, (value, cursor)) in wave.iter().zip(done) {
+                scope.set(&steps[*place].id, value.clone());
+                results.insert(steps[*place].id.clone(), value);
+                next = next.or(cursor);
+            }
+        }
+        Ok(Fetched { value: Raw::of(&Value::Object(results)), next })
+    }
+
+    async fn step(
+        &self,
+        step: &StepRule,
+        scope: &Scope<'_>,
+        asked: &Asked,
+    ) -> Result<(Value, Option<String>), Error> {
+        if let Some(when) = &step.when
+            && !when.holds(&Value::Null, scope)?
+        {
+            return Ok((Value::Null, None));
+        }
+        let mut scope = Scope::within(scope);
+        for (name, value) in &step.values {
+            let value = value.one(&Value::Null, &scope)?;
+            scope.set(name, value);
+        }
+        let Some(each) = &step.each else {
+            let fetched = self.fetch(&step.leg, &scope, asked).await?;
+            return Ok((parse(&fetched.value), fetched.next));
+        };
+        let elements = each.each(&Value::Null, &scope)?;
+        let run = elements.into_iter().map(|element| {
+            let scope = Scope::within(&scope).with("each", element.into_owned());
+            async move { self.fetch(&step.leg, &scope, asked).await }
+        });
+        let fetched = try_join_all(run).await?;
+        Ok((fetched.iter().map(|fetched| parse(&fetched.value)).collect(), None))
+    }
+
+    /// One leg with all that belongs to it. Boxed, because lists below lists lead here again.
+    pub(crate) fn fetch<'f>(
+        &'f self,
+        leg: &'f Leg,
+        scope: &'f Scope<'f>,
+        asked: &'f Asked,
+    ) -> BoxFuture<'f, Result<Fetched, Error>> {
+        Box::pin(async move {
+            let fetched = match (&leg.pager, &leg.chunk) {
+                (Some((pager, size)), _) => self.pages(leg, pager, *size, scope, asked).await?,
+                (None, Some(chunk)) => self.chunks(leg, chunk, scope).await?,
+                (None, None) => {
+                    let answer = self.send(&leg.request.fill(scope)?, &leg.request).await?;
+                    Fetched { value: answer.body, next: None }
+                }
+            };
+            match &leg.result {
+                None => Ok(fetched),
+                Some(result) => {
+                    let value = result.one(&parse(&fetched.value), scope)?;
+                    Ok(Fetched { value: Raw::of(&value), ..fetched })
+                }
+            }
+        })
+    }
+
+    /// With what this call goes to the service; found out once.
+    pub(crate) async fn account(&self) -> Result<Account, Error> {
+        if let Some(account) = self.account.lock().clone() {
+            return Ok(account);
+        }
+        let credential = match &self.service.provider {
+            None => None,
+            Some(provider) => {
+                let found = self.service.exchanger.credential(provider, self.context).await?;
+                Some(found.ok_or_else(|| self.service.no_account())?)
+            }
+        };
+        self.with(credential).await
+    }
+
+    /// The same with a newer credential, if there is one.
+    pub(crate) async fn renewed(&self, refused: &Account) -> Result<Option<Account>, Error> {
+        let (Some(provider), Some(credential)) = (&self.service.provider, &refused.credential) else {
+            return Ok(None);
+        };
+        // Another request of this call may have been faster.
+        let other = self.account.lock().clone();
+        if let Some(other) = other.filter(|other| other.credential.as_ref() != Some(credential)) {
+            return Ok(Some(other));
+        }
+        match self.service.exchanger.renewed(provider, credential, self.context).await? {
+            Some(newer) => self.with(Some(newer)).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn with(
+        &self,
+        credential: Option<Arc<hikite_core::credential::Credential>>,
+    ) -> Result<Account, Error> {
+        let api = credential.as_ref().and_then(|credential| credential.api.as_deref());
+        let written = self.service.addresses.base(credential.as_deref())?;
+        let hidden = credential.iter().map(|credential| credential.secret.expose().into()).collect();
+        let mut account = Account { base: String::new(), hidden, credential: credential.clone() };
+        let mut found: Vec<(&str, String)> = Vec::new();
+        for lookup in &self.service.addresses.lookups {
+            let Some(credential) = &credential else { continue };
+            if !written.contains(&format!("{{{}}}", lookup.name))
+                || credential.details.contains_key(&lookup.name)
+            {
+                continue;
+            }
+            account.base = moved(&lookup.at, api);
+            let sites = match lookup.known(credential) {
+                Some(sites) => sites,
+                None => {
+                    let answer = self.look_up(&account, &lookup.path).await?;
+                    lookup.read(credential, &answer)?
+                }
+            };
+            let wanted = self.site.as_ref().or_else(|| credential.details.get(SITE));
+            found.push((&lookup.name, chosen(&sites, wanted.map(String::as_str))?.to_owned()));
+        }
+        let find = |name: &str| {
+            let looked_up = found.iter().find(|(other, _)| *other == name).map(|(_, value)| value.clone());
+            looked_up.or_else(|| credential.as_ref()?.details.get(name).cloned())
+        };
+        account.base = moved(&filled(written, find)?, api);
+        *self.account.lock() = Some(account.clone());
+        Ok(account)
+    }
+
+    async fn look_up(&self, account: &Account, path: &str) -> Result<Value, Error> {
+        // Until the address is known, requests go where it is told.
+        *self.account.lock() = Some(account.clone());
+        let outcome = Box::pin(async {
+            let rule =
+                Request::get(path, AnswerWord::Json).map_err(|wrong| Error::new(Kind::Internal, wrong))?;
+            self.send(&rule.fill(&Scope::default())?, &rule).await
+        })
+        .await;
+        self.account.lock().take();
+        outcome.map(|answer| parse(&answer.body))
+    }
+
+    pub(crate) fn tell(&self, done: u64, total: Option<u64>, message: &str) {
+        let mut progress = Object::default().with("progress", Raw::of(&done)).with("message", message);
+        if let Some(total) = total {
+            progress.set("total", Raw::of(&total));
+        }
+        self.context.back.progress(progress);
+    }
+}
+
+/// The first whose condition holds.
+pub(crate) fn choose<'c>(choices: &'c [Choice], scope: &Scope<'_>) -> Result<&'c Choice, Error> {
+    for choice in choices {
+        let holds = choice.when.as_ref().map_or(Ok(true), |when| when.holds(&Value::Null, scope))?;
+        if holds {
+            return Ok(choice);
+        }
+    }
+    Err(Error::new(Kind::Validation, "the arguments do not say what to do"))
+}
+
+fn random() -> u64 {
+    RandomState::new().hash_one(0)
+}

@@ -1,0 +1,131 @@
+//! How fast a service is asked: so many requests at once, fewer that change something, and none at all while it wants to be
+//! left alone.
+
+use std::time::Duration;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::time;
+use http::HeaderMap;
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+
+use crate::file::Limits;
+
+/// Nobody waits longer for a service than this; whoever would have to is told when to come back.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Requests at once where the file says nothing.
+const CONCURRENCY: usize = 8;
+/// No service may make a caller wait for years.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+#[derive(Debug)]
+pub(crate) struct Pace {
+    places: Semaphore,
+    writes: Semaphore,
+    gap: Duration,
+    remaining: Option<String>,
+    reset: Option<String>,
+    moments: Mutex<Moments>,
+}
+
+#[derive(Debug, Default)]
+struct Moments {
+    /// Nothing is sent before.
+    closed_until: Option<Instant>,
+    last_write: Option<Instant>,
+}
+
+/// The right to send one request.
+pub(crate) struct Turn<'a> {
+    _place: Option<SemaphorePermit<'a>>,
+    _write: Option<SemaphorePermit<'a>>,
+}
+
+impl Pace {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let concurrency = limits.concurrency.unwrap_or(CONCURRENCY).max(1);
+        Self {
+            places: Semaphore::new(concurrency),
+            writes: Semaphore::new(limits.write_concurrency.unwrap_or(concurrency).max(1)),
+            gap: Duration::from_millis(limits.write_gap_ms.unwrap_or_default()),
+            remaining: limits.remaining.clone(),
+            reset: limits.reset.clone(),
+            moments: Mutex::default(),
+        }
+    }
+
+    pub(crate) async fn turn(&self, writes: bool) -> Result<Turn<'_>, Error> {
+        let write = if writes { self.writes.acquire().await.ok() } else { None };
+        let place = self.places.acquire().await.ok();
+        let wait = self.wait(writes);
+        if wait > PATIENCE {
+            return Err(too_fast(wait));
+        }
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
+        if writes {
+            self.moments.lock().last_write = Some(Instant::now());
+        }
+        Ok(Turn { _place: place, _write: write })
+    }
+
+    fn wait(&self, writes: bool) -> Duration {
+        let moments = self.moments.lock();
+        let now = Instant::now();
+        let gap = moments.last_write.filter(|_| writes).map(|last| last + self.gap);
+        let next = moments.closed_until.max(gap).unwrap_or(now);
+        next.saturating_duration_since(now)
+    }
+
+    /// Learns from an answer: where nothing is left, nothing is sent until there is more.
+    pub(crate) fn learn(&self, headers: &HeaderMap) {
+        let (Some(remaining), Some(reset)) = (&self.remaining, &self.reset) else { return };
+        let text = |name: &str| headers.get(name)?.to_str().ok();
+        if text(remaining).map(str::trim) == Some("0")
+            && let Some(wait) = wait_in(headers, reset)
+        {
+            self.close(wait);
+        }
+    }
+
+    pub(crate) fn close(&self, wait: Duration) {
+        let until = Instant::now() + wait.min(LONGEST);
+        let mut moments = self.moments.lock();
+        moments.closed_until = moments.closed_until.max(Some(until));
+    }
+}
+
+pub(crate) fn too_fast(wait: Duration) -> Error {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    Error::new(Kind::RateLimit, format!("the service takes no more requests for {seconds} s"))
+        .hint(format!("try again in {seconds} s"))
+        .after(wait)
+}
+
+/// How long a header says to wait: seconds, a date of HTTP, a moment as of RFC 3339, or seconds since 1970.
+pub(crate) fn wait_in(headers: &HeaderMap, name: &str) -> Option<Duration> {
+    /// Numbers beyond are moments, not waits.
+    const EPOCH: u64 = 1_000_000_000;
+    let text = headers.get(name)?.to_str().ok()?.trim();
+    if name.eq_ignore_ascii_case("retry-after")
+        && let Some(wait) = hikite_egress::retry_after(headers)
+    {
+        return Some(wait.min(LONGEST));
+    }
+    let whole = text.split('.').next().and_then(|text| text.parse::<u64>().ok());
+    let moment_ms = match whole {
+        Some(seconds) if seconds < EPOCH => return Some(Duration::from_secs(seconds).min(LONGEST)),
+        Some(seconds) => seconds.checked_mul(1000)?,
+        None => time::read(&rfc3339(text))?,
+    };
+    let now = hikite_egress::now_ms(headers);
+    Some(Duration::from_millis(moment_ms.saturating_sub(now)).min(LONGEST))
+}
+
+/// `2026-11-15T09:00Z` has no seconds; moments as we read them have.
+fn rfc3339(text: &str) -> String {
+    let is_short = text.len() == 17 && text.ends_with('Z');
+    if is_short { format!("{}:00Z", &text[..16]) } else { text.to_owned() }
+}

@@ -1,0 +1,194 @@
+//! Long lists in parts: what to add to a request for the next part, and whether there is one. What leads on may change
+//! parameters of the query or the body, never the address.
+
+use http::HeaderMap;
+use serde_json::Value;
+
+use super::request::Filled;
+use crate::escape::decoded;
+use crate::expression::{Expression, Names};
+use crate::file::{Page, Place, Style};
+use crate::scope::Scope;
+
+/// What is taken over from an address that leads to the next part.
+const CARRIED: [&str; 9] =
+    ["page", "cursor", "after", "before", "start", "since", "$skip", "$skiptoken", "next"];
+
+#[derive(Debug)]
+pub(crate) struct Pager {
+    style: Style,
+    place: Place,
+    /// The parameter for cursor, offset or number.
+    at: Option<String>,
+    size: Option<String>,
+    pub(crate) max: u64,
+    cap: Option<u64>,
+    /// The members that lead to the list.
+    items: Vec<String>,
+    next: Option<Expression>,
+    more: Option<Expression>,
+    last: Option<Expression>,
+    total: Option<Expression>,
+}
+
+/// Where to go on, as a caller is told it and brings it back.
+pub(crate) type Cursor = String;
+
+impl Pager {
+    pub(crate) fn new(file: &Page, names: &Names) -> Result<Self, String> {
+        let at = match file.style {
+            Style::Cursor => &file.cursor,
+            Style::Offset => &file.offset,
+            Style::Page => &file.page,
+            Style::Link | Style::BodyLink => &None,
+        };
+        if at.is_none() && !matches!(file.style, Style::Link | Style::BodyLink) {
+            return Err("this style needs the name of its parameter: `cursor`, `offset` or `page`".into());
+        }
+        if file.next.is_none() && matches!(file.style, Style::Cursor | Style::BodyLink) {
+            return Err("this style needs `next`".into());
+        }
+        let items = file.items.strip_prefix('.').ok_or("`items` is a plain path such as `.results`")?;
+        let expression = |text: &Option<String>| text.as_ref().map(|text| Expression::new(text, names));
+        Ok(Self {
+            style: file.style,
+            place: file.place,
+            at: at.clone(),
+            size: file.size.clone(),
+            max: file.max.unwrap_or(100),
+            cap: file.cap,
+            items: items.split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect(),
+            next: expression(&file.next),
+            more: expression(&file.more),
+            last: expression(&file.last),
+            total: expression(&file.total),
+        })
+    }
+
+    /// Makes the request one for this part.
+    pub(crate) fn ask(&self, request: &mut Filled, cursor: Option<&Cursor>, size: u64) {
+        if let Some(name) = &self.size {
+            self.put(request, name, Value::from(size));
+        }
+        match (&self.at, cursor) {
+            (Some(name), Some(cursor)) => {
+                let number = cursor.parse::<u64>().ok().filter(|_| self.style != Style::Cursor);
+                self.put(request, name, number.map_or_else(|| Value::from(cursor.as_str()), Value::from));
+            }
+            (None, Some(cursor)) => {
+                for (name, value) in pairs(cursor).filter(|(name, _)| CARRIED.contains(&name.as_str())) {
+                    request.set_query(&name, value);
+                }
+            }
+            (_, None) => {}
+        }
+    }
+
+    fn put(&self, request: &mut Filled, name: &str, value: Value) {
+        match (self.place, value) {
+            (Place::Body, value) => request.set_body(name, value),
+            (Place::Query, Value::String(text)) => request.set_query(name, text),
+            (Place::Query, other) => request.set_query(name, other.to_string()),
+        }
+    }
+
+    /// Where the part after this one begins; `None` if this was the last. `before` is where this one began, `seen` how many
+    /// there were in all parts up to here.
+    pub(crate) fn next(
+        &self,
+        part: &Part<'_>,
+        before: Option<&Cursor>,
+        size: u64,
+        seen: u64,
+    ) -> Option<Cursor> {
+        let scope = Scope::default();
+        let says = |expression: &Option<Expression>| {
+            let expression = expression.as_ref()?;
+            Some(expression.holds(part.value, &scope).unwrap_or(false))
+        };
+        let ended = says(&self.more) == Some(false) || says(&self.last) == Some(true);
+        if ended || self.cap.is_some_and(|cap| seen >= cap) {
+            return None;
+        }
+        let start: u64 = before.and_then(|cursor| cursor.parse().ok()).unwrap_or_default();
+        let count = part.count;
+        let full = count > 0 && (count >= size || self.size.is_none());
+        let cursor = match self.style {
+            Style::Cursor => text(&self.next.as_ref()?.one(part.value, &scope).ok()?)?,
+            Style::Offset => {
+                let next = start + count;
+                let total = self.total(part.value);
+                let more = count > 0 && total.map_or(full || self.last.is_some(), |total| next < total);
+                more.then(|| next.to_string())?
+            }
+            Style::Page => full.then(|| (start.max(1) + 1).to_string())?,
+            Style::Link => carried(&link_next(part.headers)?)?,
+            Style::BodyLink => carried(&text(&self.next.as_ref()?.one(part.value, &scope).ok()?)?)?,
+        };
+        (Some(&cursor) != before).then_some(cursor)
+    }
+
+    pub(crate) fn total(&self, value: &Value) -> Option<u64> {
+        self.total.as_ref()?.one(value, &Scope::default()).ok()?.as_u64()
+    }
+
+    pub(crate) fn list<'v>(&self, value: &'v Value) -> Option<&'v Vec<Value>> {
+        self.items.iter().try_fold(value, |value, key| value.get(key))?.as_array()
+    }
+
+    pub(crate) fn list_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Vec<Value>> {
+        self.items.iter().try_fold(value, |value, key| value.get_mut(key))?.as_array_mut()
+    }
+
+    /// Whether a part may be asked for that is smaller than the others.
+    pub(crate) fn shrinks(&self) -> bool {
+        matches!(self.style, Style::Cursor | Style::Offset)
+    }
+}
+
+/// One part as it came.
+pub(crate) struct Part<'a> {
+    pub(crate) value: &'a Value,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) count: u64,
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The address behind `rel="next"` (RFC 8288).
+fn link_next(headers: &HeaderMap) -> Option<String> {
+    let links = headers.get_all("link").iter().filter_map(|value| value.to_str().ok());
+    links.flat_map(|links| links.split(',')).find_map(|link| {
+        let (address, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
+        let is_next = parameters.split(';').any(|parameter| {
+            let (name, value) = parameter.trim().split_once('=').unwrap_or_default();
+            name.eq_ignore_ascii_case("rel") && value.trim_matches('"').split(' ').any(|rel| rel == "next")
+        });
+        is_next.then(|| address.to_owned())
+    })
+}
+
+/// What of an address leads on.
+fn carried(address: &str) -> Option<Cursor> {
+    let (_, query) = address.split_once('?')?;
+    let query = query.split('#').next().unwrap_or_default();
+    let leads = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default();
+        CARRIED.contains(&decoded(name).as_str())
+    };
+    let cursor: Vec<&str> = query.split('&').filter(leads).collect();
+    (!cursor.is_empty()).then(|| cursor.join("&"))
+}
+
+fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
+    query
+        .split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(name, value)| (decoded(name), decoded(value)))
+}

@@ -1,0 +1,127 @@
+//! A text with places for values: the path of a request, a header, the address of a resource. In a path every value is
+//! escaped, so that it cannot lead anywhere else.
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::fault::{self, Fault, step};
+use serde_json::Value;
+
+use crate::escape;
+use crate::expression::{Expression, Names};
+use crate::scope::Scope;
+
+#[derive(Debug)]
+pub(crate) struct Places(Vec<Piece>);
+
+#[derive(Debug)]
+enum Piece {
+    Text(Box<str>),
+    Value { name: Box<str>, filter: Option<Expression>, segments: bool },
+}
+
+impl Places {
+    /// `{name}`, `{name|jq}` for what becomes of it first, `{+name}` for several segments.
+    pub(crate) fn new(written: &str, names: &Names) -> Result<Self, String> {
+        let mut pieces = Vec::new();
+        let mut rest = written;
+        while let Some((text, after)) = rest.split_once('{') {
+            let (inside, after) = after.split_once('}').ok_or("a `{` is not closed")?;
+            let (segments, inside) =
+                inside.strip_prefix('+').map_or((false, inside), |inside| (true, inside));
+            let (name, filter) = inside.split_once('|').map_or((inside, None), |(name, jq)| (name, Some(jq)));
+            if !names.variables.contains(name) {
+                return Err(format!("`{{{name}}}` is no parameter and no step"));
+            }
+            pieces.push(Piece::Text(text.into()));
+            let filter = filter.map(|filter| Expression::new(filter, names));
+            pieces.push(Piece::Value { name: name.into(), filter, segments });
+            rest = after;
+        }
+        pieces.push(Piece::Text(rest.into()));
+        Ok(Self(pieces))
+    }
+
+    /// The path of an address. A value that is absent or empty is refused, and so is one that would climb.
+    pub(crate) fn path(&self, scope: &Scope<'_>) -> Result<String, Error> {
+        let mut out = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => escape::written(text, &mut out),
+                Piece::Value { name, filter, segments } => {
+                    let value = text(name, filter.as_ref(), scope)?;
+                    let parts: Vec<&str> = if *segments { value.split('/').collect() } else { vec![&value] };
+                    for (at, part) in parts.into_iter().enumerate() {
+                        if matches!(part, "" | "." | "..") {
+                            return Err(refuse(name, "it is empty, or climbs with `.` or `..`"));
+                        }
+                        if at > 0 {
+                            out.push('/');
+                        }
+                        escape::value(part, &mut out);
+                    }
+                }
+            }
+        }
+        if escape::has_dot_segment(&out) {
+            let faults: Vec<Fault> =
+                self.names().map(|name| Fault::new(step(name), "no `.` or `..` in a path")).collect();
+            return Err(fault::error(&faults));
+        }
+        Ok(out)
+    }
+
+    /// The value of a header: visible ASCII, or it is refused.
+    pub(crate) fn header(&self, scope: &Scope<'_>) -> Result<String, Error> {
+        let mut out = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => out.push_str(text),
+                Piece::Value { name, filter, .. } => {
+                    let value = text(name, filter.as_ref(), scope)?;
+                    if !value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
+                        return Err(refuse(name, "only letters, digits and signs of ASCII can be sent"));
+                    }
+                    out.push_str(&value);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Value { name, .. } => Some(&**name),
+        })
+    }
+
+    pub(crate) fn expressions<'a>(&'a self, found: &mut Vec<&'a Expression>) {
+        found.extend(self.0.iter().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Value { filter, .. } => filter.as_ref(),
+        }));
+    }
+}
+
+fn text(name: &str, filter: Option<&Expression>, scope: &Scope<'_>) -> Result<String, Error> {
+    let given = scope.get(name);
+    let value = match filter {
+        Some(filter) if !given.is_null() => filter.one(given, scope)?,
+        _ => given.clone(),
+    };
+    match value {
+        Value::String(text) if text.is_empty() => Err(refuse(name, "it is empty")),
+        Value::String(text) => Ok(text),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(flag) => Ok(flag.to_string()),
+        Value::Null => {
+            Err(fault::error(&[Fault::new(step(name), format!("Required parameter missing: {name}"))]))
+        }
+        _ => Err(refuse(name, "a list or an object has no place in an address")),
+    }
+}
+
+fn refuse(name: &str, why: &str) -> Error {
+    let told = fault::error(&[Fault::new(step(name), format!("Invalid value for parameter {name}: {why}"))]);
+    debug_assert_eq!(told.kind, Kind::Validation);
+    told
+}

@@ -1,0 +1,157 @@
+//! One request of a module: a method, a path and what goes along, with places for values. Neither the method nor the host nor
+//! the shape of the path can be changed by a value.
+
+use hikite_core::error::{Error, Kind};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde_json::Value;
+
+use super::place::Places;
+use super::slot::Slot;
+use crate::escape;
+use crate::expression::{Expression, Names};
+use crate::file::{AnswerWord, RequestFile};
+use crate::scope::Scope;
+
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    path: Places,
+    query: Vec<(String, Slot)>,
+    headers: Vec<(HeaderName, Places)>,
+    body: Option<Slot>,
+    pub(crate) answer: AnswerWord,
+    /// Refusals that mean null.
+    pub(crate) allow: Vec<u16>,
+}
+
+/// The same with everything filled in, but for the host.
+#[derive(Clone, Debug)]
+pub(crate) struct Filled {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    /// Names and values, not escaped yet.
+    pub(crate) query: Vec<(String, String)>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Value>,
+}
+
+impl Request {
+    pub(crate) fn new(file: &RequestFile, names: &Names) -> Result<Self, String> {
+        let methods = [
+            (Method::GET, &file.get),
+            (Method::POST, &file.post),
+            (Method::PUT, &file.put),
+            (Method::PATCH, &file.patch),
+            (Method::DELETE, &file.delete),
+        ];
+        let mut given = methods.into_iter().filter_map(|(method, path)| Some((method, path.as_ref()?)));
+        let (Some((method, path)), None) = (given.next(), given.next()) else {
+            return Err("a request has exactly one of GET, POST, PUT, PATCH and DELETE".into());
+        };
+        if !path.starts_with('/') || path.contains(['?', '#', '\\']) || escape::has_dot_segment(path) {
+            return Err("a path begins with `/` and has no query, no `.` and no `..`".into());
+        }
+        if method == Method::GET && file.body.is_some() {
+            return Err("a GET has no body".into());
+        }
+        let headers = file.headers.iter().map(|(name, value)| header(name, value, names));
+        Ok(Self {
+            method,
+            path: Places::new(path, names)?,
+            query: file
+                .query
+                .iter()
+                .map(|(name, value)| (name.to_owned(), Slot::new(value, names)))
+                .collect(),
+            headers: headers.collect::<Result<_, _>>()?,
+            body: file.body.as_ref().map(|body| Slot::new(body, names)),
+            answer: file.answer,
+            allow: file.allow.clone(),
+        })
+    }
+
+    /// A plain question without places.
+    pub(crate) fn get(path: &str, answer: AnswerWord) -> Result<Self, String> {
+        let file = RequestFile { get: Some(path.to_owned()), answer, ..RequestFile::default() };
+        Self::new(&file, &Names::default())
+    }
+
+    pub(crate) fn fill(&self, scope: &Scope<'_>) -> Result<Filled, Error> {
+        let mut query = Vec::new();
+        for (name, slot) in &self.query {
+            add_pairs(name, &slot.fill(scope)?, &mut query);
+        }
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            let value = HeaderValue::try_from(value.header(scope)?)
+                .map_err(|_| Error::new(Kind::Validation, format!("the header `{name}` cannot be sent")))?;
+            headers.insert(name.clone(), value);
+        }
+        let body = self.body.as_ref().map(|body| body.fill(scope)).transpose()?;
+        Ok(Filled { method: self.method.clone(), path: self.path.path(scope)?, query, headers, body })
+    }
+
+    pub(crate) fn expressions<'a>(&'a self, found: &mut Vec<&'a Expression>) {
+        self.path.expressions(found);
+        self.query.iter().for_each(|(_, slot)| slot.expressions(found));
+        self.headers.iter().for_each(|(_, places)| places.expressions(found));
+        self.body.iter().for_each(|body| body.expressions(found));
+    }
+
+    /// The variables that it names.
+    pub(crate) fn variables<'a>(&'a self, found: &mut Vec<&'a str>) {
+        let mut expressions = Vec::new();
+        self.expressions(&mut expressions);
+        found.extend(expressions.into_iter().flat_map(Expression::variables));
+        found.extend(self.path.names());
+        found.extend(self.headers.iter().flat_map(|(_, places)| places.names()));
+    }
+}
+
+impl Filled {
+    /// Path and query as they stand in an address.
+    pub(crate) fn target(&self) -> String {
+        let mut out = self.path.clone();
+        for (at, (name, value)) in self.query.iter().enumerate() {
+            out.push(if at == 0 { '?' } else { '&' });
+            escape::value(name, &mut out);
+            out.push('=');
+            escape::value(value, &mut out);
+        }
+        out
+    }
+
+    /// Gives a parameter of the query this value, whatever it was.
+    pub(crate) fn set_query(&mut self, name: &str, value: String) {
+        self.query.retain(|(other, _)| other != name);
+        self.query.push((name.to_owned(), value));
+    }
+
+    pub(crate) fn set_body(&mut self, name: &str, value: Value) {
+        let body = self.body.get_or_insert_with(|| Value::Object(serde_json::Map::new()));
+        if let Some(members) = body.as_object_mut() {
+            members.insert(name.to_owned(), value);
+        }
+    }
+}
+
+pub(super) fn header(name: &str, value: &str, names: &Names) -> Result<(HeaderName, Places), String> {
+    let name = HeaderName::try_from(name).map_err(|_| format!("`{name}` is no name of a header"))?;
+    if matches!(
+        name.as_str(),
+        "authorization" | "host" | "content-length" | "transfer-encoding" | "connection"
+    ) {
+        return Err(format!("the header `{name}` is not for a module to set"));
+    }
+    Ok((name, Places::new(value, names)?))
+}
+
+/// A list is a parameter several times; null is none.
+fn add_pairs(name: &str, value: &Value, query: &mut Vec<(String, String)>) {
+    match value {
+        Value::Null => {}
+        Value::Array(items) => items.iter().for_each(|item| add_pairs(name, item, query)),
+        Value::String(text) => query.push((name.to_owned(), text.clone())),
+        other => query.push((name.to_owned(), other.to_string())),
+    }
+}

@@ -1,0 +1,292 @@
+//! One request on its way: the credential, the service's pace, and once more where that is allowed. A refusal becomes an error
+//! with the service's own words.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hikite_core::about;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::Raw;
+use hikite_core::retry;
+use hikite_egress::{Content, SendError, read};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request as HttpRequest, StatusCode, Uri};
+use serde_json::{Value, json};
+
+use super::account::Account;
+use super::call::Call;
+use super::multipart;
+use super::pace::{PATIENCE, too_fast, wait_in};
+use super::request::{Filled, Request};
+use crate::answer::{REFUSAL_BYTES, clean, is_json, media_type, unsent, words};
+use crate::expression::Expression;
+use crate::file::{self, AnswerWord};
+use crate::scope::Scope;
+
+/// What is shown of the words of a refusal.
+const SHOWN: usize = 600;
+/// The first pause before a further attempt.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What a service is asked again after.
+#[derive(Debug)]
+pub(crate) struct Again {
+    pub(crate) rule: file::Retry,
+    pub(crate) also: Option<Expression>,
+}
+
+/// Where its words are.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    pub(crate) message: Option<Expression>,
+    pub(crate) code: Option<Expression>,
+}
+
+pub(crate) struct Answer {
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Raw,
+}
+
+/// A refusal as it came.
+struct Refusal {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+enum Outcome {
+    Answer(Answer),
+    Refusal(Refusal),
+}
+
+enum Trouble {
+    Unsent(SendError),
+    Told(Error),
+}
+
+impl From<SendError> for Trouble {
+    fn from(error: SendError) -> Self {
+        Self::Unsent(error)
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Told(error)
+    }
+}
+
+impl Call<'_> {
+    /// Sends a request until it is answered, or refused for good.
+    pub(crate) async fn send(&self, filled: &Filled, rule: &Request) -> Result<Answer, Error> {
+        let mut account = self.account().await?;
+        let (mut attempts, mut renewed) = (0, false);
+        loop {
+            let refusal = match self.once(&account, filled, rule).await {
+                Ok(Outcome::Answer(answer)) => return Ok(answer),
+                Ok(Outcome::Refusal(refusal)) => refusal,
+                Err(Trouble::Unsent(error)) if self.may_resend(&error, attempts) => {
+                    attempts += 1;
+                    tokio::time::sleep(self.backoff(attempts)).await;
+                    continue;
+                }
+                Err(Trouble::Unsent(error)) => return Err(unsent(&error)),
+                Err(Trouble::Told(error)) => return Err(error),
+            };
+            if refusal.status == StatusCode::UNAUTHORIZED && !renewed {
+                renewed = true;
+                if let Some(newer) = self.renewed(&account).await? {
+                    account = newer;
+                    continue;
+                }
+            }
+            if !self.is_passing(&refusal) {
+                return Err(self.refused(&refusal, &account));
+            }
+            let wait = self.wait(&refusal, attempts + 1);
+            if refusal.status == StatusCode::TOO_MANY_REQUESTS {
+                self.service.pace.close(wait);
+            }
+            if attempts >= self.service.again.rule.attempts || wait > PATIENCE {
+                let told = self.refused(&refusal, &account);
+                let waits = wait > PATIENCE && told.kind == Kind::RateLimit;
+                return Err(if waits { Error { message: told.message, ..too_fast(wait) } } else { told });
+            }
+            attempts += 1;
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn once(&self, account: &Account, filled: &Filled, rule: &Request) -> Result<Outcome, Trouble> {
+        let request = self.request(account, filled)?;
+        let _turn = self.service.pace.turn(self.writes).await?;
+        let answer = self.service.client.send(request).await?;
+        let (parts, body) = answer.into_parts();
+        self.service.pace.learn(&parts.headers);
+        if rule.allow.contains(&parts.status.as_u16()) {
+            return Ok(Outcome::Answer(Answer { headers: parts.headers, body: Raw::null() }));
+        }
+        if !parts.status.is_success() {
+            let body = read(body, REFUSAL_BYTES).await.unwrap_or_default();
+            return Ok(Outcome::Refusal(Refusal { status: parts.status, headers: parts.headers, body }));
+        }
+        let bytes = read(body, self.service.answer_bytes).await?;
+        match decode(&parts.headers, bytes, rule.answer) {
+            Some(body) => Ok(Outcome::Answer(Answer { headers: parts.headers, body })),
+            None => Err(self.unreadable(&parts.headers).into()),
+        }
+    }
+
+    fn request(&self, account: &Account, filled: &Filled) -> Result<HttpRequest<Content>, Error> {
+        let wrong = |_| Error::new(Kind::Validation, "the arguments make an address that is too long");
+        let uri = Uri::try_from(format!("{}{}", account.base, filled.target())).map_err(wrong)?;
+        let mut headers = self.service.headers.clone();
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("hikite/", env!("CARGO_PKG_VERSION"))));
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json"));
+        for (name, value) in &filled.headers {
+            headers.insert(name.clone(), value.clone());
+        }
+        if let Some(credential) = &account.credential {
+            let value = format!("{} {}", credential.scheme.word(), credential.secret.expose());
+            let mut value = HeaderValue::try_from(value).map_err(|_| {
+                Error::new(Kind::AccountRequired, "the token of the account cannot be sent")
+                    .hint("give it without line breaks")
+            })?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        let content = match &filled.body {
+            Some(body) => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                Bytes::from(body.to_string())
+            }
+            None => {
+                if matches!(filled.method, Method::POST | Method::PUT | Method::PATCH) {
+                    headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+                }
+                Bytes::new()
+            }
+        };
+        let mut request = HttpRequest::new(Content::new(content));
+        *request.method_mut() = filled.method.clone();
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        Ok(request)
+    }
+
+    fn unreadable(&self, headers: &HeaderMap) -> Error {
+        let (title, kind) = (&self.service.title, media_type(headers));
+        let message = format!("{title} answered something that is not the JSON it should be (`{kind}`)");
+        Error::new(Kind::ToolExecution, message).hint("try again later; the service may be in trouble")
+    }
+
+    /// What never arrived may be sent again, and what changes nothing may be, too.
+    fn may_resend(&self, error: &SendError, attempts: u32) -> bool {
+        let again = match error {
+            SendError::Transfer(_) => !self.writes,
+            SendError::Connect(_)
+            | SendError::TooLarge(_)
+            | SendError::Refused
+            | SendError::Certificates(_) => false,
+        };
+        again && attempts < self.service.again.rule.attempts
+    }
+
+    /// Whether the same request may be answered later.
+    fn is_passing(&self, refusal: &Refusal) -> bool {
+        let Again { rule, also } = &self.service.again;
+        let status = refusal.status.as_u16();
+        let named = if self.writes { &rule.writes } else { &rule.status };
+        let also = || {
+            let Some(also) = also else { return false };
+            let headers: serde_json::Map<String, Value> = refusal
+                .headers
+                .iter()
+                .filter_map(|(name, value)| Some((name.to_string(), Value::from(value.to_str().ok()?))))
+                .collect();
+            let input = json!({ "status": status, "headers": headers, "body": refusal.value() });
+            also.holds(&input, &Scope::default()).unwrap_or(false)
+        };
+        named.contains(&status) || also()
+    }
+
+    fn wait(&self, refusal: &Refusal, attempt: u32) -> Duration {
+        let after = &self.service.again.rule.after;
+        let told = after.iter().find_map(|name| wait_in(&refusal.headers, name));
+        told.unwrap_or_else(|| self.backoff(attempt))
+    }
+
+    fn backoff(&self, attempt: u32) -> Duration {
+        retry::pause(about::Retry { attempts: u32::MAX, delay: PAUSE }, attempt - 1, self.share)
+    }
+
+    /// The service's own words, without what nobody should read.
+    fn refused(&self, refusal: &Refusal, account: &Account) -> Error {
+        let status = refusal.status.as_u16();
+        let kind = match status {
+            400 | 422 => Kind::Validation,
+            401 => Kind::AccountRequired,
+            403 => Kind::Authorization,
+            404 | 410 => Kind::NotFound,
+            408 => Kind::Timeout,
+            409 => Kind::Conflict,
+            413 => Kind::PayloadTooLarge,
+            429 => Kind::RateLimit,
+            502..=504 | 529 => Kind::UpstreamUnavailable,
+            _ => Kind::ToolExecution,
+        };
+        let body = refusal.value();
+        let find = |expression: &Option<Expression>| {
+            let found = expression.as_ref()?.one(&body, &Scope::default()).ok()?;
+            found.as_str().map(str::to_owned).filter(|words| !words.is_empty())
+        };
+        let said = find(&self.service.refusals.message).or_else(|| words(&refusal.headers, &refusal.body));
+        let said = said.map(|said| clean(&said, &account.hidden, SHOWN)).filter(|said| !said.is_empty());
+        let title = &self.service.title;
+        let mut message = format!("{title} answered {status}");
+        if let Some(code) = find(&self.service.refusals.code) {
+            message = format!("{message} ({})", clean(&code, &account.hidden, 60));
+        }
+        if let Some(said) = said {
+            message = format!("{message}: {said}");
+        }
+        let error = Error::new(kind, message);
+        match kind {
+            Kind::AccountRequired => error.hint(self.service.how_to_connect("connect it again")),
+            Kind::Authorization => {
+                error.hint(format!("the account with {title} may not do this, or needs further scopes"))
+            }
+            Kind::RateLimit | Kind::UpstreamUnavailable => {
+                let wait =
+                    self.service.again.rule.after.iter().find_map(|name| wait_in(&refusal.headers, name));
+                Error { retry_after: wait, ..error.hint("try again later") }
+            }
+            _ => error,
+        }
+    }
+}
+
+impl Refusal {
+    fn value(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// `None` for what should be JSON and is not.
+fn decode(headers: &HeaderMap, bytes: Bytes, wanted: AnswerWord) -> Option<Raw> {
+    let text = |bytes: &Bytes| Raw::from(&*String::from_utf8_lossy(bytes));
+    match wanted {
+        AnswerWord::Text => Some(text(&bytes)),
+        AnswerWord::Auto if media_type(headers) == "application/json" => Raw::parse(bytes).ok(),
+        AnswerWord::Auto => Some(text(&bytes)),
+        AnswerWord::Multipart => {
+            let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+            multipart::parts(kind, &bytes).map(|parts| Raw::of(&parts))
+        }
+        AnswerWord::Json if bytes.is_empty() => Some(Raw::null()),
+        AnswerWord::Json => Raw::parse(bytes.clone()).ok().or_else(|| {
+            let is_plain = !is_json(headers) && media_type(headers) == "text/plain";
+            is_plain.then(|| text(&bytes))
+        }),
+    }
+}

@@ -1,0 +1,147 @@
+//! What of an answer is worth reading, as its author says it: a table, a record or a text.
+
+use hikite_core::error::Error;
+use serde_json::{Map, Value};
+
+use crate::expression::{Expression, Names};
+use crate::file::{Named, Out};
+use crate::scope::Scope;
+
+/// The column whose members are columns.
+const SPREAD: &str = "*";
+
+#[derive(Debug)]
+pub(crate) struct Shape {
+    pub(crate) when: Option<Expression>,
+    form: Form,
+}
+
+#[derive(Debug)]
+enum Form {
+    Table { name: String, rows: Expression, columns: Vec<Column>, beside: Vec<Column> },
+    Record(Vec<Column>),
+    Text(Expression),
+}
+
+#[derive(Debug)]
+struct Column {
+    name: String,
+    value: Expression,
+}
+
+impl Shape {
+    pub(crate) fn new(out: &Out, names: &Names) -> Result<Self, String> {
+        let columns = |named: &Named<String>| -> Vec<Column> {
+            let column = |(name, text): (&str, &String)| Column {
+                name: name.to_owned(),
+                value: Expression::new(text, names),
+            };
+            named.iter().map(column).collect()
+        };
+        let form = match (&out.table, &out.record, &out.text) {
+            (Some(name), None, None) => {
+                let rows = out.rows.as_ref().ok_or("a table needs `rows`")?;
+                let rows = Expression::new(rows, names);
+                Form::Table {
+                    name: name.clone(),
+                    rows,
+                    columns: columns(&out.columns),
+                    beside: columns(&out.beside),
+                }
+            }
+            (None, Some(record), None) => Form::Record(columns(record)),
+            (None, None, Some(text)) => Form::Text(Expression::new(text, names)),
+            _ => return Err("exactly one of `table`, `record` and `text`".into()),
+        };
+        let when = out.when.as_ref().map(|when| Expression::new(when, names));
+        Ok(Self { when, form })
+    }
+
+    /// The answer in this shape.
+    pub(crate) fn apply(&self, value: &Value, scope: &Scope<'_>) -> Result<Value, Error> {
+        match &self.form {
+            Form::Text(text) => text.one(value, scope).map(as_text),
+            Form::Record(columns) => {
+                let mut record = Map::new();
+                add(columns, value, scope, &mut record)?;
+                record.retain(|_, value| !value.is_null());
+                Ok(Value::Object(record))
+            }
+            Form::Table { name, rows, columns, beside } => {
+                let mut table = Map::new();
+                add(beside, value, scope, &mut table)?;
+                table.retain(|_, value| !value.is_null());
+                let mut all = Vec::new();
+                for row in rows.each(value, scope)? {
+                    let mut cells = Map::new();
+                    add(columns, &row, scope, &mut cells)?;
+                    all.push(Value::Object(cells));
+                }
+                table.insert(name.clone(), without_empty(all));
+                Ok(Value::Object(table))
+            }
+        }
+    }
+
+    pub(crate) fn expressions<'a>(&'a self, found: &mut Vec<&'a Expression>) {
+        found.extend(&self.when);
+        let columns = match &self.form {
+            Form::Text(text) => return found.push(text),
+            Form::Record(columns) => columns,
+            Form::Table { rows, columns, beside, .. } => {
+                found.push(rows);
+                found.extend(beside.iter().map(|column| &column.value));
+                columns
+            }
+        };
+        found.extend(columns.iter().map(|column| &column.value));
+    }
+}
+
+fn add(
+    columns: &[Column],
+    value: &Value,
+    scope: &Scope<'_>,
+    cells: &mut Map<String, Value>,
+) -> Result<(), Error> {
+    for column in columns {
+        let cell = column.value.one(value, scope)?;
+        match cell {
+            Value::Object(members) if column.name == SPREAD => cells.extend(members),
+            cell => drop(cells.insert(column.name.clone(), cell)),
+        }
+    }
+    Ok(())
+}
+
+/// Columns that are empty in every row say nothing.
+fn without_empty(mut rows: Vec<Value>) -> Value {
+    let is_empty =
+        |value: &Value| value.is_null() || *value == "" || value.as_array().is_some_and(Vec::is_empty);
+    let empty: Vec<String> = match rows.first().and_then(Value::as_object) {
+        Some(first) if rows.len() > 1 => {
+            let everywhere = |name: &&String| rows.iter().all(|row| row.get(*name).is_none_or(is_empty));
+            first.keys().filter(everywhere).cloned().collect()
+        }
+        _ => Vec::new(),
+    };
+    for row in rows.iter_mut().filter_map(Value::as_object_mut) {
+        row.retain(|name, _| !empty.contains(name));
+    }
+    Value::Array(rows)
+}
+
+fn as_text(value: Value) -> Value {
+    match value {
+        Value::String(_) => value,
+        Value::Null => Value::String(String::new()),
+        Value::Array(items) => {
+            let lines: Vec<String> = items
+                .into_iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+                .collect();
+            Value::String(lines.join("\n"))
+        }
+        other => Value::String(other.to_string()),
+    }
+}

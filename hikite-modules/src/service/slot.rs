@@ -1,0 +1,65 @@
+//! A value of a request as the file writes it: a variable, an expression, or itself, with others inside it. What turns out to
+//! be null is left out.
+
+use hikite_core::error::Error;
+use serde_json::{Map, Value};
+
+use crate::expression::{Expression, Names};
+use crate::scope::Scope;
+
+#[derive(Debug)]
+pub(crate) enum Slot {
+    Fixed(Value),
+    Expression(Expression),
+    Object(Vec<(String, Slot)>),
+    List(Vec<Slot>),
+}
+
+impl Slot {
+    pub(crate) fn new(written: &Value, names: &Names) -> Self {
+        match written {
+            Value::String(text) => match text.strip_prefix('=') {
+                Some(program) => Self::Expression(Expression::new(program, names)),
+                None if is_variable(text, names) => Self::Expression(Expression::new(text, names)),
+                None => Self::Fixed(written.clone()),
+            },
+            Value::Object(members) => {
+                let slot = |(name, value): (&String, &Value)| (name.clone(), Self::new(value, names));
+                Self::Object(members.iter().map(slot).collect())
+            }
+            Value::Array(items) => Self::List(items.iter().map(|item| Self::new(item, names)).collect()),
+            other => Self::Fixed(other.clone()),
+        }
+    }
+
+    pub(crate) fn fill(&self, scope: &Scope<'_>) -> Result<Value, Error> {
+        match self {
+            Self::Fixed(value) => Ok(value.clone()),
+            Self::Expression(expression) => expression.one(&Value::Null, scope),
+            Self::Object(slots) => {
+                let mut members = Map::new();
+                for (name, slot) in slots {
+                    let value = slot.fill(scope)?;
+                    if !value.is_null() {
+                        members.insert(name.clone(), value);
+                    }
+                }
+                Ok(Value::Object(members))
+            }
+            Self::List(slots) => slots.iter().map(|slot| slot.fill(scope)).collect(),
+        }
+    }
+
+    pub(crate) fn expressions<'a>(&'a self, found: &mut Vec<&'a Expression>) {
+        match self {
+            Self::Fixed(_) => {}
+            Self::Expression(expression) => found.push(expression),
+            Self::Object(slots) => slots.iter().for_each(|(_, slot)| slot.expressions(found)),
+            Self::List(slots) => slots.iter().for_each(|slot| slot.expressions(found)),
+        }
+    }
+}
+
+fn is_variable(text: &str, names: &Names) -> bool {
+    text.strip_prefix('$').is_some_and(|name| names.variables.contains(name))
+}

@@ -1,0 +1,291 @@
+//! A tool of a module, taken apart once: what it sends, and what is shown of the answer. Everything that can be wrong with its
+//! description is found here.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use hikite_core::fault::{Fault, step};
+use hikite_core::plan;
+use hikite_core::risk::Risk;
+use hikite_core::suggest::did_you_mean;
+use serde_json::Value;
+
+use super::leg::{Leg, Parts};
+use super::page::Pager;
+use super::parameter;
+use super::shape::Shape;
+use crate::expression::{Expression, Names};
+use crate::file::{File, Outs, RiskWord, Step, Text, ToolFile};
+
+/// Variables that are there beside parameters and steps.
+const GIVEN: [&str; 4] = ["each", "item", "last", "call_id"];
+
+#[derive(Debug)]
+pub(crate) struct Tool {
+    pub(crate) risk: Risk,
+    pub(crate) description: Text,
+    pub(crate) schema: Value,
+    pub(crate) one_of: Vec<String>,
+    pub(crate) work: Work,
+}
+
+/// How the answer comes about.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Compute {
+        value: Expression,
+        shapes: Vec<Shape>,
+    },
+    /// The first that holds.
+    Choose(Vec<Choice>),
+    Steps {
+        steps: Vec<StepRule>,
+        waves: Vec<Vec<usize>>,
+        shapes: Vec<Shape>,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub(crate) when: Option<Expression>,
+    pub(crate) leg: Leg,
+    pub(crate) shapes: Vec<Shape>,
+}
+
+#[derive(Debug)]
+pub(crate) struct StepRule {
+    pub(crate) id: String,
+    pub(crate) when: Option<Expression>,
+    pub(crate) each: Option<Expression>,
+    pub(crate) values: Vec<(String, Expression)>,
+    pub(crate) leg: Leg,
+}
+
+/// Reads the tools of one file.
+pub(crate) struct Reader<'a> {
+    pub(crate) file: &'a File,
+    pub(crate) definitions: Arc<str>,
+    pub(crate) faults: Vec<Fault>,
+}
+
+impl Reader<'_> {
+    pub(crate) fn tool(&mut self, name: &str, written: &ToolFile) -> Option<Tool> {
+        let at = format!("/tools{}", step(name));
+        let before = self.faults.len();
+        let usages = [&written.pages].into_iter().chain(written.choose.iter().map(|branch| &branch.pages));
+        let usage = usages.flatten().next();
+        let plain = self.names(HashSet::new());
+        let pager = usage.and_then(|usage| Some((self.pager(&at, &usage.name, &plain)?, usage.default)));
+        let schema =
+            parameter::schema(self.file, written, pager.as_ref().map(|(pager, size)| (&**pager, *size)));
+        let schema = schema.unwrap_or_else(|wrong| {
+            for (parameter, message) in wrong {
+                self.fault(format!("{at}/params{}", step(&parameter)), message);
+            }
+            Value::Null
+        });
+        let mut variables: HashSet<String> = GIVEN.map(str::to_owned).into();
+        variables.extend(schema["properties"].as_object().into_iter().flat_map(|all| all.keys().cloned()));
+        for name in written.one_of.iter().filter(|name| !variables.contains(*name)) {
+            self.faults.push(Fault::new(format!("{at}/one_of"), format!("`{name}` is no parameter")));
+        }
+        for one in &written.steps {
+            variables.insert(one.id.clone());
+            variables.extend(one.values.names().map(str::to_owned));
+        }
+        let names = self.names(variables);
+        let work = self.work(&at, written, &names)?;
+        let risk = match written.risk {
+            RiskWord::Read => Risk::Read,
+            RiskWord::Write => Risk::Write,
+            RiskWord::Destructive => Risk::Destructive,
+        };
+        let description = written.description.clone();
+        let tool = Tool { risk, description, schema, one_of: written.one_of.clone(), work };
+        (self.faults.len() == before).then_some(tool)
+    }
+
+    fn work(&mut self, at: &str, written: &ToolFile, names: &Names) -> Option<Work> {
+        let shapes = self.shapes(&format!("{at}/out"), written.out.as_ref(), names);
+        let ways = [
+            written.compute.is_some(),
+            !written.choose.is_empty(),
+            !written.steps.is_empty(),
+            written.request.is_some(),
+        ];
+        if ways.into_iter().filter(|given| *given).count() != 1 {
+            self.fault(at.to_owned(), "a tool has exactly one of `request`, `choose`, `steps` and `compute`");
+            return None;
+        }
+        if let Some(text) = &written.compute {
+            return Some(Work::Compute { value: Expression::new(text, names), shapes });
+        }
+        if let Some(request) = &written.request {
+            let parts = Parts {
+                request,
+                pages: written.pages.as_ref(),
+                recurse: written.recurse.as_ref(),
+                chunk: written.chunk.as_ref(),
+                result: written.result.as_deref(),
+            };
+            let leg = self.leg(at, &parts, names)?;
+            return Some(Work::Choose(vec![Choice { when: None, leg, shapes }]));
+        }
+        if !written.steps.is_empty() {
+            return self.steps(at, &written.steps, names, shapes);
+        }
+        let mut choices = Vec::new();
+        for (place, branch) in written.choose.iter().enumerate() {
+            let at = format!("{at}/choose/{place}");
+            let parts = Parts {
+                request: &branch.request,
+                pages: branch.pages.as_ref().or(written.pages.as_ref()),
+                recurse: branch.recurse.as_ref().or(written.recurse.as_ref()),
+                chunk: branch.chunk.as_ref().or(written.chunk.as_ref()),
+                result: branch.result.as_deref().or(written.result.as_deref()),
+            };
+            let out = branch.out.as_ref().or(written.out.as_ref());
+            let shapes = self.shapes(&format!("{at}/out"), out, names);
+            let when = branch.when.as_ref().map(|when| Expression::new(when, names));
+            choices.push(Choice { when, leg: self.leg(&at, &parts, names)?, shapes });
+        }
+        Some(Work::Choose(choices))
+    }
+
+    fn steps(&mut self, at: &str, written: &[Step], names: &Names, shapes: Vec<Shape>) -> Option<Work> {
+        let mut steps = Vec::new();
+        for (place, one) in written.iter().enumerate() {
+            let parts = Parts {
+                request: &one.request,
+                pages: one.pages.as_ref(),
+                recurse: one.recurse.as_ref(),
+                chunk: one.chunk.as_ref(),
+                result: one.result.as_deref(),
+            };
+            let expression = |text: &String| Expression::new(text, names);
+            steps.push(StepRule {
+                id: one.id.clone(),
+                when: one.when.as_ref().map(expression),
+                each: one.each.as_ref().map(expression),
+                values: one.values.iter().map(|(name, text)| (name.to_owned(), expression(text))).collect(),
+                leg: self.leg(&format!("{at}/steps/{place}"), &parts, names)?,
+            });
+        }
+        let after: Vec<Vec<usize>> = steps.iter().map(|rule| rule.after(&steps)).collect();
+        let after: Vec<&[usize]> = after.iter().map(Vec::as_slice).collect();
+        let Some(waves) = plan::waves(&after) else {
+            self.fault(format!("{at}/steps"), "steps wait for each other in a circle");
+            return None;
+        };
+        Some(Work::Steps { steps, waves, shapes })
+    }
+
+    fn leg(&mut self, at: &str, parts: &Parts<'_>, names: &Names) -> Option<Leg> {
+        let pager = match parts.pages {
+            Some(usage) => Some((self.pager(at, &usage.name, names)?, usage.default)),
+            None => None,
+        };
+        let below = match parts.recurse.and_then(|recurse| recurse.pages.as_ref()) {
+            Some(name) => Some(self.pager(at, name, names)?),
+            None => None,
+        };
+        match Leg::new(parts, pager, below, names) {
+            Ok(leg) => Some(leg),
+            Err(wrong) => {
+                self.fault(format!("{at}/request"), wrong);
+                None
+            }
+        }
+    }
+
+    fn pager(&mut self, at: &str, name: &str, names: &Names) -> Option<Arc<Pager>> {
+        let Some(page) = self.file.pages.get(name) else {
+            let near = did_you_mean(name, self.file.pages.names()).unwrap_or_default();
+            self.fault(format!("{at}/pages/use"), format!("`{name}` is no way of paging; {near}"));
+            return None;
+        };
+        match Pager::new(page, names) {
+            Ok(pager) => Some(Arc::new(pager)),
+            Err(wrong) => {
+                self.fault(format!("/pages{}", step(name)), wrong);
+                None
+            }
+        }
+    }
+
+    fn shapes(&mut self, at: &str, outs: Option<&Outs>, names: &Names) -> Vec<Shape> {
+        let mut shapes = Vec::new();
+        for out in outs.map(Outs::all).unwrap_or_default() {
+            match Shape::new(out, names) {
+                Ok(shape) => shapes.push(shape),
+                Err(wrong) => self.fault(at.to_owned(), wrong),
+            }
+        }
+        shapes
+    }
+
+    pub(crate) fn names(&self, variables: HashSet<String>) -> Names {
+        Names { definitions: Arc::clone(&self.definitions), variables: Arc::new(variables) }
+    }
+
+    pub(crate) fn fault(&mut self, pointer: impl Into<String>, message: impl Into<String>) {
+        self.faults.push(Fault::new(pointer, message));
+    }
+}
+
+impl Tool {
+    /// Every expression, so that they can be compiled before their first use.
+    pub(crate) fn expressions(&self) -> Vec<&Expression> {
+        let mut found = Vec::new();
+        let shapes = match &self.work {
+            Work::Compute { value, shapes } => {
+                found.push(value);
+                shapes.as_slice()
+            }
+            Work::Choose(choices) => {
+                for choice in choices {
+                    found.extend(&choice.when);
+                    choice.leg.expressions(&mut found);
+                    choice.shapes.iter().for_each(|shape| shape.expressions(&mut found));
+                }
+                &[]
+            }
+            Work::Steps { steps, shapes, .. } => {
+                steps.iter().for_each(|rule| rule.expressions(&mut found));
+                shapes.as_slice()
+            }
+        };
+        shapes.iter().for_each(|shape| shape.expressions(&mut found));
+        found
+    }
+
+    pub(crate) fn is_paged(&self) -> bool {
+        self.schema["properties"].get("fetch_all").is_some()
+    }
+
+    pub(crate) fn has_shape(&self) -> bool {
+        match &self.work {
+            Work::Compute { shapes, .. } | Work::Steps { shapes, .. } => !shapes.is_empty(),
+            Work::Choose(choices) => choices.iter().all(|choice| !choice.shapes.is_empty()),
+        }
+    }
+}
+
+impl StepRule {
+    fn expressions<'a>(&'a self, found: &mut Vec<&'a Expression>) {
+        found.extend(&self.when);
+        found.extend(&self.each);
+        found.extend(self.values.iter().map(|(_, value)| value));
+        self.leg.expressions(found);
+    }
+
+    /// The places of the steps that it names.
+    fn after(&self, steps: &[Self]) -> Vec<usize> {
+        let mut expressions = Vec::new();
+        self.expressions(&mut expressions);
+        let mut named: Vec<&str> = expressions.into_iter().flat_map(Expression::variables).collect();
+        self.leg.variables(&mut named);
+        let is_named = |other: &Self| other.id != self.id && named.contains(&other.id.as_str());
+        steps.iter().enumerate().filter(|(_, other)| is_named(other)).map(|(place, _)| place).collect()
+    }
+}
