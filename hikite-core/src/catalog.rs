@@ -68,6 +68,8 @@ pub struct Module {
     pub policy: Policy,
     /// How its resources are read.
     pub resources: Policy,
+    /// It could be used if somebody connected an account: it is named, but not shown among what works.
+    pub needs_login: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -268,6 +270,7 @@ impl Module {
             unresolved,
             policy: rule.policy,
             resources: rule.resources,
+            needs_login: matches!(rule.source.state(), State::NeedsLogin { .. }),
         }
     }
 }
@@ -346,9 +349,10 @@ fn hide_what_categories_hide(modules: &mut [Module], categories: &[Category]) {
 }
 
 fn name_tools(modules: &mut [Module]) {
-    let names = name::assign(
-        modules.iter().flat_map(|module| module.tools.iter().map(|tool| (&*module.name, &*tool.name))),
-    );
+    let names =
+        name::assign(modules.iter().flat_map(|module| {
+            module.tools.iter().map(|tool| (&*module.name, &*tool.name, module.needs_login))
+        }));
     for (tool, name) in modules.iter_mut().flat_map(|module| &mut module.tools).zip(names) {
         tool.direct_name = name;
     }
@@ -358,7 +362,9 @@ fn prompts(modules: &[Module]) -> Vec<Prompt> {
     let all = modules.iter().enumerate().flat_map(|(at, module)| {
         module.listing.iter().flat_map(|listing| &listing.prompts).map(move |item| (at, item))
     });
-    let names = name::assign(all.clone().map(|(at, item)| (&*modules[at].name, &*item.name)));
+    let names = name::assign(
+        all.clone().map(|(at, item)| (&*modules[at].name, &*item.name, modules[at].needs_login)),
+    );
     all.zip(names)
         .map(|((module, item), direct_name)| Prompt {
             module,

@@ -73,6 +73,11 @@ impl View {
         &self.catalog.modules
     }
 
+    /// Those that work without anybody connecting an account first.
+    pub fn ready_modules(&self) -> impl Iterator<Item = &Module> {
+        self.modules().iter().filter(|module| !module.needs_login)
+    }
+
     pub fn categories(&self) -> &[Category] {
         &self.catalog.categories
     }

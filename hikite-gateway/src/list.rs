@@ -72,11 +72,14 @@ fn read_cursor(page: Page, length: usize) -> Result<usize, Error> {
 pub(crate) fn items(view: &View, surfaces: Surfaces, kind: ListKind, limits: &Limits) -> Vec<Raw> {
     match kind {
         ListKind::Tools => surfaces.tools(view, limits),
-        ListKind::Prompts => view.prompts().iter().map(|prompt| prompt.item.raw.clone()).collect(),
+        ListKind::Prompts => {
+            let ready = view.prompts().iter().filter(|prompt| !view.modules()[prompt.module].needs_login);
+            ready.map(|prompt| prompt.item.raw.clone()).collect()
+        }
         ListKind::Resources | ListKind::Templates | ListKind::Skills => {
             // Two modules may offer one address; reads go to the first, so it alone is listed.
             let mut seen: HashSet<Arc<str>> = HashSet::new();
-            let listings = view.modules().iter().filter_map(|module| module.listing.as_ref());
+            let listings = view.ready_modules().filter_map(|module| module.listing.as_ref());
             let all = listings.flat_map(|listing| listing.of(kind));
             all.filter(|item| seen.insert(Arc::clone(&item.name))).map(|item| item.raw.clone()).collect()
         }

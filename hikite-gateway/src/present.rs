@@ -12,12 +12,14 @@ use hikite_core::caller::Caller;
 use hikite_core::compact::{Compacted, Format, Shape, compact, parse};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::key::ToolKey;
 use hikite_core::select::{Selector, Sieve};
 use serde_json::Value;
 
 use crate::command::Dialect;
 use crate::gateway::Gateway;
 use crate::handle::{Holder, is_on_first_page};
+use crate::meter::says_error;
 use crate::surface::executed;
 use line::{READ_ON_BYTES, read_on, read_on_instead};
 
@@ -62,15 +64,38 @@ impl Gateway {
         wanted.select.is_none() && self.format_for(wanted, caller) == Format::Raw
     }
 
+    /// What the author of a tool holds to be worth reading of its result, unless the caller or its project wants the result
+    /// itself, or chooses a part of it.
+    pub(crate) fn shape_of(
+        &self,
+        key: Option<&ToolKey>,
+        arguments: Option<&Raw>,
+        result: &Raw,
+        wanted: &Wanted,
+        caller: &Caller,
+    ) -> Option<Shape> {
+        if wanted.select.is_some()
+            || self.said_format(wanted, caller) == Some(Format::Raw)
+            || says_error(result)
+        {
+            return None;
+        }
+        let key = key?;
+        let arguments = arguments.and_then(Raw::object).unwrap_or_default();
+        let view = self.view_of(caller);
+        let made = view.module(&key.module)?.source.shape(&key.tool, &arguments, result)?;
+        Some(Shape::Made(Arc::new(made)))
+    }
+
     /// The result of a `tools/call` as it is wanted. What is no result yet and what says that it failed is not touched.
     pub(crate) async fn present(
         &self,
         result: Raw,
         dialect: Dialect,
-        wanted: &Wanted,
+        (wanted, shape): (&Wanted, Option<&Shape>),
         holder: &Holder,
     ) -> Result<Raw, Error> {
-        let format = self.format_for(wanted, holder.caller());
+        let format = shape.map_or_else(|| self.format_for(wanted, holder.caller()), |_| Format::Compact);
         if wanted.select.is_none() && format == Format::Raw {
             return Ok(in_words(result, dialect));
         }
@@ -94,7 +119,7 @@ impl Gateway {
             return Ok(in_words(selected(&members, &value, &answer.others), dialect));
         }
         let budget = self.limits.compact_bytes;
-        let mut presented = Presented::of(self.shortened(dialect, &value, None, budget, holder));
+        let mut presented = Presented::of(self.shortened(dialect, &value, shape, budget, holder));
         presented.about.set("bytes", Raw::of(&[before, presented.text.len()]));
         // Where there are pictures alone there is no text to give.
         let text = (!value.is_null() || answer.others.is_empty()).then_some(presented.text.as_str());
@@ -160,9 +185,14 @@ impl Gateway {
 
     /// The call's own word, else what selecting means, else the project's word.
     fn format_for(&self, wanted: &Wanted, caller: &Caller) -> Format {
-        let own = || caller.project.is_some().then(|| self.project_of(caller)?.format).flatten();
         let meant = wanted.select.as_ref().map(|_| Format::Compact);
-        wanted.format.or(meant).or_else(own).unwrap_or(Format::Raw)
+        wanted.format.or(meant).or_else(|| self.said_format(wanted, caller)).unwrap_or(Format::Raw)
+    }
+
+    /// What the call or its project says outright.
+    fn said_format(&self, wanted: &Wanted, caller: &Caller) -> Option<Format> {
+        let own = || caller.project.is_some().then(|| self.project_of(caller)?.format).flatten();
+        wanted.format.or_else(own)
     }
 
     /// Says that the tool has run, and where its answer is: nobody shall call it again only to see it.

@@ -4,6 +4,7 @@
 mod address;
 mod answer;
 mod body;
+mod builtin;
 mod escape;
 mod expression;
 mod file;
@@ -26,6 +27,7 @@ use hikite_core::limits::Limits;
 use hikite_core::register::Maker;
 use hikite_egress::Client;
 
+pub use builtin::BUILTIN;
 pub use file::{Language, schema};
 pub use service::{Service, Settings};
 pub use tool::HttpTool;

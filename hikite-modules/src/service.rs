@@ -16,6 +16,8 @@ mod resource;
 mod send;
 mod shape;
 mod slot;
+#[cfg(test)]
+pub(crate) mod tests;
 mod tool;
 
 use std::collections::HashSet;

@@ -15,12 +15,14 @@ pub mod jsonc;
 mod limits;
 mod location;
 mod merge;
+mod modules;
 mod named;
 mod otel;
 mod place;
 mod policy;
 mod problem;
 mod project;
+mod provider;
 mod rate;
 mod search;
 mod secret;
@@ -57,8 +59,10 @@ pub use egress::EgressSection;
 pub use file::schema;
 pub use location::known_locations;
 pub use merge::{Merged, merge};
+pub use modules::ModulesSection;
 pub use place::Place;
 pub use problem::{Problem, Problems};
+pub use provider::{ProviderConfig, TokenPlace};
 
 pub(crate) use search::TOP;
 pub use search::{Model, Place as SearchPlace, SearchSection};
@@ -84,6 +88,10 @@ pub struct Config {
     pub tools: Vec<ToolConfig>,
     /// The projects that the file itself describes.
     pub projects: Vec<Arc<Project>>,
+    /// Which services are there.
+    pub modules: ModulesSection,
+    /// The accounts with which they are called.
+    pub providers: Vec<ProviderConfig>,
     pub egress: EgressSection,
     pub auth: Auth,
     pub audit: AuditSection,

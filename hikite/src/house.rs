@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use futures_util::future::join_all;
 use hikite_core::catalog::ModuleRule;
+use hikite_core::credential::Exchanger;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListCache;
 use hikite_core::register::{Maker, Registration};
@@ -18,6 +19,7 @@ use hikite_core::secret::Secret;
 use hikite_core::source::{Implementation, Source};
 use hikite_egress::Client;
 use hikite_gateway::{Gateway, Registry, Rules, Throttle};
+use hikite_modules::{Service, Settings};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, Spawner, Upstream};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
@@ -26,6 +28,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, ServerConfig, Share, Transport};
+use crate::exchange::Configured;
+use crate::services::Services;
 use crate::sieve::Processes;
 use crate::{search, token};
 
@@ -43,6 +47,9 @@ pub struct House {
     upstreams: Mutex<HashMap<Arc<str>, Running>>,
     /// Of tools that the config names: their addresses are the owner's word.
     maker: Maker,
+    services: Mutex<Services>,
+    /// The accounts with which services are called.
+    accounts: Arc<Configured>,
     /// Modules of the program that hikite is part of.
     own: Vec<ModuleRule>,
     /// Reads texts for their meaning; its weights are unpacked by the first of them.
@@ -113,6 +120,8 @@ impl House {
             guarded,
             upstreams: Mutex::default(),
             maker,
+            services: Mutex::default(),
+            accounts: Arc::default(),
             own,
             encoder: search::encoder(),
             stopping: CancellationToken::new(),
@@ -148,6 +157,7 @@ impl House {
             next.insert(Arc::clone(&server.name), running);
         }
         let throttle = Throttle::of(&self.limits);
+        rules.modules.extend(self.services(config).into_iter().map(|service| (service, throttle)));
         rules.modules.extend(self.own.iter().map(|rule| (rule.clone(), throttle)));
         rules.tools = self.tools(config)?;
         let before = std::mem::replace(&mut *upstreams, next);
@@ -164,6 +174,22 @@ impl House {
             }
         }
         Ok(())
+    }
+
+    /// The services that the config names, with the accounts that it names.
+    fn services(&self, config: &Config) -> Vec<ModuleRule> {
+        self.accounts.follow(&config.providers);
+        let settings = Settings {
+            client: self.client().clone(),
+            exchanger: Arc::clone(&self.accounts) as Arc<dyn Exchanger>,
+            limits: Arc::clone(&self.limits),
+            language: config.modules.language,
+        };
+        let rule = |service: Arc<Service>| ModuleRule {
+            description: service.description().to_owned(),
+            ..ModuleRule::new(Arc::clone(&service.name), service)
+        };
+        self.services.lock().follow(config, &settings).into_iter().map(rule).collect()
     }
 
     /// The tools that the config registers.

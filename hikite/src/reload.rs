@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::house::House;
 use crate::running::{Overrides, settings};
-use crate::{exposure, log, report};
+use crate::{exposure, log, report, services};
 
 const KEPT: &str = "the changed config is wrong, the old one stays in force:";
 /// How often the file is looked at.
@@ -34,8 +34,17 @@ pub(crate) async fn follow(
     stopping: CancellationToken,
 ) {
     let Some(file) = config.file.clone() else { return };
+    let mut modules = files(&config);
     while stopping.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
         let now = stamp(&file);
+        let module_files = files(&config);
+        if module_files != modules {
+            // Half written files are wrong, and what was there before stays until they rest.
+            modules = module_files;
+            if apply(&config, &house, &app) {
+                report::when_known(&house, &stopping);
+            }
+        }
         if now == seen {
             continue;
         }
@@ -50,6 +59,7 @@ pub(crate) async fn follow(
                 if apply(&next, &house, &app) {
                     report::when_known(&house, &stopping);
                     config = next;
+                    modules = files(&config);
                 }
             }
             Err(error) => {
@@ -104,6 +114,11 @@ fn apply(next: &Config, house: &House, app: &App) -> bool {
             false
         }
     }
+}
+
+/// What changes when a module file does.
+fn files(config: &Config) -> Vec<(PathBuf, Option<SystemTime>, u64)> {
+    config.modules.dir.as_deref().map(services::stamp).unwrap_or_default()
 }
 
 fn shown(config: &Config) -> String {

@@ -8,6 +8,7 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, abortable};
 use futures_util::stream::FuturesUnordered;
 use hikite_core::answer::Answer;
+use hikite_core::compact::{Format, Shape};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::plan::{Missing, OnError, Output, Plan, Schedule, Status, Step, Task, Template};
@@ -24,6 +25,7 @@ use super::report::Ended;
 use crate::command::{CallOptions, Command, Target};
 use crate::gateway::Gateway;
 use crate::handle::Holder;
+use crate::present::Wanted;
 
 /// However many tasks share the space for answers, each has so much.
 const BUDGET_MIN: usize = 2048;
@@ -48,6 +50,8 @@ pub(super) struct Run<'a> {
 struct Gift {
     value: Raw,
     others: Vec<Raw>,
+    /// What the tool's author holds to be worth reading of it, where that is wanted.
+    made: Option<Arc<Value>>,
 }
 
 /// A task that ran, and what others may refer to.
@@ -172,7 +176,9 @@ impl<'a> Run<'a> {
             Output::None => None,
             Output::Raw => Some(gift.value.clone()),
             Output::Compact => {
-                let (compacted, _) = self.gateway.compact(&gift.value, None, self.budget, &self.holder);
+                let shape = gift.made.map(Shape::Made);
+                let (compacted, _) =
+                    self.gateway.compact(&gift.value, shape.as_ref(), self.budget, &self.holder);
                 Some(Raw::from(compacted.text))
             }
         };
@@ -189,7 +195,7 @@ impl<'a> Run<'a> {
             (index, self.call(task, given, Some((&items[index], index))).await)
         };
         let mut gifts: Vec<Gift> = Vec::with_capacity(items.len());
-        gifts.resize_with(items.len(), || Gift { value: Raw::null(), others: Vec::new() });
+        gifts.resize_with(items.len(), || Gift { value: Raw::null(), others: Vec::new(), made: None });
         let mut room = self.gateway.limits.answer_bytes;
         let mut next = 0..items.len();
         let mut running: FuturesUnordered<_> =
@@ -209,7 +215,9 @@ impl<'a> Run<'a> {
             running.extend(next.next().map(|index| Box::pin(element(index))));
         }
         let value = Raw::array(gifts.iter().map(|gift| &gift.value));
-        Ok(Gift { value, others: gifts.into_iter().flat_map(|gift| gift.others).collect() })
+        let made: Option<Vec<Value>> = gifts.iter().map(|gift| gift.made.as_deref().cloned()).collect();
+        let made = made.filter(|all| !all.is_empty()).map(|all| Arc::new(Value::Array(all)));
+        Ok(Gift { value, others: gifts.into_iter().flat_map(|gift| gift.others).collect(), made })
     }
 
     async fn call(&self, task: &Task, given: &Given, item: Option<(&Value, usize)>) -> Result<Gift, Error> {
@@ -219,10 +227,12 @@ impl<'a> Run<'a> {
             params.set("_meta", meta.clone());
         }
         let options = CallOptions { timeout: task.timeout, retry: None };
+        let arguments = params.get("arguments").cloned();
         let command = Command::Call { target: Target::Keyed(task.tool.clone()), params, options };
         // Boxed, so that a task that waits takes little room.
         let result = Box::pin(self.gateway.dispatch_on(self.surface, command, self.context.clone())).await?;
         let Answer { value, others, .. } = answer(&result)?;
+        let made = self.made(task, arguments.as_ref(), &result);
         if let Some(conversation) = &self.holder.conversation {
             self.gateway.went_well(conversation, &task.tool);
         }
@@ -230,7 +240,19 @@ impl<'a> Run<'a> {
             Some(selector) => self.gateway.select(selector, value).await?,
             None => value,
         };
-        Ok(Gift { value, others })
+        Ok(Gift { value, others, made })
+    }
+
+    fn made(&self, task: &Task, arguments: Option<&Raw>, result: &Raw) -> Option<Arc<Value>> {
+        if task.output != Output::Compact || task.select.is_some() {
+            return None;
+        }
+        let wanted = Wanted { format: Some(Format::Compact), select: None };
+        let caller = self.holder.caller();
+        match self.gateway.shape_of(Some(&task.tool), arguments, result, &wanted, caller)? {
+            Shape::Made(made) => Some(made),
+            _ => None,
+        }
     }
 }
 

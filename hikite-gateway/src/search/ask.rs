@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hikite_core::breaker;
 use hikite_core::caller::Caller;
+use hikite_core::catalog::Module;
 use hikite_core::key::ToolKey;
 use hikite_core::mask::Mask;
 use hikite_core::search::provider::{Available, Chosen, Request, Trouble};
@@ -112,13 +113,13 @@ impl Gateway {
         let keys = match among {
             Among::Usable => {
                 let snapshot = self.snapshot();
-                let rests = |name: &&Arc<str>| {
-                    let gate = snapshot.gates().get(*name);
-                    gate.is_some_and(|gate| gate.health.state() == breaker::State::Open)
+                let rests = |module: &&Module| {
+                    let gate = snapshot.gates().get(&module.name);
+                    module.needs_login || gate.is_some_and(|gate| gate.health.state() == breaker::State::Open)
                 };
                 let mut mask = ready.mask(view);
-                for module in view.modules().iter().map(|module| &module.name).filter(rests) {
-                    ready.without(module, Arc::make_mut(&mut mask));
+                for module in view.modules().iter().filter(rests) {
+                    ready.without(&module.name, Arc::make_mut(&mut mask));
                 }
                 return mask;
             }

@@ -51,6 +51,7 @@ impl Gateway {
     ) -> Result<Raw, Error> {
         let holder = Holder::of(&mut params, &context);
         let asked = target.clone();
+        let arguments = params.get("arguments").cloned();
         // Boxed, so that the largest of all futures stays within bounds.
         let result = match Box::pin(self.call(target, params, options, context, audit)).await {
             Ok(result) => result,
@@ -61,12 +62,14 @@ impl Gateway {
         {
             self.went_well(conversation, &key);
         }
-        if self.relays(&wanted, holder.caller()) {
+        let shape =
+            self.shape_of(audit.tool().as_ref(), arguments.as_ref(), &result, &wanted, holder.caller());
+        if shape.is_none() && self.relays(&wanted, holder.caller()) {
             return Ok(in_words(result, dialect));
         }
         // Boxed, so that it takes no room in a call whose result is relayed.
         let before = result.bytes().len();
-        let presented = Box::pin(self.present(result, dialect, &wanted, &holder)).await?;
+        let presented = Box::pin(self.present(result, dialect, (&wanted, shape.as_ref()), &holder)).await?;
         audit.presented(before, presented.bytes().len());
         Ok(presented)
     }

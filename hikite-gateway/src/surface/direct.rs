@@ -1,18 +1,21 @@
 //! The `direct` surface: the real tools of all modules under names that do not clash.
 
+use hikite_core::catalog::Tool;
 use hikite_core::json::{Object, Raw};
 use hikite_core::view::View;
 
 use crate::command::{CallOptions, Command, Target};
 
 pub(super) fn tools(view: &View) -> Vec<Raw> {
-    view.enabled_tools().map(hikite_core::catalog::Tool::direct_definition).collect()
+    let tools = view.ready_modules().flat_map(|module| &module.tools);
+    tools.filter(|tool| tool.is_enabled()).map(Tool::direct_definition).collect()
 }
 
 /// A single server's own instructions; those of many would cost what hikite is there to save.
 pub(super) fn instructions(view: &View) -> Option<String> {
-    match view.modules() {
-        [only] => only.listing.as_ref()?.instructions.clone(),
+    let mut modules = view.ready_modules();
+    match (modules.next(), modules.next()) {
+        (Some(only), None) => only.listing.as_ref()?.instructions.clone(),
         _ => None,
     }
 }

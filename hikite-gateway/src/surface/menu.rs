@@ -14,11 +14,12 @@ const NAMES: usize = 8;
 /// The list, to be put below a text; empty if there are no modules. `finder` is the tool that finds what has no place.
 pub(super) fn modules(view: &View, tokens: usize, finder: Option<&str>) -> String {
     let modules: Vec<(&str, String)> = view
-        .modules()
-        .iter()
+        .ready_modules()
         .filter(|module| offers_something(module))
         .map(|module| (&*module.name, about(module)))
         .collect();
+    let waiting = waiting(view);
+    let tokens = tokens.saturating_sub(estimate(&waiting));
     let lines = |chars: usize| {
         let line = |(name, about): &(&str, String)| match about.as_str() {
             "" => format!("\n- {name}"),
@@ -28,7 +29,18 @@ pub(super) fn modules(view: &View, tokens: usize, finder: Option<&str>) -> Strin
     };
     let texts = LINE_CHARS.into_iter().map(lines);
     let names: Vec<&str> = modules.iter().map(|(name, _)| *name).collect();
-    texts.into_iter().find(|text| estimate(text) <= tokens).unwrap_or_else(|| named(&names, tokens, finder))
+    let fits = texts.into_iter().find(|text| estimate(text) <= tokens);
+    fits.unwrap_or_else(|| named(&names, tokens, finder)) + &waiting
+}
+
+/// The modules that could be used if somebody connected an account, in one line.
+fn waiting(view: &View) -> String {
+    let needing = view.modules().iter().filter(|module| module.needs_login);
+    let names: Vec<&str> = needing.map(|module| &*module.name).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("\nNot connected yet (a call says how): {}", names.join(", "))
 }
 
 /// As many names as there is room for, and how many there are beside them.

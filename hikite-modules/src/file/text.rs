@@ -1,6 +1,5 @@
 //! Words for people, in English and in Japanese.
 
-use hikite_core::json::Raw;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -30,9 +29,5 @@ impl Text {
             (Self::Plain(text), _) | (Self::Both { en: text, .. }, Language::English) => text,
             (Self::Both { ja, .. }, Language::Japanese) => ja,
         }
-    }
-
-    pub(crate) fn raw(&self, language: Language) -> Raw {
-        Raw::from(self.get(language))
     }
 }

@@ -10,7 +10,6 @@ use crate::file::{File, Groups, Named, ToolFile};
 pub(crate) const ITEMS: u64 = 1000;
 /// And whatever the caller says.
 pub(crate) const ITEMS_MAX: u64 = 10_000;
-pub(crate) const PAGING: [&str; 4] = ["fetch_all", "page_size", "max_items", "cursor"];
 /// Which of several sites is meant.
 pub(crate) const SITE: &str = "site";
 

@@ -10,8 +10,8 @@ use super::place::Path;
 use super::problem::Report;
 use super::tool_request::literal;
 use super::{
-    Config, audit, auth, category, egress, expand, limits, project, search, server, store, telemetry, tool,
-    upstream,
+    Config, audit, auth, category, egress, expand, limits, modules, project, provider, search, server, store,
+    telemetry, tool, upstream,
 };
 
 /// The world as the config sees it, so that loading is a function of its arguments.
@@ -54,6 +54,16 @@ impl Check<'_, '_> {
                 self,
                 &Path::ROOT.key("projects"),
                 &file.projects.clone().unwrap_or_default(),
+            ),
+            modules: modules::check(
+                self,
+                &Path::ROOT.key("modules"),
+                &file.modules.clone().unwrap_or_default(),
+            ),
+            providers: provider::check(
+                self,
+                &Path::ROOT.key("providers"),
+                &file.providers.clone().unwrap_or_default(),
             ),
             egress: egress::check(self, &Path::ROOT.key("egress"), &file.egress.clone().unwrap_or_default()),
             audit: audit::check(self, &Path::ROOT.key("audit"), &file.audit.clone().unwrap_or_default()),

@@ -9,8 +9,10 @@ use super::auth::AuthFile;
 use super::category::CategoryFile;
 use super::egress::EgressFile;
 use super::limits::LimitsFile;
+use super::modules::ModulesFile;
 use super::named::Named;
 use super::project::ProjectFile;
+use super::provider::ProviderFile;
 use super::search::SearchFile;
 use super::server::ServerFile;
 use super::store::StoreFile;
@@ -38,6 +40,10 @@ pub(crate) struct File {
     pub(crate) tools: Option<Named<ToolFile>>,
     /// Boundaries between callers, by name: who belongs to them and which tools there are.
     pub(crate) projects: Option<Named<ProjectFile>>,
+    /// Which services are there: those that come with hikite, and those of module files.
+    pub(crate) modules: Option<ModulesFile>,
+    /// The accounts with which services are called, by provider: `notion`, `github`, `atlassian`, …
+    pub(crate) providers: Option<Named<ProviderFile>>,
     /// Where requests may go whose address did not come from this file.
     pub(crate) egress: Option<EgressFile>,
     /// Who may connect.

@@ -12,9 +12,13 @@ use super::unit::{show_size, show_span};
 use super::{audit, policy};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
+use hikite_modules::Language;
 
 use super::search::{Model, Place, SearchSection};
-use super::{Auth, Config, Cors, Otlp, ServerConfig, Share, Telemetry, Transport, rate};
+use super::{
+    Auth, Config, Cors, ModulesSection, Otlp, ProviderConfig, ServerConfig, Share, Telemetry, TokenPlace,
+    Transport, rate,
+};
 
 pub fn show(config: &Config) -> Value {
     let server = &config.server;
@@ -44,6 +48,8 @@ pub fn show(config: &Config) -> Value {
         "categories": categories,
         "tools": tools,
         "projects": projects,
+        "modules": show_modules(&config.modules),
+        "providers": config.providers.iter().map(show_provider).collect::<Map<_, _>>(),
         "egress": { "allow": config.egress.allow },
         "audit": audit::show(&config.audit),
         "auth": show_auth(&config.auth),
@@ -53,6 +59,27 @@ pub fn show(config: &Config) -> Value {
         "telemetry": show_telemetry(&config.telemetry),
         "data": config.data,
     })
+}
+
+fn show_modules(modules: &ModulesSection) -> Value {
+    let language = Language::ALL.iter().find(|(_, language)| *language == modules.language);
+    let mut shown = Map::new();
+    shown.insert("builtin".into(), json!(modules.builtin));
+    shown.extend(modules.dir.as_ref().map(|dir| ("dir".to_owned(), json!(dir))));
+    shown.extend(language.map(|(word, _)| ("language".to_owned(), json!(word))));
+    shown.into()
+}
+
+fn show_provider(provider: &ProviderConfig) -> (String, Value) {
+    let mut shown = Map::new();
+    match &provider.token {
+        TokenPlace::Here(_) => shown.insert("token".into(), MASK.into()),
+        TokenPlace::File(file) => shown.insert("token_file".into(), json!(file)),
+    };
+    let texts = [("email", &provider.email), ("api", &provider.api)];
+    shown.extend(texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), json!(text.as_ref()?)))));
+    shown.extend(provider.details.iter().map(|(key, text)| (key.clone(), json!(text))));
+    (provider.name.clone(), shown.into())
 }
 
 fn show_cors(cors: &Cors) -> Value {

@@ -1,0 +1,78 @@
+//! The `modules` section: which services are there, and where further ones are described.
+
+use std::path::PathBuf;
+
+use hikite_core::suggest::did_you_mean;
+use hikite_modules::{BUILTIN, Language};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::check::Check;
+use super::place::Path;
+
+/// The services that come with hikite, and those of the owner's own module files.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Modules")]
+pub(crate) struct ModulesFile {
+    /// Whether the services that come with hikite are there: `true` (the default), `false`, or the names of some.
+    builtin: Option<BuiltinFile>,
+    /// A folder of module files (`*.yaml`). It is followed while hikite runs.
+    dir: Option<String>,
+    /// The language of descriptions and prompts.
+    language: Option<LanguageWord>,
+}
+
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum BuiltinFile {
+    All(bool),
+    Some(Vec<String>),
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum LanguageWord {
+    En,
+    Ja,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModulesSection {
+    /// The names of those that come with hikite and are on.
+    pub builtin: Vec<&'static str>,
+    pub dir: Option<PathBuf>,
+    pub language: Language,
+}
+
+pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &ModulesFile) -> ModulesSection {
+    let all = || BUILTIN.iter().map(|(name, _)| *name);
+    let builtin = match &raw.builtin {
+        None | Some(BuiltinFile::All(true)) => all().collect(),
+        Some(BuiltinFile::All(false)) => Vec::new(),
+        Some(BuiltinFile::Some(names)) => {
+            for (place, name) in
+                names.iter().enumerate().filter(|(_, name)| !all().any(|known| known == *name))
+            {
+                let hint = did_you_mean(name, all());
+                let known = all().collect::<Vec<_>>().join(", ");
+                let hint = hint.unwrap_or_else(|| format!("there are: {known}"));
+                check.fail::<()>(
+                    &path.key("builtin").index(place),
+                    format!("there is no service `{name}`"),
+                    hint,
+                );
+            }
+            all().filter(|known| names.iter().any(|name| name == known)).collect()
+        }
+    };
+    let dir =
+        raw.dir.as_ref().and_then(|dir| check.expand(&path.key("dir"), dir)).map(|dir| check.resolve(&dir));
+    let language = match raw.language {
+        None | Some(LanguageWord::En) => Language::English,
+        Some(LanguageWord::Ja) => Language::Japanese,
+    };
+    ModulesSection { builtin, dir, language }
+}
