@@ -66,6 +66,8 @@ class Vendor:
         self.refusal: Answer | None = None
         # The elements of the last list that was asked for.
         self.list: list = []
+        # Whether recorded lists that are too short for three pages are made longer.
+        self.long = False
         self.basic = False
         handler = type("Handler", (Handler,), {"vendor": self})
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -163,7 +165,8 @@ class Vendor:
         if elements is None or not ways & known or not elements:
             return answer
         recorded = operation.key in self.recorded[module]["answers"]
-        elements = elements if recorded or len(elements) >= ROWS else rows(elements[0], ROWS)
+        if len(elements) < ROWS and (self.long or not recorded):
+            elements = rows(elements[0], ROWS)
         self.list = elements
         size = int(next((asked[way] for way in ("per_page", "page_size", "maxResults", "limit", "$top") if way in asked), len(elements)))
         if "page" in query:
