@@ -2,6 +2,7 @@
 //! input, no other program. It can still run for ever or take all memory, so one that nobody has read is run in a process
 //! of its own, which can be stopped.
 
+mod native;
 mod trouble;
 mod value;
 mod write;
@@ -64,7 +65,8 @@ impl Program {
             .ok_or_else(|| Trouble::Wrong("the definitions cannot be read".into()))?;
         let known = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(ours);
         let definitions = known.map(within).chain(given);
-        let natives = jaq_core::funs::<Data>().chain(jaq_std::funs()).chain(jaq_json::funs());
+        let natives =
+            jaq_core::funs::<Data>().chain(jaq_std::funs()).chain(jaq_json::funs()).chain(native::all());
         let natives: Vec<_> = natives.filter(|(name, ..)| !CURIOUS.contains(name)).collect();
         let arena = Arena::default();
         let file = File { code: text, path: () };

@@ -5,6 +5,7 @@ mod address;
 mod answer;
 mod body;
 mod builtin;
+pub mod convert;
 mod escape;
 mod expression;
 mod file;

@@ -146,7 +146,7 @@ impl Service {
             exchanger: Arc::clone(&settings.exchanger),
             answer_bytes: settings.limits.answer_bytes,
         };
-        service.listing = Arc::new(service.offer(file.api_version.as_deref()));
+        service.listing = Arc::new(service.offer(file.api_version.as_deref(), file.docs.as_deref()));
         Ok(service)
     }
 

@@ -78,7 +78,7 @@ impl TestGateway {
     }
 
     async fn run_in(programs: &Programs, folder: Arc<TempDir>, config: Value, mut command: Command) -> Self {
-        write(&folder, &config.to_string());
+        write(&folder, &without_services(&config).to_string());
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -171,7 +171,7 @@ impl TestGateway {
 
     /// Replaces the config file; a running gateway follows it.
     pub fn write_config(&self, config: &Value) {
-        self.write_text(&config.to_string());
+        self.write_text(&without_services(config).to_string());
     }
 
     pub fn write_text(&self, text: &str) {
@@ -262,6 +262,15 @@ pub async fn within(limit: Duration, mut check: impl FnMut() -> bool) -> bool {
 
 fn path(surface: &str) -> String {
     if surface.is_empty() { "/mcp".to_owned() } else { format!("/mcp?surface={surface}") }
+}
+
+/// The services that come with hikite are there only for tests that are about them.
+fn without_services(config: &Value) -> Value {
+    let mut config = config.clone();
+    if let Some(members) = config.as_object_mut() {
+        members.entry("modules").or_insert_with(|| serde_json::json!({ "builtin": false }));
+    }
+    config
 }
 
 /// Written beside and renamed: the gateway shall not read half a file.

@@ -11,7 +11,7 @@ use super::tool::Tool;
 use crate::file::Language;
 
 impl Service {
-    pub(super) fn offer(&self, api_version: Option<&str>) -> Listing {
+    pub(super) fn offer(&self, api_version: Option<&str>, docs: Option<&str>) -> Listing {
         let read = |kind: ListKind, raw: Raw| Item::read(kind, raw);
         let tools =
             self.tools.iter().filter_map(|(name, tool)| read(ListKind::Tools, self.definition(name, tool)));
@@ -23,6 +23,9 @@ impl Service {
         let prompts = self.prompts.iter().map(|prompt: &Prompt| prompt.definition(self.language));
         let mut info = Object::default().with("name", &*self.name).with("title", &*self.title);
         info.set("version", api_version.unwrap_or(env!("CARGO_PKG_VERSION")));
+        if let Some(docs) = docs {
+            info.set("websiteUrl", docs);
+        }
         Listing {
             tools: tools.collect(),
             resources: of(ListKind::Resources, fixed),

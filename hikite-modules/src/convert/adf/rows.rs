@@ -1,0 +1,33 @@
+//! Tables, whose cells hold blocks where Markdown has a line.
+
+use serde_json::Value;
+
+use super::super::markdown::{Block, Cell, flatten};
+use super::read::{blocks, content, kind};
+
+/// How many columns a cell may take.
+const SPAN_MAX: u64 = 32;
+
+pub(super) fn table(node: &Value, depth: usize) -> Block {
+    let mut rows: Vec<(bool, Vec<Cell>)> = content(node).iter().map(|node| row(node, depth)).collect();
+    rows.retain(|(_, cells)| !cells.is_empty());
+    let width = rows.iter().map(|(_, cells)| cells.len()).max().unwrap_or_default();
+    let has_head = rows.first().is_some_and(|(is_head, _)| *is_head);
+    let head = if has_head { rows.remove(0).1 } else { vec![Cell::new(); width] };
+    Block::Table { head, rows: rows.into_iter().map(|(_, cells)| cells).collect() }
+}
+
+/// The cells of a row, and whether all of them are heads.
+fn row(node: &Value, depth: usize) -> (bool, Vec<Cell>) {
+    let mut cells = Vec::new();
+    let mut is_head = true;
+    // What should be a row and is none is one cell.
+    let found = if kind(node) == "tableRow" { content(node) } else { std::slice::from_ref(node) };
+    for cell in found {
+        is_head &= kind(cell) == "tableHeader";
+        cells.push(flatten(&blocks(content(cell), depth + 1)));
+        let span = cell["attrs"]["colspan"].as_u64().unwrap_or(1).min(SPAN_MAX);
+        cells.extend((1..span).map(|_| Cell::new()));
+    }
+    (is_head, cells)
+}

@@ -1,0 +1,230 @@
+//! Markdown as nodes. The schema says what may stand where: a list holds no table and a quote no heading. What may
+//! not stand where it is becomes what may, with all its words.
+
+mod line;
+
+use serde_json::{Value, json};
+
+use super::super::markdown::{Block, Callout, Cell, Inline, Item, Kind, Marks, flatten, plain, row_line};
+
+/// What blocks stand in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Document,
+    Expand,
+    /// An expand in an expand.
+    NestedExpand,
+    Panel,
+    Quote,
+    Item,
+}
+
+pub(super) fn document(blocks: &[Block]) -> Value {
+    let content = Writer::default().blocks(blocks, Within::Document);
+    json!({ "version": 1, "type": "doc", "content": content })
+}
+
+#[derive(Default)]
+struct Writer {
+    /// How many ids were given; tasks must have one.
+    ids: usize,
+}
+
+impl Writer {
+    fn blocks(&mut self, blocks: &[Block], within: Within) -> Vec<Value> {
+        blocks.iter().flat_map(|block| self.block(block, within)).collect()
+    }
+
+    fn block(&mut self, block: &Block, within: Within) -> Vec<Value> {
+        use Within::{Document, Expand, Item, NestedExpand, Panel, Quote};
+        match block {
+            Block::Paragraph(text) => paragraphs(text),
+            Block::Heading { text, .. } if matches!(within, Quote | Item) => paragraphs(&strong(text)),
+            Block::Heading { level, text } => {
+                let content = line::nodes(text);
+                vec![
+                    json!({ "type": "heading", "attrs": { "level": level.clamp(&1, &6) }, "content": content }),
+                ]
+            }
+            Block::Code { language, text } => vec![code(language, text)],
+            Block::Equation(text) => vec![code("math", text)],
+            Block::Quote(blocks) if matches!(within, Document | Expand | NestedExpand) => {
+                let content = self.filled(blocks, Quote);
+                vec![json!({ "type": "blockquote", "content": content })]
+            }
+            Block::Callout { kind, blocks } if matches!(within, Document | Expand | NestedExpand) => {
+                let content = self.filled(blocks, Panel);
+                vec![json!({ "type": "panel", "attrs": { "panelType": panel(*kind) }, "content": content })]
+            }
+            Block::Quote(blocks) | Block::Callout { blocks, .. } => self.blocks(blocks, within),
+            Block::Details { summary, blocks } => self.details(summary, blocks, within),
+            Block::List { start, items } => self.list(*start, items, within),
+            Block::Table { head, rows } if matches!(within, Document | Expand) => vec![table(head, rows)],
+            Block::Table { head, rows } => {
+                let rows = std::iter::once(head).chain(rows).map(|row| row_line(row));
+                rows.filter(|row| !row.is_empty()).flat_map(|row| paragraphs(&row)).collect()
+            }
+            Block::Rule if matches!(within, Quote | Item) => Vec::new(),
+            Block::Rule => vec![json!({ "type": "rule" })],
+        }
+    }
+
+    /// Blocks where there must be at least one.
+    fn filled(&mut self, blocks: &[Block], within: Within) -> Vec<Value> {
+        let content = self.blocks(blocks, within);
+        if content.is_empty() { vec![paragraph(&[])] } else { content }
+    }
+
+    fn details(&mut self, summary: &[Inline], blocks: &[Block], within: Within) -> Vec<Value> {
+        let (name, inner) = match within {
+            Within::Document => ("expand", Within::Expand),
+            Within::Expand => ("nestedExpand", Within::NestedExpand),
+            _ => {
+                let mut nodes = paragraphs(&strong(summary));
+                nodes.extend(self.blocks(blocks, within));
+                return nodes;
+            }
+        };
+        let content = self.filled(blocks, inner);
+        vec![json!({ "type": name, "attrs": { "title": plain(summary) }, "content": content })]
+    }
+
+    /// Items in a row that are tasks, or are none, make one list.
+    fn list(&mut self, start: Option<u64>, items: &[Item], within: Within) -> Vec<Value> {
+        let mut nodes = Vec::new();
+        let mut number = start;
+        for group in items.chunk_by(|a, b| a.checked.is_some() == b.checked.is_some()) {
+            nodes.push(match (group[0].checked, within) {
+                (Some(_), Within::Quote) | (None, _) => self.items(number, group),
+                (Some(_), _) => self.tasks(group),
+            });
+            number = number.map(|number| number.saturating_add(group.len() as u64));
+        }
+        nodes
+    }
+
+    fn items(&mut self, start: Option<u64>, items: &[Item]) -> Value {
+        let content: Vec<Value> = items.iter().map(|item| self.item(item)).collect();
+        match start {
+            Some(1) => json!({ "type": "orderedList", "content": content }),
+            Some(start) => json!({ "type": "orderedList", "attrs": { "order": start }, "content": content }),
+            None => json!({ "type": "bulletList", "content": content }),
+        }
+    }
+
+    fn item(&mut self, item: &Item) -> Value {
+        let mut content = match item.checked {
+            None => self.blocks(&item.blocks, Within::Item),
+            // Where tasks may not stand, they are told as flat as a line.
+            Some(_) => {
+                let list = Block::List { start: None, items: vec![item.clone()] };
+                paragraphs(&flatten(&[list]))
+            }
+        };
+        // Editors want a text before a list.
+        if content
+            .first()
+            .is_none_or(|first| first["type"].as_str().is_some_and(|kind| kind.ends_with("List")))
+        {
+            content.insert(0, paragraph(&[]));
+        }
+        json!({ "type": "listItem", "content": content })
+    }
+
+    /// A task holds a line; the tasks in it follow as a list of their own.
+    fn tasks(&mut self, items: &[Item]) -> Value {
+        let list_id = self.id();
+        let mut content = Vec::new();
+        for item in items {
+            let (inner, rest): (Vec<&Block>, Vec<&Block>) =
+                item.blocks.iter().partition(|block| is_tasks(block));
+            let rest: Vec<Block> = rest.into_iter().cloned().collect();
+            let state = if item.checked == Some(true) { "DONE" } else { "TODO" };
+            let id = self.id();
+            let line = line::nodes(&flatten(&rest));
+            content.push(
+                json!({ "type": "taskItem", "attrs": { "localId": id, "state": state }, "content": line }),
+            );
+            for block in inner {
+                if let Block::List { items, .. } = block {
+                    content.push(self.tasks(items));
+                }
+            }
+        }
+        json!({ "type": "taskList", "attrs": { "localId": list_id }, "content": content })
+    }
+
+    fn id(&mut self) -> String {
+        self.ids += 1;
+        self.ids.to_string()
+    }
+}
+
+fn is_tasks(block: &Block) -> bool {
+    matches!(block, Block::List { items, .. } if !items.is_empty() && items.iter().all(|item| item.checked.is_some()))
+}
+
+fn panel(kind: Callout) -> &'static str {
+    match kind {
+        Callout::Note => "info",
+        Callout::Tip => "tip",
+        Callout::Important => "note",
+        Callout::Warning => "warning",
+        Callout::Caution => "error",
+    }
+}
+
+fn strong(text: &[Inline]) -> Vec<Inline> {
+    let marked = |piece: &Inline| match piece.kind {
+        Kind::Text(_) => Inline::new(piece.kind.clone(), &piece.style.marked(Marks::STRONG)),
+        _ => piece.clone(),
+    };
+    text.iter().map(marked).collect()
+}
+
+fn paragraph(text: &[Inline]) -> Value {
+    json!({ "type": "paragraph", "content": line::nodes(text) })
+}
+
+/// A paragraph, cut where an image stands in it: images are blocks.
+fn paragraphs(text: &[Inline]) -> Vec<Value> {
+    let mut nodes = Vec::new();
+    for group in text.chunk_by(|a, b| line::media(a).is_none() && line::media(b).is_none()) {
+        match line::media(&group[0]) {
+            Some(media) => {
+                nodes.push(
+                    json!({ "type": "mediaSingle", "attrs": { "layout": "center" }, "content": [media] }),
+                );
+            }
+            None => {
+                let line = super::super::markdown::tidy(group.to_vec());
+                if !line.is_empty() {
+                    nodes.push(paragraph(&line));
+                }
+            }
+        }
+    }
+    nodes
+}
+
+fn code(language: &str, text: &str) -> Value {
+    let content: Vec<Value> =
+        if text.is_empty() { Vec::new() } else { vec![json!({ "type": "text", "text": text })] };
+    match language.split([' ', ',', '{']).next().unwrap_or_default() {
+        "" => json!({ "type": "codeBlock", "content": content }),
+        language => json!({ "type": "codeBlock", "attrs": { "language": language }, "content": content }),
+    }
+}
+
+fn table(head: &[Cell], rows: &[Vec<Cell>]) -> Value {
+    let has_head = rows.is_empty() || head.iter().any(|cell| !cell.is_empty());
+    let head = has_head.then(|| row("tableHeader", head));
+    let rows = rows.iter().map(|cells| row("tableCell", cells));
+    json!({ "type": "table", "content": head.into_iter().chain(rows).collect::<Vec<_>>() })
+}
+
+fn row(kind: &str, cells: &[Cell]) -> Value {
+    let cells: Vec<Value> =
+        cells.iter().map(|cell| json!({ "type": kind, "content": [paragraph(cell)] })).collect();
+    json!({ "type": "tableRow", "content": cells })
+}

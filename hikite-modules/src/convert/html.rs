@@ -1,0 +1,34 @@
+//! HTML as Markdown: what calendars and lists of tasks hold as their descriptions. A text without any tag that makes
+//! lines keeps the lines it has. Scripts, style sheets and heads are not told.
+
+mod table;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use super::markdown::{Block, write};
+use super::markup::{Node, is_block, parse};
+
+pub(super) use walk::Walk;
+
+pub fn to_markdown(html: &str) -> String {
+    write(&blocks(html))
+}
+
+/// The blocks of a piece of HTML.
+pub(super) fn blocks(html: &str) -> Vec<Block> {
+    let nodes = parse(html);
+    let mut walk = Walk::new(0);
+    walk.keeps_lines = !nodes.iter().any(makes_lines);
+    walk.nodes(&nodes, &super::markdown::Style::default());
+    walk.finish()
+}
+
+fn makes_lines(node: &Node) -> bool {
+    match node {
+        Node::Text(_) => false,
+        Node::Element(element) => {
+            is_block(&element.name) || element.name == "br" || element.children.iter().any(makes_lines)
+        }
+    }
+}

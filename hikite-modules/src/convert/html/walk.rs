@@ -1,0 +1,223 @@
+//! A tree of markup as blocks: lines gather what stands between two blocks, wherever their tags are. What has a name
+//! that nobody knows is passed through, so that its text stays.
+
+use super::super::markdown::{Block, DEPTH_MAX, Inline, Item, Kind, Marks, Style, flatten, tidy};
+use super::super::markup::{Element, Node, is_block, mark};
+use super::super::storage;
+use super::table;
+
+pub(in crate::convert) struct Walk {
+    blocks: Vec<Block>,
+    line: Vec<Inline>,
+    /// Whether a blank here would be one too many.
+    is_spaced: bool,
+    /// How many blocks this one is in.
+    depth: usize,
+    /// Whether the ends of lines are kept.
+    pub(super) keeps_lines: bool,
+    /// What a box to tick says, where one stands in an item.
+    checked: Option<bool>,
+}
+
+impl Walk {
+    pub(in crate::convert) fn new(depth: usize) -> Self {
+        Self {
+            blocks: Vec::new(),
+            line: Vec::new(),
+            is_spaced: true,
+            depth,
+            keeps_lines: false,
+            checked: None,
+        }
+    }
+
+    pub(in crate::convert) fn finish(mut self) -> Vec<Block> {
+        self.flush();
+        self.blocks
+    }
+
+    pub(in crate::convert) fn nodes(&mut self, nodes: &[Node], style: &Style) {
+        for node in nodes {
+            match node {
+                Node::Text(text) => self.text(text, style),
+                Node::Element(element) => self.element(element, style),
+            }
+        }
+    }
+
+    /// The line so far is a paragraph.
+    pub(in crate::convert) fn flush(&mut self) {
+        self.is_spaced = true;
+        let line = tidy(std::mem::take(&mut self.line));
+        if !line.is_empty() {
+            self.blocks.push(Block::Paragraph(line));
+        }
+    }
+
+    pub(in crate::convert) fn push(&mut self, block: Block) {
+        self.flush();
+        self.blocks.push(block);
+    }
+
+    pub(in crate::convert) fn inline(&mut self, inline: Inline) {
+        self.is_spaced = inline.kind == Kind::Break;
+        self.line.push(inline);
+    }
+
+    /// Appends a text with its blanks as a browser shows them: one for many.
+    pub(in crate::convert) fn text(&mut self, text: &str, style: &Style) {
+        let mut words = String::with_capacity(text.len());
+        for c in text.chars() {
+            let is_end = self.keeps_lines && c == '\n';
+            let is_blank = matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}' | '\u{a0}');
+            match (is_end, is_blank) {
+                (true, _) => words.push('\n'),
+                (_, false) => words.push(c),
+                (_, true) if !self.is_spaced => words.push(' '),
+                _ => {}
+            }
+            self.is_spaced = is_end || is_blank;
+        }
+        if !words.is_empty() {
+            self.line.push(Inline::text(words, style));
+        }
+    }
+
+    /// What is in an element, as blocks of their own.
+    pub(in crate::convert) fn inside(&self, element: &Element, style: &Style) -> Vec<Block> {
+        self.item(element, style).blocks
+    }
+
+    fn item(&self, element: &Element, style: &Style) -> Item {
+        let mut walk = Self::new(self.depth + 1);
+        walk.nodes(&element.children, style);
+        walk.flush();
+        Item { checked: walk.checked, blocks: walk.blocks }
+    }
+
+    /// What is in an element, as one line.
+    pub(in crate::convert) fn line_of(&self, element: &Element, style: &Style) -> Vec<Inline> {
+        flatten(&self.inside(element, style))
+    }
+
+    /// What is in an element, between two blocks.
+    pub(in crate::convert) fn section(&mut self, element: &Element, style: &Style) {
+        self.flush();
+        self.nodes(&element.children, style);
+        self.flush();
+    }
+
+    /// Whether a tree may go deeper here.
+    pub(in crate::convert) fn is_too_deep(&self) -> bool {
+        self.depth >= DEPTH_MAX
+    }
+
+    fn element(&mut self, element: &Element, style: &Style) {
+        let name = element.name.as_str();
+        match name {
+            "head" | "script" | "style" | "template" | "colgroup" | "rp" => {}
+            "br" => self.inline(Inline::line_break()),
+            "hr" => self.push(Block::Rule),
+            "img" => {
+                let (alt, url) = (element.attribute("alt").to_owned(), element.attribute("src").to_owned());
+                self.inline(Inline::new(Kind::Image { alt, url }, style));
+            }
+            "input" if element.attribute("type") == "checkbox" => {
+                self.checked = Some(element.has("checked"));
+            }
+            "a" => self.nodes(&element.children, &style.to(element.attribute("href").trim())),
+            "q" => {
+                self.text("“", style);
+                self.nodes(&element.children, style);
+                self.text("”", style);
+            }
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                let text = self.line_of(element, style);
+                let level = name.as_bytes()[1] - b'0';
+                self.push(Block::Heading { level, text });
+            }
+            "pre" => self.push(preformatted(element)),
+            "time" if element.children.is_empty() => self.text(element.attribute("datetime"), style),
+            "ul" | "ol" | "menu" | "dir" | "blockquote" | "details" | "table" if self.is_too_deep() => {
+                self.section(element, style);
+            }
+            "ul" | "ol" | "menu" | "dir" => self.list(element, style),
+            "blockquote" => {
+                let blocks = self.inside(element, style);
+                self.push(Block::Quote(blocks));
+            }
+            "details" => self.details(element, style),
+            "table" => self.table(element, style),
+            "dt" => self.section(element, &style.marked(Marks::STRONG)),
+            _ if name.starts_with("ac:") || name.starts_with("ri:") => storage::element(self, element, style),
+            _ if is_block(name) => self.section(element, style),
+            _ => match mark(name) {
+                Some(mark) => self.nodes(&element.children, &style.marked(mark)),
+                None => self.nodes(&element.children, style),
+            },
+        }
+    }
+
+    fn list(&mut self, element: &Element, style: &Style) {
+        let start = match element.name.as_str() {
+            "ol" => Some(element.attribute("start").trim().parse().unwrap_or(1)),
+            _ => None,
+        };
+        let mut items: Vec<Item> = Vec::new();
+        for node in &element.children {
+            match node {
+                Node::Element(child) if child.name == "li" => items.push(self.item(child, style)),
+                Node::Text(text) if text.trim().is_empty() => {}
+                // A list directly in a list belongs to the item before it.
+                other => {
+                    let mut walk = Self::new(self.depth + 1);
+                    walk.nodes(std::slice::from_ref(other), style);
+                    let blocks = walk.finish();
+                    match items.last_mut() {
+                        Some(last) => last.blocks.extend(blocks),
+                        None if blocks.is_empty() => {}
+                        None => items.push(Item { checked: None, blocks }),
+                    }
+                }
+            }
+        }
+        if !items.is_empty() {
+            self.push(Block::List { start, items });
+        }
+    }
+
+    fn details(&mut self, element: &Element, style: &Style) {
+        let summary =
+            element.child("summary").map(|summary| self.line_of(summary, style)).unwrap_or_default();
+        let mut walk = Self::new(self.depth + 1);
+        let mut has_summary = false;
+        for node in &element.children {
+            match node {
+                Node::Element(child) if child.name == "summary" && !has_summary => has_summary = true,
+                other => walk.nodes(std::slice::from_ref(other), style),
+            }
+        }
+        self.push(Block::Details { summary, blocks: walk.finish() });
+    }
+
+    fn table(&mut self, element: &Element, style: &Style) {
+        if let Some(caption) = element.child("caption") {
+            self.section(caption, style);
+        }
+        let rows = table::rows(element, |cell| self.line_of(cell, style));
+        if let Some(block) = table::block(rows) {
+            self.push(block);
+        }
+    }
+}
+
+/// A text as it stands, with the language that its class names.
+fn preformatted(element: &Element) -> Block {
+    let code = element.child("code").unwrap_or(element);
+    let classes = [code.attribute("class"), element.attribute("class")];
+    let mut classes = classes.iter().flat_map(|class| class.split_whitespace());
+    let language = classes.find_map(|class| class.strip_prefix("language-")).unwrap_or_default();
+    let text = element.text();
+    let text = text.strip_prefix('\n').unwrap_or(&text);
+    Block::Code { language: language.to_owned(), text: text.trim_end_matches('\n').to_owned() }
+}

@@ -1,0 +1,142 @@
+//! Characters that would be markup where they stand. Prose is left alone: a character is escaped only where a reader
+//! of Markdown would take it for more than itself. Whether that was enough is checked by reading (see `write::line`);
+//! where it was not, everything that could be markup is escaped.
+
+use super::{Inline, Kind};
+
+/// What a whole line says about characters that mean something only in pairs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Pairs {
+    tildes: bool,
+    dollars: bool,
+}
+
+/// Where a piece of text stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spot {
+    pub(super) before: Option<char>,
+    pub(super) after: Option<char>,
+    pub(super) begins_line: bool,
+    pub(super) in_link: bool,
+    pub(super) in_cell: bool,
+    pub(super) pairs: Pairs,
+}
+
+impl Pairs {
+    pub(super) fn of(line: &[Inline]) -> Self {
+        let mut tildes = 0;
+        let mut may_open = false;
+        let mut dollars = false;
+        for inline in line {
+            let text = match &inline.kind {
+                Kind::Text(text) if !inline.style.is_code() => text,
+                Kind::Math(_) => {
+                    may_open = true;
+                    continue;
+                }
+                _ => continue,
+            };
+            tildes += text.matches('~').count();
+            let mut before = ' ';
+            let mut rest = text.chars().peekable();
+            while let Some(c) = rest.next() {
+                if c == '$' {
+                    dollars |= may_open && !before.is_whitespace();
+                    may_open |= rest.peek().is_some_and(|next| !next.is_whitespace());
+                }
+                before = c;
+            }
+            may_open |= text.ends_with('$');
+        }
+        Self { tildes: tildes > 1, dollars }
+    }
+}
+
+/// Appends a text with as few backslashes as can be.
+pub(super) fn lightly(text: &str, spot: Spot, out: &mut String) {
+    let first = if spot.begins_line { line_start(text) } else { None };
+    let mut before = spot.before;
+    for (at, c) in text.char_indices() {
+        let rest = &text[at + c.len_utf8()..];
+        let after = rest.chars().next().or(spot.after);
+        if first == Some(at) || is_markup(c, before, after, rest, spot) {
+            out.push('\\');
+        }
+        out.push(c);
+        before = Some(c);
+    }
+}
+
+/// Appends a text in which nothing can be markup.
+pub(super) fn fully(text: &str, out: &mut String) {
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            '\u{3000}' if out.is_empty() => out.push_str("&#12288;"),
+            _ => {
+                if c.is_ascii_punctuation() {
+                    out.push('\\');
+                }
+                out.push(c);
+            }
+        }
+    }
+}
+
+fn is_markup(c: char, before: Option<char>, after: Option<char>, rest: &str, spot: Spot) -> bool {
+    let is_blank = |c: Option<char>| c.is_none_or(char::is_whitespace);
+    let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    match c {
+        '\\' => after.is_none_or(|next| next.is_ascii_punctuation() || next == '\n'),
+        '`' => true,
+        '*' => !(is_blank(before) && is_blank(after)),
+        '_' => !(is_blank(before) && is_blank(after) || is_word(before) && is_word(after)),
+        '~' => spot.pairs.tildes,
+        '$' => spot.pairs.dollars && !(is_blank(before) && is_blank(after)),
+        '<' => after.is_some_and(|next| next.is_ascii_alphabetic() || matches!(next, '/' | '!' | '?')),
+        '&' => is_entity(rest),
+        '[' => spot.in_link,
+        ']' => spot.in_link || matches!(after, Some('(' | '[')),
+        '!' => after == Some('['),
+        '|' => spot.in_cell,
+        _ => false,
+    }
+}
+
+/// Whether this, behind `&`, is the rest of an entity. No name of one is longer than 32 characters.
+fn is_entity(rest: &str) -> bool {
+    let name =
+        rest.as_bytes().iter().take(33).position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'#'));
+    name.is_some_and(|end| end > 0 && rest.as_bytes()[end] == b';')
+}
+
+/// Which character at the start of a line would make it a heading, an item, a quote, a rule or a definition.
+fn line_start(text: &str) -> Option<usize> {
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with([' ', '\t']);
+    match text.chars().next()? {
+        '#' => is_end(text.trim_start_matches('#')).then_some(0),
+        '>' | '|' => Some(0),
+        '=' => text.trim_end().bytes().all(|byte| byte == b'=').then_some(0),
+        sign @ ('-' | '+' | '*') => {
+            let is_rule = || {
+                text.bytes().all(|byte| byte == sign as u8 || byte == b' ' || byte == b'|' || byte == b':')
+            };
+            (is_end(&text[1..]) || is_rule()).then_some(0)
+        }
+        ':' => text.bytes().all(|byte| b":-| ".contains(&byte)).then_some(0),
+        '_' => text.bytes().all(|byte| byte == b'_' || byte == b' ').then_some(0),
+        '[' => {
+            let is_box = ["[ ]", "[x]", "[X]", "[!"].iter().any(|start| text.starts_with(start));
+            let defines = || text.find("]:").is_some();
+            (is_box || defines()).then_some(0)
+        }
+        '0'..='9' => {
+            let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+            let is_item =
+                digits < 10 && text[digits..].starts_with(['.', ')']) && is_end(&text[digits + 1..]);
+            is_item.then_some(digits)
+        }
+        _ => None,
+    }
+}

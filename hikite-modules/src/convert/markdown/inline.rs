@@ -1,0 +1,111 @@
+//! What stands within a line: pieces one after the other, each with its whole style. Styles are not nested, as
+//! Notion and Atlassian do not nest them either; how markers nest is decided where Markdown is written.
+
+use std::rc::Rc;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::convert) struct Inline {
+    pub(in crate::convert) kind: Kind,
+    pub(in crate::convert) style: Style,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::convert) enum Kind {
+    Text(String),
+    /// The line ends here, the paragraph does not.
+    Break,
+    Image {
+        alt: String,
+        url: String,
+    },
+    /// An equation in the words of LaTeX.
+    Math(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(in crate::convert) struct Style {
+    pub(in crate::convert) marks: Marks,
+    pub(in crate::convert) link: Option<Rc<str>>,
+}
+
+/// A set of marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::convert) struct Marks(u8);
+
+impl Marks {
+    pub(in crate::convert) const STRONG: Self = Self(1);
+    pub(in crate::convert) const EMPHASIS: Self = Self(2);
+    pub(in crate::convert) const STRIKE: Self = Self(4);
+    pub(in crate::convert) const UNDERLINE: Self = Self(8);
+    pub(in crate::convert) const SUBSCRIPT: Self = Self(16);
+    pub(in crate::convert) const SUPERSCRIPT: Self = Self(32);
+    pub(in crate::convert) const CODE: Self = Self(64);
+
+    /// From the outside to the inside.
+    pub(in crate::convert) const ALL: [Self; 7] = [
+        Self::STRONG,
+        Self::EMPHASIS,
+        Self::STRIKE,
+        Self::UNDERLINE,
+        Self::SUBSCRIPT,
+        Self::SUPERSCRIPT,
+        Self::CODE,
+    ];
+
+    pub(in crate::convert) fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    pub(in crate::convert) fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(in crate::convert) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(in crate::convert) fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+impl Inline {
+    pub(in crate::convert) fn new(kind: Kind, style: &Style) -> Self {
+        Self { kind, style: style.clone() }
+    }
+
+    pub(in crate::convert) fn text(text: impl Into<String>, style: &Style) -> Self {
+        Self::new(Kind::Text(text.into()), style)
+    }
+
+    pub(in crate::convert) fn line_break() -> Self {
+        Self::new(Kind::Break, &Style::default())
+    }
+
+    /// Words that lead somewhere.
+    pub(in crate::convert) fn link(text: impl Into<String>, url: &str) -> Self {
+        Self::text(text, &Style::default().to(url))
+    }
+}
+
+impl Style {
+    pub(in crate::convert) fn marked(&self, marks: Marks) -> Self {
+        Self { marks: self.marks.with(marks), link: self.link.clone() }
+    }
+
+    /// The same with a link; an address that is empty leads nowhere.
+    pub(in crate::convert) fn to(&self, url: &str) -> Self {
+        let link = if url.is_empty() { self.link.clone() } else { Some(Rc::from(url)) };
+        Self { marks: self.marks, link }
+    }
+
+    pub(in crate::convert) fn is_code(&self) -> bool {
+        self.marks.has(Marks::CODE)
+    }
+
+    /// What two pieces have in common.
+    pub(super) fn both(&self, other: &Self) -> Self {
+        let link = if self.link == other.link { self.link.clone() } else { None };
+        Self { marks: self.marks.both(other.marks).without(Marks::CODE), link }
+    }
+}

@@ -1,0 +1,157 @@
+//! The one form of a line: what looks the same is the same. Pieces of one style are one piece, blanks beside a
+//! break are gone, and a blank has the style that both its neighbours have, because Markdown cannot mark a blank at
+//! the edge of a marked text. Reading gives lines in this form, so what was written can be held against it.
+
+use super::{Inline, Kind, Marks, Style};
+
+pub(in crate::convert) fn tidy(inlines: Vec<Inline>) -> Vec<Inline> {
+    let mut pieces = trim(split(inlines));
+    style_blanks(&mut pieces);
+    merge(pieces)
+}
+
+/// Texts cut at the ends of lines, and into blanks and what stands between them.
+fn split(inlines: Vec<Inline>) -> Vec<Inline> {
+    let mut pieces = Vec::with_capacity(inlines.len());
+    for Inline { kind, style } in inlines {
+        match kind {
+            Kind::Text(text) => split_text(&text, &style, &mut pieces),
+            Kind::Break => pieces.push(Inline::line_break()),
+            Kind::Image { alt, url } => {
+                let style = style_of_image(&style);
+                let url = url.trim().to_owned();
+                pieces.push(Inline { kind: Kind::Image { alt: one_line(&alt), url }, style });
+            }
+            Kind::Math(text) => {
+                let text = one_line(&text);
+                if !text.is_empty() {
+                    pieces.push(Inline { kind: Kind::Math(text), style });
+                }
+            }
+        }
+    }
+    pieces
+}
+
+/// An image is not written in code.
+fn style_of_image(style: &Style) -> Style {
+    Style { marks: style.marks.without(Marks::CODE), link: style.link.clone() }
+}
+
+fn split_text(text: &str, style: &Style, pieces: &mut Vec<Inline>) {
+    let text = text.replace("\r\n", "\n");
+    for (index, line) in text.split(['\n', '\r', '\u{2028}', '\u{2029}']).enumerate() {
+        if index > 0 {
+            pieces.push(Inline::line_break());
+        }
+        let line: String = line.chars().map(shown).collect();
+        if style.is_code() {
+            push(line, style, pieces);
+            continue;
+        }
+        let core = line.trim();
+        let lead = line.len() - line.trim_start().len();
+        push(line[..lead].to_owned(), &Style::default(), pieces);
+        push(core.to_owned(), style, pieces);
+        push(line[lead + core.len()..].to_owned(), &Style::default(), pieces);
+    }
+}
+
+/// Blanks that readers of Markdown do not agree on, and what no text may hold.
+fn shown(c: char) -> char {
+    match c {
+        '\0' => '\u{fffd}',
+        '\t' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{1680}' => ' ',
+        _ => c,
+    }
+}
+
+fn push(text: String, style: &Style, pieces: &mut Vec<Inline>) {
+    if !text.is_empty() {
+        pieces.push(Inline { kind: Kind::Text(text), style: style.clone() });
+    }
+}
+
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('\0', "\u{fffd}")
+}
+
+fn is_blank(piece: &Inline) -> bool {
+    match &piece.kind {
+        Kind::Text(text) => !piece.style.is_code() && text.trim().is_empty(),
+        Kind::Break => true,
+        _ => false,
+    }
+}
+
+/// Takes away blanks at the ends of lines, and breaks at the ends of the whole. An ideographic space at the beginning
+/// of a line stays: it is how a paragraph begins in Japanese.
+fn trim(pieces: Vec<Inline>) -> Vec<Inline> {
+    let mut kept: Vec<Inline> = Vec::with_capacity(pieces.len());
+    for mut piece in pieces {
+        let begins = matches!(kept.last(), None | Some(Inline { kind: Kind::Break, .. }));
+        match &mut piece.kind {
+            Kind::Break => {
+                drop_blanks(&mut kept);
+                if !kept.is_empty() {
+                    kept.push(piece);
+                }
+            }
+            Kind::Text(text) if begins && !piece.style.is_code() => {
+                let rest = text.trim_start_matches(|c: char| c.is_whitespace() && c != '\u{3000}');
+                if !rest.is_empty() {
+                    *text = rest.to_owned();
+                    kept.push(piece);
+                }
+            }
+            _ => kept.push(piece),
+        }
+    }
+    while kept.last().is_some_and(is_blank) {
+        kept.pop();
+    }
+    kept
+}
+
+fn drop_blanks(kept: &mut Vec<Inline>) {
+    while kept.last().is_some_and(|last| is_blank(last) && last.kind != Kind::Break) {
+        kept.pop();
+    }
+}
+
+fn style_blanks(pieces: &mut [Inline]) {
+    let mut before: Option<Style> = None;
+    let mut at = 0;
+    while at < pieces.len() {
+        if !is_blank(&pieces[at]) {
+            before = Some(pieces[at].style.clone());
+            at += 1;
+            continue;
+        }
+        let end =
+            pieces[at..].iter().position(|piece| !is_blank(piece)).map_or(pieces.len(), |next| at + next);
+        let style = match (&before, pieces.get(end)) {
+            (Some(before), Some(after)) => before.both(&after.style),
+            _ => Style::default(),
+        };
+        for blank in &mut pieces[at..end] {
+            blank.style = style.clone();
+        }
+        at = end;
+    }
+}
+
+fn merge(pieces: Vec<Inline>) -> Vec<Inline> {
+    let mut merged: Vec<Inline> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        if let (Some(Inline { kind: Kind::Text(text), style }), Kind::Text(more)) =
+            (merged.last_mut(), &piece.kind)
+            && *style == piece.style
+        {
+            text.push_str(more);
+            continue;
+        }
+        merged.push(piece);
+    }
+    merged
+}

@@ -1,0 +1,208 @@
+//! One line while it is read: which marks are open, and where a link leads.
+
+use std::rc::Rc;
+
+use pulldown_cmark::{CowStr, Event, LinkType, Tag, TagEnd};
+
+use super::super::super::markup::{self, Token};
+use super::super::{Inline, Kind, Marks, Style};
+
+#[derive(Default)]
+pub(super) struct Inlines {
+    pieces: Vec<Inline>,
+    /// What is open, with the tag that opened it where it was one.
+    open: Vec<Open>,
+    style: Style,
+    /// How many images are open; their words are all theirs.
+    images: Vec<String>,
+    alt: String,
+    soft: bool,
+    is_equation: bool,
+}
+
+enum Open {
+    Mark(Marks),
+    Link(Option<Rc<str>>),
+    Tag(String, Style),
+}
+
+impl Inlines {
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// The whole line, and whether it had an equation that stands alone.
+    pub(super) fn take(&mut self) -> (Vec<Inline>, bool) {
+        let line = std::mem::take(self);
+        (line.pieces, line.is_equation)
+    }
+
+    pub(super) fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Emphasis => self.mark(Marks::EMPHASIS),
+            Tag::Strong => self.mark(Marks::STRONG),
+            Tag::Strikethrough => self.mark(Marks::STRIKE),
+            Tag::Link { link_type, dest_url, .. } => {
+                self.open.push(Open::Link(self.style.link.clone()));
+                let scheme = if link_type == LinkType::Email { "mailto:" } else { "" };
+                self.style = self.style.to(&format!("{scheme}{dest_url}"));
+            }
+            Tag::Image { dest_url, .. } => {
+                if self.images.is_empty() {
+                    self.alt.clear();
+                }
+                self.images.push(dest_url.into_string());
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link => self.close(),
+            TagEnd::Image => {
+                let url = self.images.pop();
+                if let Some(url) = url.filter(|_| self.images.is_empty()) {
+                    let alt = std::mem::take(&mut self.alt);
+                    self.push(Kind::Image { alt, url });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Code(text) if self.images.is_empty() => {
+                let style = self.style.marked(Marks::CODE);
+                self.spaced(&text);
+                self.pieces.push(Inline::text(text.into_string(), &style));
+            }
+            Event::Code(text) | Event::Text(text) => self.text(&text),
+            Event::InlineMath(text) => self.math(text),
+            Event::DisplayMath(text) => {
+                self.is_equation = true;
+                self.math(text);
+            }
+            Event::InlineHtml(text) | Event::Html(text) => self.tag(&text),
+            Event::SoftBreak => self.soft = true,
+            Event::HardBreak => self.push(Kind::Break),
+            _ => {}
+        }
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        if !self.images.is_empty() {
+            self.alt.push_str(text);
+            return;
+        }
+        self.spaced(text);
+        if let Some(Inline { kind: Kind::Text(last), style }) = self.pieces.last_mut()
+            && *style == self.style
+        {
+            last.push_str(text);
+            return;
+        }
+        self.pieces.push(Inline::text(text, &self.style));
+    }
+
+    fn math(&mut self, text: CowStr<'_>) {
+        if self.images.is_empty() {
+            self.push(Kind::Math(text.into_string()));
+        } else {
+            self.alt.push_str(&text);
+        }
+    }
+
+    fn push(&mut self, kind: Kind) {
+        if !self.images.is_empty() {
+            self.alt.push(' ');
+            return;
+        }
+        if kind != Kind::Break {
+            self.spaced("");
+        }
+        self.soft = false;
+        self.pieces.push(Inline::new(kind, &self.style));
+    }
+
+    /// The end of a line in the source is a blank, but not between two characters of a script without blanks.
+    fn spaced(&mut self, text: &str) {
+        if !std::mem::take(&mut self.soft) {
+            return;
+        }
+        let before = match self.pieces.last().map(|last| &last.kind) {
+            Some(Kind::Text(text)) => text.chars().next_back(),
+            _ => None,
+        };
+        let after = text.chars().next();
+        if !(before.is_some_and(is_unspaced) && after.is_some_and(is_unspaced)) {
+            self.pieces.push(Inline::text(" ", &Style::default()));
+        }
+    }
+
+    fn mark(&mut self, mark: Marks) {
+        // The same mark may be open already, and then stays open.
+        let fresh = if self.style.marks.has(mark) { Marks::default() } else { mark };
+        self.open.push(Open::Mark(fresh));
+        self.style = self.style.marked(mark);
+    }
+
+    /// Ends the innermost that Markdown opened, and every tag that nobody ended in it.
+    fn close(&mut self) {
+        while let Some(open) = self.open.pop() {
+            match open {
+                Open::Mark(mark) => {
+                    self.style.marks = self.style.marks.without(mark);
+                    return;
+                }
+                Open::Link(link) => {
+                    self.style.link = link;
+                    return;
+                }
+                Open::Tag(_, style) => self.style = style,
+            }
+        }
+    }
+
+    /// A tag that says what Markdown cannot. One that HTML does not know is a text in pointed brackets.
+    fn tag(&mut self, text: &str) {
+        if text.starts_with("<!--") || text.starts_with("<?") || text.starts_with("<!") {
+            return;
+        }
+        let mut tokens = markup::tokens(text);
+        match (tokens.next(), tokens.next()) {
+            (Some(Token::Open(tag)), None) if tag.name == "br" => self.push(Kind::Break),
+            (Some(Token::Open(tag)), None) if tag.name == "img" => {
+                let (alt, url) = (tag.attribute("alt").to_owned(), tag.attribute("src").to_owned());
+                self.push(Kind::Image { alt, url });
+            }
+            (Some(Token::Open(tag)), None) if markup::is_known(&tag.name) => {
+                let style = match markup::mark(&tag.name) {
+                    Some(mark) => self.style.marked(mark),
+                    None if tag.name == "a" => self.style.to(tag.attribute("href")),
+                    None => self.style.clone(),
+                };
+                if !tag.is_closed {
+                    let before = std::mem::replace(&mut self.style, style);
+                    self.open.push(Open::Tag(tag.name, before));
+                }
+            }
+            (Some(Token::Close(name)), None) if markup::is_known(&name) => {
+                if let Some(Open::Tag(last, _)) = self.open.last()
+                    && *last == name
+                    && let Some(Open::Tag(_, style)) = self.open.pop()
+                {
+                    self.style = style;
+                }
+            }
+            _ => self.text(text),
+        }
+    }
+}
+
+/// Scripts that put no blanks between words: from the ideographic marks through kana and Han to Hangul's neighbours,
+/// and full-width forms. Hangul itself has blanks.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{2e80}'..='\u{a4cf}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
+}

@@ -1,0 +1,241 @@
+//! Blocks as Markdown, in the one way this house writes it: `-` and `1.`, fences, a blank line between blocks, nested
+//! lists without one. What is written is read as the same blocks again.
+
+mod address;
+mod line;
+
+use std::fmt::Write as _;
+
+use super::super::markup;
+use super::{Block, Callout, Cell, Item, read};
+use line::{Place, line, longest_run};
+
+pub(in crate::convert) use line::tag;
+
+/// Tables up to this width have all their cells written.
+const PADDED_WIDTH_MAX: usize = 64;
+
+pub(in crate::convert) fn write(blocks: &[Block]) -> String {
+    let mut page = Page::default();
+    page.blocks(blocks, false);
+    page.text
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+    /// What every line begins with here.
+    prefix: String,
+    /// What the next line begins with instead: the marker of an item.
+    first: Option<String>,
+}
+
+/// What the list before this one had as its marker, so that two lists are not read as one.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Before {
+    numbered: bool,
+    other_marker: bool,
+}
+
+impl Page {
+    /// Whether anything was written.
+    fn blocks(&mut self, blocks: &[Block], in_item: bool) {
+        let mut previous: Option<&Block> = None;
+        let mut before: Option<Before> = None;
+        for block in blocks.iter().filter(|block| !is_empty(block)) {
+            if let Some(previous) = previous {
+                let is_tight = in_item && matches!(previous, Block::Paragraph(_)) && follows_tightly(block);
+                if !is_tight {
+                    self.line("");
+                }
+            }
+            before = match block {
+                Block::List { start, items } => {
+                    let numbered = start.is_some();
+                    let same = before.filter(|before| before.numbered == numbered);
+                    let other_marker = same.is_some_and(|before| !before.other_marker);
+                    self.list(*start, items, other_marker);
+                    Some(Before { numbered, other_marker })
+                }
+                _ => {
+                    self.block(block, in_item && previous.is_none());
+                    None
+                }
+            };
+            previous = Some(block);
+        }
+    }
+
+    fn block(&mut self, block: &Block, begins_item: bool) {
+        match block {
+            Block::Paragraph(text) => self.lines(&line(text, Place::Paragraph)),
+            Block::Heading { level, text } => {
+                let level = usize::from((*level).clamp(1, 6));
+                self.line(&format!("{} {}", "#".repeat(level), line(text, Place::Heading)));
+            }
+            Block::Code { language, text } => self.code(language, text),
+            Block::Equation(text) => self.equation(text),
+            Block::Quote(blocks) => self.quote(None, blocks),
+            Block::Callout { kind, blocks } => self.quote(Some(*kind), blocks),
+            Block::Details { summary, blocks } => {
+                self.line("<details>");
+                self.line(&format!("<summary>{}</summary>", markup::inlines(summary)));
+                self.line("");
+                self.blocks(blocks, false);
+                self.line("");
+                self.line("</details>");
+            }
+            Block::List { start, items } => self.list(*start, items, false),
+            Block::Table { head, rows } => self.table(head, rows),
+            // Dashes behind the dash of an item would be one rule.
+            Block::Rule => self.line(if begins_item { "___" } else { "---" }),
+        }
+    }
+
+    fn quote(&mut self, kind: Option<Callout>, blocks: &[Block]) {
+        let length = self.prefix.len();
+        self.open("> ", "> ");
+        if let Some(kind) = kind {
+            self.line(&format!("[!{}]", name(kind)));
+        }
+        self.blocks(blocks, false);
+        self.close(length);
+    }
+
+    fn list(&mut self, start: Option<u64>, items: &[Item], other_marker: bool) {
+        let mut number = start.map(|start| start.min(999_999_999 - items.len() as u64));
+        for item in items {
+            let marker = match (number, other_marker) {
+                (None, false) => "- ".to_owned(),
+                (None, true) => "* ".to_owned(),
+                (Some(number), false) => format!("{number}. "),
+                (Some(number), true) => format!("{number}) "),
+            };
+            let length = self.prefix.len();
+            self.open(&marker, &" ".repeat(marker.len()));
+            if let Some(checked) = item.checked {
+                self.task(checked, &item.blocks);
+            } else {
+                self.blocks(&item.blocks, true);
+            }
+            self.close(length);
+            number = number.map(|number| number + 1);
+        }
+    }
+
+    fn task(&mut self, checked: bool, blocks: &[Block]) {
+        let mark = if checked { "[x]" } else { "[ ]" };
+        let mut rest = blocks.iter().filter(|block| !is_empty(block)).peekable();
+        let text = match rest.peek() {
+            Some(Block::Paragraph(text)) => {
+                rest.next();
+                line(text, Place::Paragraph)
+            }
+            _ => String::new(),
+        };
+        self.lines(&format!("{mark} {text}"));
+        let Some(first) = rest.peek() else { return };
+        if !follows_tightly(first) || text.is_empty() {
+            self.line("");
+        }
+        let rest: Vec<Block> = rest.cloned().collect();
+        self.blocks(&rest, false);
+    }
+
+    fn code(&mut self, language: &str, text: &str) {
+        let fence = "`".repeat(longest_run(text, '`').max(2) + 1);
+        let is_shown = |c: &char| !c.is_control() && !"`\\&".contains(*c);
+        let language: String = language.trim().chars().filter(is_shown).collect();
+        self.line(&format!("{fence}{language}"));
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        if !text.is_empty() {
+            self.lines(text);
+        }
+        self.line(&fence);
+    }
+
+    fn equation(&mut self, text: &str) {
+        let short = format!("$${}$$", text.trim());
+        if !text.trim().contains('\n') && read::read(&short) == [Block::Equation(text.trim().to_owned())] {
+            return self.line(&short);
+        }
+        self.code("math", text);
+    }
+
+    fn table(&mut self, head: &[Cell], rows: &[Vec<Cell>]) {
+        let width = rows.iter().map(Vec::len).max().unwrap_or_default().max(head.len()).max(1);
+        self.row(head, width);
+        self.line(&format!("|{}", " --- |".repeat(width)));
+        for row in rows {
+            self.row(row, if width > PADDED_WIDTH_MAX { row.len() } else { width });
+        }
+    }
+
+    fn row(&mut self, cells: &[Cell], width: usize) {
+        let mut text = "|".to_owned();
+        for index in 0..width.max(1) {
+            let cell = cells.get(index).map(|cell| line(cell, Place::Cell)).unwrap_or_default();
+            let _ = write!(text, " {cell} |");
+        }
+        self.line(&text);
+    }
+
+    fn open(&mut self, first: &str, then: &str) {
+        let base = self.first.take().unwrap_or_else(|| self.prefix.clone());
+        self.first = Some(base + first);
+        self.prefix.push_str(then);
+    }
+
+    /// Ends what was opened when the prefix was this long. What holds nothing is still there.
+    fn close(&mut self, length: usize) {
+        if self.first.is_some() {
+            self.line("");
+        }
+        self.prefix.truncate(length);
+    }
+
+    fn lines(&mut self, text: &str) {
+        for line in text.split('\n') {
+            self.line(line);
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        let prefix = self.first.take();
+        let prefix = prefix.as_deref().unwrap_or(&self.prefix);
+        self.text.push_str(if line.is_empty() { prefix.trim_end() } else { prefix });
+        self.text.push_str(line);
+    }
+}
+
+/// Blocks that say nothing are not written.
+fn is_empty(block: &Block) -> bool {
+    match block {
+        Block::Paragraph(text) | Block::Heading { text, .. } => super::tidy(text.clone()).is_empty(),
+        Block::Equation(text) => text.trim().is_empty(),
+        Block::List { items, .. } => items.is_empty(),
+        Block::Table { head, rows } => head.is_empty() && rows.iter().all(Vec::is_empty),
+        _ => false,
+    }
+}
+
+/// Whether a block directly below a paragraph is read as one of its own: only a list that begins as lists begin may
+/// interrupt a paragraph.
+fn follows_tightly(block: &Block) -> bool {
+    let Block::List { start, items } = block else { return false };
+    let first = items.first().and_then(|item| item.blocks.iter().find(|block| !is_empty(block)));
+    start.is_none_or(|start| start == 1) && matches!(first, Some(Block::Paragraph(_)))
+}
+
+fn name(kind: Callout) -> &'static str {
+    match kind {
+        Callout::Note => "NOTE",
+        Callout::Tip => "TIP",
+        Callout::Important => "IMPORTANT",
+        Callout::Warning => "WARNING",
+        Callout::Caution => "CAUTION",
+    }
+}

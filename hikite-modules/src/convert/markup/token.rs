@@ -1,0 +1,250 @@
+//! Markup cut into tags and texts. What looks like a tag and is none stays text; comments and declarations are left
+//! out. Every character is looked at a fixed number of times, however broken the text is.
+
+use super::entity::decode;
+
+#[derive(Debug, PartialEq)]
+pub(in crate::convert) enum Token {
+    Text(String),
+    Open(Tag),
+    Close(String),
+}
+
+#[derive(Debug, PartialEq, Default)]
+pub(in crate::convert) struct Tag {
+    /// In small letters.
+    pub(in crate::convert) name: String,
+    pub(in crate::convert) attributes: Vec<(String, String)>,
+    /// Whether it ends with `/>`.
+    pub(in crate::convert) is_closed: bool,
+}
+
+impl Tag {
+    /// Empty where there is none.
+    pub(in crate::convert) fn attribute(&self, name: &str) -> &str {
+        find(&self.attributes, name)
+    }
+}
+
+pub(super) fn find<'a>(attributes: &'a [(String, String)], name: &str) -> &'a str {
+    attributes.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+}
+
+pub(in crate::convert) fn tokens(text: &str) -> impl Iterator<Item = Token> {
+    Tokens { text, at: 0, has_comment_end: true, has_quote: [true; 2], has_end: true }
+}
+
+struct Tokens<'a> {
+    text: &'a str,
+    at: usize,
+    /// What was looked for once and is nowhere behind is not looked for again.
+    has_comment_end: bool,
+    has_quote: [bool; 2],
+    has_end: bool,
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        let mut words = String::new();
+        while self.at < self.text.len() {
+            let rest = &self.text[self.at..];
+            if !rest.starts_with('<') {
+                let end = rest.find('<').unwrap_or(rest.len());
+                decode(&rest[..end], &mut words);
+                self.at += end;
+                continue;
+            }
+            if self.skip_unseen(&mut words) {
+                continue;
+            }
+            if !words.is_empty() && starts_tag(rest) {
+                return Some(Token::Text(words));
+            }
+            let Some((token, end)) = self.tag() else {
+                words.push('<');
+                self.at += 1;
+                continue;
+            };
+            self.at = end;
+            if let Token::Open(tag) = &token
+                && !tag.is_closed
+                && matches!(tag.name.as_str(), "script" | "style")
+            {
+                self.skip_raw(&tag.name);
+            }
+            return Some(token);
+        }
+        (!words.is_empty()).then_some(Token::Text(words))
+    }
+}
+
+impl Tokens<'_> {
+    /// Passes a comment or a declaration; what is in CDATA is text.
+    fn skip_unseen(&mut self, words: &mut String) -> bool {
+        let rest = &self.text[self.at..];
+        if let Some(data) = rest.strip_prefix("<![CDATA[") {
+            let end = data.find("]]>");
+            words.push_str(&data[..end.unwrap_or(data.len())]);
+            self.at += end.map_or(rest.len(), |end| "<![CDATA[]]>".len() + end);
+            return true;
+        }
+        if rest.starts_with("<!--") {
+            let end = if self.has_comment_end { rest[4..].find("-->") } else { None };
+            self.has_comment_end = end.is_some();
+            self.at += end.map_or(0, |end| end + 7);
+            return end.is_some();
+        }
+        let is_declaration = rest.starts_with("<?") || rest.starts_with("<!");
+        let end = if is_declaration && self.has_end { rest.find('>') } else { None };
+        if is_declaration {
+            self.has_end = end.is_some();
+        }
+        self.at += end.map_or(0, |end| end + 1);
+        end.is_some()
+    }
+
+    /// Passes what a script or a style sheet says, up to its end.
+    fn skip_raw(&mut self, name: &str) {
+        let rest = &self.text[self.at..];
+        let close = |at: &usize| {
+            rest[at + 2..].get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name))
+        };
+        let end = rest.match_indices("</").map(|(at, _)| at).find(close);
+        self.at += end.unwrap_or(rest.len());
+    }
+
+    /// The tag that begins here and where it ends, if it does.
+    fn tag(&mut self) -> Option<(Token, usize)> {
+        let bytes = self.text.as_bytes();
+        let is_close = bytes.get(self.at + 1) == Some(&b'/');
+        let start = self.at + 1 + usize::from(is_close);
+        if !bytes.get(start).is_some_and(u8::is_ascii_alphabetic) || !self.has_end {
+            return None;
+        }
+        let end = ends(bytes, start, |byte| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>' | b'<'));
+        let mut tag = Tag { name: self.text[start..end].to_ascii_lowercase(), ..Tag::default() };
+        let mut at = end;
+        loop {
+            at = ends(bytes, at, |byte| !byte.is_ascii_whitespace());
+            match bytes.get(at) {
+                None => {
+                    self.has_end = false;
+                    return None;
+                }
+                Some(b'<') => return None,
+                Some(b'>') if is_close => return Some((Token::Close(tag.name), at + 1)),
+                Some(b'>') => return Some((Token::Open(tag), at + 1)),
+                Some(b'/') => {
+                    tag.is_closed = bytes.get(at + 1) == Some(&b'>');
+                    at += 1;
+                }
+                Some(_) => at = self.attribute(at, &mut tag),
+            }
+        }
+    }
+
+    /// Reads one attribute and tells where it ends.
+    fn attribute(&mut self, start: usize, tag: &mut Tag) -> usize {
+        let bytes = self.text.as_bytes();
+        let is_name_end = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>' | b'<' | b'=');
+        // A stray `=` is a name of its own, so that every turn goes on.
+        let name_end = ends(bytes, start + 1, is_name_end);
+        let Some(name) = self.text.get(start..name_end) else { return name_end };
+        let at = ends(bytes, name_end, |byte| !byte.is_ascii_whitespace());
+        if bytes.get(at) != Some(&b'=') {
+            tag.attributes.push((name.to_ascii_lowercase(), String::new()));
+            return name_end;
+        }
+        let at = ends(bytes, at + 1, |byte| !byte.is_ascii_whitespace());
+        let (value, end) = self.value(at);
+        let mut decoded = String::new();
+        decode(value, &mut decoded);
+        tag.attributes.push((name.to_ascii_lowercase(), decoded));
+        end
+    }
+
+    fn value(&mut self, at: usize) -> (&str, usize) {
+        let bytes = self.text.as_bytes();
+        let quote = bytes.get(at).copied().filter(|byte| matches!(byte, b'"' | b'\''));
+        if let Some(quote) = quote {
+            let index = usize::from(quote == b'\'');
+            let found = self.has_quote[index].then(|| self.text[at + 1..].find(char::from(quote))).flatten();
+            if let Some(length) = found {
+                return (&self.text[at + 1..at + 1 + length], at + length + 2);
+            }
+            self.has_quote[index] = false;
+        }
+        let end = ends(bytes, at, |byte| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'<'));
+        (&self.text[at..end], end)
+    }
+}
+
+fn starts_tag(rest: &str) -> bool {
+    let name = rest[1..].strip_prefix('/').unwrap_or(&rest[1..]);
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// Where the first such byte is, from here on.
+fn ends(bytes: &[u8], from: usize, is_end: impl Fn(u8) -> bool) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    rest.iter().position(|byte| is_end(*byte)).map_or(bytes.len(), |at| from + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let shown: Vec<String> = tokens(text)
+            .map(|token| match token {
+                Token::Text(text) => text,
+                Token::Close(name) => format!("</{name}>"),
+                Token::Open(tag) => {
+                    let attributes: Vec<String> =
+                        tag.attributes.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+                    format!("<{}{}{}>", tag.name, attributes.concat(), if tag.is_closed { "/" } else { "" })
+                }
+            })
+            .collect();
+        assert_eq!(shown, expected, "{text}");
+    }
+
+    #[test]
+    fn tags_and_texts_are_told_apart() {
+        check("<P Class=x>日本 &amp; 語</p >", &["<p class=x>", "日本 & 語", "</p>"]);
+        check("a<br/>b<br>", &["a", "<br/>", "b", "<br>"]);
+        check(
+            "<a href='x?a=1&amp;b=\"2\"' disabled data-y = z>",
+            &["<a href=x?a=1&b=\"2\" disabled= data-y=z>"],
+        );
+        check("<ri:page ri:content-title=\"題名\" />", &["<ri:page ri:content-title=題名/>"]);
+    }
+
+    #[test]
+    fn what_is_no_tag_stays_text() {
+        check("1 < 2 <3 <", &["1 < 2 <3 <"]);
+        check("if a <b then <b>c</b>", &["if a ", "<b then ", "<b>", "c", "</b>"]);
+        check("x <y", &["x ", "<y"]);
+        check("<a href=\"no end>x</a>", &["<a href=\"no end=>", "x", "</a>"]);
+    }
+
+    #[test]
+    fn comments_declarations_and_scripts_are_left_out() {
+        check("a<!-- <b> -->c<!DOCTYPE html><?xml?>d", &["acd"]);
+        check(
+            "<style>p > a { }</style>x<SCRIPT>if (a</b>) {}</Script>y",
+            &["<style>", "</style>", "x", "<script>", "</script>", "y"],
+        );
+        check("a <!-- never ended <b>c</b>", &["a ", "<!-- never ended ", "<b>", "c", "</b>"]);
+    }
+
+    #[test]
+    fn cdata_is_text_as_it_stands() {
+        check("<![CDATA[a < b && c ]] > &amp;]]>d", &["a < b && c ]] > &amp;d"]);
+        check("<![CDATA[a]]]]><![CDATA[>b]]>", &["a]]>b"]);
+        check("<![CDATA[never ended <b>", &["never ended <b>"]);
+    }
+}

@@ -1,0 +1,82 @@
+//! Texts and lines as markup that every reader of XML takes.
+
+use super::super::markdown::{Inline, Kind, Marks, tag};
+
+/// Appends a text. What XML may not hold is shown as the sign for it.
+pub(in crate::convert) fn text(words: &str, out: &mut String) {
+    for c in words.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            _ => out.push(shown(c)),
+        }
+    }
+}
+
+/// Appends ` name="value"`.
+pub(in crate::convert) fn attribute(name: &str, value: &str, out: &mut String) {
+    out.extend([" ", name, "=\""]);
+    for c in value.chars() {
+        match c {
+            '"' => out.push_str("&quot;"),
+            '\n' | '\r' | '\t' => out.push(' '),
+            _ => text(c.encode_utf8(&mut [0; 4]), out),
+        }
+    }
+    out.push('"');
+}
+
+/// The characters of XML 1.0, 2.2.
+pub(in crate::convert) fn shown(c: char) -> char {
+    match c {
+        '\t' | '\n' | '\r' => c,
+        '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
+        _ => c,
+    }
+}
+
+/// A line with tags for its marks.
+pub(in crate::convert) fn inlines(line: &[Inline]) -> String {
+    let mut out = String::new();
+    for inline in line {
+        let link = inline.style.link.as_deref();
+        if let Some(url) = link {
+            out.push_str("<a");
+            attribute("href", url, &mut out);
+            out.push('>');
+        }
+        marked(inline.style.marks, &mut out, |out| match &inline.kind {
+            Kind::Text(words) => text(words, out),
+            Kind::Break => out.push_str("<br/>"),
+            Kind::Image { alt, url } => {
+                out.push_str("<img");
+                attribute("src", url, out);
+                attribute("alt", alt, out);
+                out.push_str("/>");
+            }
+            Kind::Math(words) => {
+                out.push('$');
+                text(words, out);
+                out.push('$');
+            }
+        });
+        if link.is_some() {
+            out.push_str("</a>");
+        }
+    }
+    out
+}
+
+/// Appends something between the tags of its marks.
+pub(in crate::convert) fn marked(marks: Marks, out: &mut String, inner: impl FnOnce(&mut String)) {
+    let all = Marks::ALL.into_iter().filter(|mark| marks.has(*mark));
+    let tags: Vec<&str> = all.map(tag).collect();
+    for tag in &tags {
+        out.extend(["<", tag, ">"]);
+    }
+    inner(out);
+    for tag in tags.iter().rev() {
+        out.extend(["</", tag, ">"]);
+    }
+}

@@ -1,0 +1,233 @@
+//! Blocks as a tree. What Notion has and Markdown has not (columns, synced blocks, tabs) is told one after the other.
+
+mod media;
+
+use serde_json::Value;
+
+use super::super::markdown::{Block, Callout, Cell, DEPTH_MAX, Inline, Item, Marks, Style, tidy};
+use super::{language, rich_text};
+
+pub(super) fn blocks(given: &Value) -> Vec<Block> {
+    let mut reader = Reader { found: Vec::new(), depth: 0 };
+    reader.blocks(list(given));
+    reader.found
+}
+
+/// A list, the list in an answer, or a list of one.
+fn list(given: &Value) -> &[Value] {
+    match given {
+        Value::Array(blocks) => blocks,
+        Value::Object(object) if object.get("results").is_some_and(Value::is_array) => {
+            list(&given["results"])
+        }
+        Value::Object(_) => std::slice::from_ref(given),
+        _ => &[],
+    }
+}
+
+fn kind(block: &Value) -> &str {
+    block["type"].as_str().unwrap_or_default()
+}
+
+/// Blocks that are read have their children beside what they say, those to be written within it.
+fn children(block: &Value) -> &[Value] {
+    let beside = list_of(&block["children"]);
+    if beside.is_empty() { list_of(&block[kind(block)]["children"]) } else { beside }
+}
+
+fn list_of(value: &Value) -> &[Value] {
+    let is_list = value.is_array() || value["results"].is_array();
+    if is_list { list(value) } else { &[] }
+}
+
+struct Reader {
+    found: Vec<Block>,
+    depth: usize,
+}
+
+impl Reader {
+    fn blocks(&mut self, blocks: &[Value]) {
+        for block in blocks {
+            self.block(block);
+        }
+    }
+
+    /// Lists that follow each other are one, as Notion has items and no lists.
+    fn push(&mut self, block: Block) {
+        match (self.found.last_mut(), block) {
+            (Some(Block::List { start: before, items }), Block::List { start, items: more })
+                if before.is_some() == start.is_some() =>
+            {
+                items.extend(more);
+            }
+            (_, Block::Paragraph(text)) if tidy(text.clone()).is_empty() => {}
+            (_, block) => self.found.push(block),
+        }
+    }
+
+    fn text(&mut self, line: Vec<Inline>) {
+        self.push(Block::Paragraph(line));
+    }
+
+    fn block(&mut self, block: &Value) {
+        let kind = kind(block);
+        let body = &block[kind];
+        if self.depth >= DEPTH_MAX {
+            return deep(block).into_iter().for_each(|text| self.push(Block::words(text)));
+        }
+        let line = || rich_text::line(&body["rich_text"]);
+        match kind {
+            "paragraph" => {
+                self.text(with_icon(&body["icon"], line()));
+                self.children(block);
+            }
+            "heading_1" | "heading_2" | "heading_3" | "heading_4" => {
+                self.push(Block::Heading { level: kind.as_bytes()[8] - b'0', text: line() });
+                self.children(block);
+            }
+            "bulleted_list_item" | "numbered_list_item" | "to_do" => self.item(kind, body, block),
+            "toggle" | "template" => {
+                let blocks = self.inside(block);
+                self.push(Block::Details { summary: line(), blocks });
+            }
+            "quote" => {
+                let blocks = self.with_text(line(), block);
+                self.push(Block::Quote(blocks));
+            }
+            "callout" => {
+                let blocks = self.with_text(with_icon(&body["icon"], line()), block);
+                self.push(Block::Callout { kind: callout(body), blocks });
+            }
+            "code" => {
+                let language = body["language"].as_str().filter(|name| *name != language::PLAIN);
+                let language = language.unwrap_or_default().to_owned();
+                self.push(Block::Code { language, text: code(&body["rich_text"]) });
+                self.text(rich_text::line(&body["caption"]));
+            }
+            "equation" => {
+                self.push(Block::Equation(body["expression"].as_str().unwrap_or_default().to_owned()))
+            }
+            "divider" => self.push(Block::Rule),
+            "table" => self.table(body, block),
+            "table_row" => self.push(Block::Table { head: row(block), rows: Vec::new() }),
+            "table_of_contents" => self.push(Block::words("[TOC]")),
+            "breadcrumb" => self.push(Block::words("[breadcrumb]")),
+            "column_list" | "column" | "tab" => self.children(block),
+            "synced_block" => {
+                if let (Some(source), []) = (body["synced_from"]["block_id"].as_str(), children(block)) {
+                    self.push(Block::words(format!("[synced_block {source}]")));
+                }
+                self.children(block);
+            }
+            "meeting_notes" | "transcription" => {
+                let strong = Style::default().marked(Marks::STRONG);
+                self.text(vec![Inline::text(rich_text::words(&body["title"]), &strong)]);
+                self.push(Block::words(format!("[{kind} {}]", body["status"].as_str().unwrap_or_default())));
+                self.children(block);
+            }
+            _ => {
+                match media::line(kind, body, block) {
+                    Some(line) => self.text(line),
+                    None => self.unknown(kind, body, block),
+                }
+                self.children(block);
+            }
+        }
+    }
+
+    fn item(&mut self, kind: &str, body: &Value, block: &Value) {
+        let checked = (kind == "to_do").then(|| body["checked"] == true);
+        let start = (kind == "numbered_list_item").then(|| body["list_start_index"].as_u64().unwrap_or(1));
+        let blocks = self.with_text(rich_text::line(&body["rich_text"]), block);
+        self.push(Block::List { start, items: vec![Item { checked, blocks }] });
+    }
+
+    /// What is newer than we are: its type, its id, and all the text it holds.
+    fn unknown(&mut self, kind: &str, body: &Value, block: &Value) {
+        let said = ["block_type", "title", "name", "url"].map(|name| rich_text::words(&body[name]));
+        let said: Vec<&str> = said.iter().map(String::as_str).filter(|said| !said.is_empty()).collect();
+        let kind = if kind.is_empty() { "block" } else { kind };
+        let id = block["id"].as_str().unwrap_or_default();
+        let shown: Vec<&str> =
+            [kind].into_iter().chain(said).chain([id]).filter(|said| !said.is_empty()).collect();
+        self.push(Block::words(format!("[{}]", shown.join(" "))));
+        self.text(rich_text::line(&body["rich_text"]));
+        self.text(rich_text::line(&body["caption"]));
+    }
+
+    /// The children as blocks that follow.
+    fn children(&mut self, block: &Value) {
+        self.depth += 1;
+        self.blocks(children(block));
+        self.depth -= 1;
+    }
+
+    fn inside(&self, block: &Value) -> Vec<Block> {
+        let mut reader = Self { found: Vec::new(), depth: self.depth + 1 };
+        reader.blocks(children(block));
+        reader.found
+    }
+
+    fn with_text(&self, line: Vec<Inline>, block: &Value) -> Vec<Block> {
+        let mut blocks = vec![Block::Paragraph(line)];
+        blocks.extend(self.inside(block));
+        blocks
+    }
+
+    fn table(&mut self, body: &Value, block: &Value) {
+        let mut rows: Vec<Vec<Cell>> = children(block).iter().map(row).collect();
+        if rows.is_empty() {
+            return self.unknown("table", body, block);
+        }
+        let width = rows.iter().map(Vec::len).max().unwrap_or_default();
+        let head = if body["has_column_header"] == true { rows.remove(0) } else { vec![Cell::new(); width] };
+        self.push(Block::Table { head, rows });
+    }
+}
+
+fn row(block: &Value) -> Vec<Cell> {
+    let cells = block["table_row"]["cells"].as_array();
+    cells.into_iter().flatten().map(|cell| tidy(rich_text::line(cell))).collect()
+}
+
+/// The text of a code block, in which nothing is marked.
+fn code(pieces: &Value) -> String {
+    let words = pieces.as_array().into_iter().flatten();
+    words.map(|piece| rich_text::words(&Value::Array(vec![piece.clone()]))).collect()
+}
+
+fn with_icon(icon: &Value, mut line: Vec<Inline>) -> Vec<Inline> {
+    if let Some(emoji) = icon["emoji"].as_str() {
+        line.insert(0, Inline::text(format!("{emoji} "), &Style::default()));
+    }
+    line
+}
+
+/// The kind of a callout is its colour.
+fn callout(body: &Value) -> Callout {
+    let colour = body["color"].as_str().unwrap_or_default();
+    match colour.strip_suffix("_background").unwrap_or(colour) {
+        "green" => Callout::Tip,
+        "purple" => Callout::Important,
+        "yellow" | "orange" => Callout::Warning,
+        "red" => Callout::Caution,
+        _ => Callout::Note,
+    }
+}
+
+/// The texts of a block and of all in it, however deep.
+fn deep(block: &Value) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut open = vec![block];
+    while let Some(block) = open.pop() {
+        let body = &block[kind(block)];
+        for name in ["rich_text", "caption", "title", "expression", "url"] {
+            texts.extend(Some(rich_text::words(&body[name])).filter(|text| !text.is_empty()));
+        }
+        for cell in body["cells"].as_array().into_iter().flatten() {
+            texts.push(rich_text::words(cell));
+        }
+        open.extend(children(block).iter().rev());
+    }
+    texts
+}

@@ -1,0 +1,92 @@
+//! Rich text as a line. People are links to `user:ID`, pages and databases links to where Notion shows them; colours
+//! are not told.
+
+use serde_json::Value;
+
+use super::super::markdown::{Inline, Kind, Marks, Style, plain};
+
+/// A list of rich text as one line.
+pub(super) fn line(pieces: &Value) -> Vec<Inline> {
+    pieces.as_array().into_iter().flatten().map(piece).collect()
+}
+
+/// The words of a list of rich text, or the text itself where it is one.
+pub(super) fn words(pieces: &Value) -> String {
+    match pieces {
+        Value::String(text) => text.clone(),
+        _ => plain(&line(pieces)),
+    }
+}
+
+/// Where Notion shows the thing of this id.
+pub(super) fn address(id: &str) -> String {
+    format!("https://www.notion.so/{}", id.replace('-', ""))
+}
+
+fn piece(piece: &Value) -> Inline {
+    let style = style(piece);
+    match piece["type"].as_str().unwrap_or_default() {
+        "equation" => {
+            let expression = piece["equation"]["expression"].as_str().unwrap_or(text_of(piece));
+            Inline::new(Kind::Math(expression.to_owned()), &Style { link: None, ..style })
+        }
+        "mention" => mention(piece, &style),
+        _ => Inline::text(text_of(piece), &style),
+    }
+}
+
+fn text_of(piece: &Value) -> &str {
+    piece["plain_text"].as_str().or_else(|| piece["text"]["content"].as_str()).unwrap_or_default()
+}
+
+fn mention(piece: &Value, style: &Style) -> Inline {
+    let mention = &piece["mention"];
+    let kind = mention["type"].as_str().unwrap_or_default();
+    let about = &mention[kind];
+    let id = about["id"].as_str().unwrap_or_default();
+    let said = text_of(piece);
+    let or = |other: &str| if said.is_empty() { other.to_owned() } else { said.to_owned() };
+    match kind {
+        "user" => {
+            let name = or(about["name"].as_str().unwrap_or(id));
+            let at = if name.starts_with('@') { "" } else { "@" };
+            Inline::text(format!("{at}{name}"), &style.to(&format!("user:{id}")))
+        }
+        "page" | "database" | "data_source" => Inline::text(or(id), &style.to(&address(id))),
+        "date" => {
+            let end = about["end"].as_str().map(|end| format!(" → {end}")).unwrap_or_default();
+            Inline::text(or(&format!("{}{end}", about["start"].as_str().unwrap_or_default())), style)
+        }
+        "link_preview" => {
+            let url = about["url"].as_str().unwrap_or_default();
+            Inline::text(or(url), &style.to(url))
+        }
+        "link_mention" => {
+            let url = about["href"].as_str().unwrap_or_default();
+            let title = about["title"].as_str().unwrap_or(url);
+            Inline::text(if said.is_empty() || said == url { title } else { said }, &style.to(url))
+        }
+        "custom_emoji" => Inline::text(or(&format!(":{}:", about["name"].as_str().unwrap_or(id))), style),
+        _ => Inline::text(or(&format!("[{kind}]")), style),
+    }
+}
+
+fn style(piece: &Value) -> Style {
+    let annotations = &piece["annotations"];
+    let marks = [
+        ("bold", Marks::STRONG),
+        ("italic", Marks::EMPHASIS),
+        ("strikethrough", Marks::STRIKE),
+        ("underline", Marks::UNDERLINE),
+        ("code", Marks::CODE),
+    ];
+    let mut style = Style::default();
+    for (name, mark) in marks {
+        if annotations[name] == true {
+            style = style.marked(mark);
+        }
+    }
+    let url = piece["text"]["link"]["url"].as_str().or_else(|| piece["href"].as_str()).unwrap_or_default();
+    // Links to other pages of the same workspace have no host.
+    if url.starts_with('/') { style.to(&format!("https://www.notion.so{url}")) } else { style.to(url) }
+}

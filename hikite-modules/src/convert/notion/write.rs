@@ -1,0 +1,209 @@
+//! Markdown as blocks within the limits of one request. What is deeper than Notion takes follows instead of being
+//! inside, and what is longer goes on in a block of its own: no text is left out.
+
+mod pieces;
+
+use serde_json::{Value, json};
+
+use super::super::markdown::{Block, Callout, Cell, Inline, Item, Kind, plain, row_line, tidy};
+use super::{emoji, language};
+use pieces::{PIECES_MAX, pieces};
+
+/// How many levels a block may have below it.
+const LEVEL_MAX: usize = 2;
+/// How many children a block may have.
+const CHILDREN_MAX: usize = 100;
+
+pub(super) fn blocks(tree: &[Block]) -> Vec<Value> {
+    level(tree, 0)
+}
+
+fn level(tree: &[Block], depth: usize) -> Vec<Value> {
+    cut(tree).iter().flat_map(|block| write(block, depth)).collect()
+}
+
+/// Paragraphs cut where an image stands in them: images are blocks.
+fn cut(tree: &[Block]) -> Vec<Block> {
+    let mut blocks = Vec::with_capacity(tree.len());
+    for block in tree {
+        let Block::Paragraph(text) = block else {
+            blocks.push(block.clone());
+            continue;
+        };
+        for group in text.chunk_by(|a, b| image(a).is_none() && image(b).is_none()) {
+            let line = tidy(group.to_vec());
+            if !line.is_empty() {
+                blocks.push(Block::Paragraph(line));
+            }
+        }
+    }
+    blocks
+}
+
+/// An image that Notion can fetch.
+fn image(piece: &Inline) -> Option<(&str, &str)> {
+    match &piece.kind {
+        Kind::Image { alt, url } if pieces::is_web(url) => Some((alt, url)),
+        _ => None,
+    }
+}
+
+fn write(block: &Block, depth: usize) -> Vec<Value> {
+    match block {
+        Block::Paragraph(text) => paragraph(text),
+        Block::Heading { level, text } => {
+            let kind = format!("heading_{}", level.clamp(&1, &4));
+            long(&kind, json!({}), text)
+        }
+        Block::Code { language, text } => code(language::known(language), text),
+        Block::Equation(text) if text.chars().count() > pieces::EXPRESSION_MAX => code("latex", text),
+        Block::Equation(text) => vec![simple("equation", json!({ "expression": text }))],
+        Block::Quote(blocks) => holder("quote", json!({}), &[], blocks, depth),
+        Block::Callout { kind, blocks } => callout(*kind, blocks, depth),
+        Block::Details { summary, blocks } => titled("toggle", json!({}), summary, blocks, depth),
+        Block::List { start, items } => items.iter().flat_map(|entry| item(*start, entry, depth)).collect(),
+        Block::Table { head, rows } if depth < LEVEL_MAX => table(head, rows),
+        Block::Table { head, rows } => {
+            let rows = std::iter::once(head).chain(rows).map(|row| row_line(row));
+            rows.filter(|row| !row.is_empty()).flat_map(|row| paragraph(&row)).collect()
+        }
+        Block::Rule => vec![simple("divider", json!({}))],
+    }
+}
+
+fn simple(kind: &str, body: Value) -> Value {
+    json!({ "object": "block", "type": kind, kind: body })
+}
+
+fn paragraph(text: &[Inline]) -> Vec<Value> {
+    if let [only] = text {
+        if let Some((alt, url)) = image(only) {
+            let caption = pieces(&tidy(vec![Inline::text(alt, &only.style)]));
+            return vec![simple(
+                "image",
+                json!({ "type": "external", "external": { "url": url }, "caption": caption }),
+            )];
+        }
+        match &only.kind {
+            Kind::Text(text) if text == "[TOC]" => return vec![simple("table_of_contents", json!({}))],
+            Kind::Text(text) if text == "[breadcrumb]" => return vec![simple("breadcrumb", json!({}))],
+            _ => {}
+        }
+    }
+    long("paragraph", json!({}), text)
+}
+
+/// A block of this kind, and paragraphs for all that one block may not hold.
+fn long(kind: &str, mut body: Value, text: &[Inline]) -> Vec<Value> {
+    let (first, rest) = split(text);
+    body["rich_text"] = Value::Array(first);
+    std::iter::once(simple(kind, body)).chain(rest).collect()
+}
+
+/// As much rich text as one block may hold, and the rest as paragraphs.
+fn split(text: &[Inline]) -> (Vec<Value>, Vec<Value>) {
+    let mut all = pieces(text).into_iter();
+    let first: Vec<Value> = all.by_ref().take(PIECES_MAX).collect();
+    let rest: Vec<Value> = all.collect();
+    let rest = rest.chunks(PIECES_MAX).map(|more| simple("paragraph", json!({ "rich_text": more })));
+    (first, rest.collect())
+}
+
+/// A block with a text of its own and blocks in it: its first paragraph is the text.
+fn holder(kind: &str, body: Value, lead: &[Block], blocks: &[Block], depth: usize) -> Vec<Value> {
+    let blocks: Vec<Block> = cut(&[lead, blocks].concat());
+    match blocks.split_first() {
+        Some((Block::Paragraph(text), rest)) if !matches!(text.as_slice(), [only] if image(only).is_some()) => {
+            titled(kind, body, text, rest, depth)
+        }
+        _ => titled(kind, body, &[], &blocks, depth),
+    }
+}
+
+fn titled(kind: &str, mut body: Value, text: &[Inline], blocks: &[Block], depth: usize) -> Vec<Value> {
+    let (first, mut children) = split(text);
+    body["rich_text"] = Value::Array(first);
+    // Too deep to hold anything: what it would hold follows it.
+    if depth >= LEVEL_MAX {
+        children.extend(level(blocks, depth));
+        return std::iter::once(simple(kind, body)).chain(children).collect();
+    }
+    children.extend(level(blocks, depth + 1));
+    let rest = children.split_off(children.len().min(CHILDREN_MAX));
+    if !children.is_empty() {
+        body["children"] = Value::Array(children);
+    }
+    std::iter::once(simple(kind, body)).chain(rest).collect()
+}
+
+fn item(start: Option<u64>, item: &Item, depth: usize) -> Vec<Value> {
+    match (item.checked, start) {
+        (Some(checked), _) => holder("to_do", json!({ "checked": checked }), &[], &item.blocks, depth),
+        (None, Some(_)) => holder("numbered_list_item", json!({}), &[], &item.blocks, depth),
+        (None, None) => holder("bulleted_list_item", json!({}), &[], &item.blocks, depth),
+    }
+}
+
+/// The emoji that a callout begins with is its icon, and its kind is its colour.
+fn callout(kind: Callout, blocks: &[Block], depth: usize) -> Vec<Value> {
+    let mut body = match kind {
+        Callout::Note => json!({}),
+        Callout::Tip => json!({ "color": "green_background" }),
+        Callout::Important => json!({ "color": "purple_background" }),
+        Callout::Warning => json!({ "color": "yellow_background" }),
+        Callout::Caution => json!({ "color": "red_background" }),
+    };
+    let Some((Block::Paragraph(text), rest)) = blocks.split_first() else {
+        return holder("callout", body, &[], blocks, depth);
+    };
+    let Some(Inline { kind: Kind::Text(words), style }) = text.first() else {
+        return holder("callout", body, &[], blocks, depth);
+    };
+    let Some((icon, words)) = emoji::split(words) else {
+        return holder("callout", body, &[], blocks, depth);
+    };
+    body["icon"] = json!({ "type": "emoji", "emoji": icon });
+    let mut line = vec![Inline::text(words, style)];
+    line.extend(text[1..].iter().cloned());
+    holder("callout", body, &[Block::Paragraph(tidy(line))], rest, depth)
+}
+
+/// Code that is too long for one block goes on in the next.
+fn code(language: &str, text: &str) -> Vec<Value> {
+    let all = pieces::texts(text);
+    if all.is_empty() {
+        return vec![simple("code", json!({ "rich_text": [], "language": language }))];
+    }
+    let blocks = all.chunks(PIECES_MAX);
+    blocks.map(|texts| simple("code", json!({ "rich_text": texts, "language": language }))).collect()
+}
+
+/// A table of more rows than a block may have children goes on in the next.
+fn table(head: &[Cell], rows: &[Vec<Cell>]) -> Vec<Value> {
+    let has_head = rows.is_empty() || head.iter().any(|cell| !plain(cell).is_empty());
+    let mut rest = Vec::new();
+    let width = head.len().max(1);
+    let head = has_head.then_some(head);
+    let rows: Vec<Value> = head
+        .into_iter()
+        .chain(rows.iter().map(Vec::as_slice))
+        .map(|cells| row(cells, width, &mut rest))
+        .collect();
+    let tables = rows.chunks(CHILDREN_MAX).enumerate().map(|(index, rows)| {
+        let header = has_head && index == 0;
+        let body = json!({ "table_width": width, "has_column_header": header, "has_row_header": false, "children": rows });
+        simple("table", body)
+    });
+    tables.chain(rest.clone()).collect()
+}
+
+fn row(cells: &[Cell], width: usize, rest: &mut Vec<Value>) -> Value {
+    let cells: Vec<Value> = (0..width)
+        .map(|index| {
+            let (first, more) = split(cells.get(index).map(Vec::as_slice).unwrap_or_default());
+            rest.extend(more);
+            Value::Array(first)
+        })
+        .collect();
+    simple("table_row", json!({ "cells": cells }))
+}

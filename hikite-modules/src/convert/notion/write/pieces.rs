@@ -1,0 +1,155 @@
+//! A line as rich text: texts of at most 2000 characters, as programs in JavaScript count them, each with its marks.
+
+use serde_json::{Map, Value, json};
+
+use super::super::super::markdown::{Inline, Kind, Marks, Style, plain};
+
+/// How many pieces a block may hold.
+pub(super) const PIECES_MAX: usize = 100;
+/// How long an equation may be.
+pub(super) const EXPRESSION_MAX: usize = 1000;
+const TEXT_MAX: usize = 2000;
+const ADDRESS_MAX: usize = 2000;
+
+pub(super) fn pieces(line: &[Inline]) -> Vec<Value> {
+    let mut pieces = Pieces::default();
+    for group in line.chunk_by(|a, b| a.style.link == b.style.link) {
+        pieces.group(group);
+    }
+    pieces.flush();
+    pieces.done
+}
+
+/// A text without marks, as rich text.
+pub(super) fn texts(text: &str) -> Vec<Value> {
+    let mut pieces = Pieces::default();
+    pieces.text(text, &Style::default());
+    pieces.flush();
+    pieces.done
+}
+
+/// Whether an address is one of the web.
+pub(super) fn is_web(url: &str) -> bool {
+    let is_web = url.starts_with("https://") || url.starts_with("http://");
+    is_web && url.len() <= ADDRESS_MAX && !url.contains(char::is_whitespace)
+}
+
+/// Whether Notion takes an address for a link.
+fn is_link(url: &str) -> bool {
+    is_web(url) || url.starts_with("mailto:") || url.starts_with("tel:")
+}
+
+#[derive(Default)]
+struct Pieces {
+    done: Vec<Value>,
+    /// What has one style so far.
+    text: String,
+    style: Style,
+}
+
+impl Pieces {
+    /// Pieces that lead to the same place.
+    fn group(&mut self, group: &[Inline]) {
+        let url = group[0].style.link.as_deref();
+        if let Some(id) = url.and_then(|url| url.strip_prefix("user:"))
+            && is_id(id)
+            && plain(group).starts_with('@')
+        {
+            self.flush();
+            self.done.push(json!({ "type": "mention", "mention": { "type": "user", "user": { "id": id } } }));
+            return;
+        }
+        for piece in group {
+            self.piece(piece);
+        }
+        // Where Notion would refuse the address, it is told in the text.
+        if let Some(url) = url.filter(|url| !is_link(url)) {
+            self.text(&format!(" ({url})"), &Style::default());
+        }
+    }
+
+    fn piece(&mut self, piece: &Inline) {
+        let link = piece.style.link.clone().filter(|url| is_link(url));
+        let style = Style { marks: piece.style.marks, link };
+        match &piece.kind {
+            Kind::Text(text) => self.text(text, &style),
+            Kind::Break => self.text("\n", &self.style.clone()),
+            Kind::Image { alt, url } => {
+                let shown = if alt.is_empty() { "image" } else { alt };
+                if style.link.is_none() && is_link(url) {
+                    self.text(shown, &style.to(url));
+                } else {
+                    self.text(&format!("{shown} ({url})"), &style);
+                }
+            }
+            Kind::Math(text) if text.chars().count() > EXPRESSION_MAX => self.text(text, &style),
+            Kind::Math(text) => {
+                self.flush();
+                let mut piece = json!({ "type": "equation", "equation": { "expression": text } });
+                annotate(&style, &mut piece);
+                self.done.push(piece);
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str, style: &Style) {
+        if *style != self.style {
+            self.flush();
+            self.style = style.clone();
+        }
+        self.text.push_str(text);
+    }
+
+    fn flush(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        for content in chunks(&text) {
+            let mut body = json!({ "content": content });
+            if let Some(url) = &self.style.link {
+                body["link"] = json!({ "url": &**url });
+            }
+            let mut piece = json!({ "type": "text", "text": body });
+            annotate(&self.style, &mut piece);
+            self.done.push(piece);
+        }
+    }
+}
+
+/// Only the marks that there are.
+fn annotate(style: &Style, piece: &mut Value) {
+    let marks = [
+        ("bold", Marks::STRONG),
+        ("italic", Marks::EMPHASIS),
+        ("strikethrough", Marks::STRIKE),
+        ("underline", Marks::UNDERLINE),
+        ("code", Marks::CODE),
+    ];
+    let there = marks.iter().filter(|(_, mark)| style.marks.has(*mark));
+    let annotations: Map<String, Value> =
+        there.map(|(name, _)| ((*name).to_owned(), Value::Bool(true))).collect();
+    if !annotations.is_empty() {
+        piece["annotations"] = Value::Object(annotations);
+    }
+}
+
+/// A text cut at the limit, but never within a character.
+fn chunks(text: &str) -> Vec<&str> {
+    let mut chunks = Vec::new();
+    let (mut start, mut length) = (0, 0);
+    for (at, c) in text.char_indices() {
+        if length + c.len_utf16() > TEXT_MAX {
+            chunks.push(&text[start..at]);
+            (start, length) = (at, 0);
+        }
+        length += c.len_utf16();
+    }
+    if start < text.len() {
+        chunks.push(&text[start..]);
+    }
+    chunks
+}
+
+/// Whether this can be the id of a user.
+fn is_id(id: &str) -> bool {
+    let digits = id.bytes().filter(u8::is_ascii_hexdigit).count();
+    digits == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+}

@@ -1,0 +1,91 @@
+//! The elements that only Confluence has, but for macros and links.
+
+use super::super::html::Walk;
+use super::super::markdown::{Block, Inline, Item, Kind, Style};
+use super::super::markup::{Element, Node};
+use super::{link, macros};
+
+pub(in crate::convert) fn element(walk: &mut Walk, element: &Element, style: &Style) {
+    match element.name.as_str() {
+        "ac:structured-macro" | "ac:macro" => macros::element(walk, element, style),
+        "ac:link" => link::element(walk, element, style),
+        "ac:image" => image(walk, element, style),
+        "ac:emoticon" => walk.text(&emoticon(element), style),
+        "ac:task-list" => tasks(walk, element, style),
+        "ac:layout" | "ac:layout-section" | "ac:layout-cell" | "ac:rich-text-body" | "ac:adf-content" => {
+            walk.section(element, style);
+        }
+        "ac:adf-extension" => extension(walk, element, style),
+        // Settings of what stands around them.
+        "ac:parameter" | "ac:task-id" | "ac:task-uuid" | "ac:adf-attribute" => {}
+        "ri:user" | "ri:page" | "ri:blog-post" | "ri:attachment" | "ri:url" | "ri:space"
+        | "ri:content-entity" => {
+            link::resource(walk, element, style);
+        }
+        _ => walk.nodes(&element.children, style),
+    }
+}
+
+fn image(walk: &mut Walk, element: &Element, style: &Style) {
+    let url = element.elements().find_map(link::address).unwrap_or_default();
+    let alt = [element.attribute("ac:alt"), element.attribute("ac:title")];
+    let alt = alt.into_iter().find(|alt| !alt.is_empty()).unwrap_or_default().to_owned();
+    walk.inline(Inline::new(Kind::Image { alt, url }, style));
+    if let Some(caption) = element.child("ac:caption") {
+        walk.section(caption, style);
+    }
+}
+
+/// The character where there is one, else the name between colons.
+fn emoticon(element: &Element) -> String {
+    let fallback = element.attribute("ac:emoji-fallback");
+    let short = element.attribute("ac:emoji-shortname");
+    match (fallback, short) {
+        ("", "") => format!(":{}:", element.attribute("ac:name")),
+        ("", short) => short.to_owned(),
+        (fallback, _) => fallback.to_owned(),
+    }
+}
+
+fn tasks(walk: &mut Walk, element: &Element, style: &Style) {
+    if walk.is_too_deep() {
+        return walk.section(element, style);
+    }
+    let mut items: Vec<Item> = Vec::new();
+    for child in element.elements() {
+        let is_done = child.child("ac:task-status").is_some_and(|status| status.text().trim() == "complete");
+        if child.name == "ac:task" {
+            let body = child.child("ac:task-body");
+            let blocks = body.map(|body| walk.inside(body, style)).unwrap_or_default();
+            items.push(Item { checked: Some(is_done), blocks });
+            continue;
+        }
+        let blocks = walk.inside(child, style);
+        match items.last_mut() {
+            Some(last) => last.blocks.extend(blocks),
+            None => items.push(Item { checked: None, blocks }),
+        }
+    }
+    if !items.is_empty() {
+        walk.push(Block::List { start: None, items });
+    }
+}
+
+/// What newer editors store beside what older ones can show: the latter is what can be read.
+fn extension(walk: &mut Walk, element: &Element, style: &Style) {
+    match element.child("ac:adf-fallback") {
+        Some(fallback) => walk.section(fallback, style),
+        None => walk.section(element, style),
+    }
+}
+
+/// Whether there is any text in these nodes.
+pub(super) fn says_something(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Text(text) => !text.trim().is_empty(),
+        Node::Element(element) => {
+            matches!(element.name.as_str(), "img" | "ac:image" | "ac:emoticon")
+                || says_something(&element.children)
+        }
+    })
+}

@@ -1,0 +1,91 @@
+//! Links to what Confluence keeps. In Markdown they are addresses with schemes of their own, `page:SPACE/Title`,
+//! `attachment:name`, `user:id`, which are read back as what they were.
+
+use super::super::html::Walk;
+use super::super::markdown::Style;
+use super::super::markup::Element;
+use super::element::says_something;
+
+pub(super) fn element(walk: &mut Walk, element: &Element, style: &Style) {
+    let resource = element.elements().find(|child| child.name.starts_with("ri:"));
+    let anchor = element.attribute("ac:anchor");
+    let mut url = resource.and_then(address).unwrap_or_default();
+    if !anchor.is_empty() {
+        url.push('#');
+        url.push_str(anchor);
+    }
+    let style = style.to(&url);
+    let bodies = ["ac:plain-text-link-body", "ac:link-body"];
+    let body = element.elements().find(|child| bodies.contains(&child.name.as_str()));
+    match (body.filter(|body| says_something(&body.children)), resource) {
+        (Some(body), Some(resource)) if resource.name == "ri:user" => {
+            // Only with the sign is it known to be a person when it is read again.
+            if !body.text().trim_start().starts_with('@') {
+                walk.text("@", &style);
+            }
+            walk.nodes(&body.children, &style);
+        }
+        (Some(body), _) => walk.nodes(&body.children, &style),
+        (None, Some(resource)) => walk.text(&label(resource), &style),
+        (None, None) => walk.text(anchor, &style),
+    }
+}
+
+/// A resource that nobody links to says what it is.
+pub(super) fn resource(walk: &mut Walk, element: &Element, style: &Style) {
+    let style = style.to(&address(element).unwrap_or_default());
+    walk.text(&label(element), &style);
+}
+
+/// Where a resource is, in a form that can be read back.
+pub(super) fn address(resource: &Element) -> Option<String> {
+    let of = |name: &str| Some(resource.attribute(name)).filter(|value| !value.is_empty());
+    match resource.name.as_str() {
+        "ri:url" => of("ri:value").map(str::to_owned),
+        "ri:attachment" => Some(format!("attachment:{}", of("ri:filename")?)),
+        "ri:user" => Some(format!("user:{}", user(resource)?)),
+        "ri:page" => {
+            let title = escape(of("ri:content-title")?);
+            Some(match of("ri:space-key") {
+                Some(space) => format!("page:{space}/{title}"),
+                None => format!("page:{title}"),
+            })
+        }
+        "ri:blog-post" => {
+            let title = escape(of("ri:content-title")?);
+            Some(format!(
+                "blog:{}/{}/{title}",
+                resource.attribute("ri:space-key"),
+                resource.attribute("ri:posting-day").replace('/', "-")
+            ))
+        }
+        "ri:space" => Some(format!("space:{}", of("ri:space-key")?)),
+        "ri:content-entity" => Some(format!("content:{}", of("ri:content-id")?)),
+        _ => None,
+    }
+}
+
+fn user(resource: &Element) -> Option<&str> {
+    let names = ["ri:account-id", "ri:userkey", "ri:username"];
+    names.iter().map(|name| resource.attribute(name)).find(|value| !value.is_empty())
+}
+
+fn label(resource: &Element) -> String {
+    match resource.name.as_str() {
+        "ri:user" => format!("@{}", user(resource).unwrap_or("unknown")),
+        _ => {
+            let names = ["ri:content-title", "ri:filename", "ri:value", "ri:space-key", "ri:content-id"];
+            let label = names.iter().map(|name| resource.attribute(name)).find(|value| !value.is_empty());
+            label.unwrap_or(&resource.name).to_owned()
+        }
+    }
+}
+
+/// A title in which no sign separates anything.
+fn escape(title: &str) -> String {
+    title.replace('%', "%25").replace('/', "%2F").replace('#', "%23")
+}
+
+pub(super) fn unescape(title: &str) -> String {
+    title.replace("%23", "#").replace("%2F", "/").replace("%25", "%")
+}

@@ -1,0 +1,127 @@
+//! Macros. Those that have a like in Markdown become it; every other is shown by its name, with what it was given
+//! and what it holds.
+
+use super::super::html::Walk;
+use super::super::markdown::{Block, Callout, Inline, Marks, Style};
+use super::super::markup::Element;
+use super::link;
+
+pub(super) fn element(walk: &mut Walk, element: &Element, style: &Style) {
+    let name = element.attribute("ac:name").to_ascii_lowercase();
+    let body = element.child("ac:rich-text-body");
+    let text = element.child("ac:plain-text-body").map(Element::text);
+    match name.as_str() {
+        "code" | "noformat" => {
+            title(walk, element);
+            let language = parameter(element, "language");
+            let text = text.or_else(|| body.map(Element::text)).unwrap_or_default();
+            walk.push(Block::Code { language, text: text.trim_matches('\n').to_owned() });
+        }
+        "info" | "tip" | "note" | "warning" | "panel" | "expand" if walk.is_too_deep() => {
+            title(walk, element);
+            rest(walk, element, style);
+        }
+        "info" => callout(walk, element, Callout::Note, style),
+        "tip" => callout(walk, element, Callout::Tip, style),
+        "note" => callout(walk, element, Callout::Warning, style),
+        "warning" => callout(walk, element, Callout::Caution, style),
+        "panel" => {
+            let blocks = boxed(walk, element, style);
+            walk.push(Block::Quote(blocks));
+        }
+        "expand" => {
+            let summary = vec![Inline::text(parameter(element, "title"), &Style::default())];
+            let blocks = boxed_body(walk, element, style);
+            walk.push(Block::Details { summary, blocks });
+        }
+        "status" => {
+            let shown = [parameter(element, "title"), parameter(element, "colour")];
+            let shown = shown.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+            walk.text(&shown, &style.marked(Marks::CODE));
+        }
+        "toc" => walk.push(Block::words("[TOC]")),
+        "anchor" => {}
+        "excerpt" | "section" | "column" | "div" | "span" | "details" => {
+            title(walk, element);
+            rest(walk, element, style);
+        }
+        "jira" if !parameter(element, "key").is_empty() => walk.text(&parameter(element, "key"), style),
+        _ => unknown(walk, element, &name, style),
+    }
+}
+
+fn unknown(walk: &mut Walk, element: &Element, name: &str, style: &Style) {
+    let given: Vec<String> = element
+        .elements()
+        .filter(|child| child.name == "ac:parameter")
+        .map(|child| (child.attribute("ac:name"), value(child)))
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| if name.is_empty() { value } else { format!("{name}={value}") })
+        .collect();
+    let colon = if given.is_empty() { "" } else { ": " };
+    let shown = format!("[{name}{colon}{}]", given.join(", "));
+    let holds = ["ac:rich-text-body", "ac:plain-text-body"].iter().any(|body| element.child(body).is_some());
+    if !holds {
+        return walk.text(&shown, style);
+    }
+    walk.push(Block::words(shown));
+    if let Some(text) = element.child("ac:plain-text-body") {
+        let text = text.text().trim_matches('\n').to_owned();
+        walk.push(Block::Code { language: String::new(), text });
+    }
+    if let Some(body) = element.child("ac:rich-text-body") {
+        walk.section(body, style);
+    }
+}
+
+fn callout(walk: &mut Walk, element: &Element, kind: Callout, style: &Style) {
+    let blocks = boxed(walk, element, style);
+    walk.push(Block::Callout { kind, blocks });
+}
+
+/// The title of a macro in bold, and what it holds.
+fn boxed(walk: &Walk, element: &Element, style: &Style) -> Vec<Block> {
+    let title = parameter(element, "title");
+    let strong = Style::default().marked(Marks::STRONG);
+    let title = (!title.is_empty()).then(|| Block::Paragraph(vec![Inline::text(title, &strong)]));
+    title.into_iter().chain(boxed_body(walk, element, style)).collect()
+}
+
+fn boxed_body(walk: &Walk, element: &Element, style: &Style) -> Vec<Block> {
+    let bodies = element.elements().filter(|child| child.name.ends_with("-body"));
+    bodies.flat_map(|body| walk.inside(body, style)).collect()
+}
+
+fn title(walk: &mut Walk, element: &Element) {
+    let title = parameter(element, "title");
+    if !title.is_empty() {
+        walk.flush();
+        walk.text(&title, &Style::default().marked(Marks::STRONG));
+        walk.flush();
+    }
+}
+
+/// All that a macro holds but its parameters.
+fn rest(walk: &mut Walk, element: &Element, style: &Style) {
+    for body in element.elements().filter(|child| child.name.ends_with("-body")) {
+        walk.section(body, style);
+    }
+}
+
+/// Empty where there is none.
+fn parameter(element: &Element, name: &str) -> String {
+    let is_it = |child: &&Element| child.name == "ac:parameter" && child.attribute("ac:name") == name;
+    element.elements().find(is_it).map(value).unwrap_or_default()
+}
+
+/// What a parameter says, or the resource it names.
+fn value(parameter: &Element) -> String {
+    let text = parameter.text().trim().to_owned();
+    if !text.is_empty() {
+        return text;
+    }
+    fn resource(element: &Element) -> Option<String> {
+        element.elements().find_map(|child| link::address(child).or_else(|| resource(child)))
+    }
+    resource(parameter).unwrap_or_default()
+}

@@ -1,0 +1,250 @@
+//! Markdown as storage format.
+
+use super::super::markdown::{Block, Callout, Cell, Inline, Item, Kind, plain};
+use super::super::markup;
+use super::link::unescape;
+
+pub(super) fn blocks(blocks: &[Block]) -> String {
+    let mut writer = Writer::default();
+    writer.blocks(blocks);
+    writer.out
+}
+
+#[derive(Default)]
+struct Writer {
+    out: String,
+    /// How many tasks were written; each has a number of its own.
+    tasks: usize,
+}
+
+impl Writer {
+    fn blocks(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            self.block(block);
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Paragraph(text) if plain(text) == "[TOC]" => {
+                self.out.push_str("<ac:structured-macro ac:name=\"toc\"/>");
+            }
+            Block::Paragraph(text) => self.line("p", text),
+            Block::Heading { level, text } => self.line(&format!("h{}", level.clamp(&1, &6)), text),
+            Block::Code { language, text } => self.code(language, text),
+            Block::Equation(text) => self.code("math", text),
+            Block::Quote(blocks) => self.enclosed("blockquote", blocks),
+            Block::Callout { kind, blocks } => {
+                let name = match kind {
+                    Callout::Note => "info",
+                    Callout::Tip => "tip",
+                    Callout::Important | Callout::Warning => "note",
+                    Callout::Caution => "warning",
+                };
+                self.macro_with_body(name, "", blocks);
+            }
+            Block::Details { summary, blocks } => self.macro_with_body("expand", &plain(summary), blocks),
+            Block::List { start, items } => self.list(*start, items),
+            Block::Table { head, rows } => self.table(head, rows),
+            Block::Rule => self.out.push_str("<hr/>"),
+        }
+    }
+
+    fn enclosed(&mut self, tag: &str, blocks: &[Block]) {
+        self.out.extend(["<", tag, ">"]);
+        self.blocks(blocks);
+        self.out.extend(["</", tag, ">"]);
+    }
+
+    fn line(&mut self, tag: &str, line: &[Inline]) {
+        self.out.extend(["<", tag, ">"]);
+        self.inlines(line);
+        self.out.extend(["</", tag, ">"]);
+    }
+
+    fn macro_with_body(&mut self, name: &str, title: &str, blocks: &[Block]) {
+        self.out.push_str("<ac:structured-macro");
+        markup::attribute("ac:name", name, &mut self.out);
+        self.out.push('>');
+        self.parameter("title", title);
+        self.enclosed("ac:rich-text-body", blocks);
+        self.out.push_str("</ac:structured-macro>");
+    }
+
+    fn parameter(&mut self, name: &str, value: &str) {
+        if value.is_empty() {
+            return;
+        }
+        self.out.push_str("<ac:parameter");
+        markup::attribute("ac:name", name, &mut self.out);
+        self.out.push('>');
+        markup::text(value, &mut self.out);
+        self.out.push_str("</ac:parameter>");
+    }
+
+    fn code(&mut self, language: &str, text: &str) {
+        self.out.push_str("<ac:structured-macro ac:name=\"code\">");
+        let language = language.split([' ', ',', '{']).next().unwrap_or_default();
+        self.parameter("language", language);
+        self.out.push_str("<ac:plain-text-body><![CDATA[");
+        // The end of CDATA inside it is cut in two, each half in a section of its own.
+        let text: String = text.replace("]]>", "]]]]><![CDATA[>").chars().map(markup::shown).collect();
+        self.out.push_str(&text);
+        self.out.push_str("]]></ac:plain-text-body></ac:structured-macro>");
+    }
+
+    /// Items in a row that are tasks, or are none, make one list.
+    fn list(&mut self, start: Option<u64>, items: &[Item]) {
+        let mut number = start;
+        for group in items.chunk_by(|a, b| a.checked.is_some() == b.checked.is_some()) {
+            if group[0].checked.is_some() {
+                self.tasks(group);
+            } else {
+                self.items(number, group);
+            }
+            number = number.map(|number| number.saturating_add(group.len() as u64));
+        }
+    }
+
+    fn items(&mut self, start: Option<u64>, items: &[Item]) {
+        let tag = if start.is_some() { "ol" } else { "ul" };
+        self.out.extend(["<", tag]);
+        if let Some(start) = start.filter(|start| *start != 1) {
+            markup::attribute("start", &start.to_string(), &mut self.out);
+        }
+        self.out.push('>');
+        for item in items {
+            self.enclosed("li", &item.blocks);
+        }
+        self.out.extend(["</", tag, ">"]);
+    }
+
+    fn tasks(&mut self, items: &[Item]) {
+        self.out.push_str("<ac:task-list>");
+        for item in items {
+            self.tasks += 1;
+            let status = if item.checked == Some(true) { "complete" } else { "incomplete" };
+            let id = self.tasks.to_string();
+            self.out.extend(["<ac:task><ac:task-id>", &id, "</ac:task-id><ac:task-status>", status]);
+            self.out.push_str("</ac:task-status><ac:task-body>");
+            match item.blocks.split_first() {
+                Some((Block::Paragraph(text), rest)) => {
+                    self.inlines(text);
+                    self.blocks(rest);
+                }
+                _ => self.blocks(&item.blocks),
+            }
+            self.out.push_str("</ac:task-body></ac:task>");
+        }
+        self.out.push_str("</ac:task-list>");
+    }
+
+    fn table(&mut self, head: &[Cell], rows: &[Vec<Cell>]) {
+        self.out.push_str("<table><tbody>");
+        if head.iter().any(|cell| !cell.is_empty()) {
+            self.row("th", head);
+        }
+        for row in rows {
+            self.row("td", row);
+        }
+        self.out.push_str("</tbody></table>");
+    }
+
+    fn row(&mut self, tag: &str, cells: &[Cell]) {
+        self.out.push_str("<tr>");
+        for cell in cells {
+            self.line(tag, cell);
+        }
+        self.out.push_str("</tr>");
+    }
+
+    fn inlines(&mut self, line: &[Inline]) {
+        for group in line.chunk_by(|a, b| a.style.link == b.style.link) {
+            match group[0].style.link.as_deref() {
+                None => self.pieces(group),
+                Some(url) => self.link(url, group),
+            }
+        }
+    }
+
+    fn pieces(&mut self, pieces: &[Inline]) {
+        for piece in pieces {
+            markup::marked(piece.style.marks, &mut self.out, |out| match &piece.kind {
+                Kind::Text(words) => markup::text(words, out),
+                Kind::Break => out.push_str("<br/>"),
+                Kind::Math(words) => {
+                    out.push('$');
+                    markup::text(words, out);
+                    out.push('$');
+                }
+                Kind::Image { alt, url } => image(alt, url, out),
+            });
+        }
+    }
+
+    fn link(&mut self, url: &str, pieces: &[Inline]) {
+        let (target, anchor) = url.split_once('#').unwrap_or((url, ""));
+        let Some(resource) = resource(target) else {
+            self.out.push_str("<a");
+            markup::attribute("href", url, &mut self.out);
+            self.out.push('>');
+            self.pieces(pieces);
+            return self.out.push_str("</a>");
+        };
+        self.out.push_str("<ac:link");
+        if !anchor.is_empty() {
+            markup::attribute("ac:anchor", anchor, &mut self.out);
+        }
+        self.out.extend([">", &resource, "<ac:link-body>"]);
+        self.pieces(pieces);
+        self.out.push_str("</ac:link-body></ac:link>");
+    }
+}
+
+fn image(alt: &str, url: &str, out: &mut String) {
+    out.push_str("<ac:image");
+    if !alt.is_empty() {
+        markup::attribute("ac:alt", alt, out);
+    }
+    out.push('>');
+    match resource(url) {
+        Some(resource) => out.push_str(&resource),
+        None => {
+            out.push_str("<ri:url");
+            markup::attribute("ri:value", url, out);
+            out.push_str("/>");
+        }
+    }
+    out.push_str("</ac:image>");
+}
+
+/// What an address with a scheme of Confluence names.
+fn resource(url: &str) -> Option<String> {
+    let (scheme, name) = url.split_once(':').filter(|(_, name)| !name.is_empty())?;
+    let (tag, attributes) = match scheme {
+        "attachment" => ("ri:attachment", vec![("ri:filename", name.to_owned())]),
+        "user" => ("ri:user", vec![("ri:account-id", name.to_owned())]),
+        "space" => ("ri:space", vec![("ri:space-key", name.to_owned())]),
+        "content" => ("ri:content-entity", vec![("ri:content-id", name.to_owned())]),
+        "page" => match name.split_once('/') {
+            Some((space, title)) => {
+                ("ri:page", vec![("ri:space-key", space.to_owned()), ("ri:content-title", unescape(title))])
+            }
+            None => ("ri:page", vec![("ri:content-title", unescape(name))]),
+        },
+        "blog" => {
+            let (space, rest) = name.split_once('/')?;
+            let (day, title) = rest.split_once('/')?;
+            let day = day.replace('-', "/");
+            let space = ("ri:space-key", space.to_owned());
+            ("ri:blog-post", vec![space, ("ri:posting-day", day), ("ri:content-title", unescape(title))])
+        }
+        _ => return None,
+    };
+    let mut out = format!("<{tag}");
+    for (name, value) in attributes.iter().filter(|(_, value)| !value.is_empty()) {
+        markup::attribute(name, value, &mut out);
+    }
+    out.push_str("/>");
+    Some(out)
+}

@@ -1,0 +1,38 @@
+//! What jq itself does not have: texts of services as Markdown, and back.
+
+use jaq_core::native::{Fun, bome, run, v};
+use jaq_core::{Cv, Error, RunPtr, ValXs};
+use jaq_json::Val;
+use serde_json::Value;
+
+use super::Data;
+use super::value::{of_jq, to_jq};
+use crate::convert::{adf, html, notion, storage};
+
+pub(super) fn all() -> impl Iterator<Item = Fun<Data>> {
+    let natives: [(&'static str, RunPtr<Data>); 7] = [
+        ("notion_to_md", |cv| value(cv, |blocks| Value::String(notion::to_markdown(blocks)))),
+        ("md_to_notion", |cv| text(cv, "md_to_notion", notion::from_markdown)),
+        ("adf_to_md", |cv| value(cv, |document| Value::String(adf::to_markdown(document)))),
+        ("md_to_adf", |cv| text(cv, "md_to_adf", adf::from_markdown)),
+        ("storage_to_md", |cv| text(cv, "storage_to_md", |xhtml| Value::String(storage::to_markdown(xhtml)))),
+        ("md_to_storage", |cv| text(cv, "md_to_storage", |text| Value::String(storage::from_markdown(text)))),
+        ("html_to_md", |cv| text(cv, "html_to_md", |text| Value::String(html::to_markdown(text)))),
+    ];
+    natives.into_iter().map(|(name, pointer)| run::<Data>((name, v(0), pointer)))
+}
+
+type Outputs<'a> = ValXs<'a, Val>;
+
+fn value<'a>((_, input): Cv<'a, Data>, convert: impl Fn(&Value) -> Value) -> Outputs<'a> {
+    bome(Ok(to_jq(&convert(&of_jq(&input)))))
+}
+
+/// Null is an empty text.
+fn text<'a>((_, input): Cv<'a, Data>, name: &str, convert: impl Fn(&str) -> Value) -> Outputs<'a> {
+    bome(match of_jq(&input) {
+        Value::String(text) => Ok(to_jq(&convert(&text))),
+        Value::Null => Ok(to_jq(&convert(""))),
+        _ => Err(Error::str(format!("{name} takes a text"))),
+    })
+}
