@@ -76,7 +76,9 @@ def value_of(document: Description, schema: dict, depth: int, above: tuple):
     if kind == "object" or "properties" in schema:
         return members(document, schema, depth, above)
     if kind == "array":
-        return rows(value_of(document, schema.get("items", {}), depth + 1, above), ROWS if depth <= 1 else 1)
+        items = document.resolve(schema.get("items", {}))
+        fixed = {name for name, inner in items.get("properties", {}).items() if {"enum", "pattern"} & set(document.resolve(inner))}
+        return rows(value_of(document, schema.get("items", {}), depth + 1, above), ROWS if depth <= 1 else 1, fixed)
     return plain(kind, schema)
 
 
@@ -104,7 +106,7 @@ def plain(kind: str | None, schema: dict):
     return None
 
 
-def rows(element, number: int) -> list:
+def rows(element, number: int, fixed: set = frozenset()) -> list:
     if element is None:
         return []
     found = []
@@ -115,7 +117,7 @@ def rows(element, number: int) -> list:
                 if isinstance(one.get(name), int):
                     one[name] += at
             for name in NAMES:
-                if isinstance(one.get(name), str) and at:
+                if isinstance(one.get(name), str) and at and name not in fixed:
                     one[name] += f" {at + 1}"
         found.append(one)
     return found
