@@ -46,6 +46,8 @@ class Cases:
                 if tool in tools:
                     self.tool(module, tool, tools[tool], cases)
             self.requests(module)
+        if "notion" in self.tools:
+            self.long_text()
 
     def run_short(self) -> None:
         """For another kind of credential: what is sent is the same, but for where and with what."""
@@ -77,6 +79,8 @@ class Cases:
             self.pages(module, tool, cases.get("paged", cases["minimal"]))
         if tool not in SILENT:
             self.refused(module, tool, cases["minimal"])
+        for case in cases.get("fails", []):
+            self.fails(module, tool, case["arguments"], case["says"])
 
     def is_read(self, tool: str) -> bool:
         return tool.startswith(("get_", "list_", "search", "query_", "generate_", "run_read"))
@@ -143,6 +147,23 @@ class Cases:
         faults = [fault for _, found in seen for fault in found]
         told = got >= 400 and answer.get("success") is False and words in answer.get("error", "")
         self.expect(told and not faults, module, f"{tool} (refused)", f"{got} {json.dumps(answer, ensure_ascii=False)[:400]} {faults}")
+
+    def long_text(self) -> None:
+        """More blocks than Notion takes at once go in several requests, each behind the last block of the one before."""
+        content = "\n\n".join(f"paragraph {number}" for number in range(250))
+        self.answered("notion", "append_blocks", "250 blocks", {"block_id": "393abc1eedcd81a09a08d7413a049dc8", "content": content})
+        bodies = [json.loads(request.body) for request, _ in self.seen]
+        self.expect([len(body["children"]) for body in bodies] == [100, 100, 50], "notion", "append_blocks", "250 blocks go otherwise than in three requests")
+        last = self.vendor.recorded["notion"]["answers"]["patch-block-children"]["results"][-1]["id"]
+        behind = [body.get("position", {}).get("after_block", {}).get("id") for body in bodies]
+        self.expect(behind == [None, last, last], "notion", "append_blocks", f"they are put behind {behind}")
+
+    def fails(self, module: str, tool: str, arguments: dict, words: str) -> None:
+        """What the module itself refuses: the reason is told, and nothing is changed."""
+        status, answer = self.call(module, tool, arguments)
+        sent = [f"{request.method} {request.path}" for request, _ in self.vendor.take() if request.method != "GET"]
+        told = status >= 400 and words in answer.get("error", "") and not sent
+        self.expect(told, module, f"{tool} (fails)", f"{status} {json.dumps(answer, ensure_ascii=False)[:400]} {sent}")
 
     def requests(self, module: str) -> None:
         """Every request that the file describes was sent."""

@@ -144,6 +144,10 @@ class Vendor:
         if operation.key == "v1-get-a-function-body":
             part = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="index.ts"\r\nContent-Type: application/typescript\r\n\r\nDeno.serve(() => new Response("hello"))\r\n--{BOUNDARY}--\r\n'
             return Answer(kind=f"multipart/form-data; boundary={BOUNDARY}", body=part)
+        if operation.key == "getSpaces" and "keys=NOBODY" in request.query:
+            return Answer(body={"results": [], "_links": {}})
+        if operation.key == "calendar.events.get" and request.path.endswith("/not-invited"):
+            return Answer(body={"id": "not-invited", "attendees": [{"email": "boss@vendor.example"}]})
         if operation.key == "get-block-children":
             body = copy.deepcopy(self.recorded[module]["answers"][operation.key])
             if BELOW in request.path:

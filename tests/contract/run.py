@@ -69,9 +69,11 @@ def main() -> int:
 def held(options: argparse.Namespace, vendors: dict, accounts: dict, short: bool) -> tuple[int, list[str], list]:
     """Runs all cases with these accounts, each provider beside the others."""
     from cases import Cases
+    from offers import Offers
 
+    language = "ja" if short else "en"
     with tempfile.TemporaryDirectory() as folder:
-        gateway = Gateway(options.hikite, Path(folder), accounts)
+        gateway = Gateway(options.hikite, Path(folder), accounts, language)
         try:
             url, token = gateway.ready()
             tools = {module: listed(url, token, module) for vendor in vendors.values() for module in vendor.judges}
@@ -82,10 +84,12 @@ def held(options: argparse.Namespace, vendors: dict, accounts: dict, short: bool
                 thread.start()
             for thread in threads:
                 thread.join()
+            runs.append(Offers(url, token, list(vendors.values()), language))
+            guarded(runs[-1], runs[-1].run)
             faults = [fault for run in runs for fault in run.faults]
             if gateway.process.poll() is not None or "panicked" in gateway.log():
                 faults.append(f"hikite did not bear it:\n{gateway.log()[-4000:]}")
-            return sum(run.passed for run in runs), faults, [size for run in runs for size in run.sizes]
+            return sum(run.passed for run in runs), faults, [size for run in runs[:-1] for size in run.sizes]
         finally:
             gateway.stop()
 
@@ -94,7 +98,7 @@ def guarded(run, work) -> None:
     try:
         work()
     except Exception as error:  # The other threads go on; this one has failed.
-        run.faults.append(f"{run.vendor.provider}: {error!r}")
+        run.faults.append(f"{type(run).__name__}: {error!r}")
 
 
 def conclude(options: argparse.Namespace, vendors: dict, passed: int, faults: list[str], sizes: list) -> int:
@@ -118,9 +122,9 @@ def conclude(options: argparse.Namespace, vendors: dict, passed: int, faults: li
 class Gateway:
     """One hikite with these accounts."""
 
-    def __init__(self, binary: Path, folder: Path, accounts: dict):
+    def __init__(self, binary: Path, folder: Path, accounts: dict, language: str):
         config = folder / "hikite.json"
-        config.write_text(json.dumps({"modules": {"builtin": True}, "providers": accounts}))
+        config.write_text(json.dumps({"modules": {"builtin": True, "language": language}, "providers": accounts}))
         self.file, self.data = folder / "hikite.log", folder / "data"
         command = [binary.resolve(), "serve", "--config", config, "--data", self.data, "--listen", "127.0.0.1:0"]
         clean = {name: value for name, value in os.environ.items() if not name.startswith("HIKITE_")}
