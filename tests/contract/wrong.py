@@ -59,6 +59,8 @@ REQUESTS = {
         ("a text in place of a document", {"body": {"body": "a"}}),
         ("a node that there is not", {"body": {"body": {"type": "doc", "version": 1, "content": [{"type": "paragraf"}]}}}),
         ("a mark that there is not", {"body": {"body": {"type": "doc", "version": 1, "content": [{"type": "paragraph", "content": [{"type": "text", "text": "a", "marks": [{"type": "bold"}]}]}]}}}),
+        ("an unknown member", {"body": {"body": DOCUMENT, "text": "a"}}),
+        ("an unknown member of a work log", {"path": "/rest/api/3/issue/A-1/worklog", "body": {"timespent": "1h"}}),
         ("a text without letters", {"body": {"body": {"type": "doc", "version": 1, "content": [{"type": "paragraph", "content": [{"type": "text", "text": ""}]}]}}}),
         ("an unknown address", {"path": "/rest/api/3/issue/A-1/remark"}),
         ("an unknown parameter", {"query": "silent=true"}),
