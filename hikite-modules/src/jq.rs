@@ -37,6 +37,10 @@ def halt($code): halt;
 def halt_error: error;
 def halt_error($code): error;
 def ascii: [.] | implode;
+def IN(s): any(s == .; .);
+def IN(source; s): any(source == s; .);
+def INDEX(stream; f): reduce stream as $row ({}; .[$row | f | tostring] |= $row);
+def INDEX(f): INDEX(.[]; f);
 def tostream: path(def r: (.[]? | r), .; r) as $p | getpath($p) | reduce path(.[]?) as $q ([$p, .]; [$p + $q]);
 def @csv: [.[] | if isstring then "\"" + gsub("\""; "\"\"") + "\"" elif . == null then "" else tojson end] | join(",");
 def @tsv: [.[] | if isstring then gsub("\\\\"; "\\\\") | gsub("\t"; "\\t") | gsub("\n"; "\\n") | gsub("\r"; "\\r")

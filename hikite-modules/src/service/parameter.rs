@@ -70,7 +70,7 @@ fn paging(properties: &mut Map<String, Value>, max: u64, default: u64) {
     let added = [
         (
             "page_size",
-            json!({ "type": "integer", "minimum": 1, "maximum": max, "default": default.min(max), "description": "How many at once" }),
+            json!({ "type": "integer", "minimum": 1, "maximum": max, "description": format!("How many at once (default {})", default.min(max)) }),
         ),
         (
             "fetch_all",

@@ -18,7 +18,7 @@ use super::call::Call;
 use super::multipart;
 use super::pace::{PATIENCE, too_fast, wait_in};
 use super::request::{Filled, Request};
-use crate::answer::{REFUSAL_BYTES, clean, is_json, media_type, unsent, words};
+use crate::answer::{REFUSAL_BYTES, clean, media_type, unsent, words};
 use crate::expression::Expression;
 use crate::file::{self, AnswerWord};
 use crate::scope::Scope;
@@ -284,9 +284,6 @@ fn decode(headers: &HeaderMap, bytes: Bytes, wanted: AnswerWord) -> Option<Raw> 
             multipart::parts(kind, &bytes).map(|parts| Raw::of(&parts))
         }
         AnswerWord::Json if bytes.is_empty() => Some(Raw::null()),
-        AnswerWord::Json => Raw::parse(bytes.clone()).ok().or_else(|| {
-            let is_plain = !is_json(headers) && media_type(headers) == "text/plain";
-            is_plain.then(|| text(&bytes))
-        }),
+        AnswerWord::Json => Raw::parse(bytes).ok(),
     }
 }
