@@ -253,6 +253,10 @@ impl Call<'_> {
         let error = Error::new(kind, message);
         match kind {
             Kind::AccountRequired => error.hint(self.service.how_to_connect("connect it again")),
+            Kind::NotFound => {
+                error.hint("look for it with a tool that lists or searches; the account may not see it")
+            }
+            Kind::Validation => error.hint("correct the arguments as the service says"),
             Kind::Authorization => {
                 error.hint(format!("the account with {title} may not do this, or needs further scopes"))
             }
