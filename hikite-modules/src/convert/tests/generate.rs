@@ -66,7 +66,7 @@ pub(super) fn line() -> impl Strategy<Value = Vec<Inline>> {
     })
 }
 
-/// A line as markup can say it: blanks are one, and there are no equations.
+/// A line as markup can say it: blanks are one, breaks are one, and there are no equations.
 fn summary() -> impl Strategy<Value = Vec<Inline>> {
     line().prop_map(|line| {
         let simple = line.into_iter().map(|inline| match &inline.kind {
@@ -79,7 +79,9 @@ fn summary() -> impl Strategy<Value = Vec<Inline>> {
             }
             _ => inline,
         });
-        tidy(simple.collect())
+        let mut simple: Vec<Inline> = simple.collect();
+        simple.dedup_by(|next, last| next.kind == Kind::Break && last.kind == Kind::Break);
+        tidy(simple)
     })
 }
 
