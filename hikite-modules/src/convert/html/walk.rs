@@ -49,17 +49,15 @@ impl Walk {
     pub(in crate::convert) fn flush(&mut self) {
         self.is_spaced = true;
         let line = tidy(std::mem::take(&mut self.line));
-        let mut paragraph: Vec<Inline> = Vec::new();
-        for inline in line {
-            let ends_empty = |last: &Inline| last.kind == Kind::Break && inline.kind == Kind::Break;
-            if paragraph.last().is_some_and(ends_empty) {
-                self.blocks.push(Block::Paragraph(tidy(std::mem::take(&mut paragraph))));
+        let is_break = |inline: &Inline| inline.kind == Kind::Break;
+        let mut start = 0;
+        for at in 1..=line.len() {
+            let ends = at == line.len() || is_break(&line[at - 1]) && is_break(&line[at]);
+            let paragraph = if ends { tidy(line[start..at].to_vec()) } else { Vec::new() };
+            start = if ends { at } else { start };
+            if !paragraph.is_empty() {
+                self.blocks.push(Block::Paragraph(paragraph));
             }
-            paragraph.push(inline);
-        }
-        let paragraph = tidy(paragraph);
-        if !paragraph.is_empty() {
-            self.blocks.push(Block::Paragraph(paragraph));
         }
     }
 

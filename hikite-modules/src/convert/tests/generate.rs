@@ -39,6 +39,11 @@ fn url() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
+/// Where pictures are; people are not.
+fn picture() -> impl Strategy<Value = String> {
+    url().prop_filter("a picture", |url| !url.starts_with("user:"))
+}
+
 fn style() -> impl Strategy<Value = Style> {
     let mark = prop::sample::select(Marks::ALL.to_vec());
     (vec(mark, 0..3), prop::option::weighted(0.2, url())).prop_map(|(marks, link)| {
@@ -51,7 +56,7 @@ fn inline() -> impl Strategy<Value = Inline> {
     let kind = prop_oneof![
         12 => text().prop_map(Kind::Text),
         1 => Just(Kind::Break),
-        1 => (text(), url()).prop_map(|(alt, url)| Kind::Image { alt, url }),
+        1 => (text(), picture()).prop_map(|(alt, url)| Kind::Image { alt, url }),
         1 => prop::sample::select(vec!["x", "E = mc^2", "\\frac{a}{b}", "a_1 + b_2", "日本"]).prop_map(|text| Kind::Math(text.to_owned())),
     ];
     let plain = (kind, prop_oneof![2 => Just(Style::default()), 1 => style()]);
@@ -66,7 +71,7 @@ pub(super) fn line() -> impl Strategy<Value = Vec<Inline>> {
     })
 }
 
-/// A line as markup can say it: blanks are one, and there are no equations.
+/// A line as markup can say it: blanks are one, breaks are one, and there are no equations.
 fn summary() -> impl Strategy<Value = Vec<Inline>> {
     line().prop_map(|line| {
         let simple = line.into_iter().map(|inline| match &inline.kind {
@@ -79,7 +84,9 @@ fn summary() -> impl Strategy<Value = Vec<Inline>> {
             }
             _ => inline,
         });
-        tidy(simple.collect())
+        let mut simple: Vec<Inline> = simple.collect();
+        simple.dedup_by(|next, last| next.kind == Kind::Break && last.kind == Kind::Break);
+        tidy(simple)
     })
 }
 

@@ -158,6 +158,44 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
+const TAGS: &[&str] = &[
+    "p",
+    "div",
+    "span",
+    "b",
+    "i",
+    "u",
+    "s",
+    "code",
+    "sub",
+    "a",
+    "ul",
+    "ol",
+    "li",
+    "blockquote",
+    "h1",
+    "h6",
+    "pre",
+    "table",
+    "tr",
+    "td",
+    "th",
+    "tbody",
+    "details",
+    "summary",
+    "dl",
+    "dt",
+    "dd",
+    "q",
+    "font",
+    "unheard-of",
+    "ac:layout",
+    "ac:layout-cell",
+    "ac:rich-text-body",
+    "ac:link-body",
+    "ac:unheard-of",
+];
+
 /// Well-formed markup of tags that hold each other in any way.
 pub(super) fn markup() -> impl Strategy<Value = (String, Vec<String>)> {
     let leaf = words().prop_map(|text| (escape(&text), vec![text]));
@@ -170,45 +208,8 @@ pub(super) fn markup() -> impl Strategy<Value = (String, Vec<String>)> {
         )
     });
     let node = prop_oneof![6 => leaf, 1 => code].prop_recursive(5, 32, 4, |inner| {
-        let tags = vec![
-            "p",
-            "div",
-            "span",
-            "b",
-            "i",
-            "u",
-            "s",
-            "code",
-            "sub",
-            "a",
-            "ul",
-            "ol",
-            "li",
-            "blockquote",
-            "h1",
-            "h6",
-            "pre",
-            "table",
-            "tr",
-            "td",
-            "th",
-            "tbody",
-            "details",
-            "summary",
-            "dl",
-            "dt",
-            "dd",
-            "q",
-            "font",
-            "unheard-of",
-            "ac:layout",
-            "ac:layout-cell",
-            "ac:rich-text-body",
-            "ac:link-body",
-            "ac:unheard-of",
-        ];
         let macros = prop::sample::select(vec!["info", "expand", "panel", "excerpt", "unheard-of", "tip"]);
-        let plain = (prop::sample::select(tags), vec(inner.clone(), 0..4)).prop_map(|(tag, children)| {
+        let plain = (prop::sample::select(TAGS), vec(inner.clone(), 0..4)).prop_map(|(tag, children)| {
             let (children, words): (Vec<String>, Vec<Vec<String>>) = children.into_iter().unzip();
             (format!("<{tag}>{}</{tag}>", children.join(" ")), words.concat())
         });
