@@ -12,11 +12,11 @@ mod file;
 mod form;
 mod header;
 pub mod jq;
+mod module;
 mod parameter;
 mod pick;
 mod reference;
 mod scope;
-mod service;
 mod template;
 mod tool;
 
@@ -30,7 +30,7 @@ use hikite_egress::Client;
 
 pub use builtin::BUILTIN;
 pub use file::{Language, schema};
-pub use service::{Service, Settings};
+pub use module::{Service, Settings};
 pub use tool::HttpTool;
 
 /// What is wrong with the `http` member of a form, where nobody wants the tool yet.

@@ -276,9 +276,8 @@ impl Refusal {
 fn decode(headers: &HeaderMap, bytes: Bytes, wanted: AnswerWord) -> Option<Raw> {
     let text = |bytes: &Bytes| Raw::from(&*String::from_utf8_lossy(bytes));
     match wanted {
-        AnswerWord::Text => Some(text(&bytes)),
         AnswerWord::Auto if media_type(headers) == "application/json" => Raw::parse(bytes).ok(),
-        AnswerWord::Auto => Some(text(&bytes)),
+        AnswerWord::Text | AnswerWord::Auto => Some(text(&bytes)),
         AnswerWord::Multipart => {
             let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
             multipart::parts(kind, &bytes).map(|parts| Raw::of(&parts))

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod page;
+mod recorded;
 mod run;
 mod site;
 mod trouble;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hikite_testkit::api::{Answer, Api};
+use hikite_testkit::api::{Answer, Api, Seen};
 
 use super::*;
 
@@ -28,7 +28,7 @@ async fn a_cursor_in_the_body_leads_on() {
     let all = call(&toy(&api), "by_body", json!({ "q": "x", "fetch_all": true })).await.expect("an answer");
     assert_eq!(ids(&all["items"]), [0, 1, 2, 3, 4, 5, 6]);
     assert_eq!((&all["next"], &all["more"]), (&Value::Null, &json!(false)));
-    let sent: Vec<Value> = api.seen().iter().map(|seen| seen.json()).collect();
+    let sent: Vec<Value> = api.seen().iter().map(Seen::json).collect();
     assert_eq!(sent[0], json!({ "q": "x", "size": 3 }));
     assert_eq!((&sent[1]["start"], &sent[2]["start"]), (&json!("c1"), &json!("c2")));
 }
@@ -199,7 +199,7 @@ async fn a_long_list_is_sent_in_parts_that_follow_each_other() {
         .await
         .expect("an answer");
     assert_eq!(all, json!({ "results": ["a", "b", "c", "d", "e"] }));
-    let sent: Vec<Value> = api.seen().iter().map(|seen| seen.json()).collect();
+    let sent: Vec<Value> = api.seen().iter().map(Seen::json).collect();
     let expected = [
         json!({ "list": ["1", "2"], "after": "z" }),
         json!({ "list": ["3", "4"], "after": "b" }),

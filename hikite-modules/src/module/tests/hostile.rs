@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::expression::Names;
 use crate::file::RequestFile;
+use crate::module::request::Request;
 use crate::scope::Scope;
-use crate::service::request::Request;
 
 /// What people have tried on others.
 const TRICKS: &[&str] = &[
