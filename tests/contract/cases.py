@@ -13,14 +13,6 @@ HERE = Path(__file__).resolve().parent
 MODULES = HERE.parent.parent / "hikite-modules/modules"
 PAGING = {"fetch_all", "page_size", "max_items", "cursor"}
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-# What a vendor says when it refuses, and which of its words a caller must be told.
-REFUSALS = {
-    "jira": (400, {"errorMessages": ["Issue does not exist or you do not have permission to see it."], "errors": {"summary": "You must specify a summary."}}, "You must specify a summary."),
-    "confluence": (404, {"errors": [{"status": 404, "code": "NOT_FOUND", "title": "No page was found", "detail": "It may have been deleted"}]}, "No page was found: It may have been deleted"),
-    "supabase": (400, {"message": "Failed to run sql query: relation does not exist"}, "Failed to run sql query: relation does not exist"),
-    "google_calendar": (404, {"error": {"code": 404, "message": "Not Found: no such calendar", "errors": [{"domain": "global", "reason": "notFound"}]}}, "Not Found: no such calendar"),
-    "microsoft_todo": (404, {"error": {"code": "ErrorItemNotFound", "message": "The specified object was not found in the store."}}, "The specified object was not found in the store."),
-}
 # These ask their vendor nothing.
 SILENT = {"get_project_url"}
 SECRET = "must-stay-hidden"
@@ -37,6 +29,8 @@ class Cases:
         self.faults: list[str] = []
         self.reached: dict[str, set[str]] = {module: set() for module in self.tools}
         self.sizes: list[tuple[str, int, int]] = []
+        # What a vendor says when it refuses, and which of its words a caller must be told.
+        self.refusals = json.loads((HERE / "refusals.json").read_text())
 
     def run(self) -> None:
         for module, tools in self.tools.items():
@@ -54,16 +48,29 @@ class Cases:
         for module, tools in self.tools.items():
             for tool, cases in json.loads((HERE / "arguments" / f"{module}.json").read_text()).items():
                 self.answered(module, tool, "minimal", cases["minimal"])
-                self.answered(module, tool, "full", {name: value for name, value in cases["full"].items() if name != "site"})
+                self.answered(
+                    module, tool, "full", {name: value for name, value in cases["full"].items() if name != "site"}
+                )
 
     def complete(self, module: str, tools: dict, arguments: dict) -> None:
         """No tool without a case, no parameter that is never used."""
         listed = yaml.safe_load((MODULES / f"{module}.yaml").read_text())["tools"]
-        self.expect(set(tools) == set(listed), module, "", f"hikite offers {sorted(set(tools) ^ set(listed))} otherwise than the file says")
-        self.expect(set(arguments) == set(tools), module, "", f"cases and tools differ: {sorted(set(arguments) ^ set(tools))}")
+        self.expect(
+            set(tools) == set(listed),
+            module,
+            "",
+            f"hikite offers {sorted(set(tools) ^ set(listed))} otherwise than the file says",
+        )
+        self.expect(
+            set(arguments) == set(tools), module, "", f"cases and tools differ: {sorted(set(arguments) ^ set(tools))}"
+        )
         for tool, schema in tools.items():
             cases = arguments.get(tool, {})
-            used = {name for case in [cases.get("minimal", {}), cases.get("full", {}), *cases.get("more", [])] for name in case}
+            used = {
+                name
+                for case in [cases.get("minimal", {}), cases.get("full", {}), *cases.get("more", [])]
+                for name in case
+            }
             missing = set(schema.get("properties", {})) - used - PAGING
             self.expect(not missing, module, tool, f"never used: {sorted(missing)}")
             unknown = used - set(schema.get("properties", {}))
@@ -93,7 +100,9 @@ class Cases:
         faults = [fault for _, found in seen for fault in found]
         self.reached[module] |= {f"{request.method} {request.path}" for request, _ in seen}
         well = status == 200 and answer.get("success") is True
-        self.expect(well and not faults, module, case, f"{status} {json.dumps(answer, ensure_ascii=False)[:400]} {faults}")
+        self.expect(
+            well and not faults, module, case, f"{status} {json.dumps(answer, ensure_ascii=False)[:400]} {faults}"
+        )
         self.expect(bool(seen) != (tool in SILENT), module, case, f"{len(seen)} requests")
         self.expect(SECRET not in json.dumps(answer), module, case, "a secret was shown")
         self.seen = seen
@@ -106,7 +115,9 @@ class Cases:
         whole = json.dumps(raw, ensure_ascii=False, separators=(",", ":"))
         # What a description is made from is not a shape: an answer without one is the JSON again.
         self.expect(text != whole or len(whole) < 200, module, case, "no shape was used")
-        self.expect(not re.search(r"(?m)^- \w+: null$|\(null\)", text or ""), module, case, f"a null in the text: {text}")
+        self.expect(
+            not re.search(r"(?m)^- \w+: null$|\(null\)", text or ""), module, case, f"a null in the text: {text}"
+        )
         self.sizes.append((f"{module} {tool} ({name})", len(whole.encode()), len((text or "").encode())))
         return text
 
@@ -122,12 +133,23 @@ class Cases:
         self.expect(holds(result, whole), module, tool, f"three pages do not give all {len(whole)} elements")
         text = self.answered(module, tool, "first page", arguments | {"page_size": size}, format="compact")
         cursor = re.search(r'next_cursor"?: *"?([^"\n]+?)"?,?$', text or "", re.M)
-        self.expect(cursor is not None, module, tool, f"the first page does not say how to go on: {(text or '')[-200:]}")
+        self.expect(
+            cursor is not None, module, tool, f"the first page does not say how to go on: {(text or '')[-200:]}"
+        )
         if cursor:
             result = self.answered(module, tool, "second page", arguments | {"page_size": size, "cursor": cursor[1]})
-            self.expect(holds(result, whole[size : 2 * size]), module, tool, "the cursor does not lead to the second page")
-        result = self.answered(module, tool, "no more than some", arguments | {"fetch_all": True, "page_size": size, "max_items": size + 1})
-        self.expect(holds(result, whole[: size + 1]) and not holds(result, whole[: size + 2]), module, tool, "max_items is not kept")
+            self.expect(
+                holds(result, whole[size : 2 * size]), module, tool, "the cursor does not lead to the second page"
+            )
+        result = self.answered(
+            module, tool, "no more than some", arguments | {"fetch_all": True, "page_size": size, "max_items": size + 1}
+        )
+        self.expect(
+            holds(result, whole[: size + 1]) and not holds(result, whole[: size + 2]),
+            module,
+            tool,
+            "max_items is not kept",
+        )
         self.vendor.long = False
 
     def is_of_list(self, request, size: int) -> bool:
@@ -135,25 +157,37 @@ class Cases:
         return re.search(rf"(per_page|page_size|maxResults|limit|%24top|\$top)\"?[=:] ?{size}\b", sent) is not None
 
     def refused(self, module: str, tool: str, arguments: dict) -> None:
-        recorded = self.vendor.recorded[module].get("error")
-        if recorded:
-            status, body, words = recorded["status"], recorded["body"], recorded["body"]["message"]
-        else:
-            status, body, words = REFUSALS[module]
-        self.vendor.refusal = Answer(status, "application/json", body)
+        refusal = self.refusals[module] if module in self.refusals else self.vendor.recorded[module]["error"]
+        words = refusal.get("says") or refusal["body"]["message"]
+        self.vendor.refusal = Answer(refusal["status"], body=refusal["body"])
         got, answer = self.call(module, tool, arguments)
         self.vendor.refusal = None
         seen = self.vendor.take()
         faults = [fault for _, found in seen for fault in found]
         told = got >= 400 and answer.get("success") is False and words in answer.get("error", "")
-        self.expect(told and not faults, module, f"{tool} (refused)", f"{got} {json.dumps(answer, ensure_ascii=False)[:400]} {faults}")
+        self.expect(
+            told and not faults,
+            module,
+            f"{tool} (refused)",
+            f"{got} {json.dumps(answer, ensure_ascii=False)[:400]} {faults}",
+        )
 
     def long_text(self) -> None:
-        """More blocks than Notion takes at once go in several requests, each behind the last block of the one before."""
+        """More blocks than Notion takes at once go in parts, each behind the last block of the one before."""
         content = "\n\n".join(f"paragraph {number}" for number in range(250))
-        self.answered("notion", "append_blocks", "250 blocks", {"block_id": "393abc1eedcd81a09a08d7413a049dc8", "content": content})
+        self.answered(
+            "notion",
+            "append_blocks",
+            "250 blocks",
+            {"block_id": "393abc1eedcd81a09a08d7413a049dc8", "content": content},
+        )
         bodies = [json.loads(request.body) for request, _ in self.seen]
-        self.expect([len(body["children"]) for body in bodies] == [100, 100, 50], "notion", "append_blocks", "250 blocks go otherwise than in three requests")
+        self.expect(
+            [len(body["children"]) for body in bodies] == [100, 100, 50],
+            "notion",
+            "append_blocks",
+            "250 blocks go otherwise than in three requests",
+        )
         last = self.vendor.recorded["notion"]["answers"]["patch-block-children"]["results"][-1]["id"]
         behind = [body.get("position", {}).get("after_block", {}).get("id") for body in bodies]
         self.expect(behind == [None, last, last], "notion", "append_blocks", f"they are put behind {behind}")

@@ -77,7 +77,11 @@ def value_of(document: Description, schema: dict, depth: int, above: tuple):
         return members(document, schema, depth, above)
     if kind == "array":
         items = document.resolve(schema.get("items", {}))
-        fixed = {name for name, inner in items.get("properties", {}).items() if {"enum", "pattern"} & set(document.resolve(inner))}
+        fixed = {
+            name
+            for name, inner in items.get("properties", {}).items()
+            if {"enum", "pattern"} & set(document.resolve(inner))
+        }
         return rows(value_of(document, schema.get("items", {}), depth + 1, above), ROWS if depth <= 1 else 1, fixed)
     return plain(kind, schema)
 

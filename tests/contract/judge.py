@@ -71,7 +71,7 @@ class Operation:
 
 
 class Description:
-    """One file, with a few amendments where it is known to be narrower than the vendor's SDK (see apis/amendments.json)."""
+    """One file, amended where it is known to be narrower than the vendor's SDK (see apis/amendments.json)."""
 
     def __init__(self, name: str, prefix: str):
         self.prefix = prefix
@@ -103,7 +103,10 @@ class Description:
         parameters = [self.resolve(each) for each in common + form.get("parameters", [])]
         long = {each["name"] for each in parameters if each.get("x-multi-segment")}
         pieces = re.split(r"\{([^}]+)\}", self.prefix + template)
-        regex = "".join(re.escape(piece) if at % 2 == 0 else ("(.+)" if piece in long else "([^/]+)") for at, piece in enumerate(pieces))
+        regex = "".join(
+            re.escape(piece) if at % 2 == 0 else ("(.+)" if piece in long else "([^/]+)")
+            for at, piece in enumerate(pieces)
+        )
         key = form.get("operationId") or f"{method} {template}"
         return Operation(key, template, re.compile(f"{method.upper()} {regex}"), self, form, parameters)
 
@@ -131,10 +134,15 @@ class Description:
         for part in parts:
             for name, schema in part.get("properties", {}).items():
                 known.setdefault(name, []).append(schema)
-        # A file that allows whatever it does not name, beside what it names (Jira's does), would let every typing error pass.
+        # Where a file allows anything beside what it names (Jira's does), every typing error would pass.
         free = not known or any(isinstance(part.get("additionalProperties"), dict) for part in parts)
         faults = [f"unknown member {at}/{name}" for name in value if name not in known and not free]
-        return faults + [fault for name, each in value.items() if name in known for fault in self.unknown(each, known[name], f"{at}/{name}")]
+        return faults + [
+            fault
+            for name, each in value.items()
+            if name in known
+            for fault in self.unknown(each, known[name], f"{at}/{name}")
+        ]
 
 
 class Judge:
@@ -147,13 +155,15 @@ class Judge:
         # The more of a path is fixed, the sooner it is tried.
         self.operations.sort(key=lambda operation: operation.template.count("{"))
         if vendor == "notion":
-            load = lambda name: json.loads((APIS / "notion-sdk" / f"{name}.json").read_text())
-            self.types = {key: jsonschema.Draft7Validator(load(name)) for key, name in NOTION_TYPES.items()}
+            texts = {key: (APIS / "notion-sdk" / f"{name}.json").read_text() for key, name in NOTION_TYPES.items()}
+            self.types = {key: jsonschema.Draft7Validator(json.loads(text)) for key, text in texts.items()}
         if vendor == "jira":
             self.adf = jsonschema.Draft4Validator(json.loads((APIS / "adf.json").read_text()))
 
     def operation(self, request: Request) -> Operation | None:
-        return next((each for each in self.operations if each.pattern.fullmatch(f"{request.method} {request.path}")), None)
+        return next(
+            (each for each in self.operations if each.pattern.fullmatch(f"{request.method} {request.path}")), None
+        )
 
     def judge(self, request: Request) -> list[str]:
         """Everything that is wrong with a request; nothing if it is right."""
@@ -242,7 +252,9 @@ class Seen:
         self.method = request.method.lower()
         self.body = request.body or None
         self.content_type = request.header("Content-Type").split(";")[0]
-        self.parameters = RequestParameters(query=ImmutableMultiDict(pairs), header=Headers(list(request.headers.items())))
+        self.parameters = RequestParameters(
+            query=ImmutableMultiDict(pairs), header=Headers(list(request.headers.items()))
+        )
 
 
 def found_documents(value):
@@ -258,7 +270,9 @@ def found_documents(value):
 
 def storage(value) -> list[str]:
     """Confluence's storage format is XML with two prefixes and HTML's entities."""
-    text = value.get("body", {}).get("value") if isinstance(value, dict) and isinstance(value.get("body"), dict) else None
+    text = (
+        value.get("body", {}).get("value") if isinstance(value, dict) and isinstance(value.get("body"), dict) else None
+    )
     if text is None:
         return []
     plain = re.sub(r"&(?!(amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)\w+;", " ", text)

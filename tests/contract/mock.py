@@ -5,11 +5,12 @@ description promises. Lists are given page by page, each vendor in its own way.
 import copy
 import json
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
+import paging
 from example import ROWS, answer_of, rows
 from judge import Judge, Operation, Request
 
@@ -26,12 +27,19 @@ PROVIDERS = {
     "google": ["google_calendar"],
     "microsoft": ["microsoft_todo"],
 }
-# Where vendors keep the elements of a list.
-LISTS = ("results", "items", "workflows", "workflow_runs", "jobs", "values", "issues", "comments", "worklogs", "value")
 # The block of a Notion page that has others in it, and what they are numbered by.
 BELOW = "393abc1e-edcd-8000-8000-00000000be10"
 DIFF = "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new\n"
 BOUNDARY = "contract-boundary"
+SOURCE = (
+    f"--{BOUNDARY}",
+    'Content-Disposition: form-data; name="file"; filename="index.ts"',
+    "Content-Type: application/typescript",
+    "",
+    'Deno.serve(() => new Response("hello"))',
+    f"--{BOUNDARY}--",
+    "",
+)
 
 
 @dataclass
@@ -44,7 +52,9 @@ class Answer:
     def bytes(self) -> bytes:
         if self.body is None:
             return b""
-        return self.body.encode() if isinstance(self.body, str) and self.kind != "application/json" else json.dumps(self.body, ensure_ascii=False).encode()
+        if isinstance(self.body, str) and self.kind != "application/json":
+            return self.body.encode()
+        return json.dumps(self.body, ensure_ascii=False).encode()
 
 
 class Vendor:
@@ -83,8 +93,8 @@ class Vendor:
 
     def answer(self, request: Request) -> Answer:
         if request.path == "/oauth/token/accessible-resources" and self.provider == "atlassian":
-            faults = [] if request.method == "GET" and request.header("Authorization") == f"Bearer {TOKEN}" else ["not as Atlassian wants it"]
-            self.note(request, faults)
+            right = request.method == "GET" and request.header("Authorization") == f"Bearer {TOKEN}"
+            self.note(request, [] if right else ["not as Atlassian wants it"])
             return Answer(body=[{"id": CLOUD_ID, "url": f"https://{SITE}", "name": "site", "scopes": []}])
         module, request, faults = self.whose(request)
         judge = self.judges[module]
@@ -108,13 +118,15 @@ class Vendor:
         faults = [] if request.header("Authorization").startswith(scheme) else [f"not {scheme}"]
         if not request.path.startswith(prefix):
             faults.append(f"the path does not begin with {prefix}")
-        return module, Request(request.method, request.path.removeprefix(prefix), request.query, request.headers, request.body), faults
+        return module, replace(request, path=request.path.removeprefix(prefix)), faults
 
     def note(self, request: Request, faults: list[str]) -> None:
         with self.lock:
             self.judged += 1
             self.seen.append((request, faults))
-            self.violations += [f"{self.provider}: {request.method} {request.path}?{request.query}: {fault}" for fault in faults]
+            self.violations += [
+                f"{self.provider}: {request.method} {request.path}?{request.query}: {fault}" for fault in faults
+            ]
 
     def usual(self, module: str, operation: Operation, request: Request) -> Answer:
         status, kind, body = answer_of(operation)
@@ -138,12 +150,12 @@ class Vendor:
                 return None
             if request.path.endswith("/contents/docs"):
                 return Answer(body=self.recorded[module]["folder"])
-            return Answer(kind="application/vnd.github.raw+json; charset=utf-8", body=self.recorded[module]["file"] + "\nsecond line\nthird line")
+            text = self.recorded[module]["file"] + "\nsecond line\nthird line"
+            return Answer(kind="application/vnd.github.raw+json; charset=utf-8", body=text)
         if operation.key == "pulls/get" and accept != "application/vnd.github+json":
             return Answer(kind=f"{accept}; charset=utf-8", body=DIFF)
         if operation.key == "v1-get-a-function-body":
-            part = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="index.ts"\r\nContent-Type: application/typescript\r\n\r\nDeno.serve(() => new Response("hello"))\r\n--{BOUNDARY}--\r\n'
-            return Answer(kind=f"multipart/form-data; boundary={BOUNDARY}", body=part)
+            return Answer(kind=f"multipart/form-data; boundary={BOUNDARY}", body="\r\n".join(SOURCE))
         if operation.key == "getSpaces" and "keys=NOBODY" in request.query:
             return Answer(body={"results": [], "_links": {}})
         if operation.key == "calendar.events.get" and request.path.endswith("/not-invited"):
@@ -158,75 +170,27 @@ class Vendor:
         return None
 
     def page(self, module: str, operation: Operation, request: Request, answer: Answer) -> Answer:
-        """One page of a list, as this vendor gives it. What is no list stays as it is."""
-        query = dict(parse_qsl(request.query))
-        asked = json.loads(request.body) if request.body and module == "notion" else query
-        body = answer.body
-        name = next((name for name in LISTS if isinstance(body, dict) and isinstance(body.get(name), list)), None)
-        elements = body if isinstance(body, list) else body.get(name) if name else None
+        """One page of a list; what is no list that comes page by page stays as it is."""
+        name, elements = paging.listed(answer.body)
+        asked = paging.asked(module, request)
         known = operation.names("query") | (set(asked) if module == "notion" else set())
-        ways = {"per_page", "start_cursor", "page_size", "startAt", "nextPageToken", "cursor", "pageToken", "$skip"}
-        if elements is None or not ways & known or not elements:
+        if not elements or not paging.CURSORS & known:
             return answer
         recorded = operation.key in self.recorded[module]["answers"]
         if len(elements) < ROWS and (self.long or not recorded):
             elements = rows(elements[0], ROWS)
         self.list = elements
-        size = int(next((asked[way] for way in ("per_page", "page_size", "maxResults", "limit", "$top") if way in asked), len(elements)))
-        if "page" in query:
-            start = (int(query["page"]) - 1) * size
-        else:
-            start = int(next((asked[way].removeprefix("at-") if isinstance(asked[way], str) else asked[way] for way in ("start_cursor", "startAt", "nextPageToken", "cursor", "pageToken", "$skip") if asked.get(way)), 0))
-        part, more = elements[start : start + size], start + size < len(elements)
+        part = paging.part(asked, elements)
         if name:
-            body[name] = part
+            answer.body[name] = part.elements
         else:
-            answer.body = part
-        lead(module, request, answer, known, name, start, size, len(elements), more)
+            answer.body = part.elements
+        answer.headers |= paging.lead(module, request, answer.body, known, name, part)
         return answer
 
     def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
-
-
-def lead(module: str, request: Request, answer: Answer, known: set, name: str | None, start: int, size: int, total: int, more: bool) -> None:
-    """Says how to go on after this page."""
-    body, cursor = answer.body, f"at-{start + size}"
-    query = dict(parse_qsl(request.query))
-    if module == "github":
-        if name:
-            body["total_count"] = total
-        if more:
-            # GitHub leads to another path, by the number of the repository.
-            further = urlencode(query | {"page": start // size + 2})
-            answer.headers["Link"] = f'<https://api.github.com/repositories/1000/x?{further}>; rel="next", <https://api.github.com/x?page=9>; rel="last"'
-    elif module == "notion":
-        body |= {"has_more": more, "next_cursor": cursor if more else None}
-    elif module == "jira" and "nextPageToken" in known:
-        body["isLast"] = not more
-        body.pop("nextPageToken", None)
-        if more:
-            body["nextPageToken"] = cursor
-    elif module == "jira" and name:
-        body |= {"startAt": start, "maxResults": size, "total": total}
-        if name == "values":
-            body["isLast"] = not more
-    elif module == "confluence":
-        links = body.setdefault("_links", {})
-        links.pop("next", None)
-        if more:
-            links["next"] = f"{request.path}?{urlencode(query | {'cursor': cursor})}"
-        if "totalSize" in body:
-            body["totalSize"] = total
-    elif module == "google_calendar":
-        body.pop("nextPageToken", None)
-        if more:
-            body["nextPageToken"] = cursor
-    elif module == "microsoft_todo":
-        body.pop("@odata.nextLink", None)
-        if more:
-            body["@odata.nextLink"] = f"https://graph.microsoft.com{quote(request.path)}?{urlencode(query | {'$skip': start + size})}"
 
 
 class Handler(BaseHTTPRequestHandler):

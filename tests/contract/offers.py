@@ -55,21 +55,36 @@ class Offers:
     def run(self) -> None:
         tools = {tool["name"]: tool for tool in self.session.ask("tools/list", {})["result"]["tools"]}
         prompts = {prompt["name"]: prompt for prompt in self.session.ask("prompts/list", {})["result"]["prompts"]}
-        templates = {one["uriTemplate"]: one for one in self.session.ask("resources/templates/list", {})["result"]["resourceTemplates"]}
+        templates = {
+            one["uriTemplate"]: one
+            for one in self.session.ask("resources/templates/list", {})["result"]["resourceTemplates"]
+        }
         for module in self.vendors:
             file = yaml.safe_load((MODULES / f"{module}.yaml").read_text())
             for name, tool in file["tools"].items():
                 shown = named(tools, module, name)
                 words = shown.get("description", "")
-                self.expect(words.startswith(tool["description"][self.language]), f"{module} {name}", f"is described as {words!r}")
+                self.expect(
+                    words.startswith(tool["description"][self.language]),
+                    f"{module} {name}",
+                    f"is described as {words!r}",
+                )
                 self.hints(module, name, tool["risk"], shown)
             for name, resource in file["resources"].items():
                 said = templates.get(resource["uri"], {})
-                self.expect(said.get("title") == resource["title"][self.language], f"{module} {name}", f"is called {said.get('title')!r}")
+                self.expect(
+                    said.get("title") == resource["title"][self.language],
+                    f"{module} {name}",
+                    f"is called {said.get('title')!r}",
+                )
                 self.resource(module, name, resource)
             for name, prompt in file["prompts"].items():
                 said = named(prompts, module, name)
-                self.expect(said.get("title") == prompt["title"][self.language], f"{module} {name}", f"is called {said.get('title')!r}")
+                self.expect(
+                    said.get("title") == prompt["title"][self.language],
+                    f"{module} {name}",
+                    f"is called {said.get('title')!r}",
+                )
                 self.prompt(said.get("name", ""), prompt)
 
     def hints(self, module: str, name: str, risk: str, tool: dict) -> None:
@@ -80,13 +95,19 @@ class Offers:
     def resource(self, module: str, name: str, resource: dict) -> None:
         cases = json.loads((HERE / "arguments" / f"{module}.json").read_text())[resource["tool"]]
         known = cases["minimal"] | cases["full"]
-        fill = lambda found: urllib.parse.quote(str(known[found[2]]), safe="/" if found[1] else "")
-        uri = re.sub(r"\{(\+?)(\w+)\}", fill, resource["uri"])
+        uri = resource["uri"]
+        for plus, argument in re.findall(r"\{(\+?)(\w+)\}", uri):
+            value = urllib.parse.quote(str(known[argument]), safe="/" if plus else "")
+            uri = uri.replace(f"{{{plus}{argument}}}", value)
         answer = self.session.ask("resources/read", {"uri": uri})
         faults = [fault for _, found in self.vendors[module].take() for fault in found]
         contents = answer.get("result", {}).get("contents", [{}])
         well = contents[0].get("mimeType") == resource["mime"] and contents[0].get("text", "").strip()
-        self.expect(bool(well) and not faults, f"{module} {name}", f"{uri} gives {json.dumps(answer, ensure_ascii=False)[:300]} {faults}")
+        self.expect(
+            bool(well) and not faults,
+            f"{module} {name}",
+            f"{uri} gives {json.dumps(answer, ensure_ascii=False)[:300]} {faults}",
+        )
 
     def prompt(self, key: str, prompt: dict) -> None:
         values = {argument: f"<{argument}>" for argument in prompt["arguments"]}
@@ -94,9 +115,15 @@ class Offers:
         text = told(answer)
         wanted = re.sub(r"\{(\w+)\}", lambda found: values[found[1]], prompt["text"][self.language])
         self.expect(text.strip() == wanted.strip(), key, f"says {text!r}")
-        needed = {argument: value for argument, value in values.items() if prompt["arguments"][argument].split("|")[0].strip().endswith("!")}
+        needed = {
+            argument: value
+            for argument, value in values.items()
+            if prompt["arguments"][argument].split("|")[0].strip().endswith("!")
+        }
         text = told(self.session.ask("prompts/get", {"name": key, "arguments": needed}))
-        self.expect(text != "" and "{" not in text and "null" not in text, key, f"without what may be missing: {text!r}")
+        self.expect(
+            text != "" and "{" not in text and "null" not in text, key, f"without what may be missing: {text!r}"
+        )
         if needed:
             refused = self.session.ask("prompts/get", {"name": key, "arguments": {}})
             self.expect("error" in refused, key, "needs no argument")

@@ -19,8 +19,8 @@ import tempfile
 import threading
 import time
 import urllib.error
-import urllib.parse
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -31,9 +31,17 @@ STOP_SECONDS = 20
 CALL_SECONDS = 60
 # The answers whose sizes are shown: those that were recorded.
 RECORDED = (
-    "github list_issues (minimal)", "github get_repo (minimal)", "github search_issues (minimal)", "github get_file_content (more 1)",
-    "notion get_page (minimal)", "notion get_page_content (full)", "notion search (minimal)", "notion query_database (minimal)",
-    "notion list_comments (minimal)", "notion list_users (minimal)", "notion get_database (minimal)",
+    "github list_issues (minimal)",
+    "github get_repo (minimal)",
+    "github search_issues (minimal)",
+    "github get_file_content (more 1)",
+    "notion get_page (minimal)",
+    "notion get_page_content (full)",
+    "notion search (minimal)",
+    "notion query_database (minimal)",
+    "notion list_comments (minimal)",
+    "notion list_users (minimal)",
+    "notion get_database (minimal)",
 )
 
 
@@ -77,9 +85,11 @@ def held(options: argparse.Namespace, vendors: dict, accounts: dict, short: bool
         try:
             url, token = gateway.ready()
             tools = {module: listed(url, token, module) for vendor in vendors.values() for module in vendor.judges}
-            call = lambda module, tool, arguments, **choice: ask(url, token, f"{module}:{tool}", arguments, choice)
+            call = partial(ask, url, token)
             runs = [Cases(vendor, call, tools) for vendor in vendors.values()]
-            threads = [threading.Thread(target=guarded, args=(run, run.run_short if short else run.run)) for run in runs]
+            threads = [
+                threading.Thread(target=guarded, args=(run, run.run_short if short else run.run)) for run in runs
+            ]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -129,7 +139,9 @@ class Gateway:
         command = [binary.resolve(), "serve", "--config", config, "--data", self.data, "--listen", "127.0.0.1:0"]
         clean = {name: value for name, value in os.environ.items() if not name.startswith("HIKITE_")}
         with self.file.open("wb") as out:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=out, env=clean)
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=out, env=clean
+            )
 
     def log(self) -> str:
         return self.file.read_text(errors="replace")
@@ -159,8 +171,8 @@ def listed(url: str, token: str, module: str) -> dict[str, dict]:
     return {tool["name"]: tool["inputSchema"] for tool in answer["tools"]}
 
 
-def ask(url: str, token: str, key: str, arguments: dict, choice: dict) -> tuple[int, dict]:
-    body = {"name": key, "parameters": arguments} | ({"options": choice} if choice else {})
+def ask(url: str, token: str, module: str, tool: str, arguments: dict, **choice) -> tuple[int, dict]:
+    body = {"name": f"{module}:{tool}", "parameters": arguments} | ({"options": choice} if choice else {})
     return fetch(f"{url}/v1/tools/call", token, json.dumps(body).encode())
 
 

@@ -35,10 +35,23 @@ REQUESTS = {
         ("no version", {"without": "Notion-Version"}),
         ("no credential", {"without": "Authorization"}),
         ("a comment on nothing", {"method": "POST", "path": "/v1/comments", "body": {"rich_text": TEXT}}),
-        ("a parent of no kind", {"method": "POST", "path": "/v1/pages", "body": {"parent": {"id": "a"}, "properties": {}}}),
-        ("a direction that there is not", {"method": "POST", "path": "/v1/data_sources/d/query", "body": {"sorts": [{"property": "a", "direction": "up"}]}}),
+        (
+            "a parent of no kind",
+            {"method": "POST", "path": "/v1/pages", "body": {"parent": {"id": "a"}, "properties": {}}},
+        ),
+        (
+            "a direction that there is not",
+            {
+                "method": "POST",
+                "path": "/v1/data_sources/d/query",
+                "body": {"sorts": [{"property": "a", "direction": "up"}]},
+            },
+        ),
         ("an edit of no kind", {"path": "/v1/pages/p/markdown", "body": {"type": "replace", "replace": {}}}),
-        ("a search for databases", {"method": "POST", "path": "/v1/search", "body": {"filter": {"property": "object", "value": "database"}}}),
+        (
+            "a search for databases",
+            {"method": "POST", "path": "/v1/search", "body": {"filter": {"property": "object", "value": "database"}}},
+        ),
     ),
     "github": (
         ("PATCH", "/repos/o/r/issues/1", "", {"state": "closed"}),
@@ -50,24 +63,63 @@ REQUESTS = {
         ("an unknown parameter", {"query": "notify=1"}),
         ("no credential", {"without": "Authorization"}),
         ("a member that is missing", {"method": "POST", "path": "/repos/o/r/issues", "body": {"body": "a"}}),
-        ("a page that is no number", {"method": "GET", "path": "/repos/o/r/issues", "query": "page=next", "body": None}),
+        (
+            "a page that is no number",
+            {"method": "GET", "path": "/repos/o/r/issues", "query": "page=next", "body": None},
+        ),
         ("a time that is none", {"method": "GET", "path": "/repos/o/r/issues", "query": "since=today", "body": None}),
         ("a search for nothing", {"method": "GET", "path": "/search/code", "query": "", "body": None}),
     ),
     "jira": (
         ("POST", "/rest/api/3/issue/A-1/comment", "", {"body": DOCUMENT}),
         ("a text in place of a document", {"body": {"body": "a"}}),
-        ("a node that there is not", {"body": {"body": {"type": "doc", "version": 1, "content": [{"type": "paragraf"}]}}}),
-        ("a mark that there is not", {"body": {"body": {"type": "doc", "version": 1, "content": [{"type": "paragraph", "content": [{"type": "text", "text": "a", "marks": [{"type": "bold"}]}]}]}}}),
+        (
+            "a node that there is not",
+            {"body": {"body": {"type": "doc", "version": 1, "content": [{"type": "paragraf"}]}}},
+        ),
+        (
+            "a mark that there is not",
+            {
+                "body": {
+                    "body": {
+                        "type": "doc",
+                        "version": 1,
+                        "content": [
+                            {
+                                "type": "paragraph",
+                                "content": [{"type": "text", "text": "a", "marks": [{"type": "bold"}]}],
+                            }
+                        ],
+                    }
+                }
+            },
+        ),
         ("an unknown member", {"body": {"body": DOCUMENT, "text": "a"}}),
         ("an unknown member of a work log", {"path": "/rest/api/3/issue/A-1/worklog", "body": {"timespent": "1h"}}),
-        ("a text without letters", {"body": {"body": {"type": "doc", "version": 1, "content": [{"type": "paragraph", "content": [{"type": "text", "text": ""}]}]}}}),
+        (
+            "a text without letters",
+            {
+                "body": {
+                    "body": {
+                        "type": "doc",
+                        "version": 1,
+                        "content": [{"type": "paragraph", "content": [{"type": "text", "text": ""}]}],
+                    }
+                }
+            },
+        ),
         ("an unknown address", {"path": "/rest/api/3/issue/A-1/remark"}),
         ("an unknown parameter", {"query": "silent=true"}),
         ("no body", {"body": None}),
         ("no credential", {"without": "Authorization"}),
-        ("more than there may be", {"method": "GET", "path": "/rest/api/3/project/search", "query": "maxResults=101", "body": None}),
-        ("an order that there is not", {"method": "GET", "path": "/rest/api/3/issue/A-1/comment", "query": "orderBy=author", "body": None}),
+        (
+            "more than there may be",
+            {"method": "GET", "path": "/rest/api/3/project/search", "query": "maxResults=101", "body": None},
+        ),
+        (
+            "an order that there is not",
+            {"method": "GET", "path": "/rest/api/3/issue/A-1/comment", "query": "orderBy=author", "body": None},
+        ),
     ),
     "confluence": (
         ("PUT", "/wiki/api/v2/pages/1", "", PAGE),
@@ -79,9 +131,15 @@ REQUESTS = {
         ("an unknown address", {"path": "/wiki/api/v2/page/1"}),
         ("an unknown parameter", {"query": "notify=1"}),
         ("no credential", {"without": "Authorization"}),
-        ("more than there may be", {"method": "GET", "path": "/wiki/api/v2/spaces", "query": "limit=251", "body": None}),
+        (
+            "more than there may be",
+            {"method": "GET", "path": "/wiki/api/v2/spaces", "query": "limit=251", "body": None},
+        ),
         ("a search for nothing", {"method": "GET", "path": "/wiki/rest/api/search", "body": None}),
-        ("a label without a name", {"method": "POST", "path": "/wiki/rest/api/content/1/label", "body": [{"prefix": "global"}]}),
+        (
+            "a label without a name",
+            {"method": "POST", "path": "/wiki/rest/api/content/1/label", "body": [{"prefix": "global"}]},
+        ),
     ),
     "supabase": (
         ("POST", f"/v1/projects/{REF}/database/query", "", {"query": "select 1"}),
@@ -93,10 +151,23 @@ REQUESTS = {
         ("an unknown address", {"path": f"/v1/projects/{REF}/database/queries"}),
         ("an unknown parameter", {"query": "a=1"}),
         ("no credential", {"without": "Authorization"}),
-        ("a time that is none", {"method": "GET", "path": f"/v1/projects/{REF}/analytics/endpoints/logs.all", "query": "iso_timestamp_start=today", "body": None}),
+        (
+            "a time that is none",
+            {
+                "method": "GET",
+                "path": f"/v1/projects/{REF}/analytics/endpoints/logs.all",
+                "query": "iso_timestamp_start=today",
+                "body": None,
+            },
+        ),
     ),
     "google_calendar": (
-        ("POST", "/calendar/v3/calendars/primary/events", "sendUpdates=all", {"summary": "a", "start": {"date": "2026-11-16"}, "end": {"date": "2026-11-17"}}),
+        (
+            "POST",
+            "/calendar/v3/calendars/primary/events",
+            "sendUpdates=all",
+            {"summary": "a", "start": {"date": "2026-11-16"}, "end": {"date": "2026-11-17"}},
+        ),
         ("a wrong type", {"body": {"summary": 1}}),
         ("a time that is none", {"body": {"start": {"dateTime": "ten o'clock"}}}),
         ("an unknown member", {"body": {"title": "a"}}),
@@ -109,7 +180,12 @@ REQUESTS = {
         ("no text", {"path": "/calendar/v3/calendars/primary/events/quickAdd", "query": "", "body": None}),
     ),
     "microsoft_todo": (
-        ("POST", TASKS, "", {"title": "a", "importance": "high", "dueDateTime": {"dateTime": "2026-11-16T00:00:00", "timeZone": "UTC"}}),
+        (
+            "POST",
+            TASKS,
+            "",
+            {"title": "a", "importance": "high", "dueDateTime": {"dateTime": "2026-11-16T00:00:00", "timeZone": "UTC"}},
+        ),
         ("a word that there is not", {"body": {"title": "a", "importance": "urgent"}}),
         ("a wrong type", {"body": {"title": 1}}),
         ("an unknown member", {"body": {"title": "a", "due": "2026-11-16"}}),
