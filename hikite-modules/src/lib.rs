@@ -12,6 +12,7 @@ mod file;
 mod form;
 mod header;
 pub mod jq;
+pub mod openapi;
 mod parameter;
 mod pick;
 mod reference;
@@ -30,7 +31,7 @@ use hikite_egress::Client;
 
 pub use builtin::BUILTIN;
 pub use file::{Language, schema};
-pub use service::{Service, Settings};
+pub use service::{About, Review, Service, Settings, review};
 pub use tool::HttpTool;
 
 /// What is wrong with the `http` member of a form, where nobody wants the tool yet.

@@ -1,5 +1,6 @@
 //! A service as a source of tools: a module file that was read, and what it takes to call what it describes.
 
+mod about;
 mod account;
 mod call;
 mod fetch;
@@ -13,6 +14,7 @@ mod place;
 mod prompt;
 mod request;
 mod resource;
+mod review;
 mod send;
 mod shape;
 mod slot;
@@ -44,6 +46,7 @@ use serde_json::{Map, Value, json};
 use crate::expression::{Expression, Names};
 use crate::file::{File, Language};
 use crate::scope::Scope;
+pub use about::About;
 use account::Addresses;
 use call::{Call, choose};
 use fetch::Asked;
@@ -51,6 +54,7 @@ use pace::Pace;
 use parameter::SITE;
 use prompt::Prompt;
 use resource::Resource;
+pub use review::{Review, review};
 use send::{Again, Refusals};
 use tool::{Reader, Tool, Work};
 
