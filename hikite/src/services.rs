@@ -112,7 +112,8 @@ pub(crate) fn given(config: &Config, settings: &Settings) -> Vec<Given> {
             let is_same =
                 |given: &&mut Given| given.read.as_ref().is_ok_and(|other| other.name == service.name);
             if let Some(before) = all.iter_mut().filter(|given| given.hidden_by.is_none()).find(is_same) {
-                before.hidden_by = Some(from);
+                let name = Path::new(&from).file_name();
+                before.hidden_by = name.map(|name| name.to_string_lossy().into_owned());
             }
             let is_server = config.servers.iter().any(|server| server.name == service.name);
             if is_server || config.disabled.contains(&service.name) {

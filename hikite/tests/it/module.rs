@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use hikite_testkit::api::{Answer, Api};
-use hikite_testkit::gateway::{Run, TestGateway, eventually};
+use hikite_testkit::gateway::{Run, TestGateway};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -78,8 +78,10 @@ async fn modules_are_listed_with_what_is_wrong_with_them() {
     let states: Vec<&str> =
         listed.as_array().expect("a list").iter().filter_map(|module| module["state"].as_str()).collect();
     assert_eq!(states[0], "connected");
-    assert!(states[1].starts_with("hidden by ") && states[1].ends_with("github.yaml"), "{}", states[1]);
-    assert_eq!(states[2..], ["hidden by mcpServers.jira", "ready", "ready", "wrong"]);
+    assert_eq!(
+        states[1..],
+        ["hidden by github.yaml", "hidden by mcpServers.jira", "ready", "ready", "wrong"]
+    );
     assert_eq!(listed[0]["risks"], json!({ "read": 9, "write": 5, "destructive": 1 }));
     assert_eq!(listed[5]["faults"][0]["at"], "tools.list_things.risk");
     let run = terminal.run(&["module", "list", "notoin"]).await;
@@ -97,8 +99,8 @@ async fn all_faults_of_a_file_are_told_and_fail() {
     let terminal = Terminal::open(&json!({}));
     terminal.write("right.yaml", SHOP);
     let wrong = SHOP
-        .replace("GET: /things", "GET: things/{nothing}")
-        .replace("columns: { name: .name }", "columns: { name: .name | nope }")
+        .replace("GET: /things", r#"GET: "things/{nothing}""#)
+        .replace("columns: { name: .name }", r#"columns: { name: ".name | nope" }"#)
         + "  add:\n    risk: write\n    description: Adds\n    params: { a: wrong }\n    request: { POST: /a, body: '=$a | upcase' }\n";
     terminal.write("wrong.yaml", &wrong);
     terminal.write("form.yaml", "module: Shop\ntools: []\nsurprise: 1\n");
@@ -224,8 +226,6 @@ async fn files_are_followed_while_hikite_runs() {
     gateway.says("shop.yaml: tools.list_things.risk: expected one of").await;
     assert!(shows(&gateway, "shop", "list_goods").await, "{}", gateway.stderr());
     std::fs::remove_file(&file).expect("it was there");
-    let gone = eventually(|| !gateway.stderr().is_empty()).await;
-    assert!(gone);
     for _ in 0..50 {
         if !tools(&gateway, "shop").await.contains(&"list_goods".to_owned()) {
             return;
