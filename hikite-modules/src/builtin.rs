@@ -1,5 +1,8 @@
 //! The services that come with hikite.
 
+#[cfg(test)]
+mod page;
+
 /// Their files by name, in the order in which they are shown.
 pub const BUILTIN: [(&str, &str); 7] = [
     ("notion", include_str!("../modules/notion.yaml")),

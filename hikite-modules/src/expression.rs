@@ -54,7 +54,7 @@ impl Expression {
     pub(crate) fn problem(&self) -> Option<String> {
         match &self.form {
             Form::Path(_) | Form::Variable(_) => None,
-            Form::Program { .. } => self.program().err().map(str::to_owned),
+            Form::Program { .. } => self.program().err().map(|wrong| format!("`{}`: {wrong}", self.shown())),
         }
     }
 
@@ -131,8 +131,14 @@ impl Expression {
         compiled.get_or_init(compile).as_ref().map_err(String::as_str)
     }
 
+    fn shown(&self) -> String {
+        let line = self.text.lines().next().unwrap_or_default();
+        let shown: String = line.chars().take(80).collect();
+        if shown.len() < self.text.len() { format!("{shown}…") } else { shown }
+    }
+
     fn fails(&self, why: &str) -> Error {
-        let shown: String = self.text.chars().take(80).collect();
+        let shown = self.shown();
         Error::new(Kind::ToolExecution, format!("the module's expression `{shown}` does not fit: {why}"))
             .hint("ask with `format: \"raw\"` for the answer as it came; the module's file may need a change")
     }

@@ -188,12 +188,76 @@ impl File {
         Self::deserialize(&value).map_err(|error| {
             // What is wrong is looked for only where something is.
             let checked = Checker::new(Some(Raw::of(&schema()))).check_template(&value, &[]);
-            checked.err().unwrap_or_else(|| vec![Fault::new("", error.to_string())])
+            let faults = checked.err().map(|faults| faults.into_iter().map(of_file).collect());
+            faults.unwrap_or_else(|| vec![Fault::new("", error.to_string())])
         })
     }
+}
+
+/// The checker speaks of parameters; a file has members.
+fn of_file(fault: Fault) -> Fault {
+    let message = if fault.message.starts_with("Required parameter missing") {
+        "is missing".to_owned()
+    } else if fault.message.starts_with("Unknown parameter") {
+        "there is no such member".to_owned()
+    } else {
+        let starts = ["Invalid value for parameter ", "Invalid type for parameter "];
+        let rest = starts.into_iter().find_map(|start| fault.message.strip_prefix(start));
+        let why = rest.and_then(|rest| rest.split_once(": "));
+        why.map_or_else(|| fault.message.clone(), |(_, why)| why.to_owned())
+    };
+    Fault { message, ..fault }
 }
 
 /// The published schema of module files.
 pub fn schema() -> Schema {
     schemars::schema_for!(File)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_schema_is_the_one_the_types_make() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../module.schema.json");
+        let made = serde_json::to_string_pretty(&schema()).expect("a schema is JSON") + "\n";
+        if std::env::var_os("HIKITE_UPDATE").is_some_and(|value| value == "1") {
+            std::fs::write(path, &made).expect("module.schema.json can be written");
+        }
+        let committed = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(made == committed, "module.schema.json is stale: run the tests with HIKITE_UPDATE=1");
+    }
+
+    fn page() -> String {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/module-files.md");
+        std::fs::read_to_string(path).expect("docs/module-files.md")
+    }
+
+    #[test]
+    fn the_example_of_the_page_is_right() {
+        let page = page();
+        let example = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+        let review = crate::review(example.expect("an example"), &crate::module::tests::settings());
+        let review = review.unwrap_or_else(|faults| panic!("{faults:#?}"));
+        assert_eq!((review.service.risks(), review.service.extras()), ([2, 1, 0], (1, 1)));
+    }
+
+    #[test]
+    fn every_member_is_explained_on_the_page() {
+        let (page, schema) = (page(), schema().to_value());
+        let defined = schema["$defs"].as_object().into_iter().flatten().map(|(_, schema)| schema);
+        for schema in defined.chain([&schema]) {
+            let forms = schema["anyOf"].as_array().into_iter().flatten().chain([schema]);
+            let members = forms.filter_map(|form| form["properties"].as_object()).flatten();
+            for (name, _) in members.into_iter() {
+                let is_named =
+                    [format!("`{name}`"), format!(" {name},"), format!(" {name} }}"), format!(" {name}: ")];
+                assert!(
+                    is_named.iter().any(|word| page.contains(word)),
+                    "docs/module-files.md does not name `{name}`"
+                );
+            }
+        }
+    }
 }

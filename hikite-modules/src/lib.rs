@@ -13,6 +13,7 @@ mod form;
 mod header;
 pub mod jq;
 mod module;
+pub mod openapi;
 mod parameter;
 mod pick;
 mod reference;
@@ -30,7 +31,7 @@ use hikite_egress::Client;
 
 pub use builtin::BUILTIN;
 pub use file::{Language, schema};
-pub use module::{Service, Settings};
+pub use module::{About, Review, Service, Settings, review};
 pub use tool::HttpTool;
 
 /// What is wrong with the `http` member of a form, where nobody wants the tool yet.

@@ -11,6 +11,7 @@ mod guard;
 mod health;
 pub(crate) mod jq;
 mod measure;
+mod module;
 mod people;
 mod project;
 mod register;
@@ -80,6 +81,9 @@ enum Command {
     /// Check, show and import configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// List, check, begin and import modules: services whose tools are described in files
+    #[command(subcommand)]
+    Module(module::ModuleCommand),
     /// List, make and change projects: which tools there are for whom
     #[command(subcommand)]
     Project(project::ProjectCommand),
@@ -145,6 +149,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Call(call) => block_on(call.run(&common)),
         Command::Batch(batch) => block_on(batch.run(&common)),
         Command::Config(config) => config.run(&common),
+        Command::Module(module) => module.run(&common),
         Command::Project(project) => block_on(project.run(&common)),
         Command::Token(token) => block_on(token.run(&common)),
         Command::Search(search) => block_on(search.run(&common)),

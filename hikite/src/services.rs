@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use hikite_core::fault::Fault;
+use hikite_egress::Client;
 use hikite_modules::{BUILTIN, Language, Service, Settings};
 
 use crate::config::Config;
+use crate::exchange::Configured;
 
 /// What is read of a folder at most; more is not a module file.
 const FILE_BYTES: u64 = 1024 * 1024;
@@ -28,28 +30,25 @@ struct Made {
 
 /// A module file that was found.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) path: PathBuf,
-    pub(crate) text: Result<String, String>,
+struct Found {
+    path: PathBuf,
+    text: Result<String, String>,
 }
 
 impl Services {
     /// The services that the config names, in order. What is the same as before is the same service; a file that is wrong
     /// leaves what it was before, and is told. A server of the same name goes before a service.
     pub(crate) fn follow(&mut self, config: &Config, settings: &Settings) -> Vec<Arc<Service>> {
-        let builtin = BUILTIN.iter().filter(|(name, _)| config.modules.builtin.contains(name));
-        let mut texts: Vec<(String, Arc<str>)> =
-            builtin.map(|(name, text)| ((*name).to_owned(), Arc::from(*text))).collect();
-        for found in config.modules.dir.as_deref().map(files).unwrap_or_default() {
-            let shown = found.path.display().to_string();
-            match found.text {
-                Ok(text) => texts.push((shown, text.into())),
-                Err(error) => tracing::error!("{shown}: {error}"),
-            }
-        }
         let before = std::mem::take(&mut self.0);
         let mut services: Vec<Arc<Service>> = Vec::new();
-        for (from, text) in texts {
+        for (from, text) in texts(config) {
+            let text = match text {
+                Ok(text) => text,
+                Err(error) => {
+                    tracing::error!("{from}: {error}");
+                    continue;
+                }
+            };
             let known = before.values().find(|made| made.text == text && made.language == settings.language);
             let made = match known {
                 Some(made) => made.clone(),
@@ -84,6 +83,60 @@ impl Services {
     }
 }
 
+/// What the config names, as it is read: where each stands, and its text.
+fn texts(config: &Config) -> Vec<(String, Result<Arc<str>, String>)> {
+    let builtin = BUILTIN.iter().filter(|(name, _)| config.modules.builtin.contains(name));
+    let builtin = builtin.map(|(name, text)| ((*name).to_owned(), Ok(Arc::from(*text))));
+    let files = config.modules.dir.as_deref().map(files).unwrap_or_default().into_iter();
+    builtin.chain(files.map(|found| (found.path.display().to_string(), found.text.map(Arc::from)))).collect()
+}
+
+/// A module that the config gives, right or wrong.
+#[derive(Debug)]
+pub(crate) struct Given {
+    /// The file; `None` for what comes with hikite.
+    pub(crate) file: Option<String>,
+    pub(crate) read: Result<Service, Vec<Fault>>,
+    /// What stands in its place.
+    pub(crate) hidden_by: Option<String>,
+}
+
+/// All modules that the config gives, in order, for people who want to know what is there and why.
+pub(crate) fn given(config: &Config, settings: &Settings) -> Vec<Given> {
+    let mut all: Vec<Given> = Vec::new();
+    for (from, text) in texts(config) {
+        let file = (!BUILTIN.iter().any(|(name, _)| *name == from)).then(|| from.clone());
+        let read = text.map_err(|wrong| vec![Fault::new("", wrong)]).and_then(|text| read(&text, settings));
+        let mut hidden_by = None;
+        if let Ok(service) = &read {
+            let is_same =
+                |given: &&mut Given| given.read.as_ref().is_ok_and(|other| other.name == service.name);
+            if let Some(before) = all.iter_mut().filter(|given| given.hidden_by.is_none()).find(is_same) {
+                let name = Path::new(&from).file_name();
+                before.hidden_by = name.map(|name| name.to_string_lossy().into_owned());
+            }
+            let is_server = config.servers.iter().any(|server| server.name == service.name);
+            if is_server || config.disabled.contains(&service.name) {
+                hidden_by = Some(format!("mcpServers.{}", service.name));
+            }
+        }
+        all.push(Given { file, read, hidden_by });
+    }
+    all
+}
+
+/// What is needed to look at modules where nothing is called.
+pub(crate) fn settings(config: Option<&Config>) -> Settings {
+    let accounts = Configured::default();
+    accounts.follow(config.map(|config| config.providers.as_slice()).unwrap_or_default());
+    Settings {
+        client: Client::new(),
+        exchanger: Arc::new(accounts),
+        limits: Arc::new(config.map(|config| config.limits.clone()).unwrap_or_default()),
+        language: config.map(|config| config.modules.language).unwrap_or_default(),
+    }
+}
+
 /// Files of our own are tried by our tests; those of others are looked through before they are used.
 fn read(text: &str, settings: &Settings) -> Result<Service, Vec<Fault>> {
     let service = Service::read(text, settings)?;
@@ -94,37 +147,39 @@ fn read(text: &str, settings: &Settings) -> Result<Service, Vec<Fault>> {
 
 /// One line for each fault.
 pub(crate) fn shown(from: &str, faults: &[Fault]) -> String {
-    let line = |fault: &Fault| {
-        let place = fault.pointer.trim_start_matches('/').replace('/', ".");
-        if place.is_empty() {
-            format!("{from}: {}", fault.message)
-        } else {
-            format!("{from}: {place}: {}", fault.message)
-        }
-    };
-    faults.iter().map(line).collect::<Vec<_>>().join("\n")
+    faults.iter().map(|fault| line(from, fault)).collect::<Vec<_>>().join("\n")
+}
+
+/// Where and what: `FILE: tools.search.request: …`.
+pub(crate) fn line(from: &str, fault: &Fault) -> String {
+    match place(fault).as_str() {
+        "" => format!("{from}: {}", fault.message),
+        place => format!("{from}: {place}: {}", fault.message),
+    }
+}
+
+/// Where in the file, as people write it.
+pub(crate) fn place(fault: &Fault) -> String {
+    fault.pointer.trim_start_matches('/').replace('/', ".").replace("~1", "/").replace("~0", "~")
 }
 
 /// The module files of a folder, by name.
-pub(crate) fn files(folder: &Path) -> Vec<Found> {
+fn files(folder: &Path) -> Vec<Found> {
     let paths = match paths(folder) {
         Ok(paths) => paths,
         Err(error) => {
             return vec![Found { path: folder.to_owned(), text: Err(format!("cannot be read: {error}")) }];
         }
     };
-    paths
-        .into_iter()
-        .map(|path| {
-            let is_long = std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() > FILE_BYTES);
-            let text = if is_long {
-                Err("is too long for a module file".to_owned())
-            } else {
-                std::fs::read_to_string(&path).map_err(|error| format!("cannot be read: {error}"))
-            };
-            Found { path, text }
-        })
-        .collect()
+    paths.into_iter().map(|path| Found { text: text_of(&path), path }).collect()
+}
+
+/// The text of a module file.
+pub(crate) fn text_of(path: &Path) -> Result<String, String> {
+    if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > FILE_BYTES) {
+        return Err("is too long for a module file".to_owned());
+    }
+    std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))
 }
 
 /// What changes when the files do.

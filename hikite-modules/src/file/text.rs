@@ -24,6 +24,11 @@ impl Language {
 }
 
 impl Text {
+    /// Whether somebody who reads Japanese alone is told something.
+    pub(crate) fn is_in_both(&self) -> bool {
+        matches!(self, Self::Both { .. })
+    }
+
     pub(crate) fn get(&self, language: Language) -> &str {
         match (self, language) {
             (Self::Plain(text), _) | (Self::Both { en: text, .. }, Language::English) => text,

@@ -72,8 +72,10 @@ impl Leg {
     pub(crate) fn expressions<'a>(&'a self, found: &mut Vec<&'a Expression>) {
         self.request.expressions(found);
         found.extend(&self.result);
+        found.extend(self.pager.iter().flat_map(|(pager, _)| pager.expressions()));
         if let Some(below) = &self.below {
             found.push(&below.holds);
+            found.extend(below.pager.iter().flat_map(|pager| pager.expressions()));
             below.request.expressions(found);
         }
     }

@@ -140,6 +140,10 @@ impl Pager {
         self.items.iter().try_fold(value, |value, key| value.get_mut(key))?.as_array_mut()
     }
 
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        [&self.next, &self.more, &self.last, &self.total].into_iter().flatten()
+    }
+
     /// Whether a part may be asked for that is smaller than the others.
     pub(crate) fn shrinks(&self) -> bool {
         matches!(self.style, Style::Cursor | Style::Offset)

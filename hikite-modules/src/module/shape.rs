@@ -57,6 +57,15 @@ impl Shape {
         Ok(Self { when, form })
     }
 
+    /// What it makes: a table, a record or a text.
+    pub(crate) fn word(&self) -> &'static str {
+        match self.form {
+            Form::Table { .. } => "table",
+            Form::Record(_) => "record",
+            Form::Text(_) => "text",
+        }
+    }
+
     /// The answer in this shape.
     pub(crate) fn apply(&self, value: &Value, scope: &Scope<'_>) -> Result<Value, Error> {
         match &self.form {

@@ -265,6 +265,32 @@ impl Tool {
         found
     }
 
+    /// The variables that it names anywhere.
+    pub(crate) fn variables(&self) -> HashSet<&str> {
+        let mut found: Vec<&str> = self.expressions().into_iter().flat_map(Expression::variables).collect();
+        match &self.work {
+            Work::Compute { .. } => {}
+            Work::Choose(choices) => choices.iter().for_each(|choice| choice.leg.variables(&mut found)),
+            Work::Steps { steps, .. } => steps.iter().for_each(|rule| rule.leg.variables(&mut found)),
+        }
+        found.into_iter().collect()
+    }
+
+    /// The kinds of its compact forms, each once.
+    pub(crate) fn forms(&self) -> Vec<&'static str> {
+        let shapes: Vec<&Shape> = match &self.work {
+            Work::Compute { shapes, .. } | Work::Steps { shapes, .. } => shapes.iter().collect(),
+            Work::Choose(choices) => choices.iter().flat_map(|choice| &choice.shapes).collect(),
+        };
+        let mut forms: Vec<&str> = Vec::new();
+        for shape in shapes {
+            if !forms.contains(&shape.word()) {
+                forms.push(shape.word());
+            }
+        }
+        forms
+    }
+
     pub(crate) fn is_paged(&self) -> bool {
         self.schema["properties"].get("fetch_all").is_some()
     }

@@ -4,6 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use hikite_core::source::State;
+use hikite_core::suggest::did_you_mean;
+use hikite_modules::Service;
 use hikite_store::{NEWEST, Store, StoreUrl};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -11,7 +14,7 @@ use tokio::net::TcpListener;
 use super::{Common, print, program};
 use crate::config::{Auth, Config};
 use crate::house::House;
-use crate::{exposure, progress, token};
+use crate::{exposure, progress, services, token};
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
@@ -52,6 +55,7 @@ impl Doctor {
                         .map(|wrong| Finding::bad("listen", wrong.to_string(), None)),
                 );
                 findings.push(port_finding(&config).await);
+                findings.extend(module_findings(&config));
                 findings.extend(upstream_findings(&Config { store: store_url, ..config }).await?);
             }
             Err(error) => findings.push(Finding::bad("config", format!("{error:#}"), None)),
@@ -136,14 +140,47 @@ async fn port_finding(config: &Config) -> Finding {
     }
 }
 
+/// Modules that cannot be used, those that wait for an account, and accounts that nobody uses.
+fn module_findings(config: &Config) -> Vec<Finding> {
+    let settings = services::settings(Some(config));
+    let given = services::given(config, &settings);
+    let mut findings = Vec::new();
+    for module in &given {
+        if let (Err(faults), Some(file)) = (&module.read, &module.file) {
+            let hint = format!("`hikite module check {file}` says it again when it is changed");
+            findings.push(Finding::bad("module", services::shown(file, faults), Some(hint)));
+        }
+    }
+    let used: Vec<&Service> = given
+        .iter()
+        .filter(|module| module.hidden_by.is_none())
+        .filter_map(|module| module.read.as_ref().ok())
+        .collect();
+    for provider in &config.providers {
+        if !used.iter().any(|service| service.provider() == Some(&provider.name)) {
+            let known = used.iter().filter_map(|service| service.provider());
+            findings.push(Finding {
+                what: format!("provider {}", provider.name),
+                level: Level::Warning,
+                text: "no module uses this account".into(),
+                hint: did_you_mean(&provider.name, known),
+            });
+        }
+    }
+    findings
+}
+
 async fn upstream_findings(config: &Config) -> Result<Vec<Finding>> {
     let house = House::start(config, program()?).await?;
     progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
     let view = house.gateway.owner_view();
     let mut findings = Vec::new();
     for module in view.modules() {
-        let what = format!("server {}", module.name);
+        let is_server = config.servers.iter().any(|server| server.name == module.name);
+        let what = format!("{} {}", if is_server { "server" } else { "module" }, module.name);
         match (&module.listing, module.source.state()) {
+            // Services that nobody has an account with are no trouble.
+            (_, State::NeedsLogin { .. }) => {}
             (Some(listing), _) => {
                 findings.push(Finding::good(&what, format!("{} tools", listing.tools.len())));
             }

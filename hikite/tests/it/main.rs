@@ -27,6 +27,7 @@ mod log;
 mod measure;
 mod metrics;
 mod mixup;
+mod module;
 mod modules;
 mod permissions;
 mod process;

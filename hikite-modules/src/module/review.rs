@@ -1,0 +1,202 @@
+//! What can be said of a module file before it is used: all that is wrong with it, and what is right but hardly meant.
+
+use std::collections::HashSet;
+
+use hikite_core::fault::{Fault, step};
+use hikite_core::risk::Risk;
+
+use super::tool::{Reader, Tool};
+use super::{Service, Settings};
+use crate::expression::Expression;
+use crate::file::{File, Groups, ToolFile, Usage};
+use crate::jq::Program;
+
+/// So many names are told of those that lack something.
+const NAMES: usize = 5;
+
+/// A file that is right.
+#[derive(Debug)]
+pub struct Review {
+    pub service: Service,
+    /// What does not stop it from being used.
+    pub warnings: Vec<Fault>,
+}
+
+/// Reads a file with all its programs. Everything that is wrong is told at once.
+pub fn review(yaml: &str, settings: &Settings) -> Result<Review, Vec<Fault>> {
+    let file = File::read(yaml)?;
+    let definitions = Program::compile_with(&file.defs, ".", &[]).err();
+    let definitions = definitions.map(|wrong| Fault::new("/defs", wrong.to_string()));
+    let service = match Service::read(yaml, settings) {
+        Ok(service) => service,
+        Err(mut faults) => {
+            // Where the definitions are wrong, so is every program.
+            faults.extend(definitions.map_or_else(|| programs(&file), |wrong| vec![wrong]));
+            return Err(faults);
+        }
+    };
+    let faults = definitions.map_or_else(|| service.problems(), |wrong| vec![wrong]);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let mut warnings = Vec::from_iter(untranslated(&file));
+    for (name, tool) in &service.tools {
+        warnings.extend(of_tool(name, tool, file.tools.get(name)));
+    }
+    warnings.extend(unused(&file));
+    Ok(Review { service, warnings })
+}
+
+/// What is wrong with the programs of those tools that could be read.
+fn programs(file: &File) -> Vec<Fault> {
+    let mut reader = Reader { file, definitions: file.defs.as_str().into(), faults: Vec::new() };
+    let mut faults = Vec::new();
+    for (name, written) in file.tools.iter() {
+        let Some(tool) = reader.tool(name, written) else { continue };
+        let wrong = tool.expressions().into_iter().filter_map(Expression::problem);
+        faults.extend(wrong.map(|wrong| Fault::new(format!("/tools{}", step(name)), wrong)));
+    }
+    faults
+}
+
+fn of_tool(name: &str, tool: &Tool, written: Option<&ToolFile>) -> Vec<Fault> {
+    let at = format!("/tools{}", step(name));
+    let mut warnings = Vec::new();
+    if tool.risk == Risk::Read && !tool.has_shape() {
+        warnings.push(Fault::new(at.clone(), "reads without `out`: answers are shown as they come"));
+    }
+    let used = tool.variables();
+    let own = written.into_iter().flat_map(|written| written.params.names());
+    for parameter in own.filter(|name| !used.contains(name)) {
+        let at = format!("{at}/params{}", step(parameter));
+        warnings.push(Fault::new(at, "this parameter is used nowhere"));
+    }
+    warnings
+}
+
+/// One warning for all, so that a file in one language is not drowned in them.
+fn untranslated(file: &File) -> Option<Fault> {
+    let names: Vec<&str> =
+        file.tools.iter().filter(|(_, tool)| !tool.description.is_in_both()).map(|(name, _)| name).collect();
+    let shown = names.iter().take(NAMES).copied().collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| Fault::new("/tools", format!("no Japanese text: {shown}{more}")))
+}
+
+/// Groups and ways of paging that no tool takes.
+fn unused(file: &File) -> Vec<Fault> {
+    let (mut groups, mut pages) = (HashSet::new(), HashSet::new());
+    for (_, tool) in file.tools.iter() {
+        match &tool.group {
+            None => {}
+            Some(Groups::One(name)) => drop(groups.insert(name.as_str())),
+            Some(Groups::Several(names)) => groups.extend(names.iter().map(String::as_str)),
+        }
+        let usages = [&tool.pages]
+            .into_iter()
+            .chain(tool.choose.iter().map(|branch| &branch.pages))
+            .chain(tool.steps.iter().map(|one| &one.pages));
+        pages.extend(usages.flatten().map(|usage: &Usage| usage.name.as_str()));
+        let below = [&tool.recurse]
+            .into_iter()
+            .chain(tool.choose.iter().map(|branch| &branch.recurse))
+            .chain(tool.steps.iter().map(|one| &one.recurse));
+        pages.extend(below.flatten().filter_map(|recursion| recursion.pages.as_deref()));
+    }
+    let told = |kind: &str, name: &str| Fault::new(format!("/{kind}{}", step(name)), "is used by no tool");
+    let lonely = file.groups.names().filter(|name| !groups.contains(name)).map(|name| told("groups", name));
+    lonely
+        .chain(file.pages.names().filter(|name| !pages.contains(name)).map(|name| told("pages", name)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::settings;
+    use super::*;
+
+    const FILE: &str = r#"
+module: shop
+title: Shop
+description: A shop
+base: https://shop.example
+groups: { lonely: { x: "string" } }
+pages: { number: { style: page, page: page, size: per, items: . } }
+defs: "def short: .[0:7];"
+tools:
+  list:
+    risk: read
+    description: { en: Lists, ja: 一覧 }
+    params: { q: "string | Words", spare: "string" }
+    request: { GET: "/things", query: { q: "=$q | short" } }
+  add:
+    risk: write
+    description: Adds
+    params: { name: "string!" }
+    request: { POST: "/things", body: { name: $name } }
+"#;
+
+    #[track_caller]
+    fn check(changed: &[(&str, &str)], expected: &[&str]) {
+        let file = changed.iter().fold(FILE.to_owned(), |file, (old, new)| {
+            assert!(file.contains(old), "{old}");
+            file.replace(old, new)
+        });
+        let told = match review(&file, &settings()) {
+            Ok(review) => review.warnings,
+            Err(faults) => faults,
+        };
+        let told: Vec<String> =
+            told.iter().map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_is_right_but_hardly_meant_is_told() {
+        check(
+            &[],
+            &[
+                "/tools: no Japanese text: add",
+                "/tools/list: reads without `out`: answers are shown as they come",
+                "/tools/list/params/spare: this parameter is used nowhere",
+                "/groups/lonely: is used by no tool",
+                "/pages/number: is used by no tool",
+            ],
+        );
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        check(
+            &[("| short", "| shrt"), ("POST: \"/things\"", "POST: \"things\"")],
+            &[
+                "/tools/add/request: a path begins with `/` and has no query, no `.` and no `..`",
+                "/tools/list: `$q | shrt`: line 1, column 6: there is no filter `shrt` with 0 arguments",
+            ],
+        );
+        check(
+            &[("risk: write", "risk: wild"), ("title: Shop", "tilte: Shop")],
+            &[
+                "/title: is missing",
+                "/tools/add/risk: expected one of \"read\", \"write\", \"destructive\"",
+                "/tilte: there is no such member",
+            ],
+        );
+    }
+
+    #[test]
+    fn wrong_definitions_are_told_once() {
+        check(&[("def short: .[0:7];", "def short .[0:7];")], &["/defs: the definitions cannot be read"]);
+    }
+
+    #[test]
+    fn programs_of_paging_are_looked_at() {
+        let paged =
+            ("query: { q: \"=$q | short\" } }", "query: { q: $q } }\n    pages: { use: number, default: 1 }");
+        check(
+            &[paged, ("items: . }", "items: ., more: \".a | nope\" }")],
+            &["/tools/list: `.a | nope`: line 1, column 6: there is no filter `nope` with 0 arguments"],
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! Which operations become tools. Nobody wants them all: a model chooses badly among hundreds.
+
+use hikite_core::suggest::did_you_mean;
+
+use super::Operation;
+
+/// What must hold of an operation; what is empty says nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Ids or names of tools.
+    pub operations: Vec<String>,
+    pub tag: Option<String>,
+    /// How its path begins.
+    pub path: Option<String>,
+}
+
+impl Choice {
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty() && self.tag.is_none() && self.path.is_none()
+    }
+
+    /// Those that are meant. A word that means nothing is told.
+    pub fn of<'o, 'a>(&self, all: &'o [Operation<'a>]) -> Result<Vec<&'o Operation<'a>>, String> {
+        let is_called =
+            |operation: &Operation<'_>, word: &str| operation.id == Some(word) || operation.name == word;
+        for word in &self.operations {
+            if !all.iter().any(|operation| is_called(operation, word)) {
+                let near =
+                    did_you_mean(word, all.iter().map(|operation| operation.id.unwrap_or(&operation.name)));
+                return Err(told(format!("there is no operation `{word}`"), near));
+            }
+        }
+        if let Some(tag) = &self.tag
+            && !all.iter().any(|operation| operation.tags.contains(&tag.as_str()))
+        {
+            let near = did_you_mean(tag, all.iter().flat_map(|operation| operation.tags.iter().copied()));
+            return Err(told(format!("no operation has the tag `{tag}`"), near));
+        }
+        if let Some(path) = &self.path
+            && !all.iter().any(|operation| operation.path.starts_with(path.as_str()))
+        {
+            return Err(format!("no path begins with `{path}`"));
+        }
+        let is_meant = |operation: &&Operation<'_>| {
+            (self.operations.is_empty() || self.operations.iter().any(|word| is_called(operation, word)))
+                && self.tag.as_deref().is_none_or(|tag| operation.tags.contains(&tag))
+                && self.path.as_deref().is_none_or(|path| operation.path.starts_with(path))
+        };
+        Ok(all.iter().filter(is_meant).collect())
+    }
+}
+
+fn told(what: String, hint: Option<String>) -> String {
+    match hint {
+        Some(hint) => format!("{what}\nhint: {hint}"),
+        None => what,
+    }
+}

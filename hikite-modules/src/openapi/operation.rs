@@ -1,0 +1,85 @@
+//! What can be called, by the description.
+
+use serde_json::Value;
+
+use crate::escape;
+
+use super::name::{Names, TOOL_CHARS, snake};
+use super::words::{line, single};
+
+/// The methods that a module can send.
+const METHODS: [(&str, &str); 5] =
+    [("get", "GET"), ("post", "POST"), ("put", "PUT"), ("patch", "PATCH"), ("delete", "DELETE")];
+/// Words by which a POST says that it only looks.
+const LOOKING: [&str; 5] = ["search", "query", "list", "find", "lookup"];
+
+#[derive(Clone, Debug)]
+pub struct Operation<'a> {
+    /// The name of its tool.
+    pub name: String,
+    /// `operationId`, where there is one.
+    pub id: Option<&'a str>,
+    pub method: &'static str,
+    pub path: &'a str,
+    pub tags: Vec<&'a str>,
+    pub summary: String,
+    /// What its path says of all its operations.
+    pub(super) shared: &'a Value,
+    pub(super) value: &'a Value,
+}
+
+pub(super) fn all(document: &Value) -> Vec<Operation<'_>> {
+    let mut names = Names::default();
+    let mut operations = Vec::new();
+    let paths = document["paths"].as_object().into_iter().flatten().filter(|(path, _)| is_sendable(path));
+    for (path, shared) in paths {
+        for (key, method) in METHODS {
+            let Some(value) = shared.get(key).filter(|value| value.is_object()) else { continue };
+            let id = value["operationId"].as_str();
+            let wanted = id.map_or_else(|| format!("{key} {}", path.replace(['{', '}'], " ")), str::to_owned);
+            let tags = value["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            operations.push(Operation {
+                name: names.give(snake(&wanted, TOOL_CHARS), TOOL_CHARS),
+                id,
+                method,
+                path,
+                tags,
+                summary: summary(value, method, path),
+                shared,
+                value,
+            });
+        }
+    }
+    operations
+}
+
+impl Operation<'_> {
+    /// The risk, and why it is guessed.
+    pub(super) fn risk(&self) -> (&'static str, String) {
+        let looks = self.name.split('_').any(|word| LOOKING.contains(&word));
+        match self.method {
+            "GET" => ("read", "GET".to_owned()),
+            "DELETE" => ("destructive", "DELETE".to_owned()),
+            "POST" if looks => ("read", "a POST that looks for something by its name".to_owned()),
+            method => ("write", method.to_owned()),
+        }
+    }
+
+    /// The last part of the path that is no place for a value.
+    pub(super) fn thing(&self) -> String {
+        let part = self.path.rsplit('/').find(|part| !part.is_empty() && !part.contains('{'));
+        snake(part.unwrap_or("items"), TOOL_CHARS)
+    }
+}
+
+/// Whether a module can have such a path.
+fn is_sendable(path: &str) -> bool {
+    let closed = path.split('{').skip(1).all(|rest| rest.contains('}'));
+    closed && path.starts_with('/') && !path.contains(['?', '#', '\\']) && !escape::has_dot_segment(path)
+}
+
+fn summary(value: &Value, method: &str, path: &str) -> String {
+    let texts = ["summary", "description"].map(|key| line(value[key].as_str().unwrap_or_default()));
+    let text = texts.into_iter().find(|text| !text.is_empty());
+    text.unwrap_or_else(|| single(&format!("{method} {path}")))
+}

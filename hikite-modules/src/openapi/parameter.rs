@@ -1,0 +1,208 @@
+//! What an operation takes, as parameters of a tool: those of path and query, headers that it must have, and the members of
+//! its body.
+
+use serde_json::{Map, Value, json};
+
+use super::Operation;
+use super::name::{Names, TOOL_CHARS, snake};
+use super::schema::{Schemas, kind};
+use super::words::{line, single};
+
+/// Names that expressions and paging have for themselves.
+const TAKEN: [&str; 8] = ["each", "item", "last", "call_id", "page_size", "fetch_all", "max_items", "cursor"];
+/// Headers that are not for a module.
+const OURS: [&str; 6] = ["authorization", "host", "content-length", "content-type", "accept", "user-agent"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Path,
+    Query,
+    Header,
+    Body,
+}
+
+#[derive(Debug)]
+pub(super) struct Parameter {
+    /// As the service calls it.
+    pub(super) wire: String,
+    pub(super) name: String,
+    pub(super) place: Place,
+    pub(super) required: bool,
+    pub(super) schema: Map<String, Value>,
+    words: String,
+    /// A list that is one text with commas.
+    joined: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Parameters {
+    pub(super) all: Vec<Parameter>,
+    /// The body is one parameter, not many.
+    pub(super) whole_body: Option<String>,
+    /// Headers with a value that never changes.
+    pub(super) fixed: Map<String, Value>,
+    /// What a module cannot send.
+    pub(super) left_out: Vec<String>,
+}
+
+pub(super) fn of(operation: &Operation<'_>, schemas: Schemas<'_>) -> Parameters {
+    let mut found = Parameters::default();
+    let mut names = Names::without(&TAKEN);
+    let own = operation.value["parameters"].as_array().into_iter().flatten();
+    let mut seen: Vec<(String, String)> = Vec::new();
+    // What the operation says goes before what its path says.
+    for written in own.chain(operation.shared["parameters"].as_array().into_iter().flatten()) {
+        let written = schemas.follow(written);
+        let (Some(wire), Some(place)) = (written["name"].as_str(), written["in"].as_str()) else { continue };
+        let key = (wire.to_owned(), place.to_owned());
+        if !seen.contains(&key) {
+            seen.push(key);
+            found.add(wire, place, written, schemas, &mut names);
+        }
+    }
+    for inside in operation.path.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
+        if !found.all.iter().any(|parameter| parameter.place == Place::Path && parameter.wire == inside) {
+            found.add(inside, "path", &json!({ "schema": { "type": "string" } }), schemas, &mut names);
+        }
+    }
+    found.all.sort_by_key(|parameter| parameter.place != Place::Path);
+    found.body(schemas.follow(&operation.value["requestBody"]), schemas, &mut names);
+    found
+}
+
+impl Parameters {
+    fn add(&mut self, wire: &str, place: &str, written: &Value, schemas: Schemas<'_>, names: &mut Names) {
+        let schema = schemas.small(&written["schema"]);
+        let schema = schema.as_object().cloned().unwrap_or_default();
+        let required = written["required"] == true;
+        let place = match place {
+            "path" => Place::Path,
+            "query" if kind(&schema) == Some("object") || written.get("schema").is_none() => {
+                return self.left_out.push(format!("{wire} (an object in the query)"));
+            }
+            "query" => Place::Query,
+            "header" if OURS.contains(&wire.to_lowercase().as_str()) => return,
+            "header" => {
+                if let Some(value) = only_value(written, schemas) {
+                    self.fixed.insert(wire.to_owned(), Value::from(value));
+                    return;
+                }
+                if !required {
+                    return self.left_out.push(format!("{wire} (a header)"));
+                }
+                Place::Header
+            }
+            _ => return self.left_out.push(format!("{wire} (a cookie)")),
+        };
+        let words = line(written["description"].as_str().unwrap_or_default());
+        let joined = kind(&schema) == Some("array") && written["explode"] == false;
+        let required = required || place == Place::Path;
+        self.push((wire, place), required, schema, (words, joined), names);
+    }
+
+    fn push(
+        &mut self,
+        (wire, place): (&str, Place),
+        required: bool,
+        mut schema: Map<String, Value>,
+        (words, joined): (String, bool),
+        names: &mut Names,
+    ) {
+        let name = names.give(snake(wire, TOOL_CHARS), TOOL_CHARS);
+        let own = schema.remove("description").and_then(|words| Some(words.as_str()?.to_owned()));
+        let mut words = if words.is_empty() { own.unwrap_or_default() } else { words };
+        // The service knows its default; a default of ours would be sent.
+        if let Some(default) = schema.remove("default") {
+            let shown = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
+            words = format!("{words} (default: {})", single(&shown)).trim_start().to_owned();
+        }
+        self.all.push(Parameter { wire: wire.to_owned(), name, place, required, schema, words, joined });
+    }
+
+    fn body(&mut self, body: &Value, schemas: Schemas<'_>, names: &mut Names) {
+        let Some(content) = body.get("content").and_then(Value::as_object) else { return };
+        let Some(media) = json_of(content) else {
+            let kinds = content.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            return self.left_out.push(format!("the body ({kinds})"));
+        };
+        let schema = schemas.whole(&media["schema"]);
+        let members =
+            schema.get("properties").and_then(Value::as_object).filter(|members| !members.is_empty());
+        let Some(members) = members else {
+            let mut small = schemas.small(&media["schema"]).as_object().cloned().unwrap_or_default();
+            small.entry("type").or_insert_with(|| json!("object"));
+            let words = line(body["description"].as_str().unwrap_or_default());
+            self.push(("body", Place::Body), body["required"] == true, small, (words, false), names);
+            self.whole_body = self.all.last().map(|parameter| parameter.name.clone());
+            return;
+        };
+        let needed = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        for (wire, member) in members {
+            if schemas.follow(member)["readOnly"] == true {
+                continue;
+            }
+            let small = schemas.small(member);
+            let required = needed.iter().any(|name| name == wire);
+            let small = small.as_object().cloned().unwrap_or_default();
+            self.push((wire, Place::Body), required, small, (String::new(), false), names);
+        }
+    }
+}
+
+impl Parameter {
+    /// As a module file writes it.
+    pub(super) fn written(&self) -> Value {
+        let mark = if self.required { "!" } else { "" };
+        let words = if self.words.is_empty() { String::new() } else { format!(" | {}", self.words) };
+        let simple = |schema: &Map<String, Value>| {
+            let kind = kind(schema).filter(|kind| *kind != "array")?.to_owned();
+            (schema.keys().all(|key| key == "type")).then_some(kind)
+        };
+        if let Some(kind) = simple(&self.schema) {
+            return Value::from(format!("{kind}{mark}{words}"));
+        }
+        let items = self.schema.get("items").and_then(Value::as_object).and_then(simple);
+        if let Some(kind) = items.filter(|kind| kind != "null" && self.schema.len() == 2) {
+            return Value::from(format!("{kind}[]{mark}{words}"));
+        }
+        let mut schema = self.schema.clone();
+        if !self.words.is_empty() {
+            schema.insert("description".into(), json!(self.words));
+        }
+        if self.required {
+            // The word has two meanings here; that of the parameter goes first.
+            schema.insert("required".into(), json!(true));
+        }
+        Value::Object(schema)
+    }
+
+    /// What stands for it in the request.
+    pub(super) fn slot(&self) -> Value {
+        let name = &self.name;
+        if self.joined {
+            return Value::from(format!(
+                "=if ${name} then ${name} | map(tostring) | join(\",\") else null end"
+            ));
+        }
+        Value::from(format!("${name}"))
+    }
+}
+
+/// The one value that a header can have.
+fn only_value(written: &Value, schemas: Schemas<'_>) -> Option<String> {
+    let schema = schemas.follow(&written["schema"]);
+    let options = schema["enum"].as_array().filter(|options| options.len() == 1);
+    let value =
+        options.map(|options| &options[0]).or_else(|| schema.get("const")).or_else(|| schema.get("default"));
+    let text = value?.as_str()?;
+    text.bytes().all(|byte| byte.is_ascii_graphic() && !b"{}".contains(&byte)).then(|| text.to_owned())
+}
+
+/// The part of a body or an answer that is JSON.
+pub(super) fn json_of(content: &Map<String, Value>) -> Option<&Value> {
+    let is_json = |kind: &str| {
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        kind == "application/json" || kind.ends_with("+json") || kind == "*/*"
+    };
+    content.iter().find(|(kind, _)| is_json(kind)).map(|(_, media)| media)
+}

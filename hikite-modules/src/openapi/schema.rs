@@ -1,0 +1,151 @@
+//! Schemas of a description: references followed, parts put together, and made small enough to be read. What refers to
+//! another file, or to itself without end, is left open.
+
+use serde_json::{Map, Value, json};
+
+use super::words::line;
+
+/// So many references may lead to one another.
+const HOPS: usize = 8;
+/// So deep are parameters described.
+const DEPTH: usize = 3;
+/// More options than these help nobody.
+const OPTIONS: usize = 50;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schemas<'a>(&'a Value);
+
+impl<'a> Schemas<'a> {
+    pub(super) fn new(document: &'a Value) -> Self {
+        Self(document)
+    }
+
+    /// What a reference leads to, or the value itself.
+    pub(super) fn follow<'v>(self, value: &'v Value) -> &'v Value
+    where
+        'a: 'v,
+    {
+        let mut value = value;
+        for _ in 0..HOPS {
+            let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return value };
+            let found = reference.strip_prefix('#').and_then(|pointer| self.0.pointer(pointer));
+            value = found.unwrap_or(&Value::Null);
+        }
+        &Value::Null
+    }
+
+    /// A schema with all its parts: `allOf` joined, and of several forms the first that says something.
+    pub(super) fn whole(self, schema: &Value) -> Map<String, Value> {
+        let mut whole = Map::new();
+        self.join(schema, HOPS, &mut whole);
+        whole
+    }
+
+    fn join(self, schema: &Value, depth: usize, whole: &mut Map<String, Value>) {
+        let Some(members) = self.follow(schema).as_object().filter(|_| depth > 0) else { return };
+        for (key, value) in members {
+            match (key.as_str(), whole.get_mut(key)) {
+                ("allOf" | "oneOf" | "anyOf", _) => {}
+                ("properties", Some(Value::Object(known))) => {
+                    for (name, property) in value.as_object().into_iter().flatten() {
+                        known.entry(name.clone()).or_insert_with(|| property.clone());
+                    }
+                }
+                ("required", Some(Value::Array(known))) => {
+                    known.extend(value.as_array().cloned().unwrap_or_default());
+                }
+                (_, Some(_)) => {}
+                (_, None) => drop(whole.insert(key.clone(), value.clone())),
+            }
+        }
+        for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            self.join(part, depth - 1, whole);
+        }
+        if kind(whole).is_some() {
+            return;
+        }
+        let forms = ["oneOf", "anyOf"].into_iter().filter_map(|key| members.get(key)?.as_array()).flatten();
+        for form in forms {
+            let mut first = Map::new();
+            self.join(form, depth - 1, &mut first);
+            if kind(&first).is_some_and(|kind| kind != "null") {
+                first.extend(std::mem::take(whole));
+                *whole = first;
+                return;
+            }
+        }
+    }
+
+    /// A schema as a parameter has it, with nothing that a model does not need.
+    pub(super) fn small(self, schema: &Value) -> Value {
+        self.smaller(schema, DEPTH)
+    }
+
+    fn smaller(self, schema: &Value, depth: usize) -> Value {
+        let whole = self.whole(schema);
+        let mut small = Map::new();
+        if let Some(kind) = kind(&whole) {
+            small.insert("type".into(), json!(kind));
+        }
+        let options: Vec<Value> =
+            whole.get("enum").and_then(Value::as_array).into_iter().flatten().cloned().collect();
+        let options: Vec<Value> = options.into_iter().filter(|option| !option.is_null()).collect();
+        if (1..=OPTIONS).contains(&options.len()) {
+            small.insert("enum".into(), Value::Array(options));
+        }
+        let is_plain = |value: &&Value| !matches!(value, Value::Null | Value::Array(_) | Value::Object(_));
+        for key in ["minimum", "maximum", "default"] {
+            small.extend(whole.get(key).filter(is_plain).map(|value| (key.to_owned(), value.clone())));
+        }
+        if let Some(items) = whole.get("items") {
+            let items = if depth > 0 { self.smaller(items, depth - 1) } else { json!({}) };
+            small.insert("items".into(), without_words(items));
+        }
+        let members = whole.get("properties").and_then(Value::as_object).filter(|_| depth > 1);
+        let shown = members.into_iter().flatten().filter(|(_, schema)| schema["readOnly"] != true);
+        let shown: Map<String, Value> =
+            shown.map(|(name, schema)| (name.clone(), self.smaller(schema, depth - 1))).collect();
+        if !shown.is_empty() {
+            let required = whole.get("required").and_then(Value::as_array).into_iter().flatten();
+            let required: Vec<Value> = required
+                .filter(|name| name.as_str().is_some_and(|name| shown.contains_key(name)))
+                .cloned()
+                .collect();
+            small.insert("properties".into(), Value::Object(shown));
+            if !required.is_empty() {
+                small.insert("required".into(), Value::Array(required));
+            }
+        }
+        let words = line(whole.get("description").and_then(Value::as_str).unwrap_or_default());
+        if !words.is_empty() {
+            small.insert("description".into(), json!(words));
+        }
+        Value::Object(small)
+    }
+}
+
+/// The type, of several the first that is not null; guessed from what else is said.
+pub(super) fn kind(schema: &Map<String, Value>) -> Option<&str> {
+    match schema.get("type") {
+        Some(Value::String(kind)) => Some(kind),
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null"),
+        _ if schema.contains_key("properties") => Some("object"),
+        _ if schema.contains_key("items") => Some("array"),
+        _ => {
+            let options = schema.get("enum").and_then(Value::as_array)?;
+            options.iter().all(Value::is_string).then_some("string")
+        }
+    }
+}
+
+pub(super) fn is_scalar(schema: &Map<String, Value>) -> bool {
+    matches!(kind(schema), Some("string" | "integer" | "number" | "boolean"))
+}
+
+/// Elements are described with their list.
+fn without_words(mut schema: Value) -> Value {
+    if let Some(members) = schema.as_object_mut() {
+        members.remove("description");
+    }
+    schema
+}

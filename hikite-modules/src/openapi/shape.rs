@@ -1,0 +1,98 @@
+//! What of an answer is worth reading, guessed from its schema: a table of a list, a record of a thing.
+
+use serde_json::{Map, Value, json};
+
+use super::list::{Answer, List};
+use super::name::snake;
+use super::schema::{Schemas, is_scalar, kind};
+use super::yaml::below;
+
+const COLUMNS: usize = 8;
+const FIELDS: usize = 16;
+/// What people look for first.
+const FIRST: [&str; 26] = [
+    "id",
+    "key",
+    "number",
+    "name",
+    "full_name",
+    "display_name",
+    "title",
+    "subject",
+    "status",
+    "state",
+    "type",
+    "url",
+    "html_url",
+    "web_url",
+    "created",
+    "created_at",
+    "created_time",
+    "date_created",
+    "updated",
+    "updated_at",
+    "last_edited_time",
+    "modified",
+    "modified_at",
+    "summary",
+    "description",
+    "email",
+];
+/// What nobody wants to read.
+const NEVER: [&str; 5] = ["node_id", "etag", "gravatar_id", "kind", "object"];
+/// By what a thing inside another is called.
+const CALLED: [&str; 6] = ["name", "display_name", "login", "title", "email", "key"];
+/// Behind what people look for first: things inside others, then everything else.
+const INSIDE: usize = 50;
+const ELSE: usize = 100;
+
+/// The compact form as the file writes it, if there is anything to say.
+pub(super) fn guess(answer: &Answer, thing: &str, schemas: Schemas<'_>) -> Option<Value> {
+    match answer {
+        Answer::Open => None,
+        Answer::Text => Some(json!({ "text": "." })),
+        Answer::Object { list: Some(list), .. } => Some(table(list, thing, schemas)),
+        Answer::Object { schema, .. } => {
+            let record = columns(schema, FIELDS, schemas);
+            (!record.is_empty()).then(|| json!({ "record": record }))
+        }
+    }
+}
+
+fn table(list: &List, thing: &str, schemas: Schemas<'_>) -> Value {
+    let mut columns = columns(&list.item, COLUMNS, schemas);
+    if columns.is_empty() {
+        let name = if is_scalar(&list.item) { "value" } else { "*" };
+        columns.insert(name.into(), json!("."));
+    }
+    let name = list.name.as_deref().map_or_else(|| thing.to_owned(), |name| snake(name, 40));
+    let name = if name == "value" || name == "data" { thing.to_owned() } else { name };
+    let path = if list.path == "." { "." } else { &list.path };
+    json!({ "table": name, "rows": format!("{path}[]"), "columns": columns })
+}
+
+/// The scalars of a thing that are worth a column, what people look for first.
+fn columns(schema: &Map<String, Value>, most: usize, schemas: Schemas<'_>) -> Map<String, Value> {
+    let members = schema.get("properties").and_then(Value::as_object);
+    let ranked = members.into_iter().flatten().filter_map(|(name, schema)| {
+        let plain = snake(name, 40);
+        let schema = schemas.whole(schema);
+        let is_secret = schema.get("writeOnly") == Some(&json!(true));
+        let is_link = plain.ends_with("_url") && !FIRST.contains(&plain.as_str());
+        if NEVER.contains(&plain.as_str()) || is_secret || is_link {
+            return None;
+        }
+        let place = FIRST.iter().position(|first| *first == plain);
+        if is_scalar(&schema) || (schema.is_empty() && place.is_some()) {
+            return Some((place.unwrap_or(ELSE), plain, below(".", name)));
+        }
+        let inside =
+            (kind(&schema) == Some("object")).then(|| schema.get("properties")?.as_object()).flatten()?;
+        let called =
+            CALLED.iter().find_map(|called| inside.keys().find(|name| snake(name, 40) == **called))?;
+        Some((place.unwrap_or(INSIDE), plain, below(&below(".", name), called)))
+    });
+    let mut ranked: Vec<_> = ranked.collect();
+    ranked.sort_by_key(|(rank, ..)| *rank);
+    ranked.into_iter().take(most).map(|(_, name, path)| (name, Value::from(path))).collect()
+}

@@ -1,0 +1,149 @@
+//! One operation as a tool of a module file.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+use super::Operation;
+use super::list::{self, Answer};
+use super::parameter::{self, Parameter, Parameters, Place};
+use super::schema::Schemas;
+use super::{page, shape, yaml};
+
+/// Ways of paging by name, each once.
+#[derive(Debug, Default)]
+pub(super) struct Ways(Vec<(String, Value)>);
+
+#[derive(Debug)]
+pub(super) struct Made {
+    name: String,
+    risk: (&'static str, String),
+    description: String,
+    params: Vec<(String, Value)>,
+    request: Map<String, Value>,
+    headers: Map<String, Value>,
+    /// Headers whose value never changes; those of all tools stand at the top of the file.
+    pub(super) fixed: Map<String, Value>,
+    pages: Option<(String, u64)>,
+    out: Option<Value>,
+    left_out: Vec<String>,
+}
+
+pub(super) fn make(operation: &Operation<'_>, schemas: Schemas<'_>, ways: &mut Ways) -> Made {
+    let Parameters { mut all, whole_body, fixed, left_out } = parameter::of(operation, schemas);
+    let answer = list::of(operation, schemas);
+    let paging = page::guess(&all, &answer, schemas);
+    let pages = paging.map(|paging| {
+        all.retain(|parameter| !paging.taken.contains(&(parameter.place, parameter.wire.clone())));
+        (ways.name(paging.way), paging.default)
+    });
+    let mut request = Map::new();
+    request.insert(operation.method.into(), json!(path(operation.path, &all)));
+    let query = slots(&all, Place::Query);
+    if !query.is_empty() {
+        request.insert("query".into(), Value::Object(query));
+    }
+    if operation.method != "GET" {
+        match &whole_body {
+            Some(name) => drop(request.insert("body".into(), json!(format!("${name}")))),
+            None => {
+                let members = slots(&all, Place::Body);
+                let wanted =
+                    !members.is_empty() || pages.as_ref().is_some_and(|(way, _)| ways.is_in_body(way));
+                request.extend(wanted.then(|| ("body".to_owned(), Value::Object(members))));
+            }
+        }
+    } else {
+        all.retain(|parameter| parameter.place != Place::Body);
+    }
+    if matches!(answer, Answer::Text) {
+        request.insert("answer".into(), json!("text"));
+    }
+    let headers = all.iter().filter(|parameter| parameter.place == Place::Header);
+    let headers =
+        headers.map(|header| (header.wire.clone(), json!(format!("{{{}}}", header.name)))).collect();
+    Made {
+        name: operation.name.clone(),
+        risk: operation.risk(),
+        description: operation.summary.clone(),
+        params: all.iter().map(|parameter| (parameter.name.clone(), parameter.written())).collect(),
+        request,
+        headers,
+        fixed,
+        pages,
+        out: shape::guess(&answer, &operation.thing(), schemas),
+        left_out,
+    }
+}
+
+impl Ways {
+    pub(super) fn named(&self) -> &[(String, Value)] {
+        &self.0
+    }
+
+    fn name(&mut self, way: Value) -> String {
+        if let Some((name, _)) = self.0.iter().find(|(_, known)| *known == way) {
+            return name.clone();
+        }
+        let style = way["style"].as_str().unwrap_or("pages");
+        let alike = self.0.iter().filter(|(_, known)| known["style"] == way["style"]).count();
+        let name = if alike == 0 { style.to_owned() } else { format!("{style}_{}", alike + 1) };
+        self.0.push((name.clone(), way));
+        name
+    }
+
+    fn is_in_body(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, way)| known == name && way["in"] == "body")
+    }
+}
+
+impl Made {
+    /// Writes it; headers of all tools are said elsewhere.
+    pub(super) fn write(&self, shared: &Map<String, Value>, text: &mut String) {
+        let (risk, why) = &self.risk;
+        let _ = writeln!(text, "  {}:\n    risk: {risk} # guessed: {why}", self.name);
+        let _ = writeln!(text, "    description: {}", yaml::quoted(&self.description));
+        if !self.left_out.is_empty() {
+            let _ = writeln!(text, "    # left out: {}", super::words::single(&self.left_out.join(", ")));
+        }
+        if !self.params.is_empty() {
+            text.push_str("    params:\n");
+            for (name, written) in &self.params {
+                let _ = writeln!(text, "      {}: {}", yaml::word(name), yaml::flow(written));
+            }
+        }
+        let mut request = self.request.clone();
+        let fixed = self.fixed.iter().filter(|(name, _)| !shared.contains_key(*name));
+        let mut headers = self.headers.clone();
+        headers.extend(fixed.map(|(name, value)| (name.clone(), value.clone())));
+        if !headers.is_empty() {
+            request.insert("headers".into(), Value::Object(headers));
+        }
+        let _ = writeln!(text, "    request: {}", yaml::flow(&Value::Object(request)));
+        if let Some((way, default)) = &self.pages {
+            let _ = writeln!(text, "    pages: {{ use: {way}, default: {default} }} # guessed");
+        }
+        if let Some(out) = &self.out {
+            let _ = writeln!(text, "    out: {} # guessed", yaml::flow(out));
+        }
+    }
+}
+
+fn slots(all: &[Parameter], place: Place) -> Map<String, Value> {
+    let here = all.iter().filter(|parameter| parameter.place == place);
+    here.map(|parameter| (parameter.wire.clone(), parameter.slot())).collect()
+}
+
+/// The path with our names in its places.
+fn path(written: &str, all: &[Parameter]) -> String {
+    let mut path = String::new();
+    let mut rest = written;
+    while let Some((text, after)) = rest.split_once('{') {
+        let (inside, after) = after.split_once('}').unwrap_or((after, ""));
+        let place = all.iter().find(|parameter| parameter.place == Place::Path && parameter.wire == inside);
+        let _ = write!(path, "{text}{{{}}}", place.map_or(inside, |place| &place.name));
+        rest = after;
+    }
+    path.push_str(rest);
+    path
+}

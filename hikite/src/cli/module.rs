@@ -1,0 +1,83 @@
+//! `hikite module`: services whose tools are described in files, from a terminal. Nothing is called and nothing is fetched.
+
+mod check;
+mod import;
+mod list;
+mod new;
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Subcommand;
+use hikite_core::risk::Risk;
+use hikite_modules::Service;
+
+use super::{Common, print};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModuleCommand {
+    /// List the modules that the config gives, or the tools of one
+    List(list::List),
+    /// Check module files and say all that is wrong with them
+    Check(check::CheckFiles),
+    /// Write a small module file to begin with
+    New(new::New),
+    /// Make a module file of chosen operations of an OpenAPI description
+    ImportOpenapi(import::ImportOpenapi),
+    /// Print the JSON Schema of module files
+    Schema,
+}
+
+impl ModuleCommand {
+    pub(crate) fn run(self, common: &Common) -> Result<ExitCode> {
+        match self {
+            Self::List(list) => list.run(common)?,
+            Self::Check(check) => return check.run(),
+            Self::New(new) => new.run()?,
+            Self::ImportOpenapi(import) => import.run()?,
+            Self::Schema => print(&serde_json::to_string_pretty(&hikite_modules::schema())?),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Writes a file that is not there yet.
+fn write_new(path: &Path, text: &str) -> Result<()> {
+    let shown = path.display();
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => file.write_all(text.as_bytes()).with_context(|| format!("cannot write `{shown}`")),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("`{shown}` is there already\nhint: choose another name, or move it away")
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot write `{shown}`")),
+    }
+}
+
+/// `12 tools (8 read, 3 write, 1 destructive), 1 resource, 2 prompts`.
+fn counted(service: &Service) -> String {
+    let risks = service.risks();
+    let each = Risk::ALL.iter().zip(risks).filter(|(_, count)| *count > 0);
+    let each = each.map(|(risk, count)| format!("{count} {}", risk.name())).collect::<Vec<_>>().join(", ");
+    let (resources, prompts) = service.extras();
+    let tools = many(risks.iter().sum(), "tool");
+    format!("{tools} ({each}), {}, {}", many(resources, "resource"), many(prompts, "prompt"))
+}
+
+fn many(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A name that a module may have.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// As flags take it.
+fn name(word: &str) -> Result<String, String> {
+    let wrong = "a name is made of small letters, digits and `_`, and begins with a letter";
+    is_name(word).then(|| word.to_owned()).ok_or_else(|| wrong.to_owned())
+}

@@ -1,0 +1,76 @@
+//! `hikite module check`: all that is wrong with module files, one line each, before anybody uses them.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use hikite_core::fault::Fault;
+use hikite_core::risk::Risk;
+use hikite_modules::{Review, review};
+use serde_json::{Map, Value, json};
+
+use super::super::{note, print};
+use super::counted;
+use crate::services::{self, line, place, text_of};
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckFiles {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl CheckFiles {
+    pub(super) fn run(&self) -> Result<ExitCode> {
+        let settings = services::settings(None);
+        let (mut objects, mut bad) = (Vec::new(), false);
+        for file in &self.files {
+            let shown = file.display().to_string();
+            let text = text_of(file).map_err(|wrong| vec![Fault::new("", wrong)]);
+            let outcome = text.and_then(|text| review(&text, &settings));
+            bad |= outcome.is_err();
+            if self.json {
+                objects.push(object(&shown, &outcome));
+                continue;
+            }
+            match &outcome {
+                Err(faults) => print(&services::shown(&shown, faults)),
+                Ok(Review { service, warnings }) => {
+                    for warning in warnings {
+                        note(&format!("warning: {}", line(&shown, warning)));
+                    }
+                    print(&format!("ok: {shown}: {}", counted(service)));
+                }
+            }
+        }
+        if self.json {
+            print(&Value::Array(objects).to_string());
+        }
+        Ok(ExitCode::from(u8::from(bad)))
+    }
+}
+
+/// Faults or warnings, each with its place.
+pub(super) fn objects(faults: &[Fault]) -> Value {
+    faults.iter().map(|fault| json!({ "at": place(fault), "message": fault.message })).collect()
+}
+
+fn object(file: &str, outcome: &Result<Review, Vec<Fault>>) -> Value {
+    match outcome {
+        Err(faults) => json!({ "file": file, "ok": false, "faults": objects(faults) }),
+        Ok(Review { service, warnings }) => {
+            let risks = Risk::ALL.iter().zip(service.risks());
+            let risks: Map<String, Value> =
+                risks.map(|(risk, count)| (risk.name().to_owned(), json!(count))).collect();
+            let (resources, prompts) = service.extras();
+            json!({
+                "file": file, "ok": true, "name": &*service.name, "tools": risks, "resources": resources,
+                "prompts": prompts, "warnings": objects(warnings),
+            })
+        }
+    }
+}
