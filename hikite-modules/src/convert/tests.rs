@@ -9,7 +9,17 @@ mod panic;
 mod stable;
 mod valid;
 
+use proptest::test_runner::{Config, RngSeed};
+
 use super::markdown::{Block, Inline, Kind, read};
+
+/// The same cases in every run, others with `PROPTEST_RNG_SEED`: who changes something else is not held up by a document
+/// that nobody has thought of yet.
+fn cases(cases: u32) -> Config {
+    const SEED: u64 = 20_261_115;
+    let chosen = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok());
+    Config { cases, rng_seed: RngSeed::Fixed(chosen.unwrap_or(SEED)), ..Config::default() }
+}
 
 /// Every text in a tree.
 pub(super) fn texts(tree: &[Block]) -> Vec<String> {

@@ -167,8 +167,10 @@ fn callout(kind: Callout, blocks: &[Block], depth: usize) -> Vec<Value> {
 fn icon(blocks: &[Block]) -> Option<(&str, &str, &[Inline], &[Block])> {
     let (Block::Paragraph(text), rest) = blocks.split_first()? else { return None };
     let (Inline { kind: Kind::Text(words), style }, line) = text.split_first()? else { return None };
-    let (icon, words) = emoji::split(words).filter(|_| *style == Style::default())?;
-    Some((icon, words, line, rest))
+    let (icon, after) = emoji::split(words).filter(|_| *style == Style::default())?;
+    // An icon stands apart: what leans against it is a text that begins with an emoji.
+    let apart = words.len() > icon.len() || line.is_empty();
+    apart.then_some((icon, after, line, rest))
 }
 
 /// Code that is too long for one block goes on in the next.

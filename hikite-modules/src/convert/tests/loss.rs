@@ -35,7 +35,7 @@ fn markup_strings(nodes: &[Node]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(super::cases(500))]
 
     #[test]
     fn no_word_of_markdown_is_lost(tree in tree()) {

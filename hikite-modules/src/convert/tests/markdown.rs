@@ -13,7 +13,7 @@ fn check(text: &str, expected: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(super::cases(2000))]
 
     #[test]
     fn a_line_is_read_as_it_was_written(line in line()) {
@@ -23,7 +23,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(super::cases(1000))]
 
     #[test]
     fn a_tree_is_read_as_it_was_written(tree in tree()) {

@@ -143,7 +143,7 @@ fn markup() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(super::cases(1000))]
 
     #[test]
     fn no_value_is_too_strange(value in json()) {

@@ -14,7 +14,7 @@ fn check(text: &str, round: impl Fn(&str) -> String) -> Result<(), TestCaseError
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(super::cases(500))]
 
     #[test]
     fn a_second_round_through_documents_changes_nothing(tree in tree()) {

@@ -31,7 +31,7 @@ fn check(markdown: &str) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(super::cases(300))]
 
     #[test]
     fn what_is_made_of_a_document_is_valid(tree in tree()) {
