@@ -101,7 +101,7 @@ fn decode(headers: &HeaderMap, bytes: Bytes) -> Result<Raw, Error> {
     }
 }
 
-pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+fn is_json(headers: &HeaderMap) -> bool {
     let kind = media_type(headers);
     kind == "application/json" || kind.ends_with("+json")
 }

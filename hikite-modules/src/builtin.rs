@@ -17,8 +17,8 @@ pub const BUILTIN: [(&str, &str); 7] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::Service;
-    use crate::service::tests::settings;
+    use crate::module::Service;
+    use crate::module::tests::settings;
 
     #[test]
     fn there_are_111_tools_and_every_program_compiles() {

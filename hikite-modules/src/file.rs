@@ -238,7 +238,7 @@ mod tests {
     fn the_example_of_the_page_is_right() {
         let page = page();
         let example = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
-        let review = crate::review(example.expect("an example"), &crate::service::tests::settings());
+        let review = crate::review(example.expect("an example"), &crate::module::tests::settings());
         let review = review.unwrap_or_else(|faults| panic!("{faults:#?}"));
         assert_eq!((review.service.risks(), review.service.extras()), ([2, 1, 0], (1, 1)));
     }
@@ -250,7 +250,7 @@ mod tests {
         for schema in defined.chain([&schema]) {
             let forms = schema["anyOf"].as_array().into_iter().flatten().chain([schema]);
             let members = forms.filter_map(|form| form["properties"].as_object()).flatten();
-            for (name, _) in members.into_iter() {
+            for (name, _) in members {
                 let is_named =
                     [format!("`{name}`"), format!(" {name},"), format!(" {name} }}"), format!(" {name}: ")];
                 assert!(

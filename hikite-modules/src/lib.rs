@@ -12,12 +12,12 @@ mod file;
 mod form;
 mod header;
 pub mod jq;
+mod module;
 pub mod openapi;
 mod parameter;
 mod pick;
 mod reference;
 mod scope;
-mod service;
 mod template;
 mod tool;
 
@@ -31,7 +31,7 @@ use hikite_egress::Client;
 
 pub use builtin::BUILTIN;
 pub use file::{Language, schema};
-pub use service::{About, Review, Service, Settings, review};
+pub use module::{About, Review, Service, Settings, review};
 pub use tool::HttpTool;
 
 /// What is wrong with the `http` member of a form, where nobody wants the tool yet.

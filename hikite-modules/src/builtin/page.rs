@@ -7,7 +7,7 @@ use std::path::Path;
 use hikite_core::risk::Risk;
 
 use crate::file::{File, Language, Text};
-use crate::service::tests::settings;
+use crate::module::tests::settings;
 use crate::{BUILTIN, Service};
 
 const HEAD: &str = "\

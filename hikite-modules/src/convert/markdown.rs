@@ -12,7 +12,7 @@ pub(super) use flatten::{flatten, plain, row_line};
 pub(super) use inline::{Inline, Kind, Marks, Style};
 pub(super) use line::tidy;
 pub(super) use read::read;
-pub(super) use write::{tag, write};
+pub(super) use write::{is_empty, tag, write};
 
 /// How many blocks stand inside each other at most; what is deeper is told at this depth.
 pub(super) const DEPTH_MAX: usize = 24;

@@ -1,1 +1,58 @@
-//! To be written.
+//! What holds for all converters: nothing panics, no word is lost, and what was written once is written the same
+//! again.
+
+mod deep;
+mod generate;
+mod loss;
+mod markdown;
+mod panic;
+mod stable;
+mod valid;
+
+use super::markdown::{Block, Inline, Kind, read};
+
+/// Every text in a tree.
+pub(super) fn texts(tree: &[Block]) -> Vec<String> {
+    let mut texts = Vec::new();
+    for block in tree {
+        push(block, &mut texts);
+    }
+    texts
+}
+
+fn push(block: &Block, texts: &mut Vec<String>) {
+    match block {
+        Block::Paragraph(line) | Block::Heading { text: line, .. } => push_line(line, texts),
+        Block::Code { text, .. } | Block::Equation(text) => texts.push(text.clone()),
+        Block::Quote(blocks) | Block::Callout { blocks, .. } => texts.extend(self::texts(blocks)),
+        Block::Details { summary, blocks } => {
+            push_line(summary, texts);
+            texts.extend(self::texts(blocks));
+        }
+        Block::List { items, .. } => items.iter().for_each(|item| texts.extend(self::texts(&item.blocks))),
+        Block::Table { head, rows } => {
+            std::iter::once(head).chain(rows).flatten().for_each(|cell| push_line(cell, texts));
+        }
+        Block::Rule => {}
+    }
+}
+
+fn push_line(line: &[Inline], texts: &mut Vec<String>) {
+    for inline in line {
+        match &inline.kind {
+            Kind::Text(text) | Kind::Math(text) | Kind::Image { alt: text, .. } => texts.push(text.clone()),
+            Kind::Break => {}
+        }
+    }
+}
+
+/// Everything that Markdown says, without its signs.
+pub(super) fn said(markdown: &str) -> String {
+    texts(&read(markdown)).concat()
+}
+
+/// Words of these texts that are not in another.
+pub(super) fn missing(texts: &[String], output: &str) -> Vec<String> {
+    let words = texts.iter().flat_map(|text| text.split_whitespace());
+    words.filter(|word| !output.contains(word)).map(str::to_owned).collect()
+}

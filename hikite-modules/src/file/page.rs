@@ -18,8 +18,8 @@ pub(crate) struct Page {
     #[serde(default)]
     pub(crate) offset: Option<String>,
     /// `page`: the parameter with the number of the page, from 1.
-    #[serde(default)]
-    pub(crate) page: Option<String>,
+    #[serde(default, rename = "page")]
+    pub(crate) number: Option<String>,
     /// The parameter for how many a page has.
     #[serde(default)]
     pub(crate) size: Option<String>,

@@ -24,7 +24,7 @@ pub(super) fn all() -> impl Iterator<Item = Fun<Data>> {
 
 type Outputs<'a> = ValXs<'a, Val>;
 
-fn value<'a>((_, input): Cv<'a, Data>, convert: impl Fn(&Value) -> Value) -> Outputs<'a> {
+fn value((_, input): Cv<'_, Data>, convert: impl Fn(&Value) -> Value) -> Outputs<'_> {
     bome(Ok(to_jq(&convert(&of_jq(&input)))))
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Choice, Description};
-use crate::service::tests::settings;
+use crate::module::tests::settings;
 use crate::{Review, review};
 
 const LIBRARY: &str = include_str!("tests/library.yaml");

@@ -1,4 +1,4 @@
-//! The parts of a call that need no network, as the benchmark of `hikite-core` measures them.
+//! The parts of a call that need no network, as the benchmarks of `hikite-core` and `hikite-modules` measure them.
 
 use std::process::Command;
 
@@ -46,17 +46,29 @@ const KINDS: &[Kind] = &[
         columns: &["encoder", "JSON B", "ms", "MB/s", "times ours"],
         decimals: &[0, 0, 1, 0, 1],
     },
+    Kind {
+        name: "shape",
+        title: "recorded answers in the shape of their module, median µs",
+        columns: &["tool", "JSON B", "compact B", "parse", "project", "answer to text"],
+        decimals: &[0, 0, 0, 1, 1, 1],
+    },
 ];
 
+/// The crates that have such a benchmark, each under its own name.
+const BENCHES: [(&str, &str); 2] = [("hikite-core", "core"), ("hikite-modules", "modules")];
+
 pub(super) fn measure() -> Result<Vec<Table>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["bench", "-q", "-p", "hikite-core", "--bench", "core"])
-        .current_dir(crate::root()?)
-        .stderr(std::process::Stdio::inherit())
-        .output()?;
-    ensure!(output.status.success(), "the benchmark of hikite-core failed");
-    let text = String::from_utf8(output.stdout)?;
+    let mut text = String::new();
+    for (package, bench) in BENCHES {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(["bench", "-q", "-p", package, "--bench", bench])
+            .current_dir(crate::root()?)
+            .stderr(std::process::Stdio::inherit())
+            .output()?;
+        ensure!(output.status.success(), "the benchmark of {package} failed");
+        text += &String::from_utf8(output.stdout)?;
+    }
     KINDS.iter().map(|kind| table(kind, &text)).collect()
 }
 

@@ -62,7 +62,8 @@ fn block(node: &Value, depth: usize, found: &mut Vec<Block>) {
         "paragraph" => found.push(Block::Paragraph(line())),
         "heading" => found.push(Block::Heading { level: level(node), text: line() }),
         "codeBlock" => {
-            found.push(Block::Code { language: attribute(node, "language").to_owned(), text: code(node) })
+            let language = attribute(node, "language").to_owned();
+            found.push(Block::Code { language, text: code(node) });
         }
         "rule" => found.push(Block::Rule),
         "blockquote" => found.push(Block::Quote(inner())),
@@ -71,10 +72,8 @@ fn block(node: &Value, depth: usize, found: &mut Vec<Block>) {
             let summary = vec![Inline::text(attribute(node, "title"), &Style::default())];
             found.push(Block::Details { summary, blocks: inner() });
         }
-        "bulletList" => list(node, None, depth, found),
+        "bulletList" | "taskList" | "decisionList" => list(node, None, depth, found),
         "orderedList" => list(node, Some(order(node)), depth, found),
-        "taskList" => list(node, None, depth, found),
-        "decisionList" => list(node, None, depth, found),
         "table" => found.push(rows::table(node, depth)),
         "mediaSingle" | "mediaGroup" => media(node, depth, found),
         "blockCard" | "embedCard" => found.push(Block::Paragraph(vec![inline::card(node)])),
@@ -100,9 +99,10 @@ fn level(node: &Value) -> u8 {
     u8::try_from(level.clamp(1, 6)).unwrap_or(1)
 }
 
+/// The number of the first item, which some write as `1.0`.
 fn order(node: &Value) -> u64 {
     let order = &node["attrs"]["order"];
-    order.as_u64().or_else(|| order.as_f64().map(|order| order.max(0.0) as u64)).unwrap_or(1)
+    order.as_u64().or_else(|| format!("{:.0}", order.as_f64()?).parse().ok()).unwrap_or(1)
 }
 
 /// The text of a code block, in which breaks may be nodes of their own.

@@ -25,7 +25,9 @@ fn row(node: &Value, depth: usize) -> (bool, Vec<Cell>) {
     let found = if kind(node) == "tableRow" { content(node) } else { std::slice::from_ref(node) };
     for cell in found {
         is_head &= kind(cell) == "tableHeader";
-        cells.push(flatten(&blocks(content(cell), depth + 1)));
+        let is_cell = matches!(kind(cell), "tableHeader" | "tableCell");
+        let inner = if is_cell { content(cell) } else { std::slice::from_ref(cell) };
+        cells.push(flatten(&blocks(inner, depth + 1)));
         let span = cell["attrs"]["colspan"].as_u64().unwrap_or(1).min(SPAN_MAX);
         cells.extend((1..span).map(|_| Cell::new()));
     }

@@ -3,7 +3,7 @@
 
 mod line;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::markdown::{Block, Callout, Cell, Inline, Item, Kind, Marks, flatten, plain, row_line};
 
@@ -21,7 +21,20 @@ enum Within {
 
 pub(super) fn document(blocks: &[Block]) -> Value {
     let content = Writer::default().blocks(blocks, Within::Document);
-    json!({ "version": 1, "type": "doc", "content": content })
+    let mut document = node("doc", Value::Null, content);
+    document["version"] = json!(1);
+    document
+}
+
+/// A node that holds others; null where it has no attributes.
+fn node(kind: &str, attributes: Value, content: Vec<Value>) -> Value {
+    let mut members = Map::new();
+    members.insert("type".to_owned(), kind.into());
+    if !attributes.is_null() {
+        members.insert("attrs".to_owned(), attributes);
+    }
+    members.insert("content".to_owned(), Value::Array(content));
+    Value::Object(members)
 }
 
 #[derive(Default)]
@@ -42,19 +55,17 @@ impl Writer {
             Block::Heading { text, .. } if matches!(within, Quote | Item) => paragraphs(&strong(text)),
             Block::Heading { level, text } => {
                 let content = line::nodes(text);
-                vec![
-                    json!({ "type": "heading", "attrs": { "level": level.clamp(&1, &6) }, "content": content }),
-                ]
+                vec![node("heading", json!({ "level": level.clamp(&1, &6) }), content)]
             }
             Block::Code { language, text } => vec![code(language, text)],
             Block::Equation(text) => vec![code("math", text)],
             Block::Quote(blocks) if matches!(within, Document | Expand | NestedExpand) => {
                 let content = self.filled(blocks, Quote);
-                vec![json!({ "type": "blockquote", "content": content })]
+                vec![node("blockquote", Value::Null, content)]
             }
             Block::Callout { kind, blocks } if matches!(within, Document | Expand | NestedExpand) => {
                 let content = self.filled(blocks, Panel);
-                vec![json!({ "type": "panel", "attrs": { "panelType": panel(*kind) }, "content": content })]
+                vec![node("panel", json!({ "panelType": panel(*kind) }), content)]
             }
             Block::Quote(blocks) | Block::Callout { blocks, .. } => self.blocks(blocks, within),
             Block::Details { summary, blocks } => self.details(summary, blocks, within),
@@ -86,7 +97,7 @@ impl Writer {
             }
         };
         let content = self.filled(blocks, inner);
-        vec![json!({ "type": name, "attrs": { "title": plain(summary) }, "content": content })]
+        vec![node(name, json!({ "title": plain(summary) }), content)]
     }
 
     /// Items in a row that are tasks, or are none, make one list.
@@ -106,9 +117,9 @@ impl Writer {
     fn items(&mut self, start: Option<u64>, items: &[Item]) -> Value {
         let content: Vec<Value> = items.iter().map(|item| self.item(item)).collect();
         match start {
-            Some(1) => json!({ "type": "orderedList", "content": content }),
-            Some(start) => json!({ "type": "orderedList", "attrs": { "order": start }, "content": content }),
-            None => json!({ "type": "bulletList", "content": content }),
+            Some(1) => node("orderedList", Value::Null, content),
+            Some(start) => node("orderedList", json!({ "order": start }), content),
+            None => node("bulletList", Value::Null, content),
         }
     }
 
@@ -128,7 +139,7 @@ impl Writer {
         {
             content.insert(0, paragraph(&[]));
         }
-        json!({ "type": "listItem", "content": content })
+        node("listItem", Value::Null, content)
     }
 
     /// A task holds a line; the tasks in it follow as a list of their own.
@@ -142,16 +153,14 @@ impl Writer {
             let state = if item.checked == Some(true) { "DONE" } else { "TODO" };
             let id = self.id();
             let line = line::nodes(&flatten(&rest));
-            content.push(
-                json!({ "type": "taskItem", "attrs": { "localId": id, "state": state }, "content": line }),
-            );
+            content.push(node("taskItem", json!({ "localId": id, "state": state }), line));
             for block in inner {
                 if let Block::List { items, .. } = block {
                     content.push(self.tasks(items));
                 }
             }
         }
-        json!({ "type": "taskList", "attrs": { "localId": list_id }, "content": content })
+        node("taskList", json!({ "localId": list_id }), content)
     }
 
     fn id(&mut self) -> String {
@@ -183,7 +192,7 @@ fn strong(text: &[Inline]) -> Vec<Inline> {
 }
 
 fn paragraph(text: &[Inline]) -> Value {
-    json!({ "type": "paragraph", "content": line::nodes(text) })
+    node("paragraph", Value::Null, line::nodes(text))
 }
 
 /// A paragraph, cut where an image stands in it: images are blocks.
@@ -192,9 +201,7 @@ fn paragraphs(text: &[Inline]) -> Vec<Value> {
     for group in text.chunk_by(|a, b| line::media(a).is_none() && line::media(b).is_none()) {
         match line::media(&group[0]) {
             Some(media) => {
-                nodes.push(
-                    json!({ "type": "mediaSingle", "attrs": { "layout": "center" }, "content": [media] }),
-                );
+                nodes.push(node("mediaSingle", json!({ "layout": "center" }), vec![media]));
             }
             None => {
                 let line = super::super::markdown::tidy(group.to_vec());
@@ -211,8 +218,8 @@ fn code(language: &str, text: &str) -> Value {
     let content: Vec<Value> =
         if text.is_empty() { Vec::new() } else { vec![json!({ "type": "text", "text": text })] };
     match language.split([' ', ',', '{']).next().unwrap_or_default() {
-        "" => json!({ "type": "codeBlock", "content": content }),
-        language => json!({ "type": "codeBlock", "attrs": { "language": language }, "content": content }),
+        "" => node("codeBlock", Value::Null, content),
+        language => node("codeBlock", json!({ "language": language }), content),
     }
 }
 
@@ -220,11 +227,10 @@ fn table(head: &[Cell], rows: &[Vec<Cell>]) -> Value {
     let has_head = rows.is_empty() || head.iter().any(|cell| !cell.is_empty());
     let head = has_head.then(|| row("tableHeader", head));
     let rows = rows.iter().map(|cells| row("tableCell", cells));
-    json!({ "type": "table", "content": head.into_iter().chain(rows).collect::<Vec<_>>() })
+    node("table", Value::Null, head.into_iter().chain(rows).collect())
 }
 
 fn row(kind: &str, cells: &[Cell]) -> Value {
-    let cells: Vec<Value> =
-        cells.iter().map(|cell| json!({ "type": kind, "content": [paragraph(cell)] })).collect();
-    json!({ "type": "tableRow", "content": cells })
+    let cells: Vec<Value> = cells.iter().map(|cell| node(kind, Value::Null, vec![paragraph(cell)])).collect();
+    node("tableRow", Value::Null, cells)
 }

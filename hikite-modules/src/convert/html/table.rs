@@ -1,44 +1,52 @@
-//! Rows and cells, wherever their tags are.
+//! Rows and cells, wherever their tags are. What stands between them without being either is a row of its own.
 
-use super::super::markdown::{Block, Inline};
-use super::super::markup::Element;
+use super::super::markdown::{Block, Cell};
+use super::super::markup::{Element, Node};
 
 /// How many columns one cell may take: some say a thousand and mean all.
 const SPAN_MAX: usize = 32;
 
 pub(super) struct Row {
     is_head: bool,
-    cells: Vec<Vec<Inline>>,
+    cells: Vec<Cell>,
 }
 
 /// The rows of a table, but not those of the tables in it.
-pub(super) fn rows(table: &Element, cell: impl Fn(&Element) -> Vec<Inline>) -> Vec<Row> {
+pub(super) fn rows(table: &Element, cell: impl Fn(&[Node]) -> Cell) -> Vec<Row> {
     let mut rows = Vec::new();
     collect(table, &cell, &mut rows);
     rows
 }
 
-fn collect(element: &Element, cell: &impl Fn(&Element) -> Vec<Inline>, rows: &mut Vec<Row>) {
-    for child in element.elements() {
-        match child.name.as_str() {
-            "tr" => rows.push(row(child, cell)),
-            "thead" | "tbody" | "tfoot" => collect(child, cell, rows),
-            "td" | "th" => rows.push(Row { is_head: false, cells: vec![cell(child)] }),
-            _ => {}
+fn collect(element: &Element, cell: &impl Fn(&[Node]) -> Cell, rows: &mut Vec<Row>) {
+    for node in &element.children {
+        match node {
+            Node::Element(child) => match child.name.as_str() {
+                "tr" => rows.push(row(child, cell)),
+                "thead" | "tbody" | "tfoot" => collect(child, cell, rows),
+                "caption" | "colgroup" | "col" => {}
+                "td" | "th" => rows.push(Row { is_head: false, cells: vec![cell(&child.children)] }),
+                _ => rows.push(Row { is_head: false, cells: vec![cell(std::slice::from_ref(node))] }),
+            },
+            Node::Text(text) if text.trim().is_empty() => {}
+            Node::Text(_) => rows.push(Row { is_head: false, cells: vec![cell(std::slice::from_ref(node))] }),
         }
     }
 }
 
-fn row(element: &Element, cell: &impl Fn(&Element) -> Vec<Inline>) -> Row {
+fn row(element: &Element, cell: &impl Fn(&[Node]) -> Cell) -> Row {
     let mut row = Row { is_head: true, cells: Vec::new() };
-    for child in element.elements() {
-        if !matches!(child.name.as_str(), "td" | "th") {
-            continue;
+    for node in &element.children {
+        match node {
+            Node::Element(child) if matches!(child.name.as_str(), "td" | "th") => {
+                row.is_head &= child.name == "th";
+                row.cells.push(cell(&child.children));
+                let span: usize = child.attribute("colspan").trim().parse().unwrap_or(1);
+                row.cells.extend((1..span.min(SPAN_MAX)).map(|_| Cell::new()));
+            }
+            Node::Text(text) if text.trim().is_empty() => {}
+            _ => row.cells.push(cell(std::slice::from_ref(node))),
         }
-        row.is_head &= child.name == "th";
-        row.cells.push(cell(child));
-        let span: usize = child.attribute("colspan").trim().parse().unwrap_or(1);
-        row.cells.extend((1..span.min(SPAN_MAX)).map(|_| Vec::new()));
     }
     row.is_head &= !row.cells.is_empty();
     row
@@ -48,6 +56,6 @@ fn row(element: &Element, cell: &impl Fn(&Element) -> Vec<Inline>) -> Row {
 pub(super) fn block(mut rows: Vec<Row>) -> Option<Block> {
     rows.retain(|row| !row.cells.is_empty());
     let width = rows.iter().map(|row| row.cells.len()).max()?;
-    let head = if rows[0].is_head { rows.remove(0).cells } else { vec![Vec::new(); width] };
+    let head = if rows[0].is_head { rows.remove(0).cells } else { vec![Cell::new(); width] };
     Some(Block::Table { head, rows: rows.into_iter().map(|row| row.cells).collect() })
 }

@@ -45,12 +45,19 @@ impl Walk {
         }
     }
 
-    /// The line so far is a paragraph.
+    /// The line so far is a paragraph, or several where lines are empty between them.
     pub(in crate::convert) fn flush(&mut self) {
         self.is_spaced = true;
         let line = tidy(std::mem::take(&mut self.line));
-        if !line.is_empty() {
-            self.blocks.push(Block::Paragraph(line));
+        let is_break = |inline: &Inline| inline.kind == Kind::Break;
+        let mut start = 0;
+        for at in 1..=line.len() {
+            let ends = at == line.len() || is_break(&line[at - 1]) && is_break(&line[at]);
+            let paragraph = if ends { tidy(line[start..at].to_vec()) } else { Vec::new() };
+            start = if ends { at } else { start };
+            if !paragraph.is_empty() {
+                self.blocks.push(Block::Paragraph(paragraph));
+            }
         }
     }
 
@@ -83,21 +90,21 @@ impl Walk {
         }
     }
 
-    /// What is in an element, as blocks of their own.
-    pub(in crate::convert) fn inside(&self, element: &Element, style: &Style) -> Vec<Block> {
-        self.item(element, style).blocks
+    /// Nodes as blocks of their own.
+    pub(in crate::convert) fn inside(&self, nodes: &[Node], style: &Style) -> Vec<Block> {
+        self.item(nodes, style).blocks
     }
 
-    fn item(&self, element: &Element, style: &Style) -> Item {
+    fn item(&self, nodes: &[Node], style: &Style) -> Item {
         let mut walk = Self::new(self.depth + 1);
-        walk.nodes(&element.children, style);
+        walk.nodes(nodes, style);
         walk.flush();
         Item { checked: walk.checked, blocks: walk.blocks }
     }
 
-    /// What is in an element, as one line.
-    pub(in crate::convert) fn line_of(&self, element: &Element, style: &Style) -> Vec<Inline> {
-        flatten(&self.inside(element, style))
+    /// Nodes as one line.
+    pub(in crate::convert) fn line_of(&self, nodes: &[Node], style: &Style) -> Vec<Inline> {
+        flatten(&self.inside(nodes, style))
     }
 
     /// What is in an element, between two blocks.
@@ -132,7 +139,7 @@ impl Walk {
                 self.text("”", style);
             }
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                let text = self.line_of(element, style);
+                let text = self.line_of(&element.children, style);
                 let level = name.as_bytes()[1] - b'0';
                 self.push(Block::Heading { level, text });
             }
@@ -143,7 +150,7 @@ impl Walk {
             }
             "ul" | "ol" | "menu" | "dir" => self.list(element, style),
             "blockquote" => {
-                let blocks = self.inside(element, style);
+                let blocks = self.inside(&element.children, style);
                 self.push(Block::Quote(blocks));
             }
             "details" => self.details(element, style),
@@ -166,13 +173,11 @@ impl Walk {
         let mut items: Vec<Item> = Vec::new();
         for node in &element.children {
             match node {
-                Node::Element(child) if child.name == "li" => items.push(self.item(child, style)),
+                Node::Element(child) if child.name == "li" => items.push(self.item(&child.children, style)),
                 Node::Text(text) if text.trim().is_empty() => {}
                 // A list directly in a list belongs to the item before it.
                 other => {
-                    let mut walk = Self::new(self.depth + 1);
-                    walk.nodes(std::slice::from_ref(other), style);
-                    let blocks = walk.finish();
+                    let blocks = self.inside(std::slice::from_ref(other), style);
                     match items.last_mut() {
                         Some(last) => last.blocks.extend(blocks),
                         None if blocks.is_empty() => {}
@@ -187,8 +192,10 @@ impl Walk {
     }
 
     fn details(&mut self, element: &Element, style: &Style) {
-        let summary =
-            element.child("summary").map(|summary| self.line_of(summary, style)).unwrap_or_default();
+        let summary = element
+            .child("summary")
+            .map(|summary| self.line_of(&summary.children, style))
+            .unwrap_or_default();
         let mut walk = Self::new(self.depth + 1);
         let mut has_summary = false;
         for node in &element.children {
@@ -204,7 +211,7 @@ impl Walk {
         if let Some(caption) = element.child("caption") {
             self.section(caption, style);
         }
-        let rows = table::rows(element, |cell| self.line_of(cell, style));
+        let rows = table::rows(element, |nodes| self.line_of(nodes, style));
         if let Some(block) = table::block(rows) {
             self.push(block);
         }

@@ -31,6 +31,7 @@ impl Pairs {
             let text = match &inline.kind {
                 Kind::Text(text) if !inline.style.is_code() => text,
                 Kind::Math(_) => {
+                    dollars |= may_open;
                     may_open = true;
                     continue;
                 }

@@ -1,5 +1,6 @@
 //! Blocks where only a line can stand: in the cell of a table, in something to do. Every word stays, in its order.
 
+use super::line::one_line;
 use super::{Block, Inline, Item, Kind, Marks, Style, tidy};
 
 /// The same words with breaks between them.
@@ -21,7 +22,7 @@ pub(in crate::convert) fn plain(inlines: &[Inline]) -> String {
             Kind::Image { alt, .. } => text.push_str(alt),
         }
     }
-    text.trim().to_owned()
+    one_line(&text)
 }
 
 fn push(block: &Block, line: &mut Vec<Inline>) {

@@ -18,14 +18,14 @@ fn split(inlines: Vec<Inline>) -> Vec<Inline> {
             Kind::Text(text) => split_text(&text, &style, &mut pieces),
             Kind::Break => pieces.push(Inline::line_break()),
             Kind::Image { alt, url } => {
-                let style = style_of_image(&style);
+                let style = not_code(&style);
                 let url = url.trim().to_owned();
                 pieces.push(Inline { kind: Kind::Image { alt: one_line(&alt), url }, style });
             }
             Kind::Math(text) => {
                 let text = one_line(&text);
                 if !text.is_empty() {
-                    pieces.push(Inline { kind: Kind::Math(text), style });
+                    pieces.push(Inline { kind: Kind::Math(text), style: not_code(&style) });
                 }
             }
         }
@@ -33,8 +33,8 @@ fn split(inlines: Vec<Inline>) -> Vec<Inline> {
     pieces
 }
 
-/// An image is not written in code.
-fn style_of_image(style: &Style) -> Style {
+/// Neither images nor equations are written in code.
+fn not_code(style: &Style) -> Style {
     Style { marks: style.marks.without(Marks::CODE), link: style.link.clone() }
 }
 
@@ -45,10 +45,6 @@ fn split_text(text: &str, style: &Style, pieces: &mut Vec<Inline>) {
             pieces.push(Inline::line_break());
         }
         let line: String = line.chars().map(shown).collect();
-        if style.is_code() {
-            push(line, style, pieces);
-            continue;
-        }
         let core = line.trim();
         let lead = line.len() - line.trim_start().len();
         push(line[..lead].to_owned(), &Style::default(), pieces);
@@ -78,7 +74,7 @@ pub(super) fn one_line(text: &str) -> String {
 
 fn is_blank(piece: &Inline) -> bool {
     match &piece.kind {
-        Kind::Text(text) => !piece.style.is_code() && text.trim().is_empty(),
+        Kind::Text(text) => text.trim().is_empty(),
         Kind::Break => true,
         _ => false,
     }
@@ -97,7 +93,7 @@ fn trim(pieces: Vec<Inline>) -> Vec<Inline> {
                     kept.push(piece);
                 }
             }
-            Kind::Text(text) if begins && !piece.style.is_code() => {
+            Kind::Text(text) if begins => {
                 let rest = text.trim_start_matches(|c: char| c.is_whitespace() && c != '\u{3000}');
                 if !rest.is_empty() {
                     *text = rest.to_owned();

@@ -92,7 +92,7 @@ impl Reader {
             }
             TagEnd::CodeBlock => {
                 if let Some(Code { language, text }) = self.code.take() {
-                    self.push(code_block(language, text));
+                    self.push(code_block(&language, text));
                 }
             }
             TagEnd::Heading(level) => {
@@ -169,11 +169,11 @@ impl Reader {
             else {
                 break;
             };
-            blocks.into_iter().for_each(|block| self.frames.push(block));
+            self.frames.extend(blocks);
             self.frames.open(Holder::Details(summary));
             blocks = inner;
         }
-        blocks.into_iter().for_each(|block| self.frames.push(block));
+        self.frames.extend(blocks);
         for _ in opens..closes {
             self.frames.close_details();
         }
@@ -191,7 +191,7 @@ fn strip_close(text: &str) -> Option<&str> {
     Some(rest.trim_start())
 }
 
-fn code_block(language: String, mut text: String) -> Block {
+fn code_block(language: &str, mut text: String) -> Block {
     if text.ends_with('\n') {
         text.pop();
     }

@@ -7,7 +7,7 @@ mod line;
 use std::fmt::Write as _;
 
 use super::super::markup;
-use super::{Block, Callout, Cell, Item, read};
+use super::{Block, Callout, Cell, Inline, Item, read, tidy};
 use line::{Place, line, longest_run};
 
 pub(in crate::convert) use line::tag;
@@ -77,14 +77,7 @@ impl Page {
             Block::Equation(text) => self.equation(text),
             Block::Quote(blocks) => self.quote(None, blocks),
             Block::Callout { kind, blocks } => self.quote(Some(*kind), blocks),
-            Block::Details { summary, blocks } => {
-                self.line("<details>");
-                self.line(&format!("<summary>{}</summary>", markup::inlines(summary)));
-                self.line("");
-                self.blocks(blocks, false);
-                self.line("");
-                self.line("</details>");
-            }
+            Block::Details { summary, blocks } => self.details(summary, blocks),
             Block::List { start, items } => self.list(*start, items, false),
             Block::Table { head, rows } => self.table(head, rows),
             // Dashes behind the dash of an item would be one rule.
@@ -92,11 +85,28 @@ impl Page {
         }
     }
 
+    /// Markdown has no sign for this, and where there are tags it is not read: the summary is markup too.
+    fn details(&mut self, summary: &[Inline], blocks: &[Block]) {
+        self.line("<details>");
+        self.line(&format!("<summary>{}</summary>", markup::inlines(&tidy(summary.to_vec()))));
+        self.line("");
+        if blocks.iter().any(|block| !is_empty(block)) {
+            self.blocks(blocks, false);
+            self.line("");
+        }
+        self.line("</details>");
+    }
+
     fn quote(&mut self, kind: Option<Callout>, blocks: &[Block]) {
         let length = self.prefix.len();
         self.open("> ", "> ");
         if let Some(kind) = kind {
             self.line(&format!("[!{}]", name(kind)));
+            // Only a text may follow without being taken for a part of this line.
+            let first = blocks.iter().find(|block| !is_empty(block));
+            if first.is_some_and(|first| !matches!(first, Block::Paragraph(_))) {
+                self.line("");
+            }
         }
         self.blocks(blocks, false);
         self.close(length);
@@ -104,7 +114,9 @@ impl Page {
 
     fn list(&mut self, start: Option<u64>, items: &[Item], other_marker: bool) {
         let mut number = start.map(|start| start.min(999_999_999 - items.len() as u64));
-        for item in items {
+        // Items that say nothing are kept between others alone: at the end of a list they would end more than it.
+        let length = items.iter().rposition(|item| !is_blank(item)).map_or(0, |last| last + 1);
+        for item in &items[..length] {
             let marker = match (number, other_marker) {
                 (None, false) => "- ".to_owned(),
                 (None, true) => "* ".to_owned(),
@@ -131,11 +143,12 @@ impl Page {
                 rest.next();
                 line(text, Place::Paragraph)
             }
-            _ => String::new(),
+            // A box must stand before something, and this says nothing.
+            _ => "<br>".to_owned(),
         };
         self.lines(&format!("{mark} {text}"));
         let Some(first) = rest.peek() else { return };
-        if !follows_tightly(first) || text.is_empty() {
+        if !follows_tightly(first) {
             self.line("");
         }
         let rest: Vec<Block> = rest.cloned().collect();
@@ -212,14 +225,19 @@ impl Page {
 }
 
 /// Blocks that say nothing are not written.
-fn is_empty(block: &Block) -> bool {
+pub(in crate::convert) fn is_empty(block: &Block) -> bool {
     match block {
-        Block::Paragraph(text) | Block::Heading { text, .. } => super::tidy(text.clone()).is_empty(),
+        Block::Paragraph(text) | Block::Heading { text, .. } => tidy(text.clone()).is_empty(),
         Block::Equation(text) => text.trim().is_empty(),
-        Block::List { items, .. } => items.is_empty(),
+        Block::Quote(blocks) => blocks.iter().all(is_empty),
+        Block::List { items, .. } => items.iter().all(is_blank),
         Block::Table { head, rows } => head.is_empty() && rows.iter().all(Vec::is_empty),
         _ => false,
     }
+}
+
+fn is_blank(item: &Item) -> bool {
+    item.checked.is_none() && item.blocks.iter().all(is_empty)
 }
 
 /// Whether a block directly below a paragraph is read as one of its own: only a list that begins as lists begin may

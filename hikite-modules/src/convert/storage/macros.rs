@@ -89,7 +89,7 @@ fn boxed(walk: &Walk, element: &Element, style: &Style) -> Vec<Block> {
 
 fn boxed_body(walk: &Walk, element: &Element, style: &Style) -> Vec<Block> {
     let bodies = element.elements().filter(|child| child.name.ends_with("-body"));
-    bodies.flat_map(|body| walk.inside(body, style)).collect()
+    bodies.flat_map(|body| walk.inside(&body.children, style)).collect()
 }
 
 fn title(walk: &mut Walk, element: &Element) {
@@ -120,8 +120,9 @@ fn value(parameter: &Element) -> String {
     if !text.is_empty() {
         return text;
     }
-    fn resource(element: &Element) -> Option<String> {
-        element.elements().find_map(|child| link::address(child).or_else(|| resource(child)))
-    }
     resource(parameter).unwrap_or_default()
+}
+
+fn resource(element: &Element) -> Option<String> {
+    element.elements().find_map(|child| link::address(child).or_else(|| resource(child)))
 }

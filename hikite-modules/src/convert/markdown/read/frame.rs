@@ -49,6 +49,12 @@ impl Frames {
         }
     }
 
+    pub(super) fn extend(&mut self, blocks: Vec<Block>) {
+        for block in blocks {
+            self.push(block);
+        }
+    }
+
     /// Whether the item that is open is done.
     pub(super) fn check(&mut self, checked: bool) {
         if let Some(frame) = self.open.last_mut().filter(|_| self.beyond == 0) {
@@ -74,8 +80,13 @@ impl Frames {
     pub(super) fn close_details(&mut self) {
         let is_details = |frame: &Frame| matches!(frame.holder, Holder::Details(_));
         if self.beyond == 0 && self.open.last().is_some_and(is_details) {
-            let frame = self.open.pop();
-            frame.into_iter().for_each(|frame| self.finished(frame));
+            self.close_one();
+        }
+    }
+
+    fn close_one(&mut self) {
+        if let Some(frame) = self.open.pop() {
+            self.finished(frame);
         }
     }
 

@@ -1,5 +1,5 @@
 //! A line of text as Markdown. Markers are tried first, as people write them; where a reader would not find the same
-//! line again (`**「注意」**です` is not bold: CommonMark wants a blank there), tags say the same, and at last
+//! line again (`**「注意」**です` is not bold: there must be a blank), tags say the same, and at last
 //! everything that could be markup is escaped.
 
 use super::super::escape::{self, Pairs, Spot};
@@ -159,7 +159,7 @@ impl Writer {
             Kind::Text(text) if piece.style.is_code() => self.code(text, out),
             Kind::Text(text) => self.text(text, around, out),
             Kind::Break if self.place == Place::Paragraph && self.manner != Manner::Escaped => {
-                out.push_str("\\\n")
+                out.push_str("\\\n");
             }
             Kind::Break => out.push_str("<br>"),
             Kind::Image { alt, url } => {
@@ -171,9 +171,7 @@ impl Writer {
                 out.push(')');
             }
             Kind::Math(text) => match self.manner {
-                _ if text.contains(['$', '`', '|', '\\']) && self.manner == Manner::Escaped => {
-                    self.code(text, out)
-                }
+                Manner::Escaped if text.contains(['$', '`', '|']) => self.code(text, out),
                 Manner::Markers => out.extend(["$", text, "$"]),
                 _ => out.extend(["$$", text, "$$"]),
             },
@@ -294,7 +292,7 @@ pub(in crate::convert) fn tag(mark: Marks) -> &'static str {
     }
 }
 
-/// Whether markers around this would be taken for markers: both must lean against a word (CommonMark, 6.2).
+/// Whether markers around this would be taken for markers: both must lean against a word.
 fn may_mark(before: Option<char>, inner: &str, after: Option<char>) -> bool {
     let leans = |inside: Option<char>, outside: Option<char>| {
         let outside_ends = outside.is_none_or(|c| c.is_whitespace() || is_punctuation(c));
@@ -303,7 +301,7 @@ fn may_mark(before: Option<char>, inner: &str, after: Option<char>) -> bool {
     leans(inner.chars().next(), before) && leans(inner.chars().next_back(), after)
 }
 
-/// What is neither a letter nor a number nor a blank. CommonMark counts symbols too.
+/// What is neither a letter nor a number nor a blank; symbols are counted too.
 fn is_punctuation(c: char) -> bool {
     !c.is_alphanumeric() && !c.is_whitespace() && !c.is_control()
 }

@@ -162,26 +162,26 @@ impl Call<'_> {
             let answer = self.send(&whole, &leg.request).await?;
             return Ok(Fetched { value: answer.body, next: None });
         }
-        let (mut last, mut joined, total) = (Value::Null, Vec::new(), list.len() as u64);
+        let (mut before, mut joined, total) = (Value::Null, Vec::new(), list.len() as u64);
         let mut sent = 0;
         for part in list.chunks(chunk.size) {
-            let scope = Scope::within(scope).with("last", last);
+            let scope = Scope::within(scope).with("last", before);
             let mut request = leg.request.fill(&scope)?;
             request.set_body(&chunk.of, Value::Array(part.to_vec()));
             let answer =
                 self.send(&request, &leg.request).await.map_err(|error| halfway(error, sent, total))?;
-            last = parse(&answer.body);
-            if let Some(Value::Array(items)) = last.pointer(&pointer(&chunk.join)) {
+            before = parse(&answer.body);
+            if let Some(Value::Array(items)) = before.pointer(&pointer(&chunk.join)) {
                 joined.extend(items.iter().cloned());
             }
             sent += part.len() as u64;
             self.tell(sent, Some(total), &format!("{sent} of {total} sent"));
         }
-        match last.pointer_mut(&pointer(&chunk.join)) {
+        match before.pointer_mut(&pointer(&chunk.join)) {
             Some(place) => *place = Value::Array(joined),
-            None => last = Value::Object(Map::from_iter([("results".to_owned(), Value::Array(joined))])),
+            None => before = Value::Object(Map::from_iter([("results".to_owned(), Value::Array(joined))])),
         }
-        Ok(Fetched { value: Raw::of(&last), next: None })
+        Ok(Fetched { value: Raw::of(&before), next: None })
     }
 }
 

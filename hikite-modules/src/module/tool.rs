@@ -246,16 +246,22 @@ impl Tool {
                 for choice in choices {
                     found.extend(&choice.when);
                     choice.leg.expressions(&mut found);
-                    choice.shapes.iter().for_each(|shape| shape.expressions(&mut found));
+                    for shape in &choice.shapes {
+                        shape.expressions(&mut found);
+                    }
                 }
                 &[]
             }
             Work::Steps { steps, shapes, .. } => {
-                steps.iter().for_each(|rule| rule.expressions(&mut found));
+                for rule in steps {
+                    rule.expressions(&mut found);
+                }
                 shapes.as_slice()
             }
         };
-        shapes.iter().for_each(|shape| shape.expressions(&mut found));
+        for shape in shapes {
+            shape.expressions(&mut found);
+        }
         found
     }
 

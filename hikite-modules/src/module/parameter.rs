@@ -70,20 +70,14 @@ fn paging(properties: &mut Map<String, Value>, max: u64, default: u64) {
     let added = [
         (
             "page_size",
-            json!({ "type": "integer", "minimum": 1, "maximum": max, "default": default.min(max), "description": "How many at once" }),
+            json!({ "type": "integer", "minimum": 1, "maximum": max, "description": format!("Default {}", default.min(max)) }),
         ),
-        (
-            "fetch_all",
-            json!({ "type": "boolean", "default": false, "description": "Fetch all pages, not the first alone" }),
-        ),
+        ("fetch_all", json!({ "type": "boolean", "default": false, "description": "All pages" })),
         (
             "max_items",
-            json!({ "type": "integer", "minimum": 1, "maximum": ITEMS_MAX, "description": format!("With fetch_all: stop after so many (default {ITEMS})") }),
+            json!({ "type": "integer", "minimum": 1, "maximum": ITEMS_MAX, "description": format!("With fetch_all; default {ITEMS}") }),
         ),
-        (
-            "cursor",
-            json!({ "type": "string", "description": "Go on where `next_cursor` of the last answer says" }),
-        ),
+        ("cursor", json!({ "type": "string", "description": "`next_cursor` of the last answer" })),
     ];
     for (name, schema) in added {
         properties.entry(name.to_owned()).or_insert(schema);

@@ -47,7 +47,14 @@ pub(crate) struct Lookup {
     label: Expression,
     value: Expression,
     hasher: RandomState,
-    known: Mutex<HashMap<u64, (Instant, Arc<Vec<Site>>)>>,
+    /// By the hash of the credential.
+    known: Mutex<HashMap<u64, Known>>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    since: Instant,
+    sites: Arc<Vec<Site>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,11 +125,11 @@ pub(crate) fn filled(base: &str, find: impl Fn(&str) -> Option<String>) -> Resul
                 .hint(format!("give `{name}` beside the token"))
         })?;
         let in_host = out.split_once("://").is_some_and(|(_, host)| !host.contains('/'));
-        let is_host = |value: &str| {
+        let may_be_host = |value: &str| {
             !value.is_empty()
                 && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:".contains(&byte))
         };
-        if in_host && !is_host(&value) {
+        if in_host && !may_be_host(&value) {
             return Err(Error::new(Kind::Validation, format!("the `{name}` of the account is no host")));
         }
         if in_host {
@@ -140,14 +147,14 @@ impl Lookup {
     /// What an account has, if that was asked not long ago.
     pub(crate) fn known(&self, credential: &Credential) -> Option<Arc<Vec<Site>>> {
         let known = self.known.lock();
-        let (at, sites) = known.get(&self.key(credential))?;
-        (at.elapsed() < KNOWN_FOR).then(|| Arc::clone(sites))
+        let Known { since, sites } = known.get(&self.key(credential))?;
+        (since.elapsed() < KNOWN_FOR).then(|| Arc::clone(sites))
     }
 
     /// Reads the answer of the service, and remembers it.
     pub(crate) fn read(&self, credential: &Credential, answer: &Value) -> Result<Arc<Vec<Site>>, Error> {
         let scope = Scope::default();
-        let text = |value: Value| value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string());
+        let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let mut sites = Vec::new();
         for row in self.rows.each(answer, &scope)? {
             let site = Site {
@@ -161,8 +168,8 @@ impl Lookup {
         }
         let sites = Arc::new(sites);
         let mut known = self.known.lock();
-        known.retain(|_, (at, _)| at.elapsed() < KNOWN_FOR);
-        known.insert(self.key(credential), (Instant::now(), Arc::clone(&sites)));
+        known.retain(|_, known| known.since.elapsed() < KNOWN_FOR);
+        known.insert(self.key(credential), Known { since: Instant::now(), sites: Arc::clone(&sites) });
         Ok(sites)
     }
 

@@ -18,7 +18,7 @@ use super::call::Call;
 use super::multipart;
 use super::pace::{PATIENCE, too_fast, wait_in};
 use super::request::{Filled, Request};
-use crate::answer::{REFUSAL_BYTES, clean, is_json, media_type, unsent, words};
+use crate::answer::{REFUSAL_BYTES, clean, media_type, unsent, words};
 use crate::expression::Expression;
 use crate::file::{self, AnswerWord};
 use crate::scope::Scope;
@@ -253,6 +253,10 @@ impl Call<'_> {
         let error = Error::new(kind, message);
         match kind {
             Kind::AccountRequired => error.hint(self.service.how_to_connect("connect it again")),
+            Kind::NotFound => {
+                error.hint("look for it with a tool that lists or searches; the account may not see it")
+            }
+            Kind::Validation => error.hint("correct the arguments as the service says"),
             Kind::Authorization => {
                 error.hint(format!("the account with {title} may not do this, or needs further scopes"))
             }
@@ -276,17 +280,13 @@ impl Refusal {
 fn decode(headers: &HeaderMap, bytes: Bytes, wanted: AnswerWord) -> Option<Raw> {
     let text = |bytes: &Bytes| Raw::from(&*String::from_utf8_lossy(bytes));
     match wanted {
-        AnswerWord::Text => Some(text(&bytes)),
         AnswerWord::Auto if media_type(headers) == "application/json" => Raw::parse(bytes).ok(),
-        AnswerWord::Auto => Some(text(&bytes)),
+        AnswerWord::Text | AnswerWord::Auto => Some(text(&bytes)),
         AnswerWord::Multipart => {
             let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
             multipart::parts(kind, &bytes).map(|parts| Raw::of(&parts))
         }
         AnswerWord::Json if bytes.is_empty() => Some(Raw::null()),
-        AnswerWord::Json => Raw::parse(bytes.clone()).ok().or_else(|| {
-            let is_plain = !is_json(headers) && media_type(headers) == "text/plain";
-            is_plain.then(|| text(&bytes))
-        }),
+        AnswerWord::Json => Raw::parse(bytes).ok(),
     }
 }

@@ -39,7 +39,7 @@ impl Pager {
         let at = match file.style {
             Style::Cursor => &file.cursor,
             Style::Offset => &file.offset,
-            Style::Page => &file.page,
+            Style::Page => &file.number,
             Style::Link | Style::BodyLink => &None,
         };
         if at.is_none() && !matches!(file.style, Style::Link | Style::BodyLink) {

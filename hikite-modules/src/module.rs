@@ -12,6 +12,7 @@ mod page;
 mod parameter;
 mod place;
 mod prompt;
+mod read;
 mod request;
 mod resource;
 mod review;
@@ -22,7 +23,6 @@ mod slot;
 pub(crate) mod tests;
 mod tool;
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,6 @@ use hikite_core::caller::SessionId;
 use hikite_core::compact::{Shape, compact, parse};
 use hikite_core::credential::Exchanger;
 use hikite_core::error::{Error, Kind};
-use hikite_core::fault::{Fault, step};
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
 use hikite_core::listing::Listing;
@@ -43,8 +42,7 @@ use hikite_egress::Client;
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
-use crate::expression::{Expression, Names};
-use crate::file::{File, Language};
+use crate::file::Language;
 use crate::scope::Scope;
 pub use about::About;
 use account::Addresses;
@@ -56,7 +54,7 @@ use prompt::Prompt;
 use resource::Resource;
 pub use review::{Review, review};
 use send::{Again, Refusals};
-use tool::{Reader, Tool, Work};
+use tool::{Tool, Work};
 
 /// Where an answer of a part of a list says how to go on.
 const META: &str = "hikite/page";
@@ -91,83 +89,6 @@ pub struct Service {
 }
 
 impl Service {
-    /// Reads a module file. All that is wrong with it is told at once; programs in it are looked at by their first use, or
-    /// by `problems`.
-    pub fn read(yaml: &str, settings: &Settings) -> Result<Self, Vec<Fault>> {
-        let file = File::read(yaml)?;
-        let mut reader = Reader { file: &file, definitions: file.defs.as_str().into(), faults: Vec::new() };
-        let mut tools = Vec::new();
-        for (name, written) in file.tools.iter() {
-            if let Some(tool) = reader.tool(name, written) {
-                tools.push((name.to_owned(), tool));
-            }
-        }
-        let names = reader.names(HashSet::new());
-        let resources = resources(&file, &tools, &mut reader);
-        let mut prompts = Vec::new();
-        for (name, written) in file.prompts.iter() {
-            match Prompt::new(name, written) {
-                Ok(prompt) => prompts.push(prompt),
-                Err(wrong) => reader.fault(format!("/prompts{}", step(name)), wrong),
-            }
-        }
-        let headers = headers(&file, &mut reader, &names);
-        if !is_name(&file.module) {
-            reader.fault(
-                "/module",
-                "a name is made of small letters, digits and `_`, and begins with a letter",
-            );
-        }
-        let addresses = Addresses::new(file.base.clone(), file.resolve.iter(), &names);
-        let addresses = match addresses {
-            Ok(addresses) if reader.faults.is_empty() => addresses,
-            Ok(_) => return Err(reader.faults),
-            Err(wrong) => {
-                reader.fault("/base", wrong);
-                return Err(reader.faults);
-            }
-        };
-        let expression = |text: &Option<String>| text.as_ref().map(|text| Expression::new(text, &names));
-        let mut service = Self {
-            name: file.module.as_str().into(),
-            title: file.title.clone(),
-            description: file.description.get(settings.language).to_owned(),
-            provider: file.provider.as_deref().map(Into::into),
-            addresses,
-            headers,
-            pace: Pace::new(&file.limits),
-            again: Again { also: expression(&file.retry.also), rule: file.retry.clone() },
-            refusals: Refusals {
-                message: expression(&file.errors.message),
-                code: expression(&file.errors.code),
-            },
-            tools,
-            resources,
-            prompts,
-            listing: Arc::default(),
-            language: settings.language,
-            client: settings.client.clone(),
-            exchanger: Arc::clone(&settings.exchanger),
-            answer_bytes: settings.limits.answer_bytes,
-        };
-        service.listing = Arc::new(service.offer(file.api_version.as_deref(), file.docs.as_deref()));
-        Ok(service)
-    }
-
-    /// What is wrong with its programs, each by the tool it belongs to.
-    pub fn problems(&self) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        for (name, tool) in &self.tools {
-            let wrong = tool.expressions().into_iter().filter_map(Expression::problem);
-            faults.extend(wrong.map(|wrong| Fault::new(format!("/tools{}", step(name)), wrong)));
-        }
-        let others = [&self.again.also, &self.refusals.message, &self.refusals.code].into_iter().flatten();
-        let lookups = self.addresses.lookups.iter().flat_map(|lookup| lookup.expressions());
-        faults
-            .extend(others.chain(lookups).filter_map(Expression::problem).map(|wrong| Fault::new("", wrong)));
-        faults
-    }
-
     pub fn description(&self) -> &str {
         &self.description
     }
@@ -183,6 +104,16 @@ impl Service {
     /// Its tools by name, each with its risk, whether it has a compact form, and whether it pages.
     pub fn tools(&self) -> impl Iterator<Item = (&str, Risk, bool, bool)> {
         self.tools.iter().map(|(name, tool)| (name.as_str(), tool.risk, tool.has_shape(), tool.is_paged()))
+    }
+
+    /// What of a tool's answer is worth reading; `None` if it does not have the shape that the file names.
+    pub fn project(&self, tool: &str, arguments: Map<String, Value>, answer: &Value) -> Option<Value> {
+        let tool = self.tool(tool).ok()?;
+        let scope = tool.scope(arguments).ok()?;
+        let shaped = tool.shaped(answer, &scope).inspect_err(|error| {
+            tracing::debug!(module = %self.name, %error, "an answer does not have the shape that its module names");
+        });
+        shaped.ok()?
     }
 
     fn tool(&self, name: &str) -> Result<&Tool, Error> {
@@ -227,8 +158,8 @@ impl Service {
         let arguments = Raw::of(&Value::Object(arguments)).object().unwrap_or_default();
         let made = self.shape(&resource.tool, &arguments, &result).map(|made| Shape::Made(Arc::new(made)));
         let text = compact(&parse(&Answer::read(&result).value), made.as_ref(), usize::MAX).text;
-        let content = json!({ "uri": uri, "mimeType": resource.mime, "text": text });
-        Ok(Raw::of(&json!({ "contents": [content] })))
+        let read = json!({ "uri": uri, "mimeType": resource.mime, "text": text });
+        Ok(Raw::of(&json!({ "contents": [read] })))
     }
 
     fn get_prompt(&self, params: &Object) -> Result<Raw, Error> {
@@ -284,20 +215,14 @@ impl Source for Service {
     }
 
     fn shape(&self, tool: &str, arguments: &Object, result: &Raw) -> Option<Value> {
-        let tool = self.tool(tool).ok()?;
-        let given = parse(&arguments.raw());
-        let scope = tool.scope(if let Value::Object(given) = given { given } else { Map::new() }).ok()?;
-        let value = parse(&Answer::read(result).value);
-        let shaped = tool.shaped(&value, &scope).inspect_err(|error| {
-            tracing::debug!(module = %self.name, %error, "an answer does not have the shape that its module names");
-        });
-        let mut shaped = shaped.ok()??;
+        let given = if let Value::Object(given) = parse(&arguments.raw()) { given } else { Map::new() };
+        let mut shaped = self.project(tool, given, &parse(&Answer::read(result).value))?;
         let next = result.object()?.get("_meta").and_then(Raw::object);
         let next = next.and_then(|meta| meta.get(META)?.object()?.text("next_cursor"));
         if let (Some(next), Some(members)) = (&next, shaped.as_object_mut()) {
             members.insert("next_cursor".into(), Value::from(next.as_str()));
         } else if let (Some(next), Value::String(text)) = (&next, &mut shaped) {
-            text.push_str(&format!("\n\nnext_cursor: {next}"));
+            text.extend(["\n\nnext_cursor: ", next]);
         }
         Some(shaped)
     }
@@ -360,54 +285,4 @@ impl fmt::Debug for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Service").field("name", &self.name).finish_non_exhaustive()
     }
-}
-
-fn resources(file: &File, tools: &[(String, Tool)], reader: &mut Reader<'_>) -> Vec<Resource> {
-    let mut resources = Vec::new();
-    for (name, written) in file.resources.iter() {
-        let at = format!("/resources{}", step(name));
-        let resource = match Resource::new(name, written) {
-            Ok(resource) => resource,
-            Err(wrong) => {
-                reader.fault(at, wrong);
-                continue;
-            }
-        };
-        match tools.iter().find(|(tool, _)| *tool == resource.tool) {
-            None => {
-                reader.fault(format!("{at}/tool"), format!("`{}` is no tool of this module", resource.tool))
-            }
-            Some((_, tool)) => {
-                for name in resource.names().filter(|name| tool.schema["properties"].get(name).is_none()) {
-                    reader.fault(
-                        format!("{at}/uri"),
-                        format!("`{{{name}}}` is no parameter of `{}`", resource.tool),
-                    );
-                }
-            }
-        }
-        resources.push(resource);
-    }
-    resources
-}
-
-fn headers(file: &File, reader: &mut Reader<'_>, names: &Names) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for (name, value) in file.headers.iter() {
-        let made = request::header(name, value, names).and_then(|(header, places)| {
-            let value = places.header(&Scope::default()).map_err(|error| error.message.to_string())?;
-            Ok((header, http::HeaderValue::try_from(value).map_err(|_| "it cannot be sent".to_owned())?))
-        });
-        match made {
-            Ok((header, value)) => drop(headers.insert(header, value)),
-            Err(wrong) => reader.fault(format!("/headers{}", step(name)), wrong),
-        }
-    }
-    headers
-}
-
-fn is_name(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_lowercase())
-        && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }

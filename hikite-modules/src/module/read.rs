@@ -1,0 +1,149 @@
+//! From a module file to a service. Everything that is wrong with the file is told at once.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use hikite_core::fault::{Fault, step};
+use http::{HeaderMap, HeaderValue};
+
+use super::account::{Addresses, Lookup};
+use super::pace::Pace;
+use super::prompt::Prompt;
+use super::request;
+use super::resource::Resource;
+use super::send::{Again, Refusals};
+use super::tool::{Reader, Tool};
+use super::{Service, Settings};
+use crate::expression::{Expression, Names};
+use crate::file::File;
+use crate::scope::Scope;
+
+impl Service {
+    /// Reads a module file. All that is wrong with it is told at once; programs in it are looked at by their first use, or
+    /// by `problems`.
+    pub fn read(yaml: &str, settings: &Settings) -> Result<Self, Vec<Fault>> {
+        let file = File::read(yaml)?;
+        let mut reader = Reader { file: &file, definitions: file.defs.as_str().into(), faults: Vec::new() };
+        let mut tools = Vec::new();
+        for (name, written) in file.tools.iter() {
+            if let Some(tool) = reader.tool(name, written) {
+                tools.push((name.to_owned(), tool));
+            }
+        }
+        let names = reader.names(HashSet::new());
+        let resources = resources(&file, &tools, &mut reader);
+        let mut prompts = Vec::new();
+        for (name, written) in file.prompts.iter() {
+            match Prompt::new(name, written) {
+                Ok(prompt) => prompts.push(prompt),
+                Err(wrong) => reader.fault(format!("/prompts{}", step(name)), wrong),
+            }
+        }
+        let headers = headers(&file, &mut reader, &names);
+        if !is_name(&file.module) {
+            reader.fault(
+                "/module",
+                "a name is made of small letters, digits and `_`, and begins with a letter",
+            );
+        }
+        let addresses = Addresses::new(file.base.clone(), file.resolve.iter(), &names);
+        let addresses = match addresses {
+            Ok(addresses) if reader.faults.is_empty() => addresses,
+            Ok(_) => return Err(reader.faults),
+            Err(wrong) => {
+                reader.fault("/base", wrong);
+                return Err(reader.faults);
+            }
+        };
+        let expression = |text: &Option<String>| text.as_ref().map(|text| Expression::new(text, &names));
+        let mut service = Self {
+            name: file.module.as_str().into(),
+            title: file.title.clone(),
+            description: file.description.get(settings.language).to_owned(),
+            provider: file.provider.as_deref().map(Into::into),
+            addresses,
+            headers,
+            pace: Pace::new(&file.limits),
+            again: Again { also: expression(&file.retry.also), rule: file.retry.clone() },
+            refusals: Refusals {
+                message: expression(&file.errors.message),
+                code: expression(&file.errors.code),
+            },
+            tools,
+            resources,
+            prompts,
+            listing: Arc::default(),
+            language: settings.language,
+            client: settings.client.clone(),
+            exchanger: Arc::clone(&settings.exchanger),
+            answer_bytes: settings.limits.answer_bytes,
+        };
+        service.listing = Arc::new(service.offer(file.api_version.as_deref(), file.docs.as_deref()));
+        Ok(service)
+    }
+
+    /// What is wrong with its programs, each by the tool it belongs to.
+    pub fn problems(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for (name, tool) in &self.tools {
+            let wrong = tool.expressions().into_iter().filter_map(Expression::problem);
+            faults.extend(wrong.map(|wrong| Fault::new(format!("/tools{}", step(name)), wrong)));
+        }
+        let others = [&self.again.also, &self.refusals.message, &self.refusals.code].into_iter().flatten();
+        let lookups = self.addresses.lookups.iter().flat_map(Lookup::expressions);
+        faults
+            .extend(others.chain(lookups).filter_map(Expression::problem).map(|wrong| Fault::new("", wrong)));
+        faults
+    }
+}
+
+fn resources(file: &File, tools: &[(String, Tool)], reader: &mut Reader<'_>) -> Vec<Resource> {
+    let mut resources = Vec::new();
+    for (name, written) in file.resources.iter() {
+        let at = format!("/resources{}", step(name));
+        let resource = match Resource::new(name, written) {
+            Ok(resource) => resource,
+            Err(wrong) => {
+                reader.fault(at, wrong);
+                continue;
+            }
+        };
+        match tools.iter().find(|(tool, _)| *tool == resource.tool) {
+            None => {
+                let message = format!("`{}` is no tool of this module", resource.tool);
+                reader.fault(format!("{at}/tool"), message);
+            }
+            Some((_, tool)) => {
+                for name in resource.names().filter(|name| tool.schema["properties"].get(name).is_none()) {
+                    reader.fault(
+                        format!("{at}/uri"),
+                        format!("`{{{name}}}` is no parameter of `{}`", resource.tool),
+                    );
+                }
+            }
+        }
+        resources.push(resource);
+    }
+    resources
+}
+
+fn headers(file: &File, reader: &mut Reader<'_>, names: &Names) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in file.headers.iter() {
+        let made = request::header(name, value, names).and_then(|(header, places)| {
+            let value = places.header(&Scope::default()).map_err(|error| error.message.to_string())?;
+            Ok((header, HeaderValue::try_from(value).map_err(|_| "it cannot be sent".to_owned())?))
+        });
+        match made {
+            Ok((header, value)) => drop(headers.insert(header, value)),
+            Err(wrong) => reader.fault(format!("/headers{}", step(name)), wrong),
+        }
+    }
+    headers
+}
+
+fn is_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_lowercase())
+        && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}

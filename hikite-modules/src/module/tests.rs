@@ -1,0 +1,129 @@
+//! What services do, against a server that plays one.
+
+mod hostile;
+mod page;
+mod recorded;
+mod run;
+mod site;
+mod trouble;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hikite_core::answer::Answer;
+use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::credential::{Credential, Exchanger, Scheme};
+use hikite_core::error::Error;
+use hikite_core::json::{Object, Raw};
+use hikite_core::limits::Limits;
+use hikite_core::secret::Secret;
+use hikite_core::source::{
+    Backchannel, BoxFuture, CallContext, Invocation, Method, Origin, Question, Source,
+};
+
+use hikite_testkit::api::Api;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::{Service, Settings};
+use crate::file::Language;
+
+const TOY: &str = include_str!("tests/toy.yaml");
+
+/// Accounts of everybody: the first is used until it is refused.
+#[derive(Debug)]
+pub(crate) struct Accounts(Mutex<Vec<Arc<Credential>>>);
+
+impl Exchanger for Accounts {
+    fn knows(&self, _: &str) -> bool {
+        !self.0.lock().is_empty()
+    }
+
+    fn credential<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
+        let first = self.0.lock().first().cloned();
+        Box::pin(std::future::ready(Ok(first)))
+    }
+
+    fn renewed<'a>(
+        &'a self,
+        _: &'a str,
+        refused: &'a Credential,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
+        let mut all = self.0.lock();
+        all.retain(|credential| **credential != *refused);
+        Box::pin(std::future::ready(Ok(all.first().cloned())))
+    }
+}
+
+pub(super) fn bearer(token: &str, api: Option<String>) -> Credential {
+    Credential { scheme: Scheme::Bearer, secret: Secret::hidden(token), details: BTreeMap::new(), api }
+}
+
+pub(crate) fn settings_with(accounts: Vec<Credential>, language: Language) -> Settings {
+    Settings {
+        client: hikite_egress::Client::new(),
+        exchanger: Arc::new(Accounts(Mutex::new(accounts.into_iter().map(Arc::new).collect()))),
+        limits: Arc::new(Limits { answer_bytes: 1 << 20, ..Limits::default() }),
+        language,
+    }
+}
+
+pub(crate) fn settings() -> Settings {
+    settings_with(vec![bearer("test-token", None)], Language::English)
+}
+
+/// The service of tests, played by this server.
+fn toy(api: &Api) -> Service {
+    toy_with(vec![bearer("first-token", Some(api.url("")))])
+}
+
+fn toy_with(accounts: Vec<Credential>) -> Service {
+    Service::read(TOY, &settings_with(accounts, Language::English)).expect("a service")
+}
+
+/// A client that remembers how far a call has come.
+#[derive(Debug, Default)]
+struct Client(Mutex<Vec<Value>>);
+
+impl Backchannel for Client {
+    fn progress(&self, params: Object) {
+        self.0.lock().push(params.raw().value());
+    }
+
+    fn log(&self, _: Raw) {}
+
+    fn ask(&self, _: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
+        Box::pin(async { Err(Raw::null()) })
+    }
+}
+
+fn context(back: Arc<dyn Backchannel>) -> CallContext {
+    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+    CallContext { session: Arc::new(session), back, origin: Origin::default(), takes_rounds: false }
+}
+
+async fn ask(service: &Service, method: Method, params: Value) -> Result<Raw, Error> {
+    let params = Raw::from(params).object().expect("an object");
+    service.call(Invocation { method, params }, context(Arc::new(Client::default()))).await
+}
+
+async fn call_raw(service: &Service, tool: &str, arguments: Value) -> Result<Raw, Error> {
+    ask(service, Method::CallTool, json!({ "name": tool, "arguments": arguments })).await
+}
+
+/// The value that a tool gives.
+async fn call(service: &Service, tool: &str, arguments: Value) -> Result<Value, Error> {
+    call_raw(service, tool, arguments).await.map(|result| Answer::read(&result).value.value())
+}
+
+/// What is worth reading of it.
+async fn compact(service: &Service, tool: &str, arguments: Value) -> Value {
+    let result = call_raw(service, tool, arguments.clone()).await.expect("an answer");
+    let arguments = Raw::from(arguments).object().expect("an object");
+    service.shape(tool, &arguments, &result).unwrap_or_default()
+}

@@ -1,0 +1,143 @@
+//! Values that try to lead a request elsewhere.
+
+use hikite_testkit::api::{Answer, Api};
+use proptest::prelude::*;
+
+use super::*;
+use crate::expression::Names;
+use crate::file::RequestFile;
+use crate::module::request::Request;
+use crate::scope::Scope;
+
+/// What people have tried on others.
+const TRICKS: &[&str] = &[
+    "..",
+    ".",
+    "../..",
+    "%2e%2e",
+    "..%2f",
+    "/",
+    "//",
+    "//evil.example/",
+    "a/../b",
+    "?x=1",
+    "#f",
+    "a?b=c&d",
+    "\\..\\",
+    "@evil.example",
+    "http://evil.example",
+    "a\r\nHost: evil.example",
+    "a\nX: y",
+    "\0",
+    " ",
+    "%00",
+    "%0d%0a",
+    "{owner}",
+    "${x}",
+    "=1",
+    "$name",
+    "\u{202e}abc",
+    "a;b",
+    "a:b",
+    "é",
+    "東京",
+    "%",
+    "%%",
+    "%zz",
+    "~",
+    "*",
+    "'",
+    "\"",
+    "<>",
+    "|",
+    "^",
+    "`",
+    "+",
+    "a b",
+    "\t",
+    "\u{feff}",
+    "．．",
+    "／",
+];
+
+fn request(path: &str) -> Request {
+    let names = Names {
+        variables: std::sync::Arc::new(["id", "path"].map(str::to_owned).into()),
+        ..Names::default()
+    };
+    let file = RequestFile { get: Some(path.into()), ..RequestFile::default() };
+    Request::new(&file, &names).expect("a request")
+}
+
+/// The path as a server takes it apart: never other segments than the file has.
+fn holds(value: &str) {
+    let scope = Scope::default().with("id", Value::from(value)).with("path", Value::from(value));
+    if let Ok(filled) = request("/things/{id}/end").fill(&scope) {
+        let target: http::Uri =
+            format!("https://toy.example{}", filled.target()).parse().expect("an address");
+        assert_eq!(target.host(), Some("toy.example"), "{value:?}");
+        let segments: Vec<&str> = target.path().split('/').collect();
+        assert_eq!((segments.len(), segments[1], segments[3]), (4, "things", "end"), "{value:?}");
+        assert_eq!(target.query(), None, "{value:?}");
+        assert!(!matches!(segments[2], "" | "." | ".."), "{value:?}");
+        assert_eq!(crate::escape::decoded(&segments[2].replace('+', "%2B")), value);
+    }
+    if let Ok(filled) = request("/files/{+path}").fill(&scope) {
+        let target: http::Uri =
+            format!("https://toy.example{}", filled.target()).parse().expect("an address");
+        let segments: Vec<&str> = target.path().split('/').skip(1).collect();
+        assert_eq!(
+            (target.host(), target.query(), segments[0]),
+            (Some("toy.example"), None, "files"),
+            "{value:?}"
+        );
+        assert_eq!(segments.len() - 1, value.split('/').count(), "{value:?}");
+        assert!(segments.iter().all(|segment| !matches!(*segment, "" | "." | "..")), "{value:?}");
+    }
+}
+
+#[test]
+fn tricks_lead_nowhere() {
+    for trick in TRICKS {
+        holds(trick);
+        holds(&format!("a{trick}b"));
+        holds(&format!("{trick}/{trick}"));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+    #[test]
+    fn no_value_changes_the_shape_of_an_address(value in "\\PC{0,40}|[./%\\\\?#@:\r\n\0a-f0-9]{0,24}") {
+        holds(&value);
+    }
+}
+
+#[tokio::test]
+async fn a_header_holds_only_what_a_header_can() {
+    let api = Api::start().await;
+    api.answer("/api/things", Answer::json(&json!({ "id": 1 })));
+    for name in ["a\r\nX-Evil: 1", "a\nb", "ü", "\0", "a\tb"] {
+        let error = call(&toy(&api), "make", json!({ "name": name })).await.expect_err("a refusal");
+        assert!(error.message.starts_with("Invalid value for parameter name"), "{}", error.message);
+    }
+    assert_eq!(api.count(), 0);
+}
+
+#[test]
+fn a_file_cannot_set_what_belongs_to_the_house() {
+    for (from, to) in [
+        ("X-Version: \"1\"", "Authorization: x"),
+        ("X-Version: \"1\"", "Host: evil.example"),
+        ("GET: /file", "GET: file"),
+        ("GET: /file", "GET: /../file"),
+        ("GET: /file", "GET: \"/file?x=1\""),
+        ("https://toy.example/api", "ftp://toy.example"),
+        ("{town}", "{nobody}"),
+    ] {
+        assert!(TOY.contains(from), "{from}");
+        let faults = Service::read(&TOY.replacen(from, to, 1), &settings()).expect_err("a fault");
+        assert!(!faults.is_empty(), "{to}");
+    }
+}
