@@ -2,6 +2,16 @@
 
 use crate::json::{Object, Raw};
 
+/// In the `_meta` of a result that is a part of a list: how to go on.
+pub const PAGE: &str = "hikite/page";
+const NEXT: &str = "next_cursor";
+
+/// The result with where the next part of its list begins.
+pub fn with_next(result: &Raw, cursor: &str) -> Raw {
+    let meta = Object::default().with(PAGE, Object::default().with(NEXT, cursor));
+    result.object().unwrap_or_default().with("_meta", meta).raw()
+}
+
 /// The result around a value: as text, and structured where it is an object.
 pub fn result_of(value: &Raw) -> Raw {
     let text = value.text().unwrap_or_else(|| value.as_str().into_owned());
@@ -20,12 +30,20 @@ pub struct Answer {
     pub failed: bool,
     /// What it says in words.
     pub text: String,
+    /// Where the next part of a list begins.
+    pub next: Option<String>,
 }
 
 impl Answer {
     pub fn read(result: &Raw) -> Self {
         let Some(members) = result.object() else {
-            return Self { value: result.clone(), others: Vec::new(), failed: false, text: String::new() };
+            return Self {
+                value: result.clone(),
+                others: Vec::new(),
+                failed: false,
+                text: String::new(),
+                next: None,
+            };
         };
         let (mut texts, mut others) = (Vec::new(), Vec::new());
         for block in members.get("content").and_then(Raw::items).unwrap_or_default() {
@@ -49,6 +67,7 @@ impl Answer {
             others,
             failed: members.get("isError").is_some_and(|flag| flag.as_str() == "true"),
             text,
+            next: members.get("_meta").and_then(|meta| meta.object()?.get(PAGE)?.object()?.text(NEXT)),
         }
     }
 }

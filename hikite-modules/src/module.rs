@@ -27,7 +27,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::answer::{Answer, result_of};
+use hikite_core::answer::{Answer, result_of, with_next};
 use hikite_core::caller::SessionId;
 use hikite_core::compact::{Shape, compact, parse};
 use hikite_core::credential::Exchanger;
@@ -55,9 +55,6 @@ use resource::Resource;
 pub use review::{Review, review};
 use send::{Again, Refusals};
 use tool::{Tool, Work};
-
-/// Where an answer of a part of a list says how to go on.
-const META: &str = "hikite/page";
 
 /// What a service needs of the house.
 #[derive(Clone, Debug)]
@@ -141,9 +138,10 @@ impl Service {
         let call = Call::new(self, context, tool.risk != Risk::Read, site);
         let fetched = Box::pin(call.run(tool, &scope, &asked)).await?;
         let result = result_of(&fetched.value);
-        let Some(next) = fetched.next else { return Ok(result) };
-        let meta = Object::default().with(META, Object::default().with("next_cursor", next.as_str()));
-        Ok(result.object().unwrap_or_default().with("_meta", meta).raw())
+        Ok(match fetched.next {
+            Some(next) => with_next(&result, &next),
+            None => result,
+        })
     }
 
     async fn read_resource(&self, params: &Object, context: &CallContext) -> Result<Raw, Error> {
@@ -216,13 +214,14 @@ impl Source for Service {
 
     fn shape(&self, tool: &str, arguments: &Object, result: &Raw) -> Option<Value> {
         let given = if let Value::Object(given) = parse(&arguments.raw()) { given } else { Map::new() };
-        let mut shaped = self.project(tool, given, &parse(&Answer::read(result).value))?;
-        let next = result.object()?.get("_meta").and_then(Raw::object);
-        let next = next.and_then(|meta| meta.get(META)?.object()?.text("next_cursor"));
-        if let (Some(next), Some(members)) = (&next, shaped.as_object_mut()) {
-            members.insert("next_cursor".into(), Value::from(next.as_str()));
-        } else if let (Some(next), Value::String(text)) = (&next, &mut shaped) {
-            text.extend(["\n\nnext_cursor: ", next]);
+        let answer = Answer::read(result);
+        let mut shaped = self.project(tool, given, &parse(&answer.value))?;
+        match (&answer.next, &mut shaped) {
+            (Some(next), Value::Object(members)) => {
+                members.insert("next_cursor".into(), Value::from(next.as_str()));
+            }
+            (Some(next), Value::String(text)) => text.extend(["\n\nnext_cursor: ", next]),
+            _ => {}
         }
         Some(shaped)
     }

@@ -247,9 +247,11 @@ impl Gateway {
 
 impl ToolFilter {
     fn tools<'a>(&'a self, view: &'a View) -> impl Iterator<Item = (&'a Module, &'a Tool)> {
-        let modules = view.modules().iter();
-        let modules =
-            modules.filter(|module| self.module.as_deref().is_none_or(|name| name == &*module.name));
+        // What nobody has connected is shown to who asks for it.
+        let modules = view.modules().iter().filter(|module| match self.module.as_deref() {
+            Some(name) => name == &*module.name,
+            None => !module.needs_login,
+        });
         let tools = modules.flat_map(|module| module.tools.iter().map(move |tool| (module, tool)));
         tools.filter(move |(_, tool)| self.lets_through(view, tool))
     }

@@ -62,7 +62,14 @@ impl<'a> Call<'a> {
                 let choice = choose(choices, &scope)?;
                 self.fetch(&choice.leg, &scope, asked).await
             }
-            Work::Steps { steps, waves, .. } => self.steps(steps, waves, &scope, asked).await,
+            // Lists of steps are fetched whole, unless the tool itself has pages.
+            Work::Steps { steps, waves, .. } if tool.is_paged() => {
+                self.steps(steps, waves, &scope, asked).await
+            }
+            Work::Steps { steps, waves, .. } => {
+                let whole = Asked { all: true, ..Asked::default() };
+                self.steps(steps, waves, &scope, &whole).await
+            }
         }
     }
 

@@ -61,6 +61,9 @@ pub(crate) async fn call(
             if !answer.others.is_empty() {
                 body.set("content", Raw::array(&answer.others));
             }
+            if let Some(next) = &answer.next {
+                body.set("nextCursor", next.as_str());
+            }
             if let Some(about) = about {
                 body.set("answer", about);
             }

@@ -79,7 +79,7 @@ pub(crate) struct LimitsFile {
     #[schemars(extend("default" = 1000))]
     pub(crate) batch_tasks: Option<usize>,
     /// Tasks of one batch that run at once, whatever it asks for.
-    #[schemars(extend("default" = 16))]
+    #[schemars(extend("default" = 100))]
     pub(crate) batch_concurrency: Option<usize>,
     /// The longest compact answer; what is longer is shortened, and kept to be read on.
     #[schemars(extend("default" = "32KiB"))]

@@ -72,7 +72,7 @@ pub(crate) struct Weight {
 pub(crate) async fn offers(gateway: &Gateway) -> Result<Vec<Offer>> {
     let view = gateway.owner_view();
     let mut offers = Vec::new();
-    for module in view.modules().iter().filter(|module| module.listing.is_some()) {
+    for module in view.ready_modules().filter(|module| module.listing.is_some()) {
         let tools: Vec<&Tool> = module.tools.iter().filter(|tool| tool.is_enabled()).collect();
         let list: Value = tools.iter().map(|tool| tool.direct_definition().value()).collect();
         offers.push(Offer {
@@ -115,7 +115,8 @@ pub(crate) fn largest(gateway: &Gateway, top: usize) -> Vec<Weight> {
         key: tool.key.to_string(),
         tokens: tokens_of(&tool.direct_definition().value()),
     };
-    let mut weights: Vec<Weight> = view.enabled_tools().map(weight).collect();
+    let tools = view.ready_modules().flat_map(|module| &module.tools).filter(|tool| tool.is_enabled());
+    let mut weights: Vec<Weight> = tools.map(weight).collect();
     weights.sort_by(|a, b| b.tokens.cmp(&a.tokens).then_with(|| a.key.cmp(&b.key)));
     weights.truncate(top);
     weights

@@ -20,6 +20,7 @@ pub(crate) async fn of_lists(folder: &Path, program: PathBuf) -> Result<Arc<Hous
     let mut config = Config::parse("{}", Path::new("defaults"), outside)?;
     config.store = Some(StoreUrl::memory());
     config.audit.enabled = false;
+    config.modules.builtin.clear();
     config.categories = modules.iter().map(category).collect();
     House::start_with(&config, program, modules).await
 }

@@ -179,6 +179,10 @@ fn call_answer() -> Value {
                 "items": { "type": "object" },
                 "description": "Pictures, sounds and resources that came beside it, as the protocol has them.",
             },
+            "nextCursor": {
+                "type": "string",
+                "description": "Where the next part of a list begins: the parameter `cursor` of the same tool.",
+            },
             "answer": {
                 "type": "object",
                 "required": ["form"],
