@@ -250,7 +250,7 @@ mod tests {
         for schema in defined.chain([&schema]) {
             let forms = schema["anyOf"].as_array().into_iter().flatten().chain([schema]);
             let members = forms.filter_map(|form| form["properties"].as_object()).flatten();
-            for (name, _) in members.into_iter() {
+            for (name, _) in members {
                 let is_named =
                     [format!("`{name}`"), format!(" {name},"), format!(" {name} }}"), format!(" {name}: ")];
                 assert!(

@@ -8,7 +8,7 @@ use super::schema::{Schemas, kind};
 use super::yaml::below;
 
 /// Members by which lists are usually called.
-const LISTS: [&str; 9] =
+pub(super) const LISTS: [&str; 9] =
     ["items", "data", "results", "values", "value", "entries", "records", "list", "rows"];
 /// Members in which answers are wrapped.
 const WRAPS: [&str; 4] = ["data", "result", "response", "payload"];

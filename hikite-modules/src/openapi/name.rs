@@ -27,7 +27,7 @@ pub(super) fn snake(text: &str, chars: usize) -> String {
         let separator = if name.is_empty() { "" } else { "_" };
         if name.len() + separator.len() + word.len() > chars {
             if name.is_empty() {
-                name = word[..chars].to_owned();
+                name.push_str(&word[..chars]);
             }
             break;
         }

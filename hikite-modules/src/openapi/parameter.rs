@@ -114,7 +114,8 @@ impl Parameters {
         // The service knows its default; a default of ours would be sent.
         if let Some(default) = schema.remove("default") {
             let shown = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
-            words = format!("{words} (default: {})", single(&shown)).trim_start().to_owned();
+            let space = if words.is_empty() { "" } else { " " };
+            words = format!("{words}{space}(default: {})", single(&shown));
         }
         self.all.push(Parameter { wire: wire.to_owned(), name, place, required, schema, words, joined });
     }

@@ -45,7 +45,6 @@ impl<'a> Schemas<'a> {
         let Some(members) = self.follow(schema).as_object().filter(|_| depth > 0) else { return };
         for (key, value) in members {
             match (key.as_str(), whole.get_mut(key)) {
-                ("allOf" | "oneOf" | "anyOf", _) => {}
                 ("properties", Some(Value::Object(known))) => {
                     for (name, property) in value.as_object().into_iter().flatten() {
                         known.entry(name.clone()).or_insert_with(|| property.clone());
@@ -54,7 +53,7 @@ impl<'a> Schemas<'a> {
                 ("required", Some(Value::Array(known))) => {
                     known.extend(value.as_array().cloned().unwrap_or_default());
                 }
-                (_, Some(_)) => {}
+                ("allOf" | "oneOf" | "anyOf", _) | (_, Some(_)) => {}
                 (_, None) => drop(whole.insert(key.clone(), value.clone())),
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::list::{Answer, List};
+use super::list::{Answer, LISTS, List};
 use super::name::snake;
 use super::schema::{Schemas, is_scalar, kind};
 use super::yaml::below;
@@ -66,7 +66,8 @@ fn table(list: &List, thing: &str, schemas: Schemas<'_>) -> Value {
         columns.insert(name.into(), json!("."));
     }
     let name = list.name.as_deref().map_or_else(|| thing.to_owned(), |name| snake(name, 40));
-    let name = if name == "value" || name == "data" { thing.to_owned() } else { name };
+    // `results` says less than what the results are.
+    let name = if LISTS.contains(&name.as_str()) { thing.to_owned() } else { name };
     let path = if list.path == "." { "." } else { &list.path };
     json!({ "table": name, "rows": format!("{path}[]"), "columns": columns })
 }

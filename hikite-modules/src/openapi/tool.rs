@@ -43,18 +43,15 @@ pub(super) fn make(operation: &Operation<'_>, schemas: Schemas<'_>, ways: &mut W
     if !query.is_empty() {
         request.insert("query".into(), Value::Object(query));
     }
-    if operation.method != "GET" {
-        match &whole_body {
-            Some(name) => drop(request.insert("body".into(), json!(format!("${name}")))),
-            None => {
-                let members = slots(&all, Place::Body);
-                let wanted =
-                    !members.is_empty() || pages.as_ref().is_some_and(|(way, _)| ways.is_in_body(way));
-                request.extend(wanted.then(|| ("body".to_owned(), Value::Object(members))));
-            }
-        }
-    } else {
+    let in_body = pages.as_ref().is_some_and(|(way, _)| ways.is_in_body(way));
+    if operation.method == "GET" {
         all.retain(|parameter| parameter.place != Place::Body);
+    } else if let Some(name) = &whole_body {
+        request.insert("body".into(), json!(format!("${name}")));
+    } else {
+        let members = slots(&all, Place::Body);
+        let wanted = !members.is_empty() || in_body;
+        request.extend(wanted.then(|| ("body".to_owned(), Value::Object(members))));
     }
     if matches!(answer, Answer::Text) {
         request.insert("answer".into(), json!("text"));

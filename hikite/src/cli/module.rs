@@ -35,7 +35,7 @@ impl ModuleCommand {
     pub(crate) fn run(self, common: &Common) -> Result<ExitCode> {
         match self {
             Self::List(list) => list.run(common)?,
-            Self::Check(check) => return check.run(),
+            Self::Check(check) => return Ok(check.run()),
             Self::New(new) => new.run()?,
             Self::ImportOpenapi(import) => import.run()?,
             Self::Schema => print(&serde_json::to_string_pretty(&hikite_modules::schema())?),

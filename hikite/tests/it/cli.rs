@@ -19,7 +19,7 @@ impl Terminal {
         let few = json!({ "includeNames": ["echo", "structured", "test_error_handling", "who", "ask", "sleep"], "overrides": { "who": { "enabled": false } } });
         let down = json!({ "description": "down", "command": "/no/such/program" });
         let categories = json!({ "c": { "description": "d", "server": "up", "tools": { "includeNames": ["echo", "nowhere"] } } });
-        let config = json!({ "mcpServers": { "up": with(up, "tools", few), "down": down }, "categories": categories, "server": { "listen": "127.0.0.1:0" }, "search": { "provider": "bm25" } });
+        let config = json!({ "mcpServers": { "up": with(up, "tools", few), "down": down }, "categories": categories, "server": { "listen": "127.0.0.1:0" }, "modules": { "builtin": false }, "search": { "provider": "bm25" } });
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
         Self { folder, _fixture: fixture }

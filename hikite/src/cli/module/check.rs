@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
 use clap::Args;
 use hikite_core::fault::Fault;
 use hikite_core::risk::Risk;
@@ -25,7 +24,7 @@ pub(crate) struct CheckFiles {
 }
 
 impl CheckFiles {
-    pub(super) fn run(&self) -> Result<ExitCode> {
+    pub(super) fn run(&self) -> ExitCode {
         let settings = services::settings(None);
         let (mut objects, mut bad) = (Vec::new(), false);
         for file in &self.files {
@@ -50,7 +49,7 @@ impl CheckFiles {
         if self.json {
             print(&Value::Array(objects).to_string());
         }
-        Ok(ExitCode::from(u8::from(bad)))
+        ExitCode::from(u8::from(bad))
     }
 }
 
