@@ -20,6 +20,8 @@ fn folder() -> TempDir {
 
 fn in_folder(config: &Value) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
+    let mut config = config.clone();
+    config["modules"] = json!({ "builtin": false });
     std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
     folder
 }
