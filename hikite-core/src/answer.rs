@@ -6,10 +6,17 @@ use crate::json::{Object, Raw};
 pub const PAGE: &str = "hikite/page";
 const NEXT: &str = "next_cursor";
 
+/// The same: the text of the result is a text, although it could be read as JSON.
+const TEXT: &str = "hikite/text";
+
 /// The result with where the next part of its list begins.
 pub fn with_next(result: &Raw, cursor: &str) -> Raw {
-    let meta = Object::default().with(PAGE, Object::default().with(NEXT, cursor));
-    result.object().unwrap_or_default().with("_meta", meta).raw()
+    with_meta(result.object().unwrap_or_default(), PAGE, Object::default().with(NEXT, cursor).raw()).raw()
+}
+
+fn with_meta(result: Object, name: &str, value: Raw) -> Object {
+    let meta = result.get("_meta").and_then(Raw::object).unwrap_or_default();
+    result.with("_meta", meta.with(name, value))
 }
 
 /// The result around a value: as text, and structured where it is an object.
@@ -17,6 +24,9 @@ pub fn result_of(value: &Raw) -> Raw {
     let text = value.text().unwrap_or_else(|| value.as_str().into_owned());
     let block = Object::default().with("type", "text").with("text", text.as_str()).raw();
     let result = Object::default().with("content", Raw::array([&block]));
+    if value.text().is_some() && Raw::parse(text).is_ok() {
+        return with_meta(result, TEXT, Raw::of(&true)).raw();
+    }
     if value.is_object() { result.with("structuredContent", value.clone()).raw() } else { result.raw() }
 }
 
@@ -57,9 +67,12 @@ impl Answer {
             }
         }
         let text = texts.join("\n");
+        let meta = members.get("_meta").and_then(Raw::object).unwrap_or_default();
+        let is_text = meta.get(TEXT).is_some();
         let value = match members.get("structuredContent").filter(|value| !value.is_null()) {
             Some(value) => value.clone(),
             None if texts.is_empty() => Raw::null(),
+            None if is_text => Raw::from(text.as_str()),
             None => Raw::parse(text.clone()).unwrap_or_else(|_| Raw::from(text.as_str())),
         };
         Self {
@@ -67,7 +80,7 @@ impl Answer {
             others,
             failed: members.get("isError").is_some_and(|flag| flag.as_str() == "true"),
             text,
-            next: members.get("_meta").and_then(|meta| meta.object()?.get(PAGE)?.object()?.text(NEXT)),
+            next: meta.get(PAGE).and_then(|page| page.object()?.text(NEXT)),
         }
     }
 }
@@ -83,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_value_comes_back_from_its_result() {
-        for value in [r#"{"a":1}"#, "[1,2]", r#""words""#, "7", "null", "true"] {
+        for value in [r#"{"a":1}"#, "[1,2]", r#""words""#, "7", "null", "true", r#""{\"a\": 1}""#, r#""7""#] {
             let value = Raw::parse(value.to_owned()).expect("JSON");
             assert_eq!(Answer::read(&result_of(&value)).value, value);
         }

@@ -6,6 +6,7 @@ mod call;
 mod fetch;
 mod leg;
 mod listing;
+mod login;
 mod multipart;
 mod pace;
 mod page;

@@ -1,24 +1,20 @@
 //! One call of a tool: its requests one by one, side by side or page by page, until there is an answer.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, try_join_all};
 use hikite_core::compact::parse;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
-use parking_lot::Mutex;
 use serde_json::{Map, Value};
+use tokio::sync::Mutex;
 
 use super::Service;
-use super::account::{Account, chosen, filled, moved};
+use super::account::Account;
 use super::fetch::{Asked, Fetched};
 use super::leg::Leg;
-use super::parameter::SITE;
-use super::request::Request;
 use super::tool::{Choice, StepRule, Tool, Work};
-use crate::file::AnswerWord;
 use crate::scope::Scope;
 
 pub(crate) struct Call<'a> {
@@ -30,7 +26,7 @@ pub(crate) struct Call<'a> {
     pub(crate) site: Option<String>,
     /// Spreads repeated requests, from 0 to 1.
     pub(crate) share: f64,
-    account: Mutex<Option<Account>>,
+    pub(super) account: Mutex<Option<Account>>,
 }
 
 impl<'a> Call<'a> {
@@ -148,86 +144,6 @@ impl<'a> Call<'a> {
                 }
             }
         })
-    }
-
-    /// With what this call goes to the service; found out once.
-    pub(crate) async fn account(&self) -> Result<Account, Error> {
-        if let Some(account) = self.account.lock().clone() {
-            return Ok(account);
-        }
-        let credential = match &self.service.provider {
-            None => None,
-            Some(provider) => {
-                let found = self.service.exchanger.credential(provider, self.context).await?;
-                Some(found.ok_or_else(|| self.service.no_account())?)
-            }
-        };
-        self.with(credential).await
-    }
-
-    /// The same with a newer credential, if there is one.
-    pub(crate) async fn renewed(&self, refused: &Account) -> Result<Option<Account>, Error> {
-        let (Some(provider), Some(credential)) = (&self.service.provider, &refused.credential) else {
-            return Ok(None);
-        };
-        // Another request of this call may have been faster.
-        let other = self.account.lock().clone();
-        if let Some(other) = other.filter(|other| other.credential.as_ref() != Some(credential)) {
-            return Ok(Some(other));
-        }
-        match self.service.exchanger.renewed(provider, credential, self.context).await? {
-            Some(newer) => self.with(Some(newer)).await.map(Some),
-            None => Ok(None),
-        }
-    }
-
-    async fn with(
-        &self,
-        credential: Option<Arc<hikite_core::credential::Credential>>,
-    ) -> Result<Account, Error> {
-        let api = credential.as_ref().and_then(|credential| credential.api.as_deref());
-        let written = self.service.addresses.base(credential.as_deref())?;
-        let hidden = credential.iter().map(|credential| credential.secret.expose().into()).collect();
-        let mut account = Account { base: String::new(), hidden, credential: credential.clone() };
-        let mut found: Vec<(&str, String)> = Vec::new();
-        for lookup in &self.service.addresses.lookups {
-            let Some(credential) = &credential else { continue };
-            if !written.contains(&format!("{{{}}}", lookup.name))
-                || credential.details.contains_key(&lookup.name)
-            {
-                continue;
-            }
-            account.base = moved(&lookup.at, api);
-            let sites = match lookup.known(credential) {
-                Some(sites) => sites,
-                None => {
-                    let answer = self.look_up(&account, &lookup.path).await?;
-                    lookup.read(credential, &answer)?
-                }
-            };
-            let wanted = self.site.as_ref().or_else(|| credential.details.get(SITE));
-            found.push((&lookup.name, chosen(&sites, wanted.map(String::as_str))?.to_owned()));
-        }
-        let find = |name: &str| {
-            let looked_up = found.iter().find(|(other, _)| *other == name).map(|(_, value)| value.clone());
-            looked_up.or_else(|| credential.as_ref()?.details.get(name).cloned())
-        };
-        account.base = moved(&filled(written, find)?, api);
-        *self.account.lock() = Some(account.clone());
-        Ok(account)
-    }
-
-    async fn look_up(&self, account: &Account, path: &str) -> Result<Value, Error> {
-        // Until the address is known, requests go where it is told.
-        *self.account.lock() = Some(account.clone());
-        let outcome = Box::pin(async {
-            let rule =
-                Request::get(path, AnswerWord::Json).map_err(|wrong| Error::new(Kind::Internal, wrong))?;
-            self.send(&rule.fill(&Scope::default())?, &rule).await
-        })
-        .await;
-        self.account.lock().take();
-        outcome.map(|answer| parse(&answer.body))
     }
 
     pub(crate) fn tell(&self, done: u64, total: Option<u64>, message: &str) {

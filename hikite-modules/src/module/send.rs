@@ -79,10 +79,26 @@ impl From<Error> for Trouble {
 impl Call<'_> {
     /// Sends a request until it is answered, or refused for good.
     pub(crate) async fn send(&self, filled: &Filled, rule: &Request) -> Result<Answer, Error> {
-        let mut account = self.account().await?;
-        let (mut attempts, mut renewed) = (0, false);
+        let account = self.account().await?;
+        match self.send_as(&account, filled, rule).await {
+            Err(error) if error.kind == Kind::AccountRequired => match self.renewed(&account).await? {
+                Some(newer) => self.send_as(&newer, filled, rule).await,
+                None => Err(error),
+            },
+            outcome => outcome,
+        }
+    }
+
+    /// The same with this account, whatever becomes of it.
+    pub(crate) async fn send_as(
+        &self,
+        account: &Account,
+        filled: &Filled,
+        rule: &Request,
+    ) -> Result<Answer, Error> {
+        let mut attempts = 0;
         loop {
-            let refusal = match self.once(&account, filled, rule).await {
+            let refusal = match self.once(account, filled, rule).await {
                 Ok(Outcome::Answer(answer)) => return Ok(answer),
                 Ok(Outcome::Refusal(refusal)) => refusal,
                 Err(Trouble::Unsent(error)) if self.may_resend(&error, attempts) => {
@@ -93,22 +109,15 @@ impl Call<'_> {
                 Err(Trouble::Unsent(error)) => return Err(unsent(&error)),
                 Err(Trouble::Told(error)) => return Err(error),
             };
-            if refusal.status == StatusCode::UNAUTHORIZED && !renewed {
-                renewed = true;
-                if let Some(newer) = self.renewed(&account).await? {
-                    account = newer;
-                    continue;
-                }
-            }
             if !self.is_passing(&refusal) {
-                return Err(self.refused(&refusal, &account));
+                return Err(self.refused(&refusal, account));
             }
             let wait = self.wait(&refusal, attempts + 1);
             if refusal.status == StatusCode::TOO_MANY_REQUESTS {
                 self.service.pace.close(wait);
             }
             if attempts >= self.service.again.rule.attempts || wait > PATIENCE {
-                let told = self.refused(&refusal, &account);
+                let told = self.refused(&refusal, account);
                 let waits = wait > PATIENCE && told.kind == Kind::RateLimit;
                 return Err(if waits { Error { message: told.message, ..too_fast(wait) } } else { told });
             }
@@ -133,7 +142,7 @@ impl Call<'_> {
         let bytes = read(body, self.service.answer_bytes).await?;
         match decode(&parts.headers, bytes, rule.answer) {
             Some(body) => Ok(Outcome::Answer(Answer { headers: parts.headers, body })),
-            None => Err(self.unreadable(&parts.headers).into()),
+            None => Err(self.unreadable(&parts.headers, rule.answer).into()),
         }
     }
 
@@ -174,10 +183,14 @@ impl Call<'_> {
         Ok(request)
     }
 
-    fn unreadable(&self, headers: &HeaderMap) -> Error {
+    fn unreadable(&self, headers: &HeaderMap, wanted: AnswerWord) -> Error {
         let (title, kind) = (&self.service.title, media_type(headers));
-        let message = format!("{title} answered something that is not the JSON it should be (`{kind}`)");
-        Error::new(Kind::ToolExecution, message).hint("try again later; the service may be in trouble")
+        let (what, hint) = match wanted {
+            AnswerWord::Text | AnswerWord::Auto => ("no text", "only texts can be read with this tool"),
+            _ => ("not the JSON it should be", "try again later; the service may be in trouble"),
+        };
+        Error::new(Kind::ToolExecution, format!("{title} answered something that is {what} (`{kind}`)"))
+            .hint(hint)
     }
 
     /// What never arrived may be sent again, and what changes nothing may be, too.
@@ -276,12 +289,15 @@ impl Refusal {
     }
 }
 
-/// `None` for what should be JSON and is not.
+/// `None` for what should be JSON or text and is not.
 fn decode(headers: &HeaderMap, bytes: Bytes, wanted: AnswerWord) -> Option<Raw> {
-    let text = |bytes: &Bytes| Raw::from(&*String::from_utf8_lossy(bytes));
+    let text = |bytes: &Bytes| {
+        let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+        text.map(|text| Raw::from(text.trim_start_matches('\u{feff}')))
+    };
     match wanted {
         AnswerWord::Auto if media_type(headers) == "application/json" => Raw::parse(bytes).ok(),
-        AnswerWord::Text | AnswerWord::Auto => Some(text(&bytes)),
+        AnswerWord::Text | AnswerWord::Auto => text(&bytes),
         AnswerWord::Multipart => {
             let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
             multipart::parts(kind, &bytes).map(|parts| Raw::of(&parts))

@@ -67,6 +67,16 @@ async fn a_text_stays_a_text_and_a_folder_is_a_list() {
 }
 
 #[tokio::test]
+async fn a_file_of_json_is_a_text_to_whoever_reads_it() {
+    let api = Api::start().await;
+    for text in ["[1,  2]", "{ \"a\": 1 }\n", "7"] {
+        api.answer("/api/file", Answer::bytes("application/octet-stream", text));
+        assert_eq!(call(&toy(&api), "text", json!({})).await.expect("an answer"), json!(text));
+        assert_eq!(compact(&toy(&api), "text", json!({})).await, json!(text));
+    }
+}
+
+#[tokio::test]
 async fn files_in_one_answer_are_told_apart() {
     let api = Api::start().await;
     let body = "--q\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.ts\"\r\n\r\nlet a\r\n--q--";

@@ -85,3 +85,14 @@ async fn a_token_with_its_user_goes_to_the_site_itself() {
     let error = call(&jira(vec![basic]), "get_myself", json!({})).await.expect_err("no host");
     assert_eq!(error.kind, Kind::Validation);
 }
+
+#[tokio::test]
+async fn a_stale_token_is_renewed_by_the_very_first_question() {
+    let api = Api::start().await;
+    api.script(SITES, [Answer::status(401), Answer::json(&json!([site("c-1", "one.atlassian.net")]))]);
+    let both = vec![bearer("old", Some(api.url(""))), bearer("new", Some(api.url("")))];
+    call(&jira(both), "get_myself", json!({})).await.expect("an answer");
+    let sent: Vec<String> =
+        api.seen().iter().filter_map(|seen| seen.header("authorization").map(str::to_owned)).collect();
+    assert_eq!(sent, ["Bearer old", "Bearer new", "Bearer new"]);
+}

@@ -140,6 +140,14 @@ async fn a_page_for_people_is_no_answer() {
 }
 
 #[tokio::test]
+async fn a_picture_is_no_text() {
+    let api = Api::start().await;
+    api.answer("/api/file", Answer::bytes("image/png", &b"\x89PNG\r\n\x1a\n\0\xff"[..]));
+    let error = call(&toy(&api), "text", json!({})).await.expect_err("a failure");
+    assert_eq!(&*error.message, "Toy answered something that is no text (`image/png`)");
+}
+
+#[tokio::test]
 async fn half_an_answer_is_none() {
     let api = Api::start().await;
     api.answer(PATH, Answer::bytes("application/json", "{\"id\": 1, \"na"));
