@@ -114,6 +114,11 @@ impl Service {
         shaped.ok()?
     }
 
+    #[cfg(test)]
+    fn requests(&self) -> impl Iterator<Item = &request::Request> {
+        self.tools.iter().flat_map(|(_, tool)| tool.requests())
+    }
+
     fn tool(&self, name: &str) -> Result<&Tool, Error> {
         let found = self.tools.iter().find(|(other, _)| other == name).map(|(_, tool)| tool);
         found.ok_or_else(|| view::unknown_tool(name, self.tools.iter().map(|(name, _)| name.as_str())))

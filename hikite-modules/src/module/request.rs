@@ -91,6 +91,17 @@ impl Request {
         Ok(Filled { method: self.method.clone(), path: self.path.path(scope)?, query, headers, body })
     }
 
+    /// What has a place in its path.
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> impl Iterator<Item = &str> {
+        self.path.names()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn path(&self, scope: &Scope<'_>) -> Result<String, Error> {
+        self.path.path(scope)
+    }
+
     pub(crate) fn expressions<'a>(&'a self, found: &mut Vec<&'a Expression>) {
         self.path.expressions(found);
         self.query.iter().for_each(|(_, slot)| slot.expressions(found));

@@ -13,6 +13,8 @@ use serde_json::Value;
 use super::leg::{Leg, Parts};
 use super::page::Pager;
 use super::parameter;
+#[cfg(test)]
+use super::request::Request;
 use super::shape::Shape;
 use crate::expression::{Expression, Names};
 use crate::file::{File, Outs, RiskWord, Step, Text, ToolFile};
@@ -289,6 +291,16 @@ impl Tool {
             }
         }
         forms
+    }
+
+    /// Everything that it may send, but for what lies below elements.
+    #[cfg(test)]
+    pub(crate) fn requests(&self) -> Vec<&Request> {
+        match &self.work {
+            Work::Compute { .. } => Vec::new(),
+            Work::Choose(choices) => choices.iter().map(|choice| &choice.leg.request).collect(),
+            Work::Steps { steps, .. } => steps.iter().map(|step| &step.leg.request).collect(),
+        }
     }
 
     pub(crate) fn is_paged(&self) -> bool {

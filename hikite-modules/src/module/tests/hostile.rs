@@ -114,6 +114,78 @@ proptest! {
     }
 }
 
+/// Ten thousand values, the same in every run: tricks, tricks inside others, and whatever bytes make a text.
+fn values() -> Vec<String> {
+    let mut state = 0x2026_1115_u64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % below as u64).unwrap_or_default()
+    };
+    let mut values: Vec<String> = TRICKS.iter().map(|&trick| trick.to_owned()).collect();
+    while values.len() < 10_000 {
+        let pieces = 1 + random(4);
+        let value: String = (0..pieces)
+            .map(|_| match random(3) {
+                0 => TRICKS[random(TRICKS.len())].to_owned(),
+                1 => char::from_u32(u32::try_from(random(0x3_0000)).unwrap_or_default())
+                    .unwrap_or('/')
+                    .to_string(),
+                _ => char::from(u8::try_from(random(128)).unwrap_or_default()).to_string(),
+            })
+            .collect();
+        values.push(value);
+    }
+    values
+}
+
+/// Beside the value the path is what it was.
+#[track_caller]
+fn stays(usual: &str, path: &str, value: &str, name: &str) {
+    let target: http::Uri =
+        format!("https://host.example{path}").parse().unwrap_or_else(|_| panic!("{name} {path}"));
+    assert_eq!((target.host(), target.query()), (Some("host.example"), None), "{name} {value:?}");
+    let (was, is): (Vec<&str>, Vec<&str>) = (usual.split('/').collect(), target.path().split('/').collect());
+    assert!(is.iter().skip(1).all(|segment| !matches!(*segment, "" | "." | "..")), "{name} {value:?}");
+    let more = is.len() - was.len();
+    assert!(more == 0 || more == value.matches('/').count(), "{name} {value:?} {path}");
+    let fixed = was.iter().filter(|segment| **segment != "x");
+    let mut rest = is.iter();
+    for segment in fixed {
+        assert!(rest.any(|other| other == segment), "{name} {value:?} {path}");
+    }
+}
+
+/// Every place in every path of the services that come with hikite, each with all of them: the method, the host and all
+/// other segments stay, or the call is refused.
+#[test]
+fn no_argument_leads_a_request_of_ours_elsewhere() {
+    let values = values();
+    let mut places = 0;
+    for (name, file) in crate::BUILTIN {
+        let service = Service::read(file, &settings()).expect("a service");
+        for request in service.requests() {
+            for place in request.places() {
+                places += 1;
+                let path = |value: &str| {
+                    let mut scope = Scope::default();
+                    for other in request.places() {
+                        scope.set(other, json!("x"));
+                    }
+                    request.path(&scope.with(place, Value::from(value)))
+                };
+                let usual = path("x").expect("an address");
+                for value in &values {
+                    let Ok(path) = path(value) else { continue };
+                    stays(&usual, &path, value, name);
+                }
+            }
+        }
+    }
+    assert!(places > 80, "only {places} places");
+}
+
 #[tokio::test]
 async fn a_header_holds_only_what_a_header_can() {
     let api = Api::start().await;

@@ -173,3 +173,28 @@ async fn what_may_be_absent_is_null() {
     api.answer("/api/perhaps", Answer::status(404));
     assert_eq!(call(&toy(&api), "quiet", json!({})).await.expect("an answer"), Value::Null);
 }
+
+#[tokio::test]
+async fn a_service_that_drips_is_left_when_its_caller_leaves() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let drips = async move {
+        let (mut stream, _) = listener.accept().await.expect("a caller");
+        let mut request = [0; 1024];
+        stream.read(&mut request).await.expect("a request");
+        let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n";
+        stream.write_all(head).await.expect("the head");
+        // For ever, or until nobody listens any more.
+        while stream.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let service = toy_with(vec![bearer("t", Some(format!("http://{address}")))]);
+    let left = async {
+        let waited = tokio::time::timeout(Duration::from_millis(200), call(&service, "get", thing())).await;
+        assert!(waited.is_err(), "it never ends");
+    };
+    tokio::join!(left, drips);
+}
