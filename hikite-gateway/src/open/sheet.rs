@@ -1,4 +1,4 @@
-//! What one module offers, as it is sent to whoever opens it: `{module, description, api_version, tools, resources,
+//! What one module offers, as it is sent to whoever opens it: `{module, description, api_version, state, tools, resources,
 //! prompts, hash}`. Nothing is left out silently: what would be too long is told in fewer words, and how to get the rest.
 
 use hikite_core::catalog::{Module, Tool, schema_of};
@@ -116,6 +116,9 @@ fn head(module: &Module, depth: Depth) -> Object {
         Object::default().with("module", &*module.name).with("description", module.description.as_str());
     if let Some(version) = version(module) {
         head.set("api_version", version);
+    }
+    if module.needs_login {
+        head.set("state", module.source.state().word());
     }
     let instructions = module.listing.as_ref().and_then(|listing| listing.instructions.as_deref());
     if let Some(text) = instructions.filter(|text| !text.trim().is_empty() && !matches!(depth, Depth::Names))

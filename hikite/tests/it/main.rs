@@ -39,6 +39,7 @@ mod rest_door;
 mod rest_registry;
 mod resume;
 mod search;
+mod services;
 mod stateless;
 mod stdio;
 mod store;
