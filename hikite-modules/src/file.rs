@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::Value;
 
-pub(crate) use named::Named;
+pub use named::Named;
 pub(crate) use out::{Out, Outs};
 pub(crate) use page::{Page, Place, Style, Usage};
 pub use text::Language;

@@ -16,7 +16,6 @@ mod limits;
 mod location;
 mod merge;
 mod modules;
-mod named;
 mod otel;
 mod place;
 mod policy;

@@ -1,26 +1,27 @@
 //! Things by their names, in the order in which they are written.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Named<T>(Vec<(String, T)>);
+pub struct Named<T>(Vec<(String, T)>);
 
 impl<T> Named<T> {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.0.iter().map(|(name, thing)| (name.as_str(), thing))
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&T> {
+    pub fn get(&self, name: &str) -> Option<&T> {
         self.iter().find(|(other, _)| *other == name).map(|(_, thing)| thing)
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         self.iter().map(|(name, _)| name)
     }
 }
@@ -57,11 +58,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
 
 impl<T: JsonSchema> JsonSchema for Named<T> {
     fn schema_name() -> Cow<'static, str> {
-        format!("Named_{}", T::schema_name()).into()
+        BTreeMap::<String, T>::schema_name()
+    }
+
+    fn inline_schema() -> bool {
+        true
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let thing = generator.subschema_for::<T>();
-        json_schema!({ "type": "object", "additionalProperties": thing })
+        BTreeMap::<String, T>::json_schema(generator)
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use hikite_core::category::CategoryRule;
 use hikite_core::suggest;
+use hikite_modules::Named;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::Check;
 use super::file::OneOrMany;
-use super::named::Named;
 use super::place::Path;
 use super::tools::{self, Tools};
 

@@ -1,6 +1,7 @@
 //! The config file as it is written: the root of the raw types, from which the JSON Schema for editors and
 //! for our own check of the file's shape is made. Each section's type stands beside its check.
 
+use hikite_modules::Named;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,6 @@ use super::category::CategoryFile;
 use super::egress::EgressFile;
 use super::limits::LimitsFile;
 use super::modules::ModulesFile;
-use super::named::Named;
 use super::project::ProjectFile;
 use super::provider::ProviderFile;
 use super::search::SearchFile;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::Project;
+use hikite_modules::Named;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::check::Check;
 use super::file::OneOrMany;
-use super::named::Named;
 use super::place::Path;
 use super::server::SurfaceWord;
 use super::tool::{faults_of, tell};

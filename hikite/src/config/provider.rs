@@ -7,11 +7,11 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hikite_core::credential::Scheme;
 use hikite_core::secret::Secret;
+use hikite_modules::Named;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::Check;
-use super::named::Named;
 use super::place::Path;
 
 /// An account with a service. Everybody who may call its tools calls them with it.

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use hikite_core::secret::Secret;
 use hikite_gateway::trace::Sampler;
+use hikite_modules::Named;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::Check;
-use super::named::Named;
 use super::otel;
 use super::place::Path;
 use super::transport::{Given, header_fault, values};

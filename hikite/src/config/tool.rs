@@ -7,12 +7,12 @@ use hikite_core::error::Error;
 use hikite_core::fault::Fault;
 use hikite_core::json::{Object, Raw};
 use hikite_core::register::{self, Registration};
+use hikite_modules::Named;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::check::Check;
-use super::named::Named;
 use super::place::Path;
 use super::tool_request::{self, RequestFile};
 

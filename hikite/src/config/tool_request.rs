@@ -1,12 +1,12 @@
 //! The request of a tool as the file writes it: variables are filled in, and what they hold is taken literally, not
 //! as a template.
 
+use hikite_modules::Named;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::check::Check;
-use super::named::Named;
 use super::place::Path;
 use super::secret;
 use super::transport::Given;

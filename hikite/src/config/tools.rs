@@ -6,11 +6,11 @@ use hikite_core::about::Policy;
 use hikite_core::json::Raw;
 use hikite_core::pattern::Pattern;
 use hikite_core::selection::{Argument, Override, Selection, ToolRef};
+use hikite_modules::Named;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::Check;
-use super::named::Named;
 use super::place::Path;
 use super::policy::{self, RetryFile};
 use super::unit::Span;

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use hikite_modules::Named;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::check::Check;
-use super::named::Named;
 use super::place::Path;
 use super::secret;
 use super::upstream::Upstream;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use hikite_core::about::Policy;
 use hikite_core::rate::Rate;
 use hikite_core::selection::{Selection, ToolRef};
+use hikite_modules::Named;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::check::Check;
-use super::named::Named;
 use super::place::Path;
 use super::policy::{self, RetryFile};
 use super::tools::{self, Tools};
