@@ -61,10 +61,15 @@ def batch(form: dict) -> dict:
 
 def call(form: dict) -> dict:
     options = form.get("options")
-    if not isinstance(options, dict) or options.get("select") is None:
+    if not isinstance(options, dict):
         return form
-    # What a tool answers is not known before; everything is a part of every answer.
-    return form | {"options": options | {"select": "."}}
+    # A part that is not there and a time that is over are rightly refused, and nothing to find out here.
+    if options.get("select") is not None:
+        options = options | {"select": "."}
+    timeout = options.get("timeout")
+    if isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and 0 < timeout < 5000:
+        options = options | {"timeout": 5000}
+    return form | {"options": options}
 
 
 def task(written: dict, index: int) -> dict:
