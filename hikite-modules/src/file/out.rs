@@ -31,6 +31,8 @@ pub(crate) struct Out {
     /// What the rows are.
     pub(crate) table: Option<String>,
     pub(crate) rows: Option<String>,
+    /// On each row: it is left out if this holds.
+    pub(crate) unless: Option<String>,
     /// Of each row. The members of what `*` gives become columns.
     pub(crate) columns: Named<String>,
     /// What is told beside the rows.

@@ -18,9 +18,19 @@ pub(crate) struct Shape {
 
 #[derive(Debug)]
 enum Form {
-    Table { name: String, rows: Expression, columns: Vec<Column>, beside: Vec<Column> },
+    Table(Table),
     Record(Vec<Column>),
     Text(Expression),
+}
+
+#[derive(Debug)]
+struct Table {
+    name: String,
+    rows: Expression,
+    /// Rows for which this holds are left out.
+    unless: Option<Expression>,
+    columns: Vec<Column>,
+    beside: Vec<Column>,
 }
 
 #[derive(Debug)]
@@ -41,13 +51,13 @@ impl Shape {
         let form = match (&out.table, &out.record, &out.text) {
             (Some(name), None, None) => {
                 let rows = out.rows.as_ref().ok_or("a table needs `rows`")?;
-                let rows = Expression::new(rows, names);
-                Form::Table {
+                Form::Table(Table {
                     name: name.clone(),
-                    rows,
+                    rows: Expression::new(rows, names),
+                    unless: out.unless.as_ref().map(|unless| Expression::new(unless, names)),
                     columns: columns(&out.columns),
                     beside: columns(&out.beside),
-                }
+                })
             }
             (None, Some(record), None) => Form::Record(columns(record)),
             (None, None, Some(text)) => Form::Text(Expression::new(text, names)),
@@ -76,19 +86,7 @@ impl Shape {
                 record.retain(|_, value| !value.is_null());
                 Ok(Value::Object(record))
             }
-            Form::Table { name, rows, columns, beside } => {
-                let mut table = Map::new();
-                add(beside, value, scope, &mut table)?;
-                table.retain(|_, value| !value.is_null());
-                let mut all = Vec::new();
-                for row in rows.each(value, scope)? {
-                    let mut cells = Map::new();
-                    add(columns, &row, scope, &mut cells)?;
-                    all.push(Value::Object(cells));
-                }
-                table.insert(name.clone(), without_empty(all));
-                Ok(Value::Object(table))
-            }
+            Form::Table(table) => table.apply(value, scope),
         }
     }
 
@@ -97,13 +95,33 @@ impl Shape {
         let columns = match &self.form {
             Form::Text(text) => return found.push(text),
             Form::Record(columns) => columns,
-            Form::Table { rows, columns, beside, .. } => {
+            Form::Table(Table { rows, unless, columns, beside, .. }) => {
                 found.push(rows);
+                found.extend(unless);
                 found.extend(beside.iter().map(|column| &column.value));
                 columns
             }
         };
         found.extend(columns.iter().map(|column| &column.value));
+    }
+}
+
+impl Table {
+    fn apply(&self, value: &Value, scope: &Scope<'_>) -> Result<Value, Error> {
+        let mut table = Map::new();
+        add(&self.beside, value, scope, &mut table)?;
+        table.retain(|_, value| !value.is_null());
+        let mut all = Vec::new();
+        for row in self.rows.each(value, scope)? {
+            if self.unless.as_ref().map_or(Ok(false), |unless| unless.holds(&row, scope))? {
+                continue;
+            }
+            let mut cells = Map::new();
+            add(&self.columns, &row, scope, &mut cells)?;
+            all.push(Value::Object(cells));
+        }
+        table.insert(self.name.clone(), without_empty(all));
+        Ok(Value::Object(table))
     }
 }
 
