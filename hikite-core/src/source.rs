@@ -29,8 +29,8 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// Runs one request. Dropping the future cancels it, at the source too.
     fn call(&self, invocation: Invocation, context: CallContext) -> BoxFuture<'_, Result<Raw, Error>>;
 
-    /// What of a tool's result its author holds to be worth reading; `None` where nobody has said it.
-    fn shape(&self, _tool: &str, _arguments: &Object, _result: &Raw) -> Option<Value> {
+    /// What of a tool's result its author holds to be worth reading; `None` where nobody has said it, and for a failure.
+    fn shape(&self, _tool: &str, _arguments: Option<&Raw>, _result: &Raw) -> Option<Value> {
         None
     }
 

@@ -164,8 +164,9 @@ fn panicked(module: &Module) -> Error {
 
 fn timed_out(module: &str, timeout: Duration) -> Error {
     let seconds = timeout.as_secs_f64();
-    let error = Error::new(Kind::Timeout, format!("`{module}` did not answer within {seconds} s"))
-        .hint(format!("ask for less, or raise `mcpServers.{module}.timeout`"));
+    let error = Error::new(Kind::Timeout, format!("`{module}` did not answer within {seconds} s")).hint(
+        format!("ask for less, or give it more time: `timeout` of the call, of the tool or of `{module}`"),
+    );
     let after_ms = u32::try_from(timeout.as_millis()).ok().and_then(NonZeroU32::new);
     Error { after_ms, ..error }
 }

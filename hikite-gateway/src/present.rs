@@ -19,7 +19,6 @@ use serde_json::Value;
 use crate::command::Dialect;
 use crate::gateway::Gateway;
 use crate::handle::{Holder, is_on_first_page};
-use crate::meter::says_error;
 use crate::surface::executed;
 use line::{READ_ON_BYTES, read_on, read_on_instead};
 
@@ -74,16 +73,12 @@ impl Gateway {
         wanted: &Wanted,
         caller: &Caller,
     ) -> Option<Shape> {
-        if wanted.select.is_some()
-            || self.said_format(wanted, caller) == Some(Format::Raw)
-            || says_error(result)
-        {
+        if wanted.select.is_some() || self.said_format(wanted, caller) == Some(Format::Raw) {
             return None;
         }
         let key = key?;
-        let arguments = arguments.and_then(Raw::object).unwrap_or_default();
         let view = self.view_of(caller);
-        let made = view.module(&key.module)?.source.shape(&key.tool, &arguments, result)?;
+        let made = view.module(&key.module)?.source.shape(&key.tool, arguments, result)?;
         Some(Shape::Made(Arc::new(made)))
     }
 
@@ -165,7 +160,8 @@ impl Gateway {
         budget: usize,
         holder: &Holder,
     ) -> (Compacted, Option<String>) {
-        let parsed = parse(value);
+        // What has its shape already is not taken apart a second time.
+        let parsed = if matches!(shape, Some(Shape::Made(_))) { Value::Null } else { parse(value) };
         let whole = compact(&parsed, shape, budget);
         if whole.left_out.is_none() {
             return (whole, None);

@@ -17,6 +17,7 @@ pub const BUILTIN: [(&str, &str); 7] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::Language;
     use crate::module::Service;
     use crate::module::tests::settings;
 
@@ -27,7 +28,7 @@ mod tests {
             let service =
                 Service::read(file, &settings()).unwrap_or_else(|faults| panic!("{name}: {faults:#?}"));
             assert_eq!(service.problems(), [], "{name}");
-            assert_eq!((&*service.name, service.tools().count()), (name, count));
+            assert_eq!((&*service.name, service.about(Language::English).count()), (name, count));
         }
     }
 }

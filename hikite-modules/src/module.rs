@@ -99,11 +99,6 @@ impl Service {
         self.provider.as_deref()
     }
 
-    /// Its tools by name, each with its risk, whether it has a compact form, and whether it pages.
-    pub fn tools(&self) -> impl Iterator<Item = (&str, Risk, bool, bool)> {
-        self.tools.iter().map(|(name, tool)| (name.as_str(), tool.risk, tool.has_shape(), tool.is_paged()))
-    }
-
     /// What of a tool's answer is worth reading; `None` if it does not have the shape that the file names.
     pub fn project(&self, tool: &str, arguments: Map<String, Value>, answer: &Value) -> Option<Value> {
         let tool = self.tool(tool).ok()?;
@@ -159,8 +154,9 @@ impl Service {
                 .hint("list the templates of resources for the addresses there are")
         })?;
         let result = self.run(&resource.tool, arguments.clone(), context).await?;
-        let arguments = Raw::of(&Value::Object(arguments)).object().unwrap_or_default();
-        let made = self.shape(&resource.tool, &arguments, &result).map(|made| Shape::Made(Arc::new(made)));
+        let arguments = Raw::of(&Value::Object(arguments));
+        let made =
+            self.shape(&resource.tool, Some(&arguments), &result).map(|made| Shape::Made(Arc::new(made)));
         let text = compact(&parse(&Answer::read(&result).value), made.as_ref(), usize::MAX).text;
         let read = json!({ "uri": uri, "mimeType": resource.mime, "text": text });
         Ok(Raw::of(&json!({ "contents": [read] })))
@@ -218,9 +214,12 @@ impl Source for Service {
         Box::pin(self.answer(invocation, context))
     }
 
-    fn shape(&self, tool: &str, arguments: &Object, result: &Raw) -> Option<Value> {
-        let given = if let Value::Object(given) = parse(&arguments.raw()) { given } else { Map::new() };
+    fn shape(&self, tool: &str, arguments: Option<&Raw>, result: &Raw) -> Option<Value> {
         let answer = Answer::read(result);
+        if answer.failed {
+            return None;
+        }
+        let given = arguments.map(parse).and_then(|given| given.as_object().cloned()).unwrap_or_default();
         let mut shaped = self.project(tool, given, &parse(&answer.value))?;
         match (&answer.next, &mut shaped) {
             (Some(next), Value::Object(members)) => {

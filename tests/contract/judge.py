@@ -17,6 +17,8 @@ from openapi_core.datatypes import RequestParameters
 from werkzeug.datastructures import Headers, ImmutableMultiDict
 
 APIS = Path(__file__).resolve().parent / "apis"
+# The one that the converters are held against, too.
+ADF = APIS.parents[2] / "hikite-modules/fixtures/adf/schema.json"
 # Where requests of a description begin, as seen by the vendor.
 DESCRIPTIONS = {
     "notion": {"notion": ""},
@@ -158,7 +160,7 @@ class Judge:
             texts = {key: (APIS / "notion-sdk" / f"{name}.json").read_text() for key, name in NOTION_TYPES.items()}
             self.types = {key: jsonschema.Draft7Validator(json.loads(text)) for key, text in texts.items()}
         if vendor == "jira":
-            self.adf = jsonschema.Draft4Validator(json.loads((APIS / "adf.json").read_text()))
+            self.adf = jsonschema.Draft4Validator(json.loads(ADF.read_text()))
 
     def operation(self, request: Request) -> Operation | None:
         return next(

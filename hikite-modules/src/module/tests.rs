@@ -124,6 +124,5 @@ async fn call(service: &Service, tool: &str, arguments: Value) -> Result<Value, 
 /// What is worth reading of it.
 async fn compact(service: &Service, tool: &str, arguments: Value) -> Value {
     let result = call_raw(service, tool, arguments.clone()).await.expect("an answer");
-    let arguments = Raw::from(arguments).object().expect("an object");
-    service.shape(tool, &arguments, &result).unwrap_or_default()
+    service.shape(tool, Some(&Raw::from(arguments)), &result).unwrap_or_default()
 }

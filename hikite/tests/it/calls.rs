@@ -135,7 +135,12 @@ async fn progress_extends_the_deadline_even_if_the_client_did_not_ask_for_it() {
         assert!(begin.elapsed() < Duration::from_millis(1500), "{:?}", begin.elapsed());
         assert_eq!(error["code"], "TIMEOUT");
         assert_eq!(error["message"], format!("`{module}` did not answer within 0.3 s"));
-        assert_eq!(error["hint"], format!("ask for less, or raise `mcpServers.{module}.timeout`"));
+        assert_eq!(
+            error["hint"],
+            format!(
+                "ask for less, or give it more time: `timeout` of the call, of the tool or of `{module}`"
+            )
+        );
     }
     assert!(within(SOON, || fixture.cancelled().len() == 1).await, "the server is told");
 }

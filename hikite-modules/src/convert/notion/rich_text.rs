@@ -76,17 +76,19 @@ fn mention(piece: &Value, style: &Style) -> Inline {
     }
 }
 
+/// What Notion calls the marks.
+pub(super) const ANNOTATIONS: [(&str, Marks); 5] = [
+    ("bold", Marks::STRONG),
+    ("italic", Marks::EMPHASIS),
+    ("strikethrough", Marks::STRIKE),
+    ("underline", Marks::UNDERLINE),
+    ("code", Marks::CODE),
+];
+
 fn style(piece: &Value) -> Style {
     let annotations = &piece["annotations"];
-    let marks = [
-        ("bold", Marks::STRONG),
-        ("italic", Marks::EMPHASIS),
-        ("strikethrough", Marks::STRIKE),
-        ("underline", Marks::UNDERLINE),
-        ("code", Marks::CODE),
-    ];
     let mut style = Style::default();
-    for (name, mark) in marks {
+    for (name, mark) in ANNOTATIONS {
         if annotations[name] == true {
             style = style.marked(mark);
         }

@@ -93,7 +93,7 @@ fn row(given: &Given) -> Vec<String> {
     let (name, tools, provider, title) = match &given.read {
         Ok(service) => (
             service.name.to_string(),
-            many(service.tools().count(), "tool"),
+            many(service.risks().iter().sum(), "tool"),
             service.provider().unwrap_or("-").to_owned(),
             service.title().to_owned(),
         ),
@@ -114,7 +114,7 @@ fn object(given: &Given) -> Value {
             ("title", json!(service.title())),
             ("description", json!(service.description())),
             ("provider", json!(service.provider())),
-            ("tools", json!(service.tools().count())),
+            ("tools", json!(service.risks().iter().sum::<usize>())),
             ("risks", Value::Object(risks)),
             ("resources", json!(resources)),
             ("prompts", json!(prompts)),

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::super::markdown::{Inline, Kind, Marks, Style, plain};
+use super::super::super::markdown::{Inline, Kind, Style, plain};
+use super::super::rich_text::ANNOTATIONS;
 
 /// How many pieces a block may hold.
 pub(super) const PIECES_MAX: usize = 100;
@@ -116,14 +117,7 @@ impl Pieces {
 
 /// Only the marks that there are.
 fn annotate(style: &Style, piece: &mut Value) {
-    let marks = [
-        ("bold", Marks::STRONG),
-        ("italic", Marks::EMPHASIS),
-        ("strikethrough", Marks::STRIKE),
-        ("underline", Marks::UNDERLINE),
-        ("code", Marks::CODE),
-    ];
-    let there = marks.iter().filter(|(_, mark)| style.marks.has(*mark));
+    let there = ANNOTATIONS.iter().filter(|(_, mark)| style.marks.has(*mark));
     let annotations: Map<String, Value> =
         there.map(|(name, _)| ((*name).to_owned(), Value::Bool(true))).collect();
     if !annotations.is_empty() {
