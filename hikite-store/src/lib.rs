@@ -7,7 +7,9 @@ mod check;
 mod connect;
 mod control;
 mod copy;
+mod drawer;
 mod error;
+mod lease;
 mod list;
 mod memory;
 mod migrate;
@@ -17,6 +19,7 @@ mod store;
 mod table;
 mod token;
 mod url;
+mod vault;
 mod vector;
 
 #[cfg(test)]
@@ -24,7 +27,9 @@ mod tests;
 
 pub use audit::{AuditBatch, AuditFilter, AuditRow, AuditWalk, Verified};
 pub use control::Registered;
+pub use drawer::Entry;
 pub use error::{Fault, StoreError};
+pub use lease::Lease;
 pub use list::StoreListCache;
 pub use memory::Remembered;
 pub use migrate::NEWEST;
@@ -32,3 +37,4 @@ pub use project::ProjectRow;
 pub use store::Store;
 pub use token::TokenRow;
 pub use url::{BadUrl, StoreUrl};
+pub use vault::{VaultKeyRow, VaultSecretRow};

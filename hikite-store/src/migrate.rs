@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/002.sql"),
     include_str!("../migrations/003.sql"),
     include_str!("../migrations/004.sql"),
+    include_str!("../migrations/005.sql"),
 ];
 
 /// The newest version this program knows.

@@ -157,6 +157,10 @@ mod tests {
             movable(store.remove_project(""));
             movable(store.tokens());
             movable(store.remove_token(""));
+            movable(store.entries("", None, 0));
+            movable(store.take_entry("", "", 0));
+            movable(store.vault_secrets());
+            movable(store.take_lease("", "", 0, 0));
             movable(store.first_seen());
             movable(store.note_seen(&[], 0));
             movable(store.revision());

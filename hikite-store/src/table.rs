@@ -26,7 +26,7 @@ pub(crate) enum Value {
     Number(i64),
 }
 
-/// All but `hikite`, which holds what each store counts for itself.
+/// All but `hikite` and `lease`, which hold what each store counts for itself.
 #[rustfmt::skip]
 pub(crate) const TABLES: &[Table] = &[
     Table { name: "registered_tool", columns: &[("module", Column::Text), ("tool", Column::Text), ("form", Column::Json), ("registered_at", Column::Number)] },
@@ -35,6 +35,9 @@ pub(crate) const TABLES: &[Table] = &[
     Table { name: "list_cache",      columns: &[("definition", Column::Text), ("lists", Column::Json), ("fetched_at", Column::Number)] },
     Table { name: "project",         columns: &[("name", Column::Text), ("form", Column::Json), ("created_at", Column::Number)] },
     Table { name: "token",           columns: &[("id", Column::Text), ("project", Column::Words), ("hash", Column::Text), ("form", Column::Json), ("created_at", Column::Number), ("expires_at", Column::Number)] },
+    Table { name: "drawer",          columns: &[("kind", Column::Text), ("id", Column::Text), ("owner", Column::Words), ("form", Column::Json), ("version", Column::Number), ("created_at", Column::Number), ("expires_at", Column::Number)] },
+    Table { name: "vault_key",       columns: &[("account", Column::Text), ("key_id", Column::Text), ("sealed", Column::Text)] },
+    Table { name: "vault_secret",    columns: &[("account", Column::Text), ("provider", Column::Words), ("field", Column::Text), ("version", Column::Number), ("sealed", Column::Text)] },
     VECTOR,
     MEMORY,
     AUDIT,

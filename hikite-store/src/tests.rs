@@ -3,10 +3,12 @@
 mod audit;
 mod care;
 mod control;
+mod drawer;
 mod list;
 mod people;
 mod search;
 mod trouble;
+mod vault;
 
 use hikite_core::json::Raw;
 use hikite_core::key::ToolKey;

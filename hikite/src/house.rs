@@ -18,7 +18,7 @@ use hikite_core::search::encoder::Encoder;
 use hikite_core::secret::Secret;
 use hikite_core::source::{Implementation, Source};
 use hikite_egress::Client;
-use hikite_gateway::{Gateway, Registry, Rules, Throttle};
+use hikite_gateway::{Gateway, Registry, Rules, Safe, Throttle};
 use hikite_modules::{Service, Settings};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, Spawner, Upstream};
@@ -31,7 +31,7 @@ use crate::config::{Config, ServerConfig, Share, Transport};
 use crate::exchange::Configured;
 use crate::services::Services;
 use crate::sieve::Processes;
-use crate::{search, token};
+use crate::{master, search, token};
 
 /// How often the store is looked at for what other processes wrote.
 const LOOK: Duration = Duration::from_millis(500);
@@ -40,6 +40,8 @@ pub struct House {
     pub gateway: Arc<Gateway>,
     pub limits: Arc<Limits>,
     pub store: Store,
+    /// Secrets, sealed in the store.
+    pub safe: Arc<Safe>,
     lists: Arc<StoreListCache>,
     environment: Environment,
     /// For requests to addresses that are not the owner's word.
@@ -98,6 +100,7 @@ impl House {
             token::make_folder(&config.data)?;
         }
         let store = Store::open(&config.store_url()).await?;
+        let safe = Arc::new(Safe::new(store.clone(), master::ring(config)?));
         let lists = store.list_cache().await?;
         let limits = Arc::new(config.limits.clone());
         let client = Client::new();
@@ -115,6 +118,7 @@ impl House {
             gateway: Gateway::new(Arc::clone(&limits), Seal::new(token::random_key()?), registry),
             limits,
             store,
+            safe,
             lists,
             environment,
             guarded,

@@ -9,6 +9,7 @@ mod exchange;
 mod exposure;
 mod house;
 mod log;
+mod master;
 mod measure;
 mod progress;
 mod reload;

@@ -12,16 +12,21 @@ use hikite_core::secret::Secret;
 /// Reads `<data>/token`, or makes it.
 pub(crate) fn local_token(data: &Path) -> Result<Secret> {
     make_folder(data)?;
-    let path = path(data);
+    private(&path(data), || Ok(Secret::hidden(random()?)))
+}
+
+/// Reads a file that is its owner's alone, or makes it.
+pub(crate) fn private(path: &Path, make: impl FnOnce() -> Result<Secret>) -> Result<Secret> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
-    match options.open(&path) {
+    match options.open(path) {
         Ok(mut file) => {
-            let token = random()?;
-            writeln!(file, "{token}").with_context(|| format!("cannot write `{}`", path.display()))?;
-            Ok(Secret::hidden(token))
+            let made = make()?;
+            let written = writeln!(file, "{}", made.expose()).and_then(|()| file.sync_all());
+            written.with_context(|| format!("cannot write `{}`", path.display()))?;
+            Ok(made)
         }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => read(&path),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => read(path),
         Err(error) => Err(error).with_context(|| format!("cannot write `{}`", path.display())),
     }
 }
@@ -41,13 +46,11 @@ fn read(path: &Path) -> Result<Secret> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read `{shown}`"))?;
     let others = fs::metadata(path)?.permissions().mode() & 0o077;
     if others != 0 {
-        bail!(
-            "`{shown}` can be read by others\nhint: run `chmod 600 {shown}`, or delete it to get a new token"
-        );
+        bail!("`{shown}` can be read by others\nhint: run `chmod 600 {shown}`");
     }
     let token = text.trim();
     if token.len() < 16 {
-        bail!("`{shown}` holds no token\nhint: delete it to get a new one");
+        bail!("`{shown}` holds nothing that could be used\nhint: restore it, or delete it to get a new one");
     }
     Ok(Secret::hidden(token))
 }

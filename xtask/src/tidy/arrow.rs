@@ -20,17 +20,19 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hikite-server",
             "hikite-store",
             "hikite-upstream",
+            "hikite-vault",
             "hikite-wire",
         ],
     ),
-    ("hikite-server", &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-wire"]),
-    ("hikite-gateway", &["hikite-core", "hikite-store"]),
+    ("hikite-server", &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-vault", "hikite-wire"]),
+    ("hikite-gateway", &["hikite-core", "hikite-store", "hikite-vault"]),
     ("hikite-store", &["hikite-core"]),
     ("hikite-modules", &["hikite-core", "hikite-egress"]),
     ("hikite-upstream", &["hikite-core", "hikite-egress", "hikite-wire"]),
     ("hikite-egress", &["hikite-core"]),
     ("hikite-encoder", &["hikite-core"]),
     ("hikite-search", &["hikite-core", "hikite-egress"]),
+    ("hikite-vault", &["hikite-core"]),
     ("hikite-wire", &["hikite-core"]),
     ("hikite-core", &[]),
     // For tests and chores alone.
@@ -46,6 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const RESERVED: &[(&str, &[&str], &str)] = &[
     ("axum", &["hikite-server", "hikite-testkit"], "only the server knows axum"),
     ("hyper-rustls", &["hikite-egress"], "only egress builds HTTP clients"),
+    ("aws-lc-rs", &["hikite-vault"], "only the vault encrypts and signs"),
     ("sqlx", &["hikite-store"], "only the store knows SQL"),
     ("rmcp", &[], "the SDK is for tests: its types lose fields"),
 ];
@@ -57,6 +60,7 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
         &["tokio", "tokio-util", "http", "hyper", "tracing"],
         "core never awaits and does no I/O",
     ),
+    ("hikite-vault", &["tokio", "tokio-util", "http", "hyper", "tracing"], "the vault does no I/O"),
     ("hikite-wire", &["tokio", "tokio-util", "http", "hyper"], "wire only turns bytes into messages"),
     ("hikite-gateway", &["http", "hyper", "hyper-util"], "the gateway knows no HTTP"),
 ];

@@ -1,0 +1,169 @@
+//! Small forms that belong to somebody, each kind in a drawer of its own. A form is changed only by who knows its
+//! version, so that of two who change it at once one is told; what may be used once is taken out by one alone.
+
+use hikite_core::json::Raw;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row};
+
+use crate::control::{shown, stored};
+use crate::error::StoreError;
+use crate::store::Store;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub kind: &'static str,
+    pub id: String,
+    /// Whose it is; may be nobody's.
+    pub owner: String,
+    pub form: Raw,
+    /// Grows with every change; one at first.
+    pub version: u64,
+    /// Milliseconds since 1970.
+    pub created_at: u64,
+    /// The same; zero is never.
+    pub expires_at: u64,
+}
+
+const COLUMNS: &str = "id, owner, form, version, created_at, expires_at";
+
+impl Store {
+    /// One of a kind, if it is there and has not ended.
+    pub async fn entry(&self, kind: &'static str, id: &str, now: u64) -> Result<Option<Entry>, StoreError> {
+        let Ok(id) = self.keepable_text(id) else { return Ok(None) };
+        let text = format!(
+            "SELECT {COLUMNS} FROM drawer WHERE kind = $1 AND id = $2 AND (expires_at = 0 OR expires_at > $3)"
+        );
+        let query = sqlx::query(&text).bind(kind).bind(id).bind(stored(now));
+        let row = query.fetch_optional(self.reader()).await.map_err(self.failed())?;
+        Ok(row.and_then(|row| read(kind, &row)))
+    }
+
+    /// All of a kind that have not ended, the oldest first; those of one owner alone if one is named.
+    pub async fn entries(
+        &self,
+        kind: &'static str,
+        owner: Option<&str>,
+        now: u64,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let of_owner = if owner.is_some() { "owner = $3" } else { "$3 = $3" };
+        let text = format!(
+            "SELECT {COLUMNS} FROM drawer WHERE kind = $1 AND (expires_at = 0 OR expires_at > $2) AND {of_owner} \
+             ORDER BY created_at, id"
+        );
+        let Ok(owner) = self.keepable_text(owner.unwrap_or_default()) else { return Ok(Vec::new()) };
+        let query = sqlx::query(&text).bind(kind).bind(stored(now)).bind(owner);
+        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
+        Ok(rows.iter().filter_map(|row| read(kind, row)).collect())
+    }
+
+    /// `false` if there is one of this id, ended or not. The version of what is put in is one, whatever it says.
+    pub async fn put_entry(&self, entry: &Entry) -> Result<bool, StoreError> {
+        let mut transaction = self.begin().await?;
+        let done = self.insert_entry(&mut transaction, entry).await?;
+        self.conclude(transaction, done).await
+    }
+
+    /// Puts in what is new, if nothing of it is there and `taken` is: both or neither. For what is used once and
+    /// becomes something else.
+    pub async fn exchange_entry(
+        &self,
+        taken: (&'static str, &str),
+        entries: &[Entry],
+    ) -> Result<bool, StoreError> {
+        let Ok(id) = self.keepable_text(taken.1) else { return Ok(false) };
+        let mut transaction = self.begin().await?;
+        let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND id = $2").bind(taken.0).bind(id);
+        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
+        let mut all = done.rows_affected() > 0;
+        for entry in entries {
+            all = all && self.insert_entry(&mut transaction, entry).await?;
+        }
+        self.conclude(transaction, all).await
+    }
+
+    /// Changes form, owner and end of what is there in the version that `entry` names. `false` if it is in another by
+    /// now, or gone. What is there after it has the next version.
+    pub async fn change_entry(&self, entry: &Entry) -> Result<bool, StoreError> {
+        let query = sqlx::query(
+            "UPDATE drawer SET owner = $1, form = $2, expires_at = $3, version = version + 1 \
+             WHERE kind = $4 AND id = $5 AND version = $6",
+        );
+        let query = query
+            .bind(self.keepable_text(&entry.owner)?)
+            .bind(self.text_of(&entry.form)?)
+            .bind(stored(entry.expires_at))
+            .bind(entry.kind)
+            .bind(self.keepable_text(&entry.id)?)
+            .bind(stored(entry.version));
+        let mut transaction = self.begin().await?;
+        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
+        self.conclude(transaction, done.rows_affected() > 0).await
+    }
+
+    /// Takes one out: of all who try at once one alone gets it. One that has ended is nobody's.
+    pub async fn take_entry(
+        &self,
+        kind: &'static str,
+        id: &str,
+        now: u64,
+    ) -> Result<Option<Entry>, StoreError> {
+        let Ok(id) = self.keepable_text(id) else { return Ok(None) };
+        let text = format!(
+            "DELETE FROM drawer WHERE kind = $1 AND id = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING {COLUMNS}"
+        );
+        let mut transaction = self.begin().await?;
+        let query = sqlx::query(&text).bind(kind).bind(id).bind(stored(now));
+        let row = query.fetch_optional(&mut *transaction).await.map_err(self.failed())?;
+        let entry = row.and_then(|row| read(kind, &row));
+        self.conclude(transaction, entry.is_some()).await?;
+        Ok(entry)
+    }
+
+    /// Takes all of a kind out that belong to an owner; how many those were.
+    pub async fn remove_entries(&self, kind: &'static str, owner: &str) -> Result<u64, StoreError> {
+        let Ok(owner) = self.keepable_text(owner) else { return Ok(0) };
+        let mut transaction = self.begin().await?;
+        let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND owner = $2").bind(kind).bind(owner);
+        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
+        self.conclude(transaction, done.rows_affected() > 0).await?;
+        Ok(done.rows_affected())
+    }
+
+    /// Takes out what has ended, of every kind. Nobody sees a difference, so that nobody is told.
+    pub async fn sweep_entries(&self, now: u64) -> Result<u64, StoreError> {
+        let query = sqlx::query("DELETE FROM drawer WHERE expires_at > 0 AND expires_at <= $1");
+        let done = query.bind(stored(now)).execute(self.writer()).await.map_err(self.failed())?;
+        Ok(done.rows_affected())
+    }
+
+    async fn insert_entry(&self, connection: &mut AnyConnection, entry: &Entry) -> Result<bool, StoreError> {
+        let query = sqlx::query(
+            "INSERT INTO drawer (kind, id, owner, form, version, created_at, expires_at) \
+             VALUES ($1, $2, $3, $4, 1, $5, $6) ON CONFLICT (kind, id) DO NOTHING",
+        );
+        let query = query
+            .bind(entry.kind)
+            .bind(self.keepable_text(&entry.id)?)
+            .bind(self.keepable_text(&entry.owner)?)
+            .bind(self.text_of(&entry.form)?)
+            .bind(stored(entry.created_at))
+            .bind(stored(entry.expires_at));
+        let done = query.execute(connection).await.map_err(self.failed())?;
+        Ok(done.rows_affected() > 0)
+    }
+}
+
+/// One bad row must not take the others away.
+fn read(kind: &'static str, row: &AnyRow) -> Option<Entry> {
+    let parts = || -> Result<_, sqlx::Error> {
+        Ok((row.try_get::<String, _>(0)?, row.try_get(1)?, row.try_get::<String, _>(2)?, row.try_get(3)?))
+    };
+    let times = || -> Result<_, sqlx::Error> { Ok((row.try_get(4)?, row.try_get(5)?)) };
+    let ((id, owner, form, version), (created_at, expires_at)) = (parts().ok()?, times().ok()?);
+    let Ok(form) = Raw::parse(form) else {
+        tracing::error!("`{id}` in the drawer `{kind}` is unreadable and left out");
+        return None;
+    };
+    let (version, created_at, expires_at) = (shown(version), shown(created_at), shown(expires_at));
+    Some(Entry { kind, id, owner, form, version, created_at, expires_at })
+}

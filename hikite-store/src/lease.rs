@@ -1,0 +1,51 @@
+//! Leases: what only one process may do at a time. Whoever holds one holds it until it gives it back or its time is
+//! over; the fence tells a late holder from the one after it.
+
+use sqlx::Row;
+
+use crate::control::{shown, stored};
+use crate::error::StoreError;
+use crate::store::Store;
+
+/// A lease that is held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    pub name: String,
+    pub holder: String,
+    /// Greater than that of every holder before.
+    pub fence: u64,
+    /// Milliseconds since 1970.
+    pub until: u64,
+}
+
+impl Store {
+    /// The lease, if nobody else holds it now. Its holder gets it again, with the same fence and a later end.
+    pub async fn take_lease(
+        &self,
+        name: &str,
+        holder: &str,
+        now: u64,
+        until: u64,
+    ) -> Result<Option<Lease>, StoreError> {
+        let query = sqlx::query(
+            "INSERT INTO lease (name, holder, fence, until) VALUES ($1, $2, 1, $3) ON CONFLICT (name) DO UPDATE \
+             SET fence = lease.fence + CASE WHEN lease.holder = excluded.holder AND lease.until > $4 THEN 0 ELSE 1 END, \
+             holder = excluded.holder, until = excluded.until \
+             WHERE lease.holder = excluded.holder OR lease.until <= $4 RETURNING fence",
+        );
+        let query = query.bind(self.keepable_text(name)?).bind(self.keepable_text(holder)?);
+        let query = query.bind(stored(until)).bind(stored(now));
+        let row = query.fetch_optional(self.writer()).await.map_err(self.failed())?;
+        let fence = row.map(|row| row.try_get(0)).transpose().map_err(self.failed())?;
+        let lease = |fence| Lease { name: name.into(), holder: holder.into(), fence: shown(fence), until };
+        Ok(fence.map(lease))
+    }
+
+    /// Gives it back before its time, if it is still this one.
+    pub async fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError> {
+        let query = sqlx::query("UPDATE lease SET until = 0 WHERE name = $1 AND holder = $2 AND fence = $3");
+        let query = query.bind(&*lease.name).bind(&*lease.holder).bind(stored(lease.fence));
+        let done = query.execute(self.writer()).await.map_err(self.failed())?;
+        Ok(done.rows_affected() > 0)
+    }
+}

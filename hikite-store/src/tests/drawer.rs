@@ -1,0 +1,80 @@
+//! Forms in drawers, and leases.
+
+use hikite_core::json::Raw;
+use serde_json::json;
+
+use super::Place;
+use crate::Entry;
+
+fn entry(id: &str, owner: &str, created_at: u64, expires_at: u64) -> Entry {
+    let form = Raw::of(&json!({ "id": id }));
+    Entry { kind: "login", id: id.into(), owner: owner.into(), form, version: 1, created_at, expires_at }
+}
+
+#[tokio::test]
+async fn a_form_is_changed_by_who_knows_its_version() {
+    for place in Place::both() {
+        let store = place.open().await;
+        let first = entry("a", "alice", 1, 0);
+        assert!(store.put_entry(&first).await.expect("put"));
+        assert!(!store.put_entry(&first).await.expect("refused"), "it is there");
+        assert_eq!(store.entry("login", "a", 9).await.expect("read"), Some(first.clone()));
+        assert_eq!(store.entry("grant", "a", 9).await.expect("read"), None, "another drawer");
+        let changed = Entry { owner: "bob".into(), expires_at: 50, ..first.clone() };
+        assert!(store.change_entry(&changed).await.expect("changed"));
+        assert!(!store.change_entry(&first).await.expect("refused"), "in another version by now");
+        let found = store.entry("login", "a", 9).await.expect("read").expect("there");
+        assert_eq!((found.version, found.owner.as_str(), found.expires_at), (2, "bob", 50));
+        assert_eq!(store.entry("login", "a", 50).await.expect("read"), None, "over");
+        assert_eq!(store.entry("login", "a\0", 9).await.expect("read"), None);
+        assert_eq!(store.revision().await.expect("read"), 2);
+    }
+}
+
+#[tokio::test]
+async fn what_may_be_used_once_is_used_by_one() {
+    for place in Place::both() {
+        let store = place.open().await;
+        assert!(store.put_entry(&entry("code", "alice", 1, 100)).await.expect("put"));
+        assert!(store.put_entry(&entry("late", "alice", 1, 10)).await.expect("put"));
+        let takers = (0..20).map(|_| store.take_entry("login", "code", 50));
+        let got = futures_util::future::join_all(takers).await;
+        let got: Vec<_> = got.into_iter().filter_map(|taken| taken.expect("taken")).collect();
+        assert_eq!(got, [entry("code", "alice", 1, 100)]);
+        assert_eq!(store.take_entry("login", "late", 50).await.expect("read"), None, "its time was over");
+        let new = [entry("x", "alice", 2, 0), entry("y", "alice", 2, 0)];
+        assert!(!store.exchange_entry(("login", "code"), &new).await.expect("refused"), "it was taken");
+        assert_eq!(store.entries("login", Some("alice"), 50).await.expect("read"), []);
+        assert!(store.exchange_entry(("login", "late"), &new).await.expect("exchanged"));
+        assert_eq!(store.entries("login", Some("alice"), 50).await.expect("read"), new);
+        assert_eq!(store.entries("login", Some("bob"), 50).await.expect("read"), []);
+        assert_eq!(store.entries("login", None, 50).await.expect("read").len(), 2);
+        assert_eq!(store.remove_entries("login", "alice").await.expect("removed"), 2);
+        assert!(store.put_entry(&entry("late", "alice", 1, 10)).await.expect("put"));
+        assert_eq!(store.sweep_entries(10).await.expect("swept"), 1);
+        assert_eq!(store.check().await.expect("checked"), [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_lease_has_one_holder_and_each_new_one_a_greater_fence() {
+    for place in Place::both() {
+        let store = place.open().await;
+        let take = async |holder: &str, now: u64| {
+            store.take_lease("refresh", holder, now, now + 10).await.expect("asked").map(|lease| lease.fence)
+        };
+        assert_eq!(take("one", 100).await, Some(1));
+        assert_eq!(take("two", 105).await, None, "held");
+        assert_eq!(take("one", 105).await, Some(1), "held on");
+        assert_eq!(take("two", 115).await, Some(2), "its time was over");
+        assert_eq!(take("one", 116).await, None);
+        let lease = store.take_lease("refresh", "two", 116, 130).await.expect("asked").expect("held");
+        assert!(store.release_lease(&lease).await.expect("released"));
+        assert_eq!(take("one", 117).await, Some(3));
+        assert!(!store.release_lease(&lease).await.expect("refused"), "it is another's by now");
+        let all: Vec<String> = (0..10).map(|holder| holder.to_string()).collect();
+        let takers = all.iter().map(|holder| store.take_lease("race", holder, 0, 10));
+        let got = futures_util::future::join_all(takers).await;
+        assert_eq!(got.into_iter().filter(|taken| taken.as_ref().is_ok_and(Option::is_some)).count(), 1);
+    }
+}

@@ -1,0 +1,304 @@
+//! Signed tokens. We sign with ES256 alone; from others we take ES256, EdDSA and the RSA ones, each only with a key of
+//! its own kind: what a token says of its algorithm is never believed against the key.
+
+use std::fmt;
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{
+    self, ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, ED25519, EcdsaKeyPair, KeyPair,
+    RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
+};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hikite_core::secret::Secret;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::seal::Refused;
+
+/// Longer is no token.
+const TOKEN_BYTES: usize = 16 * 1024;
+/// A key set with more keys than this is not read to its end.
+const KEYS: usize = 100;
+/// RSA keys below 2048 bits are no keys.
+const RSA_BYTES: usize = 256;
+
+/// A key to sign with, and what others check it by.
+pub struct SigningKey {
+    pair: EcdsaKeyPair,
+    kid: String,
+    pkcs8: Secret,
+}
+
+impl SigningKey {
+    pub fn random() -> Result<Self, Refused> {
+        let random = SystemRandom::new();
+        let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random);
+        let made = made.map_err(|_| Refused::NoRandomness)?;
+        Self::parse(&Secret::hidden(URL_SAFE_NO_PAD.encode(made.as_ref())))
+    }
+
+    /// As `secret` gave it.
+    pub fn parse(kept: &Secret) -> Result<Self, Refused> {
+        let bytes = URL_SAFE_NO_PAD.decode(kept.expose()).map_err(|_| Refused::NoKey)?;
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &bytes);
+        let pair = pair.map_err(|_| Refused::NoKey)?;
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, pair.public_key().as_ref());
+        let kid = URL_SAFE_NO_PAD.encode(&digest.as_ref()[..12]);
+        Ok(Self { pair, kid, pkcs8: kept.clone() })
+    }
+
+    /// For the vault.
+    pub fn secret(&self) -> &Secret {
+        &self.pkcs8
+    }
+
+    pub fn kid(&self) -> &str {
+        &self.kid
+    }
+
+    /// `typ` says what it is a token for; `at+jwt` for access.
+    pub fn sign(&self, typ: &str, claims: &Value) -> Result<String, Refused> {
+        let header = json!({ "alg": "ES256", "typ": typ, "kid": self.kid });
+        let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let input = format!("{}.{}", encode(&header), encode(claims));
+        let signed = self.pair.sign(&SystemRandom::new(), input.as_bytes());
+        let signed = signed.map_err(|_| Refused::Signature)?;
+        Ok(format!("{input}.{}", URL_SAFE_NO_PAD.encode(signed.as_ref())))
+    }
+
+    /// The public half, as it stands in a key set.
+    pub fn jwk(&self) -> Value {
+        // An uncompressed point: one byte, then both coordinates.
+        let (x, y) = self.pair.public_key().as_ref()[1..].split_at(32);
+        let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        json!({ "kty": "EC", "crv": "P-256", "x": encode(x), "y": encode(y), "use": "sig", "alg": "ES256", "kid": self.kid })
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey({})", self.kid)
+    }
+}
+
+/// The keys of one issuer.
+#[derive(Clone, Debug, Default)]
+pub struct Jwks {
+    keys: Vec<Jwk>,
+}
+
+/// One public key that signatures are held against.
+#[derive(Clone, Debug)]
+pub struct Jwk {
+    kid: Option<String>,
+    alg: Option<String>,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    P256(Vec<u8>),
+    Ed25519(Vec<u8>),
+    Rsa { modulus: Vec<u8>, exponent: Vec<u8> },
+}
+
+#[derive(Deserialize)]
+struct Written {
+    kty: String,
+    #[serde(default)]
+    crv: String,
+    kid: Option<String>,
+    alg: Option<String>,
+    #[serde(rename = "use")]
+    usage: Option<String>,
+    x: Option<String>,
+    y: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+}
+
+impl Jwks {
+    /// Reads `{"keys": […]}`; keys that are not for signatures, or of a kind we do not take, are left out.
+    pub fn read(document: &Value) -> Self {
+        let keys = document["keys"].as_array().map(Vec::as_slice).unwrap_or_default();
+        Self { keys: keys.iter().take(KEYS).filter_map(Jwk::read).collect() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Whether one of the keys goes by this id.
+    pub fn has(&self, kid: &str) -> bool {
+        self.keys.iter().any(|key| key.kid.as_deref() == Some(kid))
+    }
+
+    /// The claims, if the token is signed by one of the keys. Nothing is said of who it is for or when it ends.
+    pub fn verify(&self, token: &Unverified<'_>) -> Result<Value, Refused> {
+        let fits = |key: &&Jwk| match (&token.kid, &key.kid) {
+            (Some(wanted), Some(kid)) => wanted == kid,
+            (Some(_), None) | (None, _) => true,
+        };
+        let signed = self.keys.iter().filter(fits).any(|key| key.signed(token));
+        if signed { Ok(token.claims.clone()) } else { Err(Refused::Signature) }
+    }
+}
+
+impl Jwk {
+    fn read(value: &Value) -> Option<Self> {
+        let Written { kty, crv, kid, alg, usage, x, y, n, e } = Written::deserialize(value).ok()?;
+        if usage.is_some_and(|usage| usage != "sig") {
+            return None;
+        }
+        let decode = |text: Option<String>| URL_SAFE_NO_PAD.decode(text?).ok();
+        let kind = match (kty.as_str(), crv.as_str()) {
+            ("EC", "P-256") => {
+                let (x, y) = (decode(x)?, decode(y)?);
+                (x.len() == 32 && y.len() == 32).then(|| Kind::P256([&[4], &x[..], &y[..]].concat()))?
+            }
+            ("OKP", "Ed25519") => Kind::Ed25519(decode(x)?),
+            ("RSA", _) => {
+                let (modulus, exponent) = (decode(n)?, decode(e)?);
+                (modulus.len() >= RSA_BYTES).then_some(Kind::Rsa { modulus, exponent })?
+            }
+            _ => return None,
+        };
+        Some(Self { kid, alg, kind })
+    }
+
+    fn signed(&self, token: &Unverified<'_>) -> bool {
+        if self.alg.as_ref().is_some_and(|alg| *alg != token.alg) {
+            return false;
+        }
+        let (message, signature) = (token.signed.as_bytes(), token.signature.as_slice());
+        let plain = |algorithm: &'static dyn VerificationAlgorithm, key: &[u8]| {
+            UnparsedPublicKey::new(algorithm, key).verify(message, signature).is_ok()
+        };
+        match (&self.kind, token.alg.as_str()) {
+            (Kind::P256(key), "ES256") => plain(&ECDSA_P256_SHA256_FIXED, key),
+            (Kind::Ed25519(key), "EdDSA") => plain(&ED25519, key),
+            (Kind::Rsa { modulus, exponent }, alg) => {
+                let algorithm = match alg {
+                    "RS256" => &signature::RSA_PKCS1_2048_8192_SHA256,
+                    "RS384" => &signature::RSA_PKCS1_2048_8192_SHA384,
+                    "RS512" => &signature::RSA_PKCS1_2048_8192_SHA512,
+                    "PS256" => &signature::RSA_PSS_2048_8192_SHA256,
+                    "PS384" => &signature::RSA_PSS_2048_8192_SHA384,
+                    "PS512" => &signature::RSA_PSS_2048_8192_SHA512,
+                    _ => return false,
+                };
+                RsaPublicKeyComponents { n: modulus, e: exponent }
+                    .verify(algorithm, message, signature)
+                    .is_ok()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A token that was read and is not believed yet.
+#[derive(Clone, Debug)]
+pub struct Unverified<'a> {
+    pub alg: String,
+    pub kid: Option<String>,
+    /// In small letters, without `application/`.
+    pub typ: Option<String>,
+    /// To find out whose keys count; nothing else of it counts before it is verified.
+    claims: Value,
+    signed: &'a str,
+    signature: Vec<u8>,
+}
+
+impl<'a> Unverified<'a> {
+    /// Nothing if it is no signed token at all, or one with parts that we do not know.
+    pub fn read(token: &'a str) -> Option<Self> {
+        if token.len() > TOKEN_BYTES {
+            return None;
+        }
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, claims) = signed.split_once('.')?;
+        let decode = |text: &str| URL_SAFE_NO_PAD.decode(text).ok();
+        let parse = |text: &str| serde_json::from_slice::<Value>(&decode(text)?).ok();
+        let (header, claims) = (parse(header)?, parse(claims)?);
+        if !claims.is_object() || header.get("crit").is_some() || header.get("b64").is_some() {
+            return None;
+        }
+        let text = |member: &str| header[member].as_str().map(str::to_owned);
+        let typ =
+            text("typ").map(|typ| typ.to_ascii_lowercase().trim_start_matches("application/").to_owned());
+        Some(Self { alg: text("alg")?, kid: text("kid"), typ, claims, signed, signature: decode(signature)? })
+    }
+
+    /// Who says to have made it.
+    pub fn issuer(&self) -> Option<&str> {
+        self.claims["iss"].as_str()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(key: &SigningKey) -> Jwks {
+        Jwks::read(&json!({ "keys": [key.jwk()] }))
+    }
+
+    #[track_caller]
+    fn refused(keys: &Jwks, token: &str) {
+        let read = Unverified::read(token);
+        assert!(read.is_none_or(|token| keys.verify(&token) == Err(Refused::Signature)), "{token}");
+    }
+
+    #[test]
+    fn what_we_sign_is_known_by_our_public_half_alone() {
+        let key = SigningKey::random().expect("random");
+        let claims = json!({ "iss": "https://h.example", "sub": "owner" });
+        let token = key.sign("at+jwt", &claims).expect("signed");
+        let read = Unverified::read(&token).expect("a token");
+        assert_eq!((read.issuer(), read.typ.as_deref()), (Some("https://h.example"), Some("at+jwt")));
+        let again = SigningKey::parse(key.secret()).expect("a key");
+        assert_eq!(keys(&again).verify(&read), Ok(claims));
+        refused(&keys(&SigningKey::random().expect("random")), &token);
+        assert!(key.jwk().get("d").is_none() && !format!("{key:?}").contains(key.secret().expose()));
+    }
+
+    #[test]
+    fn no_other_algorithm_passes_for_a_key() {
+        let key = SigningKey::random().expect("random");
+        let keys = keys(&key);
+        let token = key.sign("at+jwt", &json!({ "sub": "owner" })).expect("signed");
+        let parts: Vec<&str> = token.split('.').collect();
+        for alg in ["none", "None", "HS256", "RS256", "ES384", "EdDSA", ""] {
+            let header = URL_SAFE_NO_PAD.encode(json!({ "alg": alg, "kid": key.kid() }).to_string());
+            refused(&keys, &format!("{header}.{}.{}", parts[1], parts[2]));
+            refused(&keys, &format!("{header}.{}.", parts[1]));
+        }
+        let other = URL_SAFE_NO_PAD.encode(json!({ "sub": "mallory" }).to_string());
+        refused(&keys, &format!("{}.{other}.{}", parts[0], parts[2]));
+        for wrong in ["", "a.b", "a.b.c", "..", &token[..token.len() - 2]] {
+            refused(&keys, wrong);
+        }
+    }
+
+    /// A token of the kind that other issuers make, with its key: from the examples of RFC 7515 (A.2) and RFC 8037 (A.4).
+    #[test]
+    fn tokens_of_other_kinds_are_verified() {
+        let ed = json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] });
+        let signed = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
+        let signature =
+            "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg";
+        let token = Unverified {
+            alg: "EdDSA".into(),
+            kid: None,
+            typ: None,
+            claims: json!({}),
+            signed,
+            signature: URL_SAFE_NO_PAD.decode(signature).expect("base64"),
+        };
+        assert!(Jwks::read(&ed).verify(&token).is_ok());
+        let short =
+            json!({ "keys": [{ "kty": "RSA", "n": "AQAB", "e": "AQAB" }, { "kty": "oct", "k": "AAAA" }] });
+        assert!(Jwks::read(&short).is_empty(), "short and symmetric keys are no keys");
+    }
+}

@@ -1,0 +1,212 @@
+//! The keys: a master key that the owner holds, a data key for each account that only the master key opens, and the
+//! secrets under that. To change the master key is to wrap the data keys again; no secret is touched.
+
+use std::fmt;
+
+use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hikite_core::hex::hex;
+use hikite_core::secret::Secret;
+use zeroize::Zeroizing;
+
+use crate::random::random_bytes;
+use crate::seal::{Cipher, Place, Refused, Sealed, secret};
+
+/// The field under which data keys themselves are sealed.
+const DATA_KEY: &str = "data-key";
+const ID_BYTES: usize = 8;
+
+/// What opens everything. Its holder keeps it out of the store.
+pub struct MasterKey {
+    bytes: Zeroizing<[u8; 32]>,
+    id: String,
+}
+
+impl MasterKey {
+    pub fn random() -> Result<Self, Refused> {
+        Ok(Self::of(random_bytes()?))
+    }
+
+    /// From text: 64 hexadecimal digits, or 32 bytes in base64.
+    pub fn parse(text: &str) -> Result<Self, Refused> {
+        let text = text.trim();
+        let bytes = if text.len() == 64 { unhex(text) } else { BASE64_STANDARD.decode(text).ok() };
+        let bytes = Zeroizing::new(bytes.ok_or(Refused::NoKey)?);
+        let bytes: [u8; 32] = bytes.as_slice().try_into().map_err(|_| Refused::NoKey)?;
+        Ok(Self::of(bytes))
+    }
+
+    fn of(bytes: [u8; 32]) -> Self {
+        let mut key = Self { bytes: Zeroizing::new(bytes), id: String::new() };
+        key.id = hex(&key.derive("id")[..ID_BYTES]);
+        key
+    }
+
+    /// Names the key and tells nothing of it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// As its owner keeps it.
+    pub fn text(&self) -> Secret {
+        Secret::hidden(hex(&*self.bytes))
+    }
+
+    /// A key for another purpose, from which nobody gets back to this one.
+    pub fn derive(&self, purpose: &str) -> [u8; 32] {
+        let salt = Salt::new(HKDF_SHA256, b"hikite");
+        let mut key = [0_u8; 32];
+        let made =
+            salt.extract(&*self.bytes).expand(&[purpose.as_bytes()], Length).map(|out| out.fill(&mut key));
+        match made {
+            Ok(Ok(())) => key,
+            _ => unreachable!("32 bytes are not too many"),
+        }
+    }
+
+    fn cipher(&self) -> Cipher {
+        Cipher::new(&self.derive("wrap"))
+    }
+}
+
+impl fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MasterKey({})", self.id)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Length;
+
+impl KeyType for Length {
+    fn len(&self) -> usize {
+        32
+    }
+}
+
+/// The master keys that open something: the first seals, the others are on their way out.
+#[derive(Debug)]
+pub struct Ring {
+    keys: Vec<MasterKey>,
+}
+
+/// A data key as it is kept, and the id of the master key that opens it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrapped {
+    pub key_id: String,
+    pub sealed: Sealed,
+}
+
+impl Ring {
+    pub fn new(current: MasterKey, older: Vec<MasterKey>) -> Self {
+        Self { keys: std::iter::once(current).chain(older).collect() }
+    }
+
+    pub fn current(&self) -> &MasterKey {
+        &self.keys[0]
+    }
+
+    /// A data key for an account, sealed by the current key.
+    pub fn wrap(&self, account: &str, key: &DataKey) -> Result<Wrapped, Refused> {
+        let sealed = self.current().cipher().seal(wrapping(account), &*key.bytes)?;
+        Ok(Wrapped { key_id: self.current().id.clone(), sealed })
+    }
+
+    pub fn unwrap(&self, account: &str, wrapped: &Wrapped) -> Result<DataKey, Refused> {
+        let key = self.keys.iter().find(|key| key.id == wrapped.key_id).ok_or(Refused::UnknownKey)?;
+        let opened = key.cipher().open(wrapping(account), &wrapped.sealed)?;
+        let bytes: [u8; 32] = opened.as_slice().try_into().map_err(|_| Refused::Sealed)?;
+        Ok(DataKey::of(bytes))
+    }
+}
+
+fn wrapping(account: &str) -> Place<'_> {
+    Place { account, provider: "", field: DATA_KEY, version: 0 }
+}
+
+/// What the secrets of one account are sealed with.
+pub struct DataKey {
+    bytes: Zeroizing<[u8; 32]>,
+    cipher: Cipher,
+}
+
+impl DataKey {
+    pub fn random() -> Result<Self, Refused> {
+        Ok(Self::of(random_bytes()?))
+    }
+
+    fn of(bytes: [u8; 32]) -> Self {
+        Self { cipher: Cipher::new(&bytes), bytes: Zeroizing::new(bytes) }
+    }
+
+    pub fn seal(&self, place: Place<'_>, plain: &Secret) -> Result<Sealed, Refused> {
+        self.cipher.seal(place, plain.expose().as_bytes())
+    }
+
+    pub fn open(&self, place: Place<'_>, sealed: &Sealed) -> Result<Secret, Refused> {
+        secret(&self.cipher.open(place, sealed)?)
+    }
+}
+
+impl fmt::Debug for DataKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DataKey(…)")
+    }
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    if !text.is_ascii() {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place<'_> = Place { account: "work", provider: "notion", field: "token", version: 1 };
+
+    #[test]
+    fn a_master_key_is_read_as_it_was_written() {
+        let key = MasterKey::random().expect("random");
+        let again = MasterKey::parse(&format!(" {}\n", key.text().expose())).expect("a key");
+        assert_eq!((again.id(), again.derive("x")), (key.id(), key.derive("x")));
+        assert_ne!(key.derive("x"), key.derive("y"));
+        let base64 = MasterKey::parse("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").expect("a key");
+        assert_eq!(
+            base64.text().expose(),
+            "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+        );
+        for wrong in ["", "00", &"zz".repeat(32), &"é".repeat(32), "AAEC"] {
+            assert_eq!(MasterKey::parse(wrong).map(|_| ()), Err(Refused::NoKey), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_ring_opens_what_its_keys_wrapped_and_nothing_else() {
+        let [old, new] = [1, 2].map(|_| MasterKey::random().expect("random"));
+        let kept = old.text();
+        let before = Ring::new(old, Vec::new());
+        let data = DataKey::random().expect("random");
+        let wrapped = before.wrap("work", &data).expect("wrapped");
+        let sealed = data.seal(PLACE, &Secret::hidden("canary")).expect("sealed");
+        let stranger = Ring::new(MasterKey::random().expect("random"), Vec::new());
+        assert_eq!(stranger.unwrap("work", &wrapped).map(|_| ()), Err(Refused::UnknownKey));
+        assert_eq!(before.unwrap("home", &wrapped).map(|_| ()), Err(Refused::Sealed), "another account");
+        let both = Ring::new(new, vec![MasterKey::parse(kept.expose()).expect("a key")]);
+        let opened = both.unwrap("work", &wrapped).expect("opened");
+        let again = both.wrap("work", &opened).expect("wrapped again");
+        assert_eq!(again.key_id, both.current().id());
+        let opened = both.unwrap("work", &again).expect("opened");
+        assert_eq!(opened.open(PLACE, &sealed).expect("the secret").expose(), "canary");
+    }
+
+    #[test]
+    fn keys_do_not_show_themselves() {
+        let key = MasterKey::random().expect("random");
+        let shown = format!("{key:?} {:?} {:?}", key.text(), DataKey::random().expect("random"));
+        assert!(!shown.contains(key.text().expose()), "{shown}");
+    }
+}

@@ -1,0 +1,176 @@
+//! One secret under one key: AES-256-GCM with a random nonce. What is sealed is good for its place alone; whoever puts
+//! it elsewhere, takes an older one, or changes a bit of it, has nothing.
+
+use std::fmt;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hikite_core::secret::Secret;
+use zeroize::Zeroizing;
+
+use crate::random::random_bytes;
+
+/// What every sealed text begins with: how it was sealed.
+const FORM: &str = "v1.";
+
+/// Whose a secret is, what it is for, and the how many-th of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    pub account: &'a str,
+    pub provider: &'a str,
+    pub field: &'a str,
+    pub version: u64,
+}
+
+/// A secret that may lie anywhere: readable by nobody without its key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Sealed(String);
+
+impl Sealed {
+    /// As it was kept.
+    pub fn from_text(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sealed(…)")
+    }
+}
+
+/// Why nothing was sealed, opened, signed or believed. Says nothing of the secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error(
+        "what is in the vault does not open: it was changed, moved, is older than it should be, or the key is another"
+    )]
+    Sealed,
+    #[error("it is no key: 64 hexadecimal digits, or 32 bytes in base64, are wanted")]
+    NoKey,
+    #[error("it was sealed with a key that is not there")]
+    UnknownKey,
+    #[error("the operating system gave no random bytes")]
+    NoRandomness,
+    #[error("the token is not signed by a key that counts")]
+    Signature,
+    #[error("the password cannot be hashed")]
+    Hash,
+}
+
+/// A cipher with its key set up.
+pub(crate) struct Cipher(LessSafeKey);
+
+impl Cipher {
+    pub(crate) fn new(key: &[u8; 32]) -> Self {
+        let key = UnboundKey::new(&AES_256_GCM, key);
+        Self(LessSafeKey::new(key.unwrap_or_else(|_| unreachable!("32 bytes are a key"))))
+    }
+
+    pub(crate) fn seal(&self, place: Place<'_>, plain: &[u8]) -> Result<Sealed, Refused> {
+        let nonce: [u8; NONCE_LEN] = random_bytes()?;
+        let mut bytes = Zeroizing::new(plain.to_vec());
+        let sealed =
+            self.0.seal_in_place_append_tag(Nonce::from(&nonce), Aad::from(place.bound()), &mut *bytes);
+        sealed.map_err(|_| Refused::Sealed)?;
+        let whole = [&nonce[..], &bytes[..]].concat();
+        Ok(Sealed(format!("{FORM}{}", URL_SAFE_NO_PAD.encode(whole))))
+    }
+
+    pub(crate) fn open(&self, place: Place<'_>, sealed: &Sealed) -> Result<Zeroizing<Vec<u8>>, Refused> {
+        let text = sealed.0.strip_prefix(FORM).ok_or(Refused::Sealed)?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| Refused::Sealed)?;
+        let (nonce, rest) = bytes.split_first_chunk::<NONCE_LEN>().ok_or(Refused::Sealed)?;
+        let mut rest = Zeroizing::new(rest.to_vec());
+        let opened = self.0.open_in_place(Nonce::from(nonce), Aad::from(place.bound()), &mut rest);
+        let length = opened.map_err(|_| Refused::Sealed)?.len();
+        rest.truncate(length);
+        Ok(rest)
+    }
+}
+
+impl Place<'_> {
+    /// Each part with its length, so that no two places read the same.
+    fn bound(&self) -> Vec<u8> {
+        let mut bound = Vec::new();
+        for part in [self.account.as_bytes(), self.provider.as_bytes(), self.field.as_bytes()] {
+            bound.extend((part.len() as u64).to_be_bytes());
+            bound.extend(part);
+        }
+        bound.extend(self.version.to_be_bytes());
+        bound
+    }
+}
+
+/// What is opened is text: whoever sealed it gave us a `Secret`.
+pub(crate) fn secret(bytes: &[u8]) -> Result<Secret, Refused> {
+    std::str::from_utf8(bytes).map(Secret::hidden).map_err(|_| Refused::Sealed)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PLACE: Place<'_> = Place { account: "work", provider: "notion", field: "refresh", version: 3 };
+
+    fn cipher(byte: u8) -> Cipher {
+        Cipher::new(&[byte; 32])
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sealed_opens_as_it_was(plain: Vec<u8>, account: String, version: u64) {
+            let place = Place { account: &account, version, ..PLACE };
+            let sealed = cipher(1).seal(place, &plain).expect("sealed");
+            prop_assert_eq!(&*cipher(1).open(place, &sealed).expect("opened"), &plain);
+            prop_assert!(cipher(2).open(place, &sealed).is_err(), "another key");
+        }
+    }
+
+    #[test]
+    fn no_bit_can_be_changed() {
+        let sealed = cipher(1).seal(PLACE, b"a refresh token").expect("sealed");
+        let bytes = URL_SAFE_NO_PAD.decode(&sealed.0[FORM.len()..]).expect("base64");
+        for bit in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            let changed = Sealed(format!("{FORM}{}", URL_SAFE_NO_PAD.encode(changed)));
+            assert_eq!(cipher(1).open(PLACE, &changed), Err(Refused::Sealed), "bit {bit}");
+        }
+        for at in 0..sealed.0.len() {
+            let cut = Sealed::from_text(&sealed.0[..at]);
+            assert_eq!(cipher(1).open(PLACE, &cut), Err(Refused::Sealed), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn it_is_good_for_its_place_alone() {
+        let sealed = cipher(1).seal(PLACE, b"x").expect("sealed");
+        for other in [
+            Place { account: "home", ..PLACE },
+            Place { provider: "github", ..PLACE },
+            Place { field: "access", ..PLACE },
+            Place { version: 2, ..PLACE },
+            Place { version: 4, ..PLACE },
+            Place { account: "workn", provider: "otion", ..PLACE },
+        ] {
+            assert_eq!(cipher(1).open(other, &sealed), Err(Refused::Sealed), "{other:?}");
+        }
+        assert!(cipher(1).open(PLACE, &sealed).is_ok());
+    }
+
+    #[test]
+    fn the_same_is_never_sealed_the_same_and_nothing_shows() {
+        let (one, two) =
+            (cipher(1).seal(PLACE, b"x").expect("one"), cipher(1).seal(PLACE, b"x").expect("two"));
+        assert_ne!(one, two);
+        assert_eq!(format!("{one:?}"), "Sealed(…)");
+    }
+}
