@@ -1,4 +1,4 @@
-//! Signed tokens. We sign with ES256 alone; from others we take ES256, EdDSA and the RSA ones, each only with a key of
+//! Signed tokens. We sign with ES256 alone; from others we take ES256, `EdDSA` and the RSA ones, each only with a key of
 //! its own kind: what a token says of its algorithm is never believed against the key.
 
 use std::fmt;
