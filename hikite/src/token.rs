@@ -21,10 +21,10 @@ pub(crate) fn private(path: &Path, make: impl FnOnce() -> Result<Secret>) -> Res
     options.write(true).create_new(true).mode(0o600);
     match options.open(path) {
         Ok(mut file) => {
-            let made = make()?;
-            let written = writeln!(file, "{}", made.expose()).and_then(|()| file.sync_all());
+            let fresh = make()?;
+            let written = writeln!(file, "{}", fresh.expose()).and_then(|()| file.sync_all());
             written.with_context(|| format!("cannot write `{}`", path.display()))?;
-            Ok(made)
+            Ok(fresh)
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => read(path),
         Err(error) => Err(error).with_context(|| format!("cannot write `{}`", path.display())),
