@@ -117,7 +117,7 @@ fn execute_schema() -> Value {
                 "description": "Arguments of the tool, as its signature says; {} for none",
                 "additionalProperties": true,
             },
-            "format": { "type": "string", "enum": ["compact", "raw"] },
+            "format": { "type": "string", "enum": ["compact", "raw"], "description": "Of the result" },
             "select": { "type": "string", "description": "Only this of the result: fields such as `id,user.name`, or jq" },
             "account": { "type": "string", "description": "Which account to use, where a service has several" },
         },
@@ -130,7 +130,7 @@ fn results_schema() -> Value {
     let text = json!({ "type": "string" });
     json!({
         "type": "object",
-        "properties": { "results": { "type": "array", "items": {
+        "properties": { "results": { "type": "array", "description": "The best first", "items": {
             "type": "object",
             "properties": {
                 "toolKey": text,

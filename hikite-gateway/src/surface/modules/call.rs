@@ -15,23 +15,22 @@ const PARAMS: [&str; 3] = ["params", "arguments", "args"];
 const OTHERS: [&str; 7] = ["module", "account", "format", "select", "page", "jq", "search"];
 
 pub(super) fn schema() -> Value {
-    let text = json!({ "type": "string" });
     let told = |description: &str| json!({ "type": "string", "description": description });
     json!({
         "type": "object",
         "properties": {
-            "module": text,
-            "tool": text,
+            "module": told("Where the tool is"),
+            "tool": told("Its name"),
             "toolKey": told("`module:tool`, in place of the two"),
             "params": { "type": "object", "description": "Arguments of the tool", "additionalProperties": true },
             "select": told("Only this of the result: fields such as `id,user.name`, or jq"),
-            "format": { "type": "string", "enum": ["compact", "raw"] },
+            "format": { "type": "string", "enum": ["compact", "raw"], "description": "Of the result" },
             "account": told("Where a service has several"),
             "uri": told("A resource, or the `result://` of a long answer"),
-            "page": { "type": "integer", "minimum": 1, "description": "Of a `result://`, as `jq` and `search`" },
-            "jq": text,
-            "search": text,
-            "prompt": text,
+            "page": { "type": "integer", "minimum": 1, "description": "Of a `result://`; `jq` and `search` likewise" },
+            "jq": told("Only what it gives"),
+            "search": told("Only lines with it"),
+            "prompt": told("A prompt, in place of a tool"),
         },
     })
 }
