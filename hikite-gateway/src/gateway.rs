@@ -33,7 +33,7 @@ use crate::registry::Registry;
 use crate::roster::{Entry, Keeper, Roster};
 use crate::search::Search;
 use crate::session::Sessions;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Masks, Snapshot};
 use crate::surface::Surfaces;
 use crate::swap::Swap;
 
@@ -52,6 +52,7 @@ struct State {
     rules: Rules,
     roster: Roster,
     projects: Vec<Arc<Project>>,
+    masks: Masks,
 }
 
 pub struct Gateway {
@@ -125,6 +126,11 @@ impl Gateway {
     /// Replaces all projects at once; whoever sees other lists from now on is told.
     pub fn set_projects(&self, projects: Vec<Arc<Project>>) {
         self.rebuild(|state| state.projects = projects);
+    }
+
+    /// Replaces what each subject is allowed wherever it works; whoever sees other lists from now on is told.
+    pub fn set_masks(&self, masks: Masks) {
+        self.rebuild(|state| state.masks = masks);
     }
 
     pub(crate) fn with_roster<T>(&self, look: impl FnOnce(&mut Roster) -> T) -> T {
@@ -218,7 +224,7 @@ impl Gateway {
                 })
                 .collect();
             let generations = self.generations.follow(before, &catalog, &self.cache);
-            Snapshot::new(catalog, gates, generations, &state.projects)
+            Snapshot::new(catalog, gates, generations, (&state.projects, &state.masks))
         };
         self.current.replace(make, |before, after| {
             self.meter.keep(|name| after.gates().contains_key(name));

@@ -64,5 +64,6 @@ pub use request::{named, without_query};
 pub use safe::{HOUSE, Kept, Safe};
 pub use search::{Inquiry, MemorySettings, SearchSettings, Strategy, faded};
 pub use session::{Delivery, Inbox, Joined};
+pub use snapshot::Masks;
 pub use surface::{Found, Surface, Surfaces, ToolFilter};
 pub use ticket::{Purpose, Ticket};

@@ -9,6 +9,7 @@ use hikite_core::catalog::{Catalog, Module};
 use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
+use hikite_core::permission::Permissions;
 use hikite_core::view::View;
 use parking_lot::RwLock;
 
@@ -33,7 +34,20 @@ pub(crate) struct Snapshot {
     /// For callers of a project that there is not, or not any more.
     nothing: Shown,
     projects: HashMap<Arc<str>, Within>,
+    /// By subject, for those who see less than their project shows.
+    masked: HashMap<Arc<str>, Masked>,
 }
+
+/// What a subject is allowed wherever it works, and what it sees there as soon as it looks.
+#[derive(Debug)]
+struct Masked {
+    mask: Arc<Permissions>,
+    alone: OnceLock<Shown>,
+    within: HashMap<Arc<str>, OnceLock<Shown>>,
+}
+
+/// By subject, what it is allowed beside what its project says.
+pub type Masks = HashMap<Arc<str>, Arc<Permissions>>;
 
 /// A project, and what is seen in it as soon as somebody looks.
 #[derive(Debug)]
@@ -53,16 +67,21 @@ struct Shown {
 impl Snapshot {
     /// Before anything is known.
     pub(crate) fn empty() -> Self {
-        Self::new(Catalog::default(), HashMap::new(), HashMap::new(), &[])
+        Self::new(Catalog::default(), HashMap::new(), HashMap::new(), (&[], &Masks::new()))
     }
 
     pub(crate) fn new(
         catalog: Catalog,
         gates: HashMap<Arc<str>, Arc<Gate>>,
         generations: HashMap<Arc<str>, u64>,
-        projects: &[Arc<Project>],
+        (projects, masks): (&[Arc<Project>], &Masks),
     ) -> Self {
         let catalog = Arc::new(catalog);
+        let masked = |(subject, mask): (&Arc<str>, &Arc<Permissions>)| {
+            let within = projects.iter().map(|project| (Arc::clone(&project.name), OnceLock::new()));
+            let mask = Arc::clone(mask);
+            (Arc::clone(subject), Masked { mask, alone: OnceLock::new(), within: within.collect() })
+        };
         let within = |project: &Arc<Project>| {
             (Arc::clone(&project.name), Within { project: Arc::clone(project), shown: OnceLock::new() })
         };
@@ -70,6 +89,7 @@ impl Snapshot {
             everything: Shown::new(View::new(Arc::clone(&catalog))),
             nothing: Shown::new(View::nothing(&catalog)),
             projects: projects.iter().map(within).collect(),
+            masked: masks.iter().filter(|(_, mask)| !mask.is_everything()).map(masked).collect(),
             catalog,
             gates,
             generations,
@@ -143,10 +163,22 @@ impl Snapshot {
     }
 
     fn shown_to(&self, caller: &Caller) -> &Shown {
-        let Some(name) = &caller.project else { return &self.everything };
+        let masked = self.masked.get(&caller.subject);
+        let narrowed =
+            |permissions: &Arc<Permissions>| Shown::new(View::narrowed(&self.catalog, permissions));
+        let Some(name) = &caller.project else {
+            return masked.map_or(&self.everything, |own| own.alone.get_or_init(|| narrowed(&own.mask)));
+        };
         let Some(within) = self.projects.get(name) else { return &self.nothing };
-        let narrowed = || View::narrowed(&self.catalog, &within.project.permissions);
-        within.shown.get_or_init(|| Shown::new(narrowed()))
+        let rules = &within.project.permissions;
+        match masked {
+            None => within.shown.get_or_init(|| narrowed(rules)),
+            Some(own) => {
+                let both =
+                    || Permissions::together([Arc::clone(rules), Arc::clone(&own.mask)], HashMap::new());
+                own.within.get(name).map_or(&self.nothing, |shown| shown.get_or_init(|| narrowed(&both())))
+            }
+        }
     }
 }
 
