@@ -24,6 +24,8 @@ pub struct Permissions {
     allow: Option<Vec<Entry>>,
     deny: Vec<Entry>,
     form: Option<Raw>,
+    /// Of these modules there is only what one of several others allows as well.
+    masks: Vec<(Arc<str>, Vec<Arc<Permissions>>)>,
 }
 
 impl Permissions {
@@ -41,7 +43,20 @@ impl Permissions {
 
     pub fn allows(&self, key: &ToolKey, risk: Risk) -> bool {
         let named = |entries: &[Entry]| entries.iter().any(|entry| entry.fits(key, risk));
-        !named(&self.deny) && self.allow.as_deref().is_none_or(named)
+        !named(&self.deny)
+            && self.allow.as_deref().is_none_or(named)
+            && self.one_allows(&key.module, |mask| mask.allows(key, risk))
+    }
+
+    /// The same, and of the named modules only what one of the masks beside the name allows.
+    #[must_use]
+    pub fn masked(&self, masks: Vec<(Arc<str>, Vec<Arc<Self>>)>) -> Self {
+        Self { masks: self.masks.iter().cloned().chain(masks).collect(), ..self.clone() }
+    }
+
+    fn one_allows(&self, module: &str, allows: impl Fn(&Self) -> bool) -> bool {
+        let own = self.masks.iter().filter(|(name, _)| **name == *module);
+        own.into_iter().all(|(_, masks)| masks.iter().any(|mask| allows(mask)))
     }
 
     /// Whether the same holds for a tool of which nothing is known but its name.
@@ -58,12 +73,14 @@ impl Permissions {
     pub fn may_reach(&self, module: &str) -> bool {
         let whole = ToolKey::new(module, WHOLE);
         let allowed = |entries: &[Entry]| entries.iter().any(|entry| entry.may_fit_in(module));
-        !self.deny.iter().any(|entry| entry.covers(&whole)) && self.allow.as_deref().is_none_or(allowed)
+        !self.deny.iter().any(|entry| entry.covers(&whole))
+            && self.allow.as_deref().is_none_or(allowed)
+            && self.one_allows(module, |mask| mask.may_reach(module))
     }
 
     /// Whether nothing is left out.
     pub fn is_everything(&self) -> bool {
-        self.allow.is_none() && self.deny.is_empty()
+        self.allow.is_none() && self.deny.is_empty() && self.masks.is_empty()
     }
 }
 
@@ -94,7 +111,7 @@ impl Reader {
                 _ => deny.push(entry),
             }
         }
-        Permissions { allow, deny, form: Some(form.copied()) }
+        Permissions { allow, deny, form: Some(form.copied()), masks: Vec::new() }
     }
 
     /// `null` says nothing, an empty list says that there is none.

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use crate::audit::Auditor;
 use crate::cache::Cache;
 use crate::clock::now_ms;
+use crate::exchange::Accounts;
 use crate::gate::{Gate, Throttle};
 use crate::generation::Generations;
 use crate::handle::Shelf;
@@ -69,6 +70,8 @@ pub struct Gateway {
     pub(crate) shelf: Shelf,
     /// Runs programs in jq, where somebody does.
     pub(crate) sieve: OnceLock<Arc<dyn Sieve>>,
+    /// The accounts with which services are called, where there are any.
+    pub(crate) accounts: OnceLock<Arc<Accounts>>,
     generations: Generations,
     current: Swap<State, Snapshot>,
     /// When the rules were last replaced.
@@ -88,6 +91,7 @@ impl Gateway {
             cache: Cache::new(&limits),
             shelf: Shelf::new(&limits),
             sieve: OnceLock::new(),
+            accounts: OnceLock::new(),
             generations: Generations::default(),
             limits,
             seal,
@@ -124,7 +128,25 @@ impl Gateway {
 
     /// Replaces all projects at once; whoever sees other lists from now on is told.
     pub fn set_projects(&self, projects: Vec<Arc<Project>>) {
+        if let Some(accounts) = self.accounts.get() {
+            let rule = |project: &Arc<Project>| (Arc::clone(&project.name), project.accounts.clone());
+            accounts.follow_rules(projects.iter().map(rule).collect());
+        }
         self.rebuild(|state| state.projects = projects);
+    }
+
+    /// Services are called with these accounts from now on; once.
+    pub fn exchange_with(&self, accounts: Arc<Accounts>) {
+        let _ = self.accounts.set(accounts);
+    }
+
+    pub fn accounts(&self) -> Option<&Arc<Accounts>> {
+        self.accounts.get()
+    }
+
+    /// Everyone sees the tools that the accounts allow as they are now.
+    pub fn show_accounts(&self) {
+        self.look_again();
     }
 
     pub(crate) fn with_roster<T>(&self, look: impl FnOnce(&mut Roster) -> T) -> T {
@@ -218,7 +240,8 @@ impl Gateway {
                 })
                 .collect();
             let generations = self.generations.follow(before, &catalog, &self.cache);
-            Snapshot::new(catalog, gates, generations, &state.projects)
+            let masks = self.accounts.get().map(|accounts| accounts.masks()).unwrap_or_default();
+            Snapshot::new(catalog, gates, generations, &state.projects, &masks)
         };
         self.current.replace(make, |before, after| {
             self.meter.keep(|name| after.gates().contains_key(name));

@@ -9,10 +9,12 @@ use hikite_core::catalog::{Catalog, Module};
 use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
+use hikite_core::permission::Permissions;
 use hikite_core::view::View;
 use parking_lot::RwLock;
 
 use crate::command::Detail;
+use crate::exchange::{Mask, Masks};
 use crate::gate::Gate;
 use crate::list::items;
 use crate::open::Sheet;
@@ -33,6 +35,18 @@ pub(crate) struct Snapshot {
     /// For callers of a project that there is not, or not any more.
     nothing: Shown,
     projects: HashMap<Arc<str>, Within>,
+    /// Of whom the accounts allow less than everything, each with what is left.
+    masked: HashMap<Arc<str>, Personal>,
+    /// The same for everybody who has no accounts of their own.
+    others: Option<Personal>,
+}
+
+/// What one subject sees, outside any project and in each.
+#[derive(Debug)]
+struct Personal {
+    masks: Vec<(Arc<str>, Vec<Arc<Permissions>>)>,
+    outside: OnceLock<Shown>,
+    projects: HashMap<Arc<str>, OnceLock<Shown>>,
 }
 
 /// A project, and what is seen in it as soon as somebody looks.
@@ -53,7 +67,7 @@ struct Shown {
 impl Snapshot {
     /// Before anything is known.
     pub(crate) fn empty() -> Self {
-        Self::new(Catalog::default(), HashMap::new(), HashMap::new(), &[])
+        Self::new(Catalog::default(), HashMap::new(), HashMap::new(), &[], &Masks::default())
     }
 
     pub(crate) fn new(
@@ -61,14 +75,20 @@ impl Snapshot {
         gates: HashMap<Arc<str>, Arc<Gate>>,
         generations: HashMap<Arc<str>, u64>,
         projects: &[Arc<Project>],
+        masks: &Masks,
     ) -> Self {
         let catalog = Arc::new(catalog);
+        let masked = masks.subjects.iter().map(|(subject, mask)| {
+            (Arc::clone(subject), Personal::new(&catalog, mask, projects))
+        });
         let within = |project: &Arc<Project>| {
             (Arc::clone(&project.name), Within { project: Arc::clone(project), shown: OnceLock::new() })
         };
         Self {
             everything: Shown::new(View::new(Arc::clone(&catalog))),
             nothing: Shown::new(View::nothing(&catalog)),
+            masked: masked.collect(),
+            others: (!masks.others.is_empty()).then(|| Personal::new(&catalog, &masks.others, projects)),
             projects: projects.iter().map(within).collect(),
             catalog,
             gates,
@@ -142,11 +162,48 @@ impl Snapshot {
         Arc::clone(shown.sheets.write().entry(key).or_insert(sheet))
     }
 
+    /// What a caller may use, before anything is looked up.
+    pub(crate) fn permissions_of(&self, caller: &Caller) -> Permissions {
+        self.project_of(caller).map(|project| Permissions::clone(&project.permissions)).unwrap_or_default()
+    }
+
     fn shown_to(&self, caller: &Caller) -> &Shown {
+        let personal = self.masked.get(&caller.subject).or(self.others.as_ref());
+        if let Some(personal) = personal.filter(|personal| !personal.masks.is_empty()) {
+            return self.shown_masked(caller, personal);
+        }
         let Some(name) = &caller.project else { return &self.everything };
         let Some(within) = self.projects.get(name) else { return &self.nothing };
         let narrowed = || View::narrowed(&self.catalog, &within.project.permissions);
         within.shown.get_or_init(|| Shown::new(narrowed()))
+    }
+
+    fn shown_masked<'a>(&'a self, caller: &Caller, personal: &'a Personal) -> &'a Shown {
+        let place = match &caller.project {
+            None => &personal.outside,
+            Some(name) => match personal.projects.get(name) {
+                Some(place) => place,
+                None => return &self.nothing,
+            },
+        };
+        place.get_or_init(|| {
+            let permissions = self.permissions_of(caller).masked(personal.masks.clone());
+            Shown::new(View::narrowed(&self.catalog, &Arc::new(permissions)))
+        })
+    }
+}
+
+impl Personal {
+    fn new(catalog: &Catalog, mask: &Mask, projects: &[Arc<Project>]) -> Self {
+        let held_back = |module: &Module| {
+            let allowed = mask.get(module.source.provider()?)?;
+            Some((Arc::clone(&module.name), allowed.clone()))
+        };
+        Self {
+            masks: catalog.modules.iter().filter_map(held_back).collect(),
+            outside: OnceLock::new(),
+            projects: projects.iter().map(|project| (Arc::clone(&project.name), OnceLock::new())).collect(),
+        }
     }
 }
 

@@ -135,7 +135,7 @@ fn begin(
     let within = origin.clone();
     let outcome = async move {
         let context =
-            CallContext { session: Arc::clone(&lease.session), back: way_back, origin, takes_rounds: true };
+            CallContext { session: Arc::clone(&lease.session), back: way_back, origin, takes_rounds: true, account: None };
         if let Some(level) = level {
             app.gateway.set_level(Object::default().with("level", level.name()), &context).await;
         }
