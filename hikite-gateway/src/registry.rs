@@ -180,6 +180,11 @@ impl Gateway {
         if self.people.read_store().await? {
             self.show_projects();
         }
+        if let Some(accounts) = self.accounts()
+            && accounts.read_store().await?
+        {
+            self.show_accounts();
+        }
         self.recall().await?;
         let rows = self.registry.store.registered().await?;
         let switches = self.registry.store.switches().await?;

@@ -1,7 +1,7 @@
 //! Everything a request needs to see of one moment: the catalog, what of it the callers of each project see, and the
 //! gates of its modules.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use hikite_core::caller::Caller;
@@ -9,11 +9,12 @@ use hikite_core::catalog::{Catalog, Module};
 use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
-use hikite_core::permission::Permissions;
+use hikite_core::permission::{self, Permissions};
 use hikite_core::view::View;
 use parking_lot::RwLock;
 
 use crate::command::Detail;
+use crate::exchange::{Mask, Masks};
 use crate::gate::Gate;
 use crate::list::items;
 use crate::open::Sheet;
@@ -35,19 +36,21 @@ pub(crate) struct Snapshot {
     nothing: Shown,
     projects: HashMap<Arc<str>, Within>,
     /// By subject, for those who see less than their project shows.
-    masked: HashMap<Arc<str>, Masked>,
+    personal: HashMap<Arc<str>, Personal>,
+    /// For everybody else, where the accounts that everybody uses allow less than everything.
+    others: Option<Personal>,
 }
 
-/// What a subject is allowed wherever it works, and what it sees there as soon as it looks.
+/// What one subject may use wherever it works, and what it sees, outside any project and in each, as soon as it looks.
 #[derive(Debug)]
-struct Masked {
+struct Personal {
     mask: Arc<Permissions>,
-    alone: OnceLock<Shown>,
-    within: HashMap<Arc<str>, OnceLock<Shown>>,
+    outside: OnceLock<Shown>,
+    projects: HashMap<Arc<str>, OnceLock<Shown>>,
 }
 
-/// By subject, what it is allowed beside what its project says.
-pub type Masks = HashMap<Arc<str>, Arc<Permissions>>;
+/// By subject, what its user is allowed.
+pub type UserMasks = HashMap<Arc<str>, Arc<Permissions>>;
 
 /// A project, and what is seen in it as soon as somebody looks.
 #[derive(Debug)]
@@ -67,21 +70,29 @@ struct Shown {
 impl Snapshot {
     /// Before anything is known.
     pub(crate) fn empty() -> Self {
-        Self::new(Catalog::default(), HashMap::new(), HashMap::new(), (&[], &Masks::new()))
+        let masks = (&UserMasks::new(), &Masks::default());
+        Self::new(Catalog::default(), HashMap::new(), HashMap::new(), &[], masks)
     }
 
     pub(crate) fn new(
         catalog: Catalog,
         gates: HashMap<Arc<str>, Arc<Gate>>,
         generations: HashMap<Arc<str>, u64>,
-        (projects, masks): (&[Arc<Project>], &Masks),
+        projects: &[Arc<Project>],
+        (users, accounts): (&UserMasks, &Masks),
     ) -> Self {
         let catalog = Arc::new(catalog);
-        let masked = |(subject, mask): (&Arc<str>, &Arc<Permissions>)| {
-            let within = projects.iter().map(|project| (Arc::clone(&project.name), OnceLock::new()));
-            let mask = Arc::clone(mask);
-            (Arc::clone(subject), Masked { mask, alone: OnceLock::new(), within: within.collect() })
+        let of = |user: Option<&Arc<Permissions>>, accounts: &Mask| {
+            let mask = Permissions::together(user.cloned(), by_module(&catalog, accounts));
+            (!mask.is_everything()).then(|| Personal::new(mask, projects))
         };
+        let subjects: HashSet<&Arc<str>> = users.keys().chain(accounts.subjects.keys()).collect();
+        let personal = subjects.into_iter().filter_map(|subject| {
+            let own = accounts.subjects.get(subject).unwrap_or(&accounts.others);
+            Some((Arc::clone(subject), of(users.get(subject), own)?))
+        });
+        let personal = personal.collect();
+        let others = of(None, &accounts.others);
         let within = |project: &Arc<Project>| {
             (Arc::clone(&project.name), Within { project: Arc::clone(project), shown: OnceLock::new() })
         };
@@ -89,7 +100,8 @@ impl Snapshot {
             everything: Shown::new(View::new(Arc::clone(&catalog))),
             nothing: Shown::new(View::nothing(&catalog)),
             projects: projects.iter().map(within).collect(),
-            masked: masks.iter().filter(|(_, mask)| !mask.is_everything()).map(masked).collect(),
+            personal,
+            others,
             catalog,
             gates,
             generations,
@@ -163,23 +175,39 @@ impl Snapshot {
     }
 
     fn shown_to(&self, caller: &Caller) -> &Shown {
-        let masked = self.masked.get(&caller.subject);
+        let personal = self.personal.get(&caller.subject).or(self.others.as_ref());
         let narrowed =
             |permissions: &Arc<Permissions>| Shown::new(View::narrowed(&self.catalog, permissions));
         let Some(name) = &caller.project else {
-            return masked.map_or(&self.everything, |own| own.alone.get_or_init(|| narrowed(&own.mask)));
+            return personal.map_or(&self.everything, |own| own.outside.get_or_init(|| narrowed(&own.mask)));
         };
         let Some(within) = self.projects.get(name) else { return &self.nothing };
         let rules = &within.project.permissions;
-        match masked {
+        match personal {
             None => within.shown.get_or_init(|| narrowed(rules)),
             Some(own) => {
                 let both =
                     || Permissions::together([Arc::clone(rules), Arc::clone(&own.mask)], HashMap::new());
-                own.within.get(name).map_or(&self.nothing, |shown| shown.get_or_init(|| narrowed(&both())))
+                own.projects.get(name).map_or(&self.nothing, |shown| shown.get_or_init(|| narrowed(&both())))
             }
         }
     }
+}
+
+impl Personal {
+    fn new(mask: Arc<Permissions>, projects: &[Arc<Project>]) -> Self {
+        let projects = projects.iter().map(|project| (Arc::clone(&project.name), OnceLock::new()));
+        Self { mask, outside: OnceLock::new(), projects: projects.collect() }
+    }
+}
+
+/// What the accounts of a provider allow, for each module that is called with them.
+fn by_module(catalog: &Catalog, accounts: &Mask) -> permission::Accounts {
+    let held_back = |module: &Module| {
+        let allowed = accounts.get(module.source.provider()?)?;
+        Some((Arc::clone(&module.name), allowed.clone()))
+    };
+    catalog.modules.iter().filter_map(held_back).collect()
 }
 
 impl Shown {

@@ -206,6 +206,10 @@ impl Source for Service {
         }
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.provider.as_deref()
+    }
+
     fn first_listing(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }

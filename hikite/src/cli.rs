@@ -21,6 +21,7 @@ mod stdio;
 mod store;
 mod token;
 mod tools;
+mod vault;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -96,6 +97,9 @@ enum Command {
     /// Check, copy and move what is kept between runs
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// Look after the secrets in the store and the key that opens them
+    #[command(subcommand)]
+    Vault(vault::VaultCommand),
     /// Look at what was done, verify and export it
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -154,6 +158,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Token(token) => block_on(token.run(&common)),
         Command::Search(search) => block_on(search.run(&common)),
         Command::Store(store) => block_on(store.run(&common)),
+        Command::Vault(vault) => block_on(vault.run(&common)),
         Command::Audit(audit) => block_on(audit.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
         Command::Eval(eval) => block_on(eval.run(&common)),

@@ -38,6 +38,7 @@ mod unit;
 mod upstream;
 mod url;
 mod variable;
+mod vault;
 
 #[cfg(test)]
 mod tests;
@@ -72,6 +73,7 @@ pub use telemetry::{Log, Otlp, Telemetry};
 pub use tool::ToolConfig;
 pub use transport::Transport;
 pub use upstream::{ServerConfig, Share};
+pub use vault::{KeyPlace, VaultSection};
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -96,6 +98,8 @@ pub struct Config {
     pub audit: AuditSection,
     /// The store, where the file names one.
     pub store: Option<StoreUrl>,
+    /// Where the key of the vault is.
+    pub vault: VaultSection,
     pub search: SearchSection,
     pub limits: Limits,
     pub telemetry: Telemetry,

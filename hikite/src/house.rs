@@ -29,9 +29,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, ServerConfig, Share, Transport};
 use crate::exchange::Configured;
+use crate::master::Places;
 use crate::services::Services;
 use crate::sieve::Processes;
-use crate::{master, search, token};
+use crate::{search, token};
 
 /// How often the store is looked at for what other processes wrote.
 const LOOK: Duration = Duration::from_millis(500);
@@ -100,7 +101,9 @@ impl House {
             token::make_folder(&config.data)?;
         }
         let store = Store::open(&config.store_url()).await?;
-        let safe = Arc::new(Safe::new(store.clone(), master::ring(config)?));
+        let keys = Places::of(config);
+        let safe = Safe::new(store.clone(), keys.open(&store).await?).with_keys(Arc::new(keys));
+        let safe = Arc::new(safe);
         let lists = store.list_cache().await?;
         let limits = Arc::new(config.limits.clone());
         let client = Client::new();

@@ -134,6 +134,7 @@ async fn run(
         back: Arc::new(Nobody),
         origin,
         takes_rounds: false,
+        account: None,
     };
     let Request { name, parameters, options } = request;
     let outcome = app.gateway.run_tool_as(&name, parameters, options, context).await;

@@ -128,6 +128,7 @@ impl Driver {
             back: Arc::new(Person),
             origin: Origin::default(),
             takes_rounds: false,
+            account: None,
         };
         Self { upstream, context }
     }

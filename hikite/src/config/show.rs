@@ -9,7 +9,7 @@ use hikite_core::selection::{Argument, Override, Selection, ToolRef};
 use serde_json::{Map, Value, json};
 
 use super::unit::{show_size, show_span};
-use super::{audit, policy};
+use super::{audit, policy, vault};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 use hikite_modules::Language;
@@ -54,6 +54,7 @@ pub fn show(config: &Config) -> Value {
         "audit": audit::show(&config.audit),
         "auth": show_auth(&config.auth),
         "store": { "url": config.store_url().to_string() },
+        "vault": vault::show(&config.vault),
         "search": show_search(&config.search),
         "limits": show_limits(&config.limits),
         "telemetry": show_telemetry(&config.telemetry),
