@@ -18,6 +18,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use crate::allow::Allow;
 use crate::chain;
 use crate::connector::{Connector, Refused};
+use crate::tls::{self, MinTls, Pin, Trust};
 
 const POOL_IDLE: Duration = Duration::from_secs(90);
 
@@ -31,6 +32,7 @@ pub struct Client(Arc<ArcSwap<Pools>>);
 struct Pools {
     /// What a guarded client may reach beside the public internet.
     allow: Option<Arc<Allow>>,
+    trust: Trust,
     plain: Pool<Connector, Content>,
     secure: OnceLock<Pool<HttpsConnector<Connector>, Content>>,
 }
@@ -53,19 +55,36 @@ pub enum SendError {
 impl Client {
     /// For addresses that are the owner's word.
     pub fn new() -> Self {
-        Self(Arc::new(ArcSwap::from_pointee(Pools::new(None))))
+        Self::with(None, Trust::System(MinTls::default()))
     }
 
     /// For all others: every address a name leads to must be public, or named in `allow`.
     pub fn guarded(allow: Allow) -> Self {
-        Self(Arc::new(ArcSwap::from_pointee(Pools::new(Some(Arc::new(allow))))))
+        Self::with(Some(Arc::new(allow)), Trust::System(MinTls::default()))
+    }
+
+    /// For one server on this machine, known by its certificate.
+    pub fn pinned(certificate: Pin) -> Self {
+        Self::with(None, Trust::Only(certificate))
+    }
+
+    fn with(allow: Option<Arc<Allow>>, trust: Trust) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(Pools::new(allow, trust))))
+    }
+
+    /// The oldest version of TLS from now on. Open connections are not used again.
+    pub fn speak(&self, min: MinTls) {
+        let now = self.0.load();
+        if now.trust != Trust::System(min) {
+            self.0.store(Arc::new(Pools::new(now.allow.clone(), Trust::System(min))));
+        }
     }
 
     /// Changes what a guarded client may reach. Requests that run go on; open connections are not used again.
     pub fn allow(&self, allow: Allow) {
-        let is_news = self.0.load().allow.as_deref().is_some_and(|now| *now != allow);
-        if is_news {
-            self.0.store(Arc::new(Pools::new(Some(Arc::new(allow)))));
+        let now = self.0.load();
+        if now.allow.as_deref().is_some_and(|now| *now != allow) {
+            self.0.store(Arc::new(Pools::new(Some(Arc::new(allow)), now.trust.clone())));
         }
     }
 
@@ -84,16 +103,16 @@ impl Client {
             } else if is_refused(&error) {
                 SendError::Refused
             } else {
-                SendError::Connect(chain(&error))
+                SendError::Connect(told(chain(&error)))
             }
         })
     }
 }
 
 impl Pools {
-    fn new(allow: Option<Arc<Allow>>) -> Self {
+    fn new(allow: Option<Arc<Allow>>, trust: Trust) -> Self {
         let plain = builder().build(Connector::new(allow.clone()));
-        Self { allow, plain, secure: OnceLock::new() }
+        Self { allow, trust, plain, secure: OnceLock::new() }
     }
 
     fn secure(&self) -> Result<&Pool<HttpsConnector<Connector>, Content>, SendError> {
@@ -101,8 +120,7 @@ impl Pools {
             return Ok(pool);
         }
         let tls = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_native_roots()
-            .map_err(SendError::Certificates)?
+            .with_tls_config(tls::config(&self.trust).map_err(SendError::Certificates)?)
             .https_only()
             .enable_all_versions()
             .wrap_connector(Connector::new(self.allow.clone()));
@@ -127,6 +145,15 @@ fn builder() -> hyper_util::client::legacy::Builder {
     let mut builder = Pool::builder(TokioExecutor::new());
     builder.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE);
     builder
+}
+
+/// What can be done about a server that speaks only what we do not speak unasked.
+fn told(error: String) -> String {
+    let is_old = ["ProtocolVersion", "HandshakeFailure", "PeerIncompatible", "peer is incompatible"];
+    if is_old.iter().any(|word| error.contains(word)) {
+        return format!("{error} (if the server speaks TLS 1.2 only, set `egress.min_tls` to \"1.2\")");
+    }
+    error
 }
 
 fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {

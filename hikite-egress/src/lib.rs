@@ -7,6 +7,7 @@ mod client;
 mod connector;
 mod network;
 mod patience;
+mod tls;
 
 use bytes::{Bytes, BytesMut};
 use http::Uri;
@@ -16,7 +17,9 @@ use hyper::body::Incoming;
 pub use allow::{Allow, Allowed};
 pub use client::{Client, Content, SendError};
 pub use hyper::body::Incoming as Body;
+pub use network::Network;
 pub use patience::{now_ms, retry_after};
+pub use tls::{MinTls, Pin};
 
 /// Reads a body to its end, or to the limit.
 pub async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, SendError> {

@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// One address, or a block of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Network {
+pub struct Network {
     address: IpAddr,
     prefix: u8,
 }
@@ -45,7 +46,7 @@ const NAT64: (Ipv6Addr, u8) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96
 
 impl Network {
     /// An address, or a block of them; `None` if it is neither.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let (address, prefix) = match text.split_once('/') {
             Some((address, prefix)) => (address, Some(prefix)),
             None => (text, None),
@@ -60,7 +61,7 @@ impl Network {
         (prefix <= widest).then_some(Self { address, prefix })
     }
 
-    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+    pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(block), IpAddr::V4(address)) => holds_v4(block, self.prefix, address),
             (IpAddr::V6(block), IpAddr::V6(address)) => holds_v6(block, self.prefix, address),

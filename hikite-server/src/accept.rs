@@ -1,18 +1,18 @@
-//! The accept loop: connections with limits on their number, their silence and their slowness, and an orderly
-//! end in which running requests finish.
+//! The accept loop: connections with limits on their number, their silence and their slowness, with TLS where the config
+//! has a certificate, and an orderly end in which running requests finish.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::app::App;
-use crate::connection::{Activity, Counted, Timed};
+use crate::connection::{Activity, Counted, Peer, Timed};
 use crate::mcp::Sessions;
 use crate::router::router;
 
@@ -28,8 +28,8 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
         match accepted {
             Ok((stream, peer)) => match Arc::clone(&places).try_acquire_owned() {
                 Ok(place) => {
-                    let connection = connection((stream, peer.ip()), router.clone(), Arc::clone(&app), place);
-                    app.tasks.spawn(connection);
+                    let peer = Peer { address: peer.ip(), is_secure: false };
+                    app.tasks.spawn(connection((stream, peer), router.clone(), Arc::clone(&app), place));
                 }
                 Err(_) => tracing::warn!("a connection was refused: `limits.connections` are open"),
             },
@@ -48,7 +48,7 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
 }
 
 async fn connection(
-    (stream, peer): (TcpStream, IpAddr),
+    (stream, peer): (TcpStream, Peer),
     router: axum::Router,
     app: Arc<App>,
     place: OwnedSemaphorePermit,
@@ -56,13 +56,18 @@ async fn connection(
     let _place = place;
     let _ = stream.set_nodelay(true);
     let activity = Activity::new();
-    let io = TokioIo::new(Timed::new(
-        stream,
-        activity.clone(),
-        app.limits.header_timeout,
-        app.limits.idle_timeout,
-    ));
-    let service = TowerToHyperService::new(Counted::new(router, activity, peer));
+    let (header_timeout, idle_timeout) = (app.limits.header_timeout, app.limits.idle_timeout);
+    let stream = Timed::new(stream, activity.clone(), header_timeout, idle_timeout);
+    let tls = app.settings.load().tls.clone();
+    let Some(tls) = tls else { return talk(stream, Counted::new(router, activity, peer), &app).await };
+    let greeting = app.stopping.run_until_cancelled(tls.greet(stream, header_timeout)).await;
+    let Some(stream) = greeting.flatten() else { return };
+    // What the greeting needed is not carried along with the conversation.
+    Box::pin(talk(stream, Counted::new(router, activity, Peer { is_secure: true, ..peer }), &app)).await;
+}
+
+async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, service: Counted, app: &App) {
+    let (io, service) = (TokioIo::new(stream), TowerToHyperService::new(service));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         // Between requests; within a request's headers `Timed` is stricter.

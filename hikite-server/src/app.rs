@@ -19,6 +19,8 @@ use crate::brake::Brake;
 use crate::bucket::Buckets;
 use crate::mcp::{Back, Bounds, Channels, Lanes, Sessions};
 use crate::origin::Origins;
+use crate::proxy::Proxies;
+use crate::tls::Tls;
 
 pub struct App {
     pub(crate) gateway: Arc<Gateway>,
@@ -49,6 +51,10 @@ pub struct App {
 pub struct Settings {
     pub auth: Auth,
     pub origins: Origins,
+    /// Whose word on where a request comes from is believed.
+    pub proxies: Proxies,
+    /// What is shown to clients that connect; without it they are spoken to in the open.
+    pub tls: Option<Tls>,
     /// The surfaces of a client that does not choose.
     pub surfaces: Surfaces,
     /// How often one caller may come; without it as often as it likes.

@@ -96,7 +96,7 @@ fn wrong(app: &App, peer: Option<IpAddr>) -> Response {
 }
 
 fn peer(request: &Request) -> Option<IpAddr> {
-    request.extensions().get::<Peer>().map(|peer| peer.0)
+    request.extensions().get::<Peer>().map(|peer| peer.address)
 }
 
 fn is_personal(token: &str) -> bool {
@@ -206,7 +206,7 @@ mod tests {
     async fn a_token_that_could_be_guessed_waits_with_the_wrong_ones() {
         let from = |token: &'static str| {
             let mut request = request(&[token]);
-            request.extensions_mut().insert(Peer(IpAddr::from([192, 0, 2, 7])));
+            request.extensions_mut().insert(Peer { address: IpAddr::from([192, 0, 2, 7]), is_secure: false });
             request
         };
         let app = app_with(Auth::Token(Secret::hidden("s3cret")));

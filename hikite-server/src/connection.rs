@@ -81,6 +81,11 @@ impl Timed {
         Self { stream, activity, header_timeout, write_timeout, head: None, stalled: None }
     }
 
+    /// What was read so far was no request; the next byte may begin one.
+    pub(crate) fn rest(&mut self) {
+        self.head = None;
+    }
+
     fn written<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stalled = None;
@@ -151,9 +156,13 @@ impl AsyncWrite for Timed {
     }
 }
 
-/// Where a request comes from; in its extensions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) IpAddr);
+/// Where a request comes from; in its extensions. Behind a trusted proxy it is whoever the proxy says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    /// Whether nobody could read it on its way.
+    pub(crate) is_secure: bool,
+}
 
 /// The router, with running requests counted until the last byte of their answer.
 #[derive(Clone, Debug)]
@@ -164,8 +173,8 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    pub(crate) fn new(router: axum::Router, activity: Activity, peer: IpAddr) -> Self {
-        Self { router, activity, peer: Peer(peer) }
+    pub(crate) fn new(router: axum::Router, activity: Activity, peer: Peer) -> Self {
+        Self { router, activity, peer }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::arrival::Arrival;
 use crate::observe::Visit;
 use crate::refusal::refusal;
-use crate::{auth, connection, origin, project, rate};
+use crate::{auth, connection, origin, project, proxy, rate};
 
 /// What a route wants to know of whoever comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,8 @@ impl Door {
     }
 
     /// From the first look at a request to the last touch on its answer.
-    async fn pass<S: Inside>(self, request: Request, inside: S) -> Response {
+    async fn pass<S: Inside>(self, mut request: Request, inside: S) -> Response {
+        proxy::settle(&self.app, &mut request);
         let visit = Visit::begin(&self.app, &request);
         let admitted = self.check_origin(request, &visit, inside);
         let admitted = AssertUnwindSafe(scope::within(visit.origin.clone(), admitted)).catch_unwind();

@@ -17,14 +17,18 @@ mod origin;
 #[cfg(test)]
 mod probe;
 mod project;
+mod proxy;
 mod rate;
 mod refusal;
 pub mod request_id;
 mod rest;
 mod router;
+mod tls;
 
 pub use accept::serve;
 pub use app::{App, Settings};
 pub use auth::Auth;
 pub use mcp::serve_stdio;
 pub use origin::Origins;
+pub use proxy::Proxies;
+pub use tls::{Tls, TlsFault};

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::arrival;
+use crate::connection::Peer;
 use crate::request_id::RequestId;
 
 /// What is told of an address that is none of ours.
@@ -49,7 +50,10 @@ impl Visit {
         let Some(mut span) = tracer.begin(SpanKind::Server, name, context_of(&self.origin)) else { return };
         span.set("http.request.method", self.method);
         span.set("http.route", route.to_owned());
-        span.set("url.scheme", "http");
+        if let Some(peer) = request.extensions().get::<Peer>() {
+            span.set("url.scheme", if peer.is_secure { "https" } else { "http" });
+            span.set("client.address", peer.address.to_string());
+        }
         span.set_with("hikite.request.id", || Some(self.request_id().to_owned()));
         span.set("url.path", request.uri().path().to_owned());
         self.origin = span.origin(&self.origin);

@@ -14,6 +14,7 @@ use http::header::{
 use http::{HeaderMap, Method, StatusCode};
 
 use crate::app::App;
+use crate::proxy::AskedHost;
 use crate::refusal::refusal;
 
 #[derive(Clone, Debug, Default)]
@@ -40,7 +41,8 @@ const PREFLIGHT_AGE: &str = "600";
 
 /// What the answer must say to the page that asks, if one does; or the answer itself, where it is at hand already.
 pub(crate) fn check(app: &App, request: &Request) -> Result<Option<HeaderValue>, Response> {
-    let page = app.settings.load().origins.check(request.headers()).map_err(|what| {
+    let asked = request.extensions().get::<AskedHost>().map(|asked| &*asked.0);
+    let page = app.settings.load().origins.check(request.headers(), asked).map_err(|what| {
         let error = Error::new(Kind::Authorization, format!("the {what} of this request is not allowed"));
         let hint =
             "add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors` if it is yours";
@@ -81,12 +83,14 @@ fn let_in(headers: &mut HeaderMap, origin: HeaderValue) {
 }
 
 impl Origins {
-    /// What a browser is to be told of the page that asks, if it is one; or which header is not allowed.
-    fn check(&self, headers: &HeaderMap) -> Result<Option<HeaderValue>, &'static str> {
+    /// What a browser is to be told of the page that asks, if it is one; or which header is not allowed. `asked` is the
+    /// host that a trusted proxy was asked for: it must be ours as well.
+    fn check(&self, headers: &HeaderMap, asked: Option<&str>) -> Result<Option<HeaderValue>, &'static str> {
         let host = single(headers, HOST).map_err(|()| "Host")?.ok_or("Host")?;
-        if !self.is_own_host(host) {
+        if !self.is_own_host(host) || asked.is_some_and(|asked| !self.is_own_host(asked)) {
             return Err("Host");
         }
+        let host = asked.unwrap_or(host);
         match single(headers, ORIGIN).map_err(|()| "Origin")? {
             None => Ok(None),
             Some(_) if self.any_origin => Ok(Some(HeaderValue::from_static("*"))),
@@ -157,7 +161,7 @@ mod tests {
         for value in origin {
             headers.append(ORIGIN, value.parse().expect("a value"));
         }
-        origins.check(&headers).map(|_| ())
+        origins.check(&headers, None).map(|_| ())
     }
 
     #[test]

@@ -8,7 +8,7 @@ use hikite_gateway::{Gateway, Registry, Surface, Surfaces};
 use hikite_store::{Store, StoreUrl};
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, Auth, Origins, Settings};
+use crate::{App, Auth, Origins, Proxies, Settings};
 
 pub(crate) fn app() -> Arc<App> {
     app_with(Auth::None)
@@ -18,6 +18,8 @@ pub(crate) fn app_with(auth: Auth) -> Arc<App> {
     let settings = Settings {
         auth,
         origins: Origins::default(),
+        proxies: Proxies::default(),
+        tls: None,
         surfaces: Surfaces::of([Surface::Direct]),
         rate: None,
         metrics_token: None,

@@ -298,7 +298,8 @@ fn gather(child: &mut Child) -> Arc<Mutex<String>> {
 async fn listening(child: &mut Child, stderr: &Mutex<String>) -> SocketAddr {
     let found = || {
         let text = stderr.lock();
-        let (_, after) = text.split_once("listening on http://")?;
+        let (_, after) = text.split_once("listening on http")?;
+        let (_, after) = after.split_once("://")?;
         // The token is written before, the snippets after.
         after.split(|end: char| end.is_whitespace() || end == '"').next()?.parse().ok()
     };

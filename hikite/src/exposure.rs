@@ -1,5 +1,5 @@
-//! Who can reach the door. Behind an address that others can reach, a token is required, and TLS in front; where
-//! every web page may knock, a token too.
+//! Who can reach the door. Behind an address that others can reach, a token is required, and TLS, our own or that of a
+//! proxy in front; where every web page may knock, a token too.
 
 use crate::cli::WrongSetup;
 use crate::config::{Auth, Config, Cors};
@@ -23,11 +23,11 @@ pub(crate) fn check(config: &Config) -> Result<(), WrongSetup> {
              hint: remove `auth.mode`, or listen on 127.0.0.1"
         )));
     }
-    if config.server.public_url.is_none() {
+    if config.server.public_url.is_none() && config.server.tls.is_none() {
         return Err(WrongSetup(format!(
             "{listen} can be reached by others, and tokens would travel in plain HTTP\n\
-             hint: put a proxy that speaks TLS in front and name its address in `server.public_url` \
-             (https://…), or listen on 127.0.0.1"
+             hint: name a certificate in `server.tls`, or put a proxy that speaks TLS in front and name its \
+             address in `server.public_url` (https://…), or listen on 127.0.0.1"
         )));
     }
     Ok(())

@@ -171,6 +171,9 @@ impl House {
         self.gateway.search_with(search::settings(config, self.client(), &self.encoder)?);
         self.gateway.apply(rules);
         self.guarded.allow(config.egress.rules());
+        for client in [self.client(), &self.guarded] {
+            client.speak(config.egress.min_tls);
+        }
         for (name, running) in before {
             let stays = upstreams
                 .get(&name)

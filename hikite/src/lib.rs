@@ -11,6 +11,7 @@ mod house;
 mod log;
 mod master;
 mod measure;
+mod nearby;
 mod progress;
 mod reload;
 mod report;

@@ -35,6 +35,7 @@ pub(crate) async fn follow(
 ) {
     let Some(file) = config.file.clone() else { return };
     let mut modules = files(&config);
+    let mut certificate = certificate_files(&config);
     while stopping.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
         let now = stamp(&file);
         let module_files = files(&config);
@@ -44,6 +45,12 @@ pub(crate) async fn follow(
             if apply(&config, &house, &app) {
                 report::when_known(&house, &stopping);
             }
+        }
+        let certificate_now = certificate_files(&config);
+        if certificate_now != certificate {
+            // Two files are rarely written at once; the second one is news again.
+            certificate = certificate_now;
+            renew(&config, &app);
         }
         if now == seen {
             continue;
@@ -60,6 +67,7 @@ pub(crate) async fn follow(
                     report::when_known(&house, &stopping);
                     config = next;
                     modules = files(&config);
+                    certificate = certificate_files(&config);
                 }
             }
             Err(error) => {
@@ -114,6 +122,25 @@ fn apply(next: &Config, house: &House, app: &App) -> bool {
             false
         }
     }
+}
+
+/// Shows clients that connect from now on the certificate as it is now.
+fn renew(config: &Config, app: &App) {
+    match settings(config) {
+        Ok(settings) => {
+            app.configure(settings);
+            tracing::info!("the changed certificate is in force");
+        }
+        Err(error) => {
+            tracing::error!("the changed certificate is wrong, the old one stays in force:\n{error:#}")
+        }
+    }
+}
+
+/// What changes when the certificate or its key does.
+fn certificate_files(config: &Config) -> Option<[Stamp; 2]> {
+    let tls = config.server.tls.as_ref()?;
+    Some([stamp(&tls.cert_file), stamp(&tls.key_file)])
 }
 
 /// What changes when a module file does.

@@ -1,6 +1,5 @@
 //! What start-up tells: the counts of the config, names that no server has, and how a client connects.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -66,9 +65,9 @@ fn catalog(view: &View) {
 /// Ready snippets for the usual clients.
 #[derive(Debug)]
 pub(crate) struct Snippets {
-    pub(crate) address: SocketAddr,
+    /// Where clients reach us.
+    pub(crate) url: String,
     pub(crate) token: Option<String>,
-    pub(crate) public_url: Option<String>,
     pub(crate) program: PathBuf,
     pub(crate) config: Option<PathBuf>,
 }
@@ -84,7 +83,7 @@ impl Snippets {
 
     /// For clients that connect.
     pub(crate) fn over_http(&self) -> String {
-        let url = self.url();
+        let url = format!("{}/mcp", self.url);
         let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
         let flag = bearer
             .as_ref()
@@ -107,17 +106,6 @@ impl Snippets {
              \x20 VS Code (.vscode/mcp.json)\n    {code}\n\n\
              \x20 Codex (~/.codex/config.toml)\n    [mcp_servers.hikite]\n    url = \"{url}\"{codex}\n"
         )
-    }
-
-    fn url(&self) -> String {
-        if let Some(public) = &self.public_url {
-            return format!("{}/mcp", public.trim_end_matches('/'));
-        }
-        let mut address = self.address;
-        if address.ip().is_unspecified() {
-            address.set_ip(Ipv4Addr::LOCALHOST.into());
-        }
-        format!("http://{address}/mcp")
     }
 
     /// The client starts the program in a folder of its own choice, so that paths are whole.

@@ -12,7 +12,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Auth, Config, Cors};
+use crate::cli::WrongSetup;
+use crate::config::{Auth, Config, Cors, TlsSection};
 use crate::house::House;
 use crate::telemetry::Telemetry;
 use crate::{reload, report, token};
@@ -50,6 +51,7 @@ impl Overrides {
         }
         if self.stdio {
             config.auth = Auth::None;
+            config.server.tls = None;
         }
         config
     }
@@ -106,8 +108,11 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
         Cors::Off | Cors::Any => &[],
     };
     let public_host = config.server.public_url.as_deref().and_then(host_of);
+    let tls = config.server.tls.as_ref().map(TlsSection::read).transpose().map_err(WrongSetup)?;
     Ok(Settings {
         auth,
+        proxies: config.server.proxies(),
+        tls,
         origins: Origins {
             hosts: config.server.allowed_hosts.iter().cloned().chain(public_host).collect(),
             origins: config.server.allowed_origins.iter().chain(pages).cloned().collect(),

@@ -1,16 +1,16 @@
 //! `hikite health`: asks a running hikite whether it is up, for containers without a shell.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use hikite_egress::Client;
 use http::Request;
 
 use super::serve::listen_flag;
 use super::{Common, print};
+use crate::nearby;
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -23,16 +23,13 @@ pub(crate) struct Health {
 
 impl Health {
     pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
-        let mut address = match self.listen {
-            Some(address) => address,
-            None => common.load()?.server.listen,
-        };
-        if address.ip().is_unspecified() {
-            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        let mut config = common.load()?;
+        if let Some(listen) = self.listen {
+            config.server.listen = listen;
         }
-        let request =
-            Request::get(format!("http://{address}/health")).body(http_body_util::Full::default())?;
-        let client = Client::new();
+        let address = config.server.local_url();
+        let request = Request::get(format!("{address}/health")).body(http_body_util::Full::default())?;
+        let client = nearby::client(&config)?;
         let answer = tokio::time::timeout(PATIENCE, client.send(request));
         let answer = answer
             .await

@@ -19,7 +19,7 @@ pub(crate) struct Serve {
     /// The address to listen on [default: 127.0.0.1:7300]
     #[arg(long, value_name = "ADDR", env = "HIKITE_LISTEN", value_parser = listen_flag)]
     listen: Option<SocketAddr>,
-    /// The https address of the proxy in front, needed to listen on anything but a loopback address
+    /// The https address of the proxy in front; without TLS of our own needed to listen beyond a loopback address
     #[arg(long, value_name = "URL", env = "HIKITE_PUBLIC_URL", value_parser = public_url_flag)]
     public_url: Option<String>,
 }
@@ -48,14 +48,14 @@ hint: another program may hold the port; name one with `--listen`"
         let address = listener.local_addr()?;
         let config = Config { server: ServerSection { listen: address, ..config.server.clone() }, ..config };
         let snippets = report::Snippets {
-            address,
+            url: config.server.url(),
             token: shown_token(&config.auth, &settings),
-            public_url: config.server.public_url.clone(),
             program: program()?,
             config: config.file.clone(),
         };
+        let scheme = config.server.scheme();
         let running = Running::start(config, settings, overrides, program()?).await?;
-        tracing::info!("listening on http://{address}");
+        tracing::info!("listening on {scheme}://{address}");
         note(&snippets.text());
         hikite_server::serve(listener, Arc::clone(&running.app)).await;
         running.stop().await;

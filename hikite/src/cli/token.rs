@@ -109,9 +109,8 @@ impl Create {
 
 fn snippets(config: &Config, secret: &str) -> Result<Snippets> {
     Ok(Snippets {
-        address: config.server.listen,
+        url: config.server.url(),
         token: Some(secret.to_owned()),
-        public_url: config.server.public_url.clone(),
         program: program()?,
         config: config.file.clone(),
     })

@@ -1,11 +1,12 @@
 //! The `egress` section: where requests may go whose address is not the owner's word.
 
-use hikite_egress::{Allow, Allowed};
+use hikite_egress::{Allow, Allowed, MinTls};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::Check;
 use super::place::Path;
+use super::tls::VersionWord;
 
 /// Where requests may go whose address did not come from this file: those of tools that were registered over the
 /// network or from the terminal. Addresses in this file are the owner's word and always allowed.
@@ -15,12 +16,16 @@ use super::place::Path;
 pub(crate) struct EgressFile {
     /// What may be reached beside the public internet: addresses, blocks like `10.0.0.0/8`, and host names.
     pub(crate) allow: Option<Vec<String>>,
+    /// The oldest version of TLS that is spoken with servers, whoever named their address.
+    #[schemars(extend("default" = "1.3"))]
+    pub(crate) min_tls: Option<VersionWord>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EgressSection {
     /// As written, variables filled in.
     pub allow: Vec<String>,
+    pub min_tls: MinTls,
 }
 
 impl EgressSection {
@@ -45,5 +50,5 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &EgressFile
         }
         Some(text)
     });
-    EgressSection { allow: allow.collect() }
+    EgressSection { allow: allow.collect(), min_tls: raw.min_tls.map_or_else(MinTls::default, Into::into) }
 }

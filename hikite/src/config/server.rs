@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use hikite_core::rate::Rate;
+use hikite_egress::Network;
 use hikite_gateway::Surface;
+use hikite_server::Proxies;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +14,7 @@ use super::cors::{self, Cors, CorsFile, is_page_origin};
 use super::file::OneOrMany;
 use super::place::Path;
 use super::rate::{self, RateFile};
+use super::tls::{self, TlsFile, TlsSection};
 use super::url;
 
 pub const DEFAULT_PORT: u16 = 7300;
@@ -24,9 +27,14 @@ pub(crate) struct ServerFile {
     /// The address to listen on.
     #[schemars(extend("default" = "127.0.0.1:7300"))]
     pub(crate) listen: Option<String>,
-    /// The https address under which clients reach hikite, through a proxy that speaks TLS. Needed to listen on
-    /// anything but a loopback address.
+    /// The https address under which clients reach hikite: that of a proxy that speaks TLS, or its own. This or `tls`
+    /// is needed to listen on anything but a loopback address.
     pub(crate) public_url: Option<String>,
+    /// Speaks TLS itself, with this certificate.
+    pub(crate) tls: Option<TlsFile>,
+    /// Proxies whose word on where a request comes from is believed (`X-Forwarded-For`, `-Proto`, `-Host` and
+    /// `Forwarded`): addresses, and blocks like `10.0.0.0/8`. Default: nobody's.
+    pub(crate) trusted_proxies: Option<Vec<String>>,
     /// What clients are shown. Default: `categories` if the file has any, else `modules` and `search`.
     pub(crate) surface: Option<OneOrMany<SurfaceWord>>,
     /// Names, with or without a port, under which clients may address hikite besides the local ones.
@@ -58,6 +66,9 @@ pub(crate) enum SurfaceWord {
 pub struct ServerSection {
     pub listen: SocketAddr,
     pub public_url: Option<String>,
+    pub tls: Option<TlsSection>,
+    /// As written, variables filled in.
+    pub trusted_proxies: Vec<String>,
     /// Never empty.
     pub surfaces: Vec<Surface>,
     pub allowed_hosts: Vec<String>,
@@ -65,6 +76,34 @@ pub struct ServerSection {
     pub cors: Cors,
     /// How often one caller may come.
     pub rate: Option<Rate>,
+}
+
+impl ServerSection {
+    /// Where clients reach us, without a slash at its end: what the owner says, else where we listen.
+    pub fn url(&self) -> String {
+        match &self.public_url {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => self.local_url(),
+        }
+    }
+
+    /// Where programs on this machine reach us.
+    pub fn local_url(&self) -> String {
+        let mut address = self.listen;
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        format!("{}://{address}", self.scheme())
+    }
+
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// The networks of `trusted_proxies`.
+    pub fn proxies(&self) -> Proxies {
+        Proxies::of(self.trusted_proxies.iter().filter_map(|text| Network::parse(text)))
+    }
 }
 
 impl From<SurfaceWord> for Surface {
@@ -88,6 +127,8 @@ pub(crate) fn check(
     ServerSection {
         listen: listen.unwrap_or_else(|| default_listen(check.outside.env)),
         public_url: raw.public_url.as_deref().and_then(|url| public_url(check, &path.key("public_url"), url)),
+        tls: tls::check(check, &path.key("tls"), raw.tls.as_ref()),
+        trusted_proxies: tls::proxies(check, &path.key("trusted_proxies"), raw.trusted_proxies.as_deref()),
         surfaces: surfaces(check, path, raw, has_categories),
         allowed_hosts: texts(check, &path.key("allowed_hosts"), raw.allowed_hosts.as_deref(), |host| {
             let bad = host.is_empty() || host.contains("://") || host.contains(['/', ' ', '*']);

@@ -16,8 +16,8 @@ use hikite_modules::Language;
 
 use super::search::{Model, Place, SearchSection};
 use super::{
-    Auth, Config, Cors, ModulesSection, Otlp, ProviderConfig, ServerConfig, Share, Telemetry, TokenPlace,
-    Transport, rate,
+    Auth, Config, Cors, ModulesSection, Otlp, ProviderConfig, ServerConfig, Share, Telemetry, TlsSection,
+    TokenPlace, Transport, rate,
 };
 
 pub fn show(config: &Config) -> Value {
@@ -38,6 +38,8 @@ pub fn show(config: &Config) -> Value {
         "server": {
             "listen": server.listen.to_string(),
             "public_url": server.public_url,
+            "tls": server.tls.as_ref().map(show_tls),
+            "trusted_proxies": server.trusted_proxies,
             "surface": surfaces,
             "allowed_hosts": server.allowed_hosts,
             "allowed_origins": server.allowed_origins,
@@ -50,7 +52,7 @@ pub fn show(config: &Config) -> Value {
         "projects": projects,
         "modules": show_modules(&config.modules),
         "providers": config.providers.iter().map(show_provider).collect::<Map<_, _>>(),
-        "egress": { "allow": config.egress.allow },
+        "egress": { "allow": config.egress.allow, "min_tls": config.egress.min_tls.word() },
         "audit": audit::show(&config.audit),
         "auth": show_auth(&config.auth),
         "store": { "url": config.store_url().to_string() },
@@ -81,6 +83,10 @@ fn show_provider(provider: &ProviderConfig) -> (String, Value) {
     shown.extend(texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), json!(text.as_ref()?)))));
     shown.extend(provider.details.iter().map(|(key, text)| (key.clone(), json!(text))));
     (provider.name.clone(), shown.into())
+}
+
+fn show_tls(tls: &TlsSection) -> Value {
+    json!({ "cert_file": tls.cert_file, "key_file": tls.key_file, "min_version": tls.min.word() })
 }
 
 fn show_cors(cors: &Cors) -> Value {

@@ -228,14 +228,29 @@ hint: `hikite config schema` describes every key",
 #[test]
 fn what_comes_later_says_so() {
     refused(
-        r#"{ "vault": {}, "server": { "tls": {} }, "auth": { "mode": "oauth" } }"#,
+        r#"{ "vault": {}, "server": { "node_url": "x" }, "auth": { "mode": "oauth" } }"#,
         "
 error: hikite.json:1:3: vault: `vault` is not supported by this version
 hint: leave it out for now
-error: hikite.json:1:28: server.tls: `tls` is not supported by this version
+error: hikite.json:1:28: server.node_url: `node_url` is not supported by this version
 hint: leave it out for now
-error: hikite.json:1:59: auth.mode: `oauth` is not supported by this version
+error: hikite.json:1:65: auth.mode: `oauth` is not supported by this version
 hint: one of `token`, `none`",
+    );
+}
+
+#[test]
+fn tls_and_proxies_are_read_and_what_is_wrong_with_them_told() {
+    refused(
+        r#"{ "server": { "tls": { "cert_file": "a" }, "trusted_proxies": ["proxy.example", "10.0.0.0/33"] }, "egress": { "min_tls": "1.1" } }"#,
+        "
+error: hikite.json:1:15: server.tls: `key_file` is missing
+error: hikite.json:1:64: server.trusted_proxies[0]: `proxy.example` is no address and no block of addresses
+hint: write `127.0.0.1` or `10.0.0.0/8`
+error: hikite.json:1:81: server.trusted_proxies[1]: `10.0.0.0/33` is no address and no block of addresses
+hint: write `127.0.0.1` or `10.0.0.0/8`
+error: hikite.json:1:122: egress.min_tls: `1.1` is not known here
+hint: did you mean `1.2` or `1.3`?",
     );
 }
 

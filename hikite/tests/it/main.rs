@@ -31,6 +31,7 @@ mod module;
 mod modules;
 mod permissions;
 mod process;
+mod proxy;
 mod relay;
 mod reload;
 mod rest;
@@ -44,6 +45,7 @@ mod stateless;
 mod stdio;
 mod store;
 mod tasks;
+mod tls;
 mod traces;
 
 use std::sync::LazyLock;

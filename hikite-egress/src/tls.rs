@@ -1,0 +1,125 @@
+//! TLS towards others: which versions are spoken, and whose certificates are believed. Either those that the system
+//! believes, or one certificate and no other: that of a hikite on this machine, which may have signed its own.
+
+use std::io;
+use std::sync::Arc;
+
+use hyper_rustls::ConfigBuilderExt;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::version::{TLS12, TLS13};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme, SupportedProtocolVersion,
+};
+
+static NEWEST: [&SupportedProtocolVersion; 1] = [&TLS13];
+static BOTH: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+
+/// The oldest version of TLS that is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MinTls {
+    V1_2,
+    #[default]
+    V1_3,
+}
+
+/// One certificate, the first of a PEM file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin(CertificateDer<'static>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    System(MinTls),
+    Only(Pin),
+}
+
+impl MinTls {
+    /// As the config writes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::V1_2 => "1.2",
+            Self::V1_3 => "1.3",
+        }
+    }
+
+    /// What is spoken then.
+    pub fn versions(self) -> &'static [&'static SupportedProtocolVersion] {
+        match self {
+            Self::V1_2 => &BOTH,
+            Self::V1_3 => &NEWEST,
+        }
+    }
+}
+
+impl Pin {
+    pub fn read(pem: &[u8]) -> Option<Self> {
+        CertificateDer::from_pem_slice(pem).ok().map(Self)
+    }
+}
+
+pub(crate) fn config(trust: &Trust) -> io::Result<ClientConfig> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let min = match trust {
+        Trust::System(min) => *min,
+        Trust::Only(_) => MinTls::V1_2,
+    };
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(min.versions())
+        .map_err(io::Error::other)?;
+    Ok(match trust {
+        Trust::System(_) => builder.with_native_roots()?.with_no_client_auth(),
+        Trust::Only(pin) => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Only { pin: pin.clone(), provider }))
+            .with_no_client_auth(),
+    })
+}
+
+/// Believes the pinned certificate, whatever name it is for and whoever signed it; its key must still be proven.
+#[derive(Debug)]
+struct Only {
+    pin: Pin,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Only {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if *end_entity == self.pin.0 {
+            return Ok(ServerCertVerified::assertion());
+        }
+        Err(CertificateError::UnknownIssuer.into())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,90 @@
+//! TLS towards clients, on the library that egress uses. A certificate and its key are read as a whole, and refused as a
+//! whole: with a word on what is wrong, and never a byte of the key.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_egress::MinTls;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{InconsistentKeys, ServerConfig};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::connection::Timed;
+
+/// What we show clients that connect.
+#[derive(Clone)]
+pub struct Tls(TlsAcceptor);
+
+/// Why a certificate and a key do not make one; which of the two is at fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TlsFault {
+    #[error("holds no certificate in PEM form")]
+    Certificate,
+    #[error("holds no private key in PEM form")]
+    Key,
+    #[error("holds a private key of a kind that is not supported")]
+    KeyKind,
+    #[error("is not the key of the certificate")]
+    Mismatch,
+}
+
+impl TlsFault {
+    /// Whether the file with the certificate is wrong, not the one with the key.
+    pub fn is_of_certificate(self) -> bool {
+        self == Self::Certificate
+    }
+}
+
+impl Tls {
+    /// `chain` has the certificate first, then those that signed it.
+    pub fn read(chain: &[u8], key: &[u8], min: MinTls) -> Result<Self, TlsFault> {
+        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(chain)
+            .collect::<Result<_, _>>()
+            .map_err(|_| TlsFault::Certificate)?;
+        if chain.is_empty() {
+            return Err(TlsFault::Certificate);
+        }
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| TlsFault::Key)?;
+        let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_protocol_versions(min.versions())
+            .map_err(|_| TlsFault::KeyKind)?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(|error| match error {
+                rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => TlsFault::Mismatch,
+                rustls::Error::InvalidCertificate(_) => TlsFault::Certificate,
+                _ => TlsFault::KeyKind,
+            })?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+    }
+
+    /// The greeting, which has as long as the headers of a request have.
+    pub(crate) async fn greet(&self, stream: Timed, limit: Duration) -> Option<TlsStream<Timed>> {
+        match timeout(limit, self.0.accept(stream)).await {
+            Ok(Ok(mut stream)) => {
+                // A client may connect before it has anything to ask.
+                stream.get_mut().0.rest();
+                Some(stream)
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a client could not agree on TLS");
+                None
+            }
+            Err(_) => {
+                tracing::debug!("a client was too slow to agree on TLS");
+                None
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}

@@ -1,0 +1,307 @@
+//! Passkeys (WebAuthn): what a browser is asked, and whether its answer proves the key. Attestation is not asked for and
+//! not believed where it comes unasked. No clock and no store: that a challenge is used once is for others to see to.
+
+mod cbor;
+mod cose;
+mod data;
+#[cfg(test)]
+mod tests;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::random::random_bytes;
+use crate::seal::Refused;
+use cose::PublicKey;
+use data::{AuthenticatorData, check_client};
+
+/// How long a browser may ask its user, in milliseconds.
+const TIMEOUT_MS: u64 = 300_000;
+/// No part of an answer is longer.
+const PART_BYTES: usize = 64 * 1024;
+
+/// Why an answer proves nothing. Nobody who guesses learns more than this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PasskeyFault {
+    #[error("the answer of the browser is malformed")]
+    Malformed,
+    #[error("the answer is for another question")]
+    Challenge,
+    #[error("the answer comes from another site")]
+    Origin,
+    #[error("the key is for another site")]
+    RelyingParty,
+    #[error("the authenticator did not ask its user")]
+    Presence,
+    #[error("the authenticator did not make sure who its user is")]
+    Verification,
+    #[error("the key is of a kind that is not supported")]
+    Kind,
+    #[error("the answer is not signed by the key")]
+    Signature,
+    #[error("the key was used before with a higher count: somebody may have copied it")]
+    Counter,
+    #[error("the answer is of another key")]
+    Credential,
+}
+
+/// Bytes that travel as base64url without padding.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Octets(pub Vec<u8>);
+
+/// What a browser must sign: random, and good for one answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Challenge(Octets);
+
+/// The site that keys are made for, as browsers see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelyingParty {
+    /// The host.
+    pub id: String,
+    /// Scheme, host and port.
+    pub origin: String,
+}
+
+/// One key of one user, as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passkey {
+    pub id: Octets,
+    /// As the authenticator gave it (COSE).
+    pub public_key: Octets,
+    /// How often it has signed; always zero where it does not count.
+    pub counter: u32,
+}
+
+/// Whether the authenticator must have made sure who its user is, or need only have asked somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verification {
+    Required,
+    Preferred,
+}
+
+/// A browser's answer to `creation_options`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Registration {
+    raw_id: Octets,
+    #[serde(rename = "type")]
+    kind: String,
+    response: Attestation,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Attestation {
+    #[serde(rename = "clientDataJSON")]
+    client_data: Octets,
+    #[serde(rename = "attestationObject")]
+    object: Octets,
+}
+
+/// A browser's answer to `request_options`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Assertion {
+    raw_id: Octets,
+    #[serde(rename = "type")]
+    kind: String,
+    response: Signed,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Signed {
+    #[serde(rename = "clientDataJSON")]
+    client_data: Octets,
+    authenticator_data: Octets,
+    signature: Octets,
+    user_handle: Option<Octets>,
+}
+
+impl RelyingParty {
+    /// Of the address under which clients reach us. Browsers make keys for names alone: a loopback address is
+    /// `localhost`, and for any other address there are none.
+    pub fn of(url: &str) -> Option<Self> {
+        let (scheme, rest) = url.split_once("://")?;
+        let authority = rest.split(['/', '?', '#']).next()?.to_ascii_lowercase();
+        let bracketed = authority.strip_prefix('[').and_then(|inner| inner.split_once(']'));
+        let (host, port) = match bracketed {
+            Some((host, rest)) => (host, rest.strip_prefix(':')),
+            None => authority.split_once(':').map_or((&*authority, None), |(host, port)| (host, Some(port))),
+        };
+        let id = match host.parse::<std::net::IpAddr>() {
+            Ok(address) if address.is_loopback() => "localhost",
+            Ok(_) => return None,
+            Err(_) if host.is_empty() => return None,
+            Err(_) => host,
+        };
+        let usual = if scheme == "https" { "443" } else { "80" };
+        let port = port.filter(|port| *port != usual).map(|port| format!(":{port}")).unwrap_or_default();
+        Some(Self { id: id.to_owned(), origin: format!("{scheme}://{id}{port}") })
+    }
+
+    /// What `navigator.credentials.create` is to be given. `handle` stands for the user and says nothing of it.
+    pub fn creation_options(
+        &self,
+        challenge: &Challenge,
+        (handle, name): (&[u8], &str),
+        known: &[Octets],
+    ) -> Value {
+        let kinds: Vec<Value> =
+            cose::KINDS.iter().map(|alg| json!({ "type": "public-key", "alg": alg })).collect();
+        json!({
+            "rp": { "id": self.id, "name": "hikite" },
+            "user": { "id": URL_SAFE_NO_PAD.encode(handle), "name": name, "displayName": name },
+            "challenge": challenge.text(),
+            "pubKeyCredParams": kinds,
+            "timeout": TIMEOUT_MS,
+            "excludeCredentials": descriptors(known),
+            "authenticatorSelection": { "residentKey": "preferred", "userVerification": "required" },
+            "attestation": "none",
+        })
+    }
+
+    /// What `navigator.credentials.get` is to be given; with no key named, the user chooses among all it has.
+    pub fn request_options(&self, challenge: &Challenge, allowed: &[Octets]) -> Value {
+        json!({
+            "rpId": self.id,
+            "challenge": challenge.text(),
+            "timeout": TIMEOUT_MS,
+            "allowCredentials": descriptors(allowed),
+            "userVerification": "required",
+        })
+    }
+
+    /// The key that was made, if the answer is one to this challenge.
+    pub fn verify_registration(
+        &self,
+        challenge: &Challenge,
+        answer: &Registration,
+        verification: Verification,
+    ) -> Result<Passkey, PasskeyFault> {
+        if answer.kind != "public-key" {
+            return Err(PasskeyFault::Malformed);
+        }
+        check_client(&answer.response.client_data.0, "webauthn.create", challenge, &self.origin)?;
+        let object = cbor::read_all(&answer.response.object.0).ok_or(PasskeyFault::Malformed)?;
+        // Who made the authenticator (`fmt`, `attStmt`) was not asked for and proves nothing here.
+        let data = object.get("authData").and_then(cbor::Value::bytes).ok_or(PasskeyFault::Malformed)?;
+        let data = AuthenticatorData::read(data).ok_or(PasskeyFault::Malformed)?;
+        data.check(&self.id, verification)?;
+        let made = data.made.ok_or(PasskeyFault::Malformed)?;
+        if made.id != answer.raw_id.0 {
+            return Err(PasskeyFault::Credential);
+        }
+        PublicKey::read(made.public_key).ok_or(PasskeyFault::Kind)?;
+        Ok(Passkey {
+            id: answer.raw_id.clone(),
+            public_key: Octets(made.public_key.to_vec()),
+            counter: data.counter,
+        })
+    }
+
+    /// The key's new count, if the answer is one to this challenge and signed by it.
+    pub fn verify_assertion(
+        &self,
+        challenge: &Challenge,
+        passkey: &Passkey,
+        answer: &Assertion,
+        verification: Verification,
+    ) -> Result<u32, PasskeyFault> {
+        if answer.kind != "public-key" {
+            return Err(PasskeyFault::Malformed);
+        }
+        if answer.raw_id != passkey.id {
+            return Err(PasskeyFault::Credential);
+        }
+        let Signed { client_data, authenticator_data, signature, .. } = &answer.response;
+        check_client(&client_data.0, "webauthn.get", challenge, &self.origin)?;
+        let data = AuthenticatorData::read(&authenticator_data.0).ok_or(PasskeyFault::Malformed)?;
+        data.check(&self.id, verification)?;
+        let key = PublicKey::read(&passkey.public_key.0).ok_or(PasskeyFault::Kind)?;
+        let message = [&authenticator_data.0[..], &data::sha256(&client_data.0)].concat();
+        if !key.signed(&message, &signature.0) {
+            return Err(PasskeyFault::Signature);
+        }
+        let counts = data.counter > 0 || passkey.counter > 0;
+        if counts && data.counter <= passkey.counter {
+            return Err(PasskeyFault::Counter);
+        }
+        Ok(data.counter)
+    }
+}
+
+impl Challenge {
+    pub fn random() -> Result<Self, Refused> {
+        Ok(Self(Octets(random_bytes::<32>()?.to_vec())))
+    }
+
+    pub fn of(bytes: Vec<u8>) -> Self {
+        Self(Octets(bytes))
+    }
+
+    /// As it travels, and as it is kept.
+    pub fn text(&self) -> String {
+        self.0.text()
+    }
+}
+
+impl Octets {
+    pub fn text(&self) -> String {
+        URL_SAFE_NO_PAD.encode(&self.0)
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_long = text.len() > PART_BYTES * 4 / 3 + 3;
+        (!is_long).then(|| URL_SAFE_NO_PAD.decode(text).ok()).flatten().map(Self)
+    }
+}
+
+impl Registration {
+    pub fn read(answer: &Value) -> Result<Self, PasskeyFault> {
+        Self::deserialize(answer).map_err(|_| PasskeyFault::Malformed)
+    }
+
+    /// Which question it says to answer; nothing is believed before it is verified.
+    pub fn challenge(&self) -> Option<Challenge> {
+        data::challenge(&self.response.client_data.0)
+    }
+}
+
+impl Assertion {
+    pub fn read(answer: &Value) -> Result<Self, PasskeyFault> {
+        Self::deserialize(answer).map_err(|_| PasskeyFault::Malformed)
+    }
+
+    pub fn challenge(&self) -> Option<Challenge> {
+        data::challenge(&self.response.client_data.0)
+    }
+
+    /// Which key it says to be of.
+    pub fn id(&self) -> &Octets {
+        &self.raw_id
+    }
+
+    /// The user that the key was made for, if the authenticator tells.
+    pub fn handle(&self) -> Option<&[u8]> {
+        self.response.user_handle.as_ref().map(|handle| handle.0.as_slice())
+    }
+}
+
+fn descriptors(ids: &[Octets]) -> Vec<Value> {
+    ids.iter().map(|id| json!({ "type": "public-key", "id": id.text() })).collect()
+}
+
+impl Serialize for Octets {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text())
+    }
+}
+
+impl<'de> Deserialize<'de> for Octets {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("no base64url"))
+    }
+}
