@@ -31,7 +31,7 @@ use crate::config::{Config, ServerConfig, Share, Transport};
 use crate::exchange::Configured;
 use crate::services::Services;
 use crate::sieve::Processes;
-use crate::{master, search, token};
+use crate::{access, master, search, token};
 
 /// How often the store is looked at for what other processes wrote.
 const LOOK: Duration = Duration::from_millis(500);
@@ -154,7 +154,7 @@ impl House {
                 Some(running) if running.hash == server.definition_hash && running.share == server.share => {
                     running.clone()
                 }
-                _ => self.start_upstream(server)?,
+                _ => self.start_upstream(config, server)?,
             };
             let source = Arc::clone(&running.source);
             rules.modules.push((module(server, source), throttle(server, &self.limits)));
@@ -165,6 +165,9 @@ impl House {
         rules.modules.extend(self.own.iter().map(|rule| (rule.clone(), throttle)));
         rules.tools = self.tools(config)?;
         let before = std::mem::replace(&mut *upstreams, next);
+        for running in upstreams.values() {
+            running.upstream.allow(&config.egress.rules());
+        }
         self.gateway.search_with(search::settings(config, self.client(), &self.encoder)?);
         self.gateway.apply(rules);
         self.guarded.allow(config.egress.rules());
@@ -243,7 +246,7 @@ impl House {
         self.upstreams.lock().get(module).map(|running| running.upstream.stderr()).unwrap_or_default()
     }
 
-    fn start_upstream(&self, server: &ServerConfig) -> Result<Running> {
+    fn start_upstream(&self, config: &Config, server: &ServerConfig) -> Result<Running> {
         let definition = Definition {
             name: Arc::clone(&server.name),
             transport: transport(server)?,
@@ -252,6 +255,7 @@ impl House {
                 Share::Always => hikite_upstream::Share::Always,
                 Share::Never => hikite_upstream::Share::Never,
             },
+            access: access::of(config, server, &self.safe)?,
             hash: server.definition_hash.clone(),
         };
         let listener = self.gateway.listener(Arc::clone(&server.name));
