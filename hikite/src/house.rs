@@ -242,6 +242,17 @@ impl House {
         &self.environment.client
     }
 
+    pub(crate) fn upstream(&self, module: &str) -> Option<Upstream> {
+        Some(self.upstreams.lock().get(module)?.upstream.clone())
+    }
+
+    /// The upstream that waits for a login of this state.
+    pub(crate) fn awaiting(&self, state: &str) -> Option<(Arc<str>, Upstream)> {
+        let upstreams = self.upstreams.lock();
+        let found = upstreams.iter().find(|(_, running)| running.upstream.awaits_login(state));
+        found.map(|(name, running)| (Arc::clone(name), running.upstream.clone()))
+    }
+
     pub fn stderr_of(&self, module: &str) -> Vec<String> {
         self.upstreams.lock().get(module).map(|running| running.upstream.stderr()).unwrap_or_default()
     }

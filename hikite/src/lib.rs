@@ -10,6 +10,7 @@ mod exchange;
 mod exposure;
 mod house;
 mod log;
+mod logins;
 mod master;
 mod measure;
 mod progress;
