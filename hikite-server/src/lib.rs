@@ -8,6 +8,7 @@ mod auth;
 mod brake;
 mod bucket;
 mod connection;
+mod document;
 mod door;
 mod health;
 mod mcp;

@@ -23,6 +23,7 @@ pub(crate) fn app_with(auth: Auth) -> Arc<App> {
         surfaces: Surfaces::of([Surface::Direct]),
         rate: None,
         metrics_token: None,
+        document: None,
     };
     let limits = Arc::new(Limits::default());
     let registry = Registry::new(store(), Arc::new(|_, _| Err(Vec::new())));

@@ -13,13 +13,14 @@ use crate::mcp::{http, sse};
 use crate::rest::{
     audit, batch, call, me, openapi, overview, page, projects, redirect, registry, search, tokens, tools,
 };
-use crate::{auth, health, metrics};
+use crate::{auth, document, health, metrics};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
     let public = Router::new()
         .route("/", get(health::health))
         .route("/health", get(health::health))
         .route("/v1/openapi.json", get(openapi::openapi))
+        .route("/oauth/client.json", get(document::document))
         .route("/docs", get(page::html))
         .route("/docs/page.css", get(page::css))
         .route("/docs/page.js", get(page::script))

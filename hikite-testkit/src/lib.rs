@@ -8,5 +8,6 @@ pub mod collector;
 pub mod fault;
 pub mod fixture;
 pub mod gateway;
+pub mod keep;
 pub mod postgres;
 pub mod schema;

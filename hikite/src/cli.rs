@@ -1,5 +1,6 @@
 //! The command line: flags, and one file per subcommand. Data goes to stdout, everything else to stderr.
 
+mod account;
 mod audit;
 mod batch;
 mod call;
@@ -17,6 +18,7 @@ mod project;
 mod register;
 mod search;
 mod serve;
+mod server_login;
 mod stdio;
 mod store;
 mod token;
@@ -91,6 +93,9 @@ enum Command {
     /// Make, list and take back personal tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
+    /// Connect accounts: log in to servers that want it
+    #[command(subcommand)]
+    Account(account::AccountCommand),
     /// Look at what search remembers, and make it forget
     #[command(subcommand)]
     Search(search::SearchCommand),
@@ -156,6 +161,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Module(module) => module.run(&common),
         Command::Project(project) => block_on(project.run(&common)),
         Command::Token(token) => block_on(token.run(&common)),
+        Command::Account(account) => block_on(account.run(&common)),
         Command::Search(search) => block_on(search.run(&common)),
         Command::Store(store) => block_on(store.run(&common)),
         Command::Vault(vault) => block_on(vault.run(&common)),

@@ -2,6 +2,7 @@
 //! function of the text and the outside, so that a reload is the same call again. What is wrong is reported
 //! all at once, each problem with its line, its path and the cure; a wrong file is never half accepted.
 
+mod access;
 mod audit;
 mod auth;
 mod category;
@@ -52,6 +53,7 @@ use hikite_core::limits::Limits;
 use hikite_gateway::Project;
 use hikite_store::StoreUrl;
 
+pub use access::{AccessConfig, GrantWord};
 pub use audit::AuditSection;
 pub use auth::Auth;
 pub use check::Outside;

@@ -32,7 +32,7 @@ use crate::exchange::Configured;
 use crate::master::Places;
 use crate::services::Services;
 use crate::sieve::Processes;
-use crate::{search, token};
+use crate::{access, search, token};
 
 /// How often the store is looked at for what other processes wrote.
 const LOOK: Duration = Duration::from_millis(500);
@@ -157,7 +157,7 @@ impl House {
                 Some(running) if running.hash == server.definition_hash && running.share == server.share => {
                     running.clone()
                 }
-                _ => self.start_upstream(server)?,
+                _ => self.start_upstream(config, server)?,
             };
             let source = Arc::clone(&running.source);
             rules.modules.push((module(server, source), throttle(server, &self.limits)));
@@ -168,6 +168,9 @@ impl House {
         rules.modules.extend(self.own.iter().map(|rule| (rule.clone(), throttle)));
         rules.tools = self.tools(config)?;
         let before = std::mem::replace(&mut *upstreams, next);
+        for running in upstreams.values() {
+            running.upstream.allow(&config.egress.rules());
+        }
         self.gateway.search_with(search::settings(config, self.client(), &self.encoder)?);
         self.gateway.apply(rules);
         self.guarded.allow(config.egress.rules());
@@ -245,11 +248,22 @@ impl House {
         &self.environment.client
     }
 
+    pub(crate) fn upstream(&self, module: &str) -> Option<Upstream> {
+        Some(self.upstreams.lock().get(module)?.upstream.clone())
+    }
+
+    /// The upstream that waits for a login of this state.
+    pub(crate) fn awaiting(&self, state: &str) -> Option<(Arc<str>, Upstream)> {
+        let upstreams = self.upstreams.lock();
+        let found = upstreams.iter().find(|(_, running)| running.upstream.awaits_login(state));
+        found.map(|(name, running)| (Arc::clone(name), running.upstream.clone()))
+    }
+
     pub fn stderr_of(&self, module: &str) -> Vec<String> {
         self.upstreams.lock().get(module).map(|running| running.upstream.stderr()).unwrap_or_default()
     }
 
-    fn start_upstream(&self, server: &ServerConfig) -> Result<Running> {
+    fn start_upstream(&self, config: &Config, server: &ServerConfig) -> Result<Running> {
         let definition = Definition {
             name: Arc::clone(&server.name),
             transport: transport(server)?,
@@ -258,6 +272,7 @@ impl House {
                 Share::Always => hikite_upstream::Share::Always,
                 Share::Never => hikite_upstream::Share::Never,
             },
+            access: access::of(config, server, &self.safe)?,
             hash: server.definition_hash.clone(),
         };
         let listener = self.gateway.listener(Arc::clone(&server.name));

@@ -1,6 +1,7 @@
 //! hikite: one door between an LLM client and every tool a person owns. This crate puts the parts together:
 //! flags, config, start, reload and stop.
 
+mod access;
 pub mod cli;
 pub mod config;
 mod embed;
@@ -9,6 +10,7 @@ mod exchange;
 mod exposure;
 mod house;
 mod log;
+mod logins;
 mod master;
 mod measure;
 mod nearby;

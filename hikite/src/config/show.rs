@@ -14,6 +14,7 @@ use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 use hikite_modules::Language;
 
+use super::access::AccessConfig;
 use super::search::{Model, Place, SearchSection};
 use super::{
     Auth, Config, Cors, ModulesSection, Otlp, ProviderConfig, ServerConfig, Share, Telemetry, TlsSection,
@@ -188,6 +189,8 @@ fn show_server(server: &ServerConfig) -> Value {
             set("headers", pairs(headers).into());
         }
     }
+    let access = server.access.as_ref().filter(|access| **access != AccessConfig::default());
+    access.map(|access| set("auth", access.show()));
     set("share", share(server.share).into());
     server.call_timeout.map(|timeout| set("timeout", show_span(timeout).into()));
     server.concurrency.map(|count| set("concurrency", count.into()));

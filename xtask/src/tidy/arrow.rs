@@ -38,7 +38,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     // For tests and chores alone.
     (
         "hikite-testkit",
-        &["hikite", "hikite-core", "hikite-egress", "hikite-store", "hikite-upstream", "hikite-wire"],
+        &[
+            "hikite",
+            "hikite-core",
+            "hikite-egress",
+            "hikite-store",
+            "hikite-upstream",
+            "hikite-vault",
+            "hikite-wire",
+        ],
     ),
     ("hikite-fuzz", &["hikite", "hikite-core", "hikite-wire"]),
     ("xtask", &[]),
