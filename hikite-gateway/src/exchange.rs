@@ -4,6 +4,7 @@
 
 mod account;
 mod change;
+pub(crate) mod choice;
 mod connect;
 mod directory;
 mod invite;
@@ -47,7 +48,7 @@ const OAUTH: &str = "oauth";
 const TOKEN: &str = "token";
 const CLIENT_SECRET: &str = "client_secret";
 /// The id of what the config file says about a provider, as far as it is an account.
-pub const OF_THE_FILE: &str = "file";
+const OF_THE_FILE: &str = "file";
 /// What an account is called that nobody named.
 pub const DEFAULT: &str = "default";
 

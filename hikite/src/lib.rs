@@ -4,6 +4,7 @@
 pub mod cli;
 pub mod config;
 mod embed;
+mod endpoint;
 mod evaluation;
 mod exchange;
 mod exposure;
@@ -12,6 +13,7 @@ mod log;
 mod master;
 mod measure;
 mod progress;
+mod providers;
 mod reload;
 mod report;
 mod running;
@@ -22,5 +24,6 @@ mod telemetry;
 mod token;
 
 pub use embed::{Builder, Hikite, function};
+pub use endpoint::Endpoint;
 pub use hikite_gateway::{CallOptions, ToolFilter};
 pub use house::House;
