@@ -182,6 +182,11 @@ impl Accounts {
         self.tasks.wait().await;
     }
 
+    /// Whether browsers reach us over TLS.
+    pub fn is_https(&self) -> bool {
+        self.settings.load().public_url.starts_with("https://")
+    }
+
     pub fn safe(&self) -> &Arc<Safe> {
         &self.safe
     }
@@ -258,13 +263,20 @@ impl Accounts {
                     }
                     tokens => tokens?,
                 };
-                Ok(Some(Arc::new(tokens.credential(&account))))
+                Ok(Some(Arc::new(self.shown_as(&account, &tokens))))
             }
             None => match self.link_for(provider, context).await {
                 Some(link) => Err(connect_first(provider, &link)),
                 None => Ok(None),
             },
         }
+    }
+
+    /// What a service is shown; at the provider's own address, unless the owner names another.
+    fn shown_as(&self, account: &Account, tokens: &Tokens) -> Credential {
+        let credential = tokens.credential(account);
+        let api = || self.provider(&account.provider).and_then(|provider| provider.api);
+        Credential { api: credential.api.clone().or_else(api), ..credential }
     }
 
     async fn credential_after(
@@ -282,7 +294,7 @@ impl Accounts {
                     }
                     tokens => tokens?,
                 };
-                let credential = tokens.credential(&account);
+                let credential = self.shown_as(&account, &tokens);
                 Ok((credential != *refused).then(|| Arc::new(credential)))
             }
             None => Ok(None),

@@ -1,6 +1,6 @@
 //! What every handler shares, built once.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::auth::Auth;
 use crate::brake::Brake;
 use crate::bucket::Buckets;
+use crate::connect::Logins;
 use crate::mcp::{Back, Bounds, Channels, Lanes, Sessions};
 use crate::origin::Origins;
 
@@ -34,6 +35,8 @@ pub struct App {
     pub(crate) buckets: Buckets<Arc<str>>,
     /// How many wrong tokens came from where.
     pub(crate) brake: Brake,
+    /// Who is logged in with a browser, where there are logins.
+    pub(crate) logins: OnceLock<Logins>,
     pub(crate) tasks: TaskTracker,
     /// Fires when we stop: no new work, open streams end.
     pub(crate) stopping: CancellationToken,
@@ -80,6 +83,7 @@ impl App {
             gateway,
             limits,
             settings: ArcSwap::from_pointee(settings),
+            logins: OnceLock::new(),
             tasks: TaskTracker::new(),
             stopping,
             started: Instant::now(),
@@ -96,6 +100,11 @@ impl App {
     /// From now on requests are traced.
     pub fn trace(&self, tracer: Arc<Tracer>) {
         self.gateway.meter().trace(tracer);
+    }
+
+    /// Browsers that are logged in may connect accounts without a link; once.
+    pub fn know_logins(&self, logins: Logins) {
+        let _ = self.logins.set(logins);
     }
 
     pub fn configure(&self, settings: Settings) {

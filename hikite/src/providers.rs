@@ -50,10 +50,13 @@ enum BodyWord {
 pub(crate) fn providers(config: &[ProviderConfig]) -> Vec<Provider> {
     let mut all: BTreeMap<String, Provider> = builtin();
     for given in config {
-        let Some(oauth) = &given.oauth else { continue };
         let known = all.remove(&given.name);
-        if let Some(provider) = laid_over(known, &given.name, oauth) {
-            all.insert(given.name.clone(), provider);
+        let provider = match &given.oauth {
+            Some(oauth) => laid_over(known, &given.name, oauth),
+            None => known,
+        };
+        if let Some(provider) = provider {
+            all.insert(given.name.clone(), Provider { api: given.api.clone(), ..provider });
         }
     }
     all.into_values().collect()
@@ -86,6 +89,7 @@ fn of(name: String, definition: Definition) -> Provider {
         repeats_scopes: definition.repeat_scopes,
         details: definition.details,
         sites: definition.sites,
+        api: None,
         app: None,
     }
 }
@@ -106,6 +110,7 @@ fn laid_over(known: Option<Provider>, name: &str, oauth: &OauthConfig) -> Option
             repeats_scopes: false,
             details: Vec::new(),
             sites: Vec::new(),
+            api: None,
             app: None,
         },
     };
