@@ -193,7 +193,8 @@ impl Gateway {
     ) -> Result<CallContext, Error> {
         let caller = &context.session.caller;
         let chosen = self.account_for(caller, module, asked)?;
-        let risk = snapshot.view_of(caller).tool_by_key(&callable.key).map(|tool| tool.risk).unwrap_or_default();
+        let risk =
+            snapshot.view_of(caller).tool_by_key(&callable.key).map(|tool| tool.risk).unwrap_or_default();
         let allows = |mask: &Permissions| mask.allows(&callable.key, risk);
         if let Some(view) = Self::view_without(snapshot, (caller, module), chosen.as_ref(), allows) {
             found_in(&view, target)?;

@@ -118,7 +118,11 @@ impl std::fmt::Debug for Accounts {
 }
 
 impl Accounts {
-    pub fn new(safe: Arc<Safe>, endpoint: Arc<dyn TokenEndpoint>, configured: Arc<dyn Exchanger>) -> Arc<Self> {
+    pub fn new(
+        safe: Arc<Safe>,
+        endpoint: Arc<dyn TokenEndpoint>,
+        configured: Arc<dyn Exchanger>,
+    ) -> Arc<Self> {
         Self::paced(safe, endpoint, configured, Pace::default())
     }
 
@@ -220,7 +224,8 @@ impl Accounts {
     /// What the accounts are called that a caller may choose among.
     pub(crate) fn names(&self, caller: &Caller, provider: &str) -> Vec<String> {
         let known = self.known.load();
-        let mut names: Vec<String> = known.usable(&caller.subject, provider).map(|a| a.name.clone()).collect();
+        let mut names: Vec<String> =
+            known.usable(&caller.subject, provider).map(|a| a.name.clone()).collect();
         let in_file = self.settings.load().of_the_file.iter().any(|name| name == provider);
         if in_file && !names.iter().any(|name| name == DEFAULT) {
             names.push(DEFAULT.into());

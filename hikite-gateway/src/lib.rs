@@ -52,8 +52,8 @@ pub use batch::{Batch, Ending, Observer, Report, Silent};
 pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
 pub use exchange::{
-    Account, AccountStanding, Accounts, App, Browser, DEFAULT as DEFAULT_ACCOUNT, Link, Pace, Provider, Returned,
-    Settings as AccountSettings, TokenAuth, Waiting,
+    Account, AccountStanding, Accounts, App, Browser, DEFAULT as DEFAULT_ACCOUNT, Link, Pace, Provider,
+    Returned, Settings as AccountSettings, TokenAuth, Waiting,
 };
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};

@@ -192,8 +192,7 @@ impl Safe {
 
     /// Opens the key of an account; asks for the master keys again if none of them is the right one.
     async fn unwrap(&self, row: &VaultKeyRow) -> Result<DataKey, Error> {
-        let wrapped =
-            Wrapped { key_id: row.key_id.clone(), sealed: Sealed::from_text(row.sealed.clone()) };
+        let wrapped = Wrapped { key_id: row.key_id.clone(), sealed: Sealed::from_text(row.sealed.clone()) };
         let mut outcome = self.ring.load().unwrap(&row.account, &wrapped);
         if matches!(outcome, Err(Refused::UnknownKey)) && self.read_keys().await? {
             outcome = self.ring.load().unwrap(&row.account, &wrapped);

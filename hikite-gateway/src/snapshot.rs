@@ -78,9 +78,10 @@ impl Snapshot {
         masks: &Masks,
     ) -> Self {
         let catalog = Arc::new(catalog);
-        let masked = masks.subjects.iter().map(|(subject, mask)| {
-            (Arc::clone(subject), Personal::new(&catalog, mask, projects))
-        });
+        let masked = masks
+            .subjects
+            .iter()
+            .map(|(subject, mask)| (Arc::clone(subject), Personal::new(&catalog, mask, projects)));
         let within = |project: &Arc<Project>| {
             (Arc::clone(&project.name), Within { project: Arc::clone(project), shown: OnceLock::new() })
         };

@@ -111,7 +111,8 @@ fn parameter(uri: &Uri, name: &str) -> Option<String> {
 
 fn browser(headers: &HeaderMap) -> Option<Browser> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut pairs =
+        cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let ours = |name: &str| name.strip_prefix("__Host-").unwrap_or(name) == COOKIE_NAME;
     pairs.find(|(name, _)| ours(name)).map(|(_, value)| Browser(Secret::hidden(value)))
 }

@@ -11,7 +11,8 @@ use crate::app::App;
 use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
 use crate::rest::{
-    accounts, audit, batch, call, me, openapi, overview, page, projects, redirect, registry, search, tokens, tools,
+    accounts, audit, batch, call, me, openapi, overview, page, projects, redirect, registry, search, tokens,
+    tools,
 };
 use crate::{auth, connect, health, metrics};
 

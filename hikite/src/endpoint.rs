@@ -39,7 +39,8 @@ impl Endpoint {
         };
         let mut sent = Request::new(Content::new(Bytes::from(body)));
         *sent.method_mut() = Method::POST;
-        *sent.uri_mut() = request.url.parse::<Uri>().map_err(|_| unreachable(&request.url, "it is no address"))?;
+        *sent.uri_mut() =
+            request.url.parse::<Uri>().map_err(|_| unreachable(&request.url, "it is no address"))?;
         let headers = sent.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -47,7 +48,8 @@ impl Endpoint {
             // Both as in a form, as RFC 6749 wants it.
             let pair = format!("{}:{}", encode(id), encode(secret.expose()));
             let value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
-            let mut value = value.map_err(|_| unreachable(&request.url, "the app's secret cannot be sent"))?;
+            let mut value =
+                value.map_err(|_| unreachable(&request.url, "the app's secret cannot be sent"))?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
@@ -55,7 +57,8 @@ impl Endpoint {
         let answer = self.0.send(sent).await.map_err(told)?;
         let status = answer.status().as_u16();
         let body = read(answer.into_body(), ANSWER_BYTES).await.map_err(told)?;
-        let body = String::from_utf8(body.to_vec()).map_err(|_| unreachable(&request.url, "it answered no text"))?;
+        let body =
+            String::from_utf8(body.to_vec()).map_err(|_| unreachable(&request.url, "it answered no text"))?;
         Ok(TokenAnswer { status, body: Secret::hidden(body) })
     }
 }

@@ -121,7 +121,8 @@ impl House {
         let maker = hikite_modules::maker(client, Arc::clone(&limits));
         let configured = Arc::<Configured>::default();
         let endpoint = Arc::new(Endpoint::new(environment.client.clone()));
-        let accounts = Accounts::new(Arc::clone(&safe), endpoint, Arc::clone(&configured) as Arc<dyn Exchanger>);
+        let accounts =
+            Accounts::new(Arc::clone(&safe), endpoint, Arc::clone(&configured) as Arc<dyn Exchanger>);
         let house = Arc::new(Self {
             gateway: Gateway::new(Arc::clone(&limits), Seal::new(token::random_key()?), registry),
             limits,
@@ -288,7 +289,8 @@ pub(crate) fn of_the_file(providers: &[ProviderConfig]) -> Vec<String> {
 pub(crate) fn public_url(server: &ServerSection) -> String {
     let here = || {
         let listen = server.listen;
-        let host = if listen.ip().is_unspecified() { "127.0.0.1".to_owned() } else { listen.ip().to_string() };
+        let host =
+            if listen.ip().is_unspecified() { "127.0.0.1".to_owned() } else { listen.ip().to_string() };
         if listen.is_ipv6() && !listen.ip().is_unspecified() {
             format!("http://[{host}]:{}", listen.port())
         } else {

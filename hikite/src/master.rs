@@ -89,7 +89,10 @@ impl Places {
             KeyPlace::Keyring => (keyring::get(&self.data).await?, "the keyring".to_owned()),
             KeyPlace::Command(words) => {
                 let text = program::output(words, None).await?;
-                (text.ok_or_else(|| anyhow!("`{}` did not print a key", words[0]))?, format!("`{}`", words[0]))
+                (
+                    text.ok_or_else(|| anyhow!("`{}` did not print a key", words[0]))?,
+                    format!("`{}`", words[0]),
+                )
             }
         };
         Ring::parse(text.expose()).with_context(|| format!("{from} holds no key of the vault"))

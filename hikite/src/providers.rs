@@ -124,10 +124,10 @@ fn laid_over(known: Option<Provider>, name: &str, oauth: &OauthConfig) -> Option
         auth: oauth.token_auth.unwrap_or(base.auth),
         as_json: oauth.token_json.unwrap_or(base.as_json),
         repeats_scopes: oauth.repeat_scopes.unwrap_or(base.repeats_scopes),
-        app: oauth.client_id.clone().map(|client_id| App {
-            client_id,
-            client_secret: oauth.client_secret.clone(),
-        }),
+        app: oauth
+            .client_id
+            .clone()
+            .map(|client_id| App { client_id, client_secret: oauth.client_secret.clone() }),
         ..base
     })
 }

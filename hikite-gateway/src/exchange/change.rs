@@ -62,11 +62,10 @@ impl Accounts {
         let mut found = known.all().iter().filter(is_meant);
         match (found.next(), found.next()) {
             (Some(only), None) => Ok(Arc::clone(only)),
-            (Some(_), Some(_)) => Err(Error::new(
-                Kind::Validation,
-                format!("several accounts are called `{named}`"),
-            )
-            .hint("say which: its id, or `--provider`")),
+            (Some(_), Some(_)) => {
+                Err(Error::new(Kind::Validation, format!("several accounts are called `{named}`"))
+                    .hint("say which: its id, or `--provider`"))
+            }
             _ => Err(unknown(named)),
         }
     }
@@ -78,7 +77,8 @@ impl Accounts {
         let _turn = self.turn.lock().await;
         self.read().await?;
         if self.known.load().named(&account.subject, &account.provider, &account.name).is_some() {
-            let message = format!("there is an account `{}` with `{}` already", account.name, account.provider);
+            let message =
+                format!("there is an account `{}` with `{}` already", account.name, account.provider);
             return Err(Error::new(Kind::Conflict, message).hint("remove it first, or choose another `name`"));
         }
         self.safe.set((&account.id, &account.provider, TOKEN), &Secret::hidden(token)).await?;
@@ -142,7 +142,8 @@ impl Accounts {
         let permissions = match changes.get("permissions").map(Permissions::read).transpose() {
             Ok(permissions) => permissions.map(Arc::new),
             Err(inner) => {
-                let inside = |fault: Fault| Fault::new(format!("/permissions{}", fault.pointer), fault.message);
+                let inside =
+                    |fault: Fault| Fault::new(format!("/permissions{}", fault.pointer), fault.message);
                 faults.extend(inner.into_iter().map(inside));
                 None
             }
@@ -225,7 +226,9 @@ impl Accounts {
         let taken = self.safe.store().take_entry(PROVIDER, provider, now_ms()).await?;
         self.safe.remove(&safe_of(provider), None).await?;
         self.read().await?;
-        taken.map(drop).ok_or_else(|| Error::new(Kind::NotFound, format!("`{provider}` has no app in the store")))
+        taken
+            .map(drop)
+            .ok_or_else(|| Error::new(Kind::NotFound, format!("`{provider}` has no app in the store")))
     }
 }
 

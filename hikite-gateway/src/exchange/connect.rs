@@ -247,8 +247,12 @@ impl Accounts {
         let redirect = self.redirect_uri();
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier(state).expose()));
         let scopes = provider.scopes.join(" ");
-        let mut pairs =
-            vec![("response_type", "code"), ("client_id", client_id), ("redirect_uri", &redirect), ("state", state)];
+        let mut pairs = vec![
+            ("response_type", "code"),
+            ("client_id", client_id),
+            ("redirect_uri", &redirect),
+            ("state", state),
+        ];
         if !scopes.is_empty() {
             pairs.push(("scope", &scopes));
         }

@@ -9,7 +9,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, Question, QuestionKind};
 
 use super::connect::Link;
-use super::{Accounts, AccountStanding, DEFAULT};
+use super::{AccountStanding, Accounts, DEFAULT};
 use crate::clock::now_ms;
 
 /// A link that is given again has at least so long to go, in milliseconds.
@@ -70,7 +70,8 @@ impl Accounts {
         if action.as_deref() != Some("accept") {
             return Ok(false);
         }
-        let waited = tokio::time::timeout(PATIENCE, self.until_connected(&context.session.caller.subject, &link.id));
+        let waited =
+            tokio::time::timeout(PATIENCE, self.until_connected(&context.session.caller.subject, &link.id));
         Ok(waited.await.unwrap_or(Ok(false))?)
     }
 

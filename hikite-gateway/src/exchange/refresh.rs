@@ -122,7 +122,10 @@ impl Accounts {
                 return outcome;
             }
             if now > patience {
-                return Err(Error::new(Kind::Overloaded, "another process is still renewing the account's token"));
+                return Err(Error::new(
+                    Kind::Overloaded,
+                    "another process is still renewing the account's token",
+                ));
             }
             tokio::time::sleep(self.pace.look).await;
         }

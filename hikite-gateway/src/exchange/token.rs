@@ -112,12 +112,7 @@ impl Tokens {
 
 impl Said {
     /// `before` keeps the refresh token where the provider gives no other.
-    pub(super) fn read(
-        provider: &Provider,
-        answer: &TokenAnswer,
-        before: Option<&Tokens>,
-        now: u64,
-    ) -> Self {
+    pub(super) fn read(provider: &Provider, answer: &TokenAnswer, before: Option<&Tokens>, now: u64) -> Self {
         let body = Raw::parse(answer.body.expose().to_owned()).ok().and_then(|raw| raw.object());
         let Some(body) = body else {
             return Self::Later(format!("it answered {} without JSON", answer.status));
@@ -151,7 +146,10 @@ impl Said {
             scopes.split([' ', ',']).filter(|scope| !scope.is_empty()).map(str::to_owned).collect()
         });
         let detail = |name: &String| Some((name.clone(), body.text(name)?));
-        Self::Tokens(tokens, Details { scopes, details: provider.details.iter().filter_map(detail).collect() })
+        Self::Tokens(
+            tokens,
+            Details { scopes, details: provider.details.iter().filter_map(detail).collect() },
+        )
     }
 
     fn refusal(error: &str, status: u16) -> Self {
@@ -171,8 +169,11 @@ impl Said {
 pub(super) fn failed(title: &str, said: Said) -> Error {
     match said {
         Said::Over => Error::new(Kind::AccountRequired, format!("{title} takes the account's token no more")),
-        Said::Wrong(word) => Error::new(Kind::AccountRequired, format!("{title} refuses this hikite: `{word}`"))
-            .hint("the owner looks at the app's id and secret: `providers` of the config, or `hikite provider`"),
+        Said::Wrong(word) => {
+            Error::new(Kind::AccountRequired, format!("{title} refuses this hikite: `{word}`")).hint(
+                "the owner looks at the app's id and secret: `providers` of the config, or `hikite provider`",
+            )
+        }
         Said::Later(word) => {
             Error::new(Kind::UpstreamUnavailable, format!("{title} gives no tokens at present: {word}"))
                 .hint("try again in a moment")

@@ -66,7 +66,9 @@ async fn a_changed_record_is_refused() {
         sealed[at] = if sealed[at] == b'A' { b'B' } else { b'A' };
         let changed = String::from_utf8(sealed).expect("ASCII");
         store.remove_vault_secrets(AT.0, Some(AT.1)).await.expect("removed");
-        assert!(store.put_vault_secret(&VaultSecretRow { sealed: changed, ..whole.clone() }).await.expect("put"));
+        assert!(
+            store.put_vault_secret(&VaultSecretRow { sealed: changed, ..whole.clone() }).await.expect("put")
+        );
         is_refused(text_at(&safe, AT).await, "changed");
         assert_eq!(safe.check().await.expect("checked")[0].record, "acc_1/notion/oauth");
     }

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::form::{Form, with_schema};
 use super::{acting, document, looking, menu};
-use crate::exchange::choice::with_account;
 use crate::command::{CallOptions, Command, Detail, Dialect, Target};
+use crate::exchange::choice::with_account;
 use crate::handle;
 use crate::search::{Inquiry, Strategy, Told};
 

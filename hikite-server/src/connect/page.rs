@@ -4,8 +4,8 @@ use axum::response::{IntoResponse, Response};
 use hikite_core::error::Error;
 use hikite_gateway::Waiting;
 use http::header::{
-    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
+    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::{HeaderMap, StatusCode};
 
@@ -25,7 +25,11 @@ pub(super) enum Words {
 impl Words {
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let wanted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        if wanted.trim_start().to_ascii_lowercase().starts_with("ja") { Self::Japanese } else { Self::English }
+        if wanted.trim_start().to_ascii_lowercase().starts_with("ja") {
+            Self::Japanese
+        } else {
+            Self::English
+        }
     }
 
     pub(super) fn question(self, waiting: &Waiting) -> Response {
@@ -65,13 +69,16 @@ impl Words {
     }
 
     pub(super) fn failure(self, error: &Error) -> Response {
-        let status = StatusCode::from_u16(error.kind.face().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status =
+            StatusCode::from_u16(error.kind.face().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let message = match status {
             StatusCode::INTERNAL_SERVER_ERROR => String::new(),
             _ => escaped(&error.message),
         };
         let text = match self {
-            Self::English => format!("<h1>Not connected</h1><p>{message}</p><p>Ask for a new link and try again.</p>"),
+            Self::English => {
+                format!("<h1>Not connected</h1><p>{message}</p><p>Ask for a new link and try again.</p>")
+            }
             Self::Japanese => format!(
                 "<h1>接続できませんでした</h1><p>{message}</p><p>新しいリンクでもう一度お試しください。</p>"
             ),

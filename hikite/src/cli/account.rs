@@ -252,16 +252,10 @@ fn list(accounts: &[Raw], plain: &Plain) {
         let is = |name: &str| account.get(name).is_some_and(|flag| flag.as_str() == "true");
         let marks = [("default", "default"), ("shared", "shared"), ("managedByFile", "of the file")];
         let marks: Vec<&str> = marks.into_iter().filter(|(name, _)| is(name)).map(|(_, mark)| mark).collect();
-        vec![
-            text("provider"),
-            text("name"),
-            text("state"),
-            text("subject"),
-            text("id"),
-            marks.join(", "),
-        ]
+        vec![text("provider"), text("name"), text("state"), text("subject"), text("id"), marks.join(", ")]
     };
-    let rows: Vec<Vec<String>> = accounts.iter().filter_map(Raw::object).map(|account| row(&account)).collect();
+    let rows: Vec<Vec<String>> =
+        accounts.iter().filter_map(Raw::object).map(|account| row(&account)).collect();
     if !rows.is_empty() {
         print(&table(&rows));
     }

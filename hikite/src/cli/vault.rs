@@ -122,7 +122,11 @@ impl Desk {
             return Ok(ExitCode::SUCCESS);
         }
         print(&format!("key {} in {place}", standing.key));
-        print(&format!("{} secrets of {} accounts", standing.secrets, standing.accounts.values().sum::<usize>()));
+        print(&format!(
+            "{} secrets of {} accounts",
+            standing.secrets,
+            standing.accounts.values().sum::<usize>()
+        ));
         for (key, count) in standing.accounts.iter().filter(|(key, _)| **key != standing.key) {
             let known = if standing.older.contains(key) { "an older key" } else { "a key that is not there" };
             print(&format!("{count} accounts are under {key}, {known}"));
@@ -182,7 +186,8 @@ impl Desk {
 impl Export {
     async fn run(self, safe: &Safe) -> Result<ExitCode> {
         let passphrase = self.passphrase.read()?;
-        let copy = progress::tell_if_long("sealing the copy", safe.export(passphrase, &ACCOUNT_KINDS)).await?;
+        let copy =
+            progress::tell_if_long("sealing the copy", safe.export(passphrase, &ACCOUNT_KINDS)).await?;
         let mut options = std::fs::OpenOptions::new();
         let shown = self.file.display();
         let file = options.write(true).create_new(true).mode(0o600).open(&self.file);

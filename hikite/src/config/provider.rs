@@ -151,7 +151,9 @@ fn provider(
         None => None,
     };
     let token = match (&raw.token, &raw.token_file) {
-        (Some(token), None) => Some(TokenPlace::Here(Secret::hidden(check.expand(&path.key("token"), token)?))),
+        (Some(token), None) => {
+            Some(TokenPlace::Here(Secret::hidden(check.expand(&path.key("token"), token)?)))
+        }
         (None, Some(file)) => {
             let file = check.expand(&path.key("token_file"), file)?;
             Some(TokenPlace::File(check.resolve(&file)))
@@ -245,9 +247,10 @@ pub(crate) fn show_oauth(oauth: &OauthConfig) -> Value {
     shown.extend(oauth.token_auth.map(|auth| ("token_auth".to_owned(), json!(word(auth)))));
     let body = |json: bool| if json { "json" } else { "form" };
     shown.extend(oauth.token_json.map(|json| ("token_body".to_owned(), json!(body(json)))));
-    let params = oauth.authorize_params.as_ref().map(|params| {
-        params.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>()
-    });
+    let params = oauth
+        .authorize_params
+        .as_ref()
+        .map(|params| params.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>());
     shown.extend(params.map(|params| ("authorize_params".to_owned(), params.into())));
     shown.extend(oauth.repeat_scopes.map(|repeat| ("repeat_scopes".to_owned(), json!(repeat))));
     shown.into()

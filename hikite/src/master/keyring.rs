@@ -9,7 +9,8 @@ use hikite_vault::MasterKey;
 
 use super::program::output;
 
-const MISSING: &str = "hint: install it (`libsecret-tools` on Debian), or keep the key elsewhere: see `vault` in the config";
+const MISSING: &str =
+    "hint: install it (`libsecret-tools` on Debian), or keep the key elsewhere: see `vault` in the config";
 
 /// The key of this data folder; made if there is none.
 pub(super) async fn get(data: &Path) -> Result<Secret> {

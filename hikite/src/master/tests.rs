@@ -13,7 +13,8 @@ use crate::config::{Config, KeyPlace, Outside};
 fn config(data: &Path, text: &str) -> Result<Config, String> {
     let read = |path: &Path| fs::read_to_string(path);
     let outside = Outside { env: &|_| None, read: &read };
-    let config = Config::parse(text, &data.join("hikite.json"), outside).map_err(|wrong| wrong.to_string())?;
+    let config =
+        Config::parse(text, &data.join("hikite.json"), outside).map_err(|wrong| wrong.to_string())?;
     Ok(Config { data: data.to_owned(), ..config })
 }
 
@@ -46,7 +47,8 @@ async fn a_file_that_others_can_read_is_refused() {
     let file = folder.path().join("my.key");
     let secret = key().text();
     write(&file, secret.expose(), 0o640);
-    let error = places(folder.path(), r#"{"vault":{"key_file":"my.key"}}"#).ring().await.expect_err("refused");
+    let error =
+        places(folder.path(), r#"{"vault":{"key_file":"my.key"}}"#).ring().await.expect_err("refused");
     let shown = format!("{error:#} {error:?}");
     assert!(shown.contains("chmod 600") && !shown.contains(secret.expose()), "{shown}");
 }
@@ -55,7 +57,8 @@ async fn a_file_that_others_can_read_is_refused() {
 async fn what_is_no_key_is_told_without_being_repeated() {
     let folder = tempfile::tempdir().expect("a folder");
     write(&folder.path().join("my.key"), "canary-canary-canary-canary", 0o600);
-    let error = places(folder.path(), r#"{"vault":{"key_file":"my.key"}}"#).ring().await.expect_err("refused");
+    let error =
+        places(folder.path(), r#"{"vault":{"key_file":"my.key"}}"#).ring().await.expect_err("refused");
     let shown = format!("{error:#}");
     assert!(shown.contains("holds no key") && shown.contains("64 hexadecimal digits"), "{shown}");
     assert!(!shown.contains("canary"), "{shown}");

@@ -48,7 +48,12 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation {
             body: Some("NewConnection"),
             answer: (201, "A link for the caller's browser.", Some("ConnectionLink")),
-            ..of("post", "/v1/accounts/connect", "connectAccount", "Begins to connect an account in a browser.")
+            ..of(
+                "post",
+                "/v1/accounts/connect",
+                "connectAccount",
+                "Begins to connect an account in a browser.",
+            )
         },
         Operation {
             parameters: vec![json!({ "$ref": "#/components/parameters/Connection" })],
@@ -93,14 +98,13 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let text = |description: &str| json!({ "type": "string", "description": description });
     let flag = |description: &str| json!({ "type": "boolean", "description": description });
     let time = || json!({ "type": ["string", "null"], "format": "date-time" });
-    let permissions = json!({ "type": "object", "description": "Which tools may be called with it: `allow`, `deny`." });
+    let permissions =
+        json!({ "type": "object", "description": "Which tools may be called with it: `allow`, `deny`." });
     let listed = |member: &str, of: &str| {
         let items = json!({ "type": "array", "items": { "$ref": format!("#/components/schemas/{of}") } });
         json!({ "type": "object", "required": [member], "properties": { member: items } })
     };
-    let closed = |required: &[&str], properties: Value| {
-        json!({ "type": "object", "required": required, "additionalProperties": false, "properties": properties })
-    };
+    let closed = |required: &[&str], properties: Value| json!({ "type": "object", "required": required, "additionalProperties": false, "properties": properties });
     let name = || text("What it is called in calls: letters, digits, `-_.@+`.");
     vec![
         (

@@ -62,7 +62,11 @@ impl Connect {
         if self.json {
             print(&done.raw().as_str());
         } else {
-            note(&format!("the account `{}` with `{}` is connected", done.text("name").unwrap_or_default(), self.provider));
+            note(&format!(
+                "the account `{}` with `{}` is connected",
+                done.text("name").unwrap_or_default(),
+                self.provider
+            ));
         }
         Ok(ExitCode::SUCCESS)
     }
