@@ -4,6 +4,7 @@
 
 mod account;
 mod change;
+pub(crate) mod choice;
 mod connect;
 mod directory;
 mod invite;
@@ -47,7 +48,7 @@ const OAUTH: &str = "oauth";
 const TOKEN: &str = "token";
 const CLIENT_SECRET: &str = "client_secret";
 /// The id of what the config file says about a provider, as far as it is an account.
-pub const OF_THE_FILE: &str = "file";
+const OF_THE_FILE: &str = "file";
 /// What an account is called that nobody named.
 pub const DEFAULT: &str = "default";
 
@@ -185,6 +186,11 @@ impl Accounts {
         self.tasks.wait().await;
     }
 
+    /// Whether browsers reach us over TLS.
+    pub fn is_https(&self) -> bool {
+        self.settings.load().public_url.starts_with("https://")
+    }
+
     pub fn safe(&self) -> &Arc<Safe> {
         &self.safe
     }
@@ -262,13 +268,20 @@ impl Accounts {
                     }
                     tokens => tokens?,
                 };
-                Ok(Some(Arc::new(tokens.credential(&account))))
+                Ok(Some(Arc::new(self.shown_as(&account, &tokens))))
             }
             None => match self.link_for(provider, context).await {
                 Some(link) => Err(connect_first(provider, &link)),
                 None => Ok(None),
             },
         }
+    }
+
+    /// What a service is shown; at the provider's own address, unless the owner names another.
+    fn shown_as(&self, account: &Account, tokens: &Tokens) -> Credential {
+        let credential = tokens.credential(account);
+        let api = || self.provider(&account.provider).and_then(|provider| provider.api);
+        Credential { api: credential.api.clone().or_else(api), ..credential }
     }
 
     async fn credential_after(
@@ -286,7 +299,7 @@ impl Accounts {
                     }
                     tokens => tokens?,
                 };
-                let credential = tokens.credential(&account);
+                let credential = self.shown_as(&account, &tokens);
                 Ok((credential != *refused).then(|| Arc::new(credential)))
             }
             None => Ok(None),

@@ -1,7 +1,7 @@
 //! What every handler shares, built once.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use hikite_core::caller::SessionId;
@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::auth::Auth;
 use crate::brake::Brake;
 use crate::bucket::Buckets;
+use crate::connect::Logins;
 use crate::mcp::{Back, Bounds, Channels, Lanes, Sessions};
 use crate::origin::Origins;
 use crate::proxy::Proxies;
@@ -37,6 +38,8 @@ pub struct App {
     pub(crate) buckets: Buckets<Arc<str>>,
     /// How many wrong tokens came from where.
     pub(crate) brake: Brake,
+    /// Who is logged in with a browser, where there are logins.
+    pub(crate) logins: OnceLock<Logins>,
     pub(crate) tasks: TaskTracker,
     /// Fires when we stop: no new work, open streams end.
     pub(crate) stopping: CancellationToken,
@@ -89,6 +92,7 @@ impl App {
             gateway,
             limits,
             settings: ArcSwap::from_pointee(settings),
+            logins: OnceLock::new(),
             tasks: TaskTracker::new(),
             stopping,
             started: Instant::now(),
@@ -105,6 +109,11 @@ impl App {
     /// From now on requests are traced.
     pub fn trace(&self, tracer: Arc<Tracer>) {
         self.gateway.meter().trace(tracer);
+    }
+
+    /// Browsers that are logged in may connect accounts without a link; once.
+    pub fn know_logins(&self, logins: Logins) {
+        let _ = self.logins.set(logins);
     }
 
     pub fn configure(&self, settings: Settings) {

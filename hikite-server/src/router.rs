@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn;
-use axum::routing::{any, delete, get, post};
+use axum::routing::{any, delete, get, post, put};
 
 use crate::app::App;
 use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
 use crate::rest::{
-    audit, batch, call, me, openapi, overview, page, projects, redirect, registry, search, tokens, tools,
+    accounts, audit, batch, call, me, openapi, overview, page, projects, redirect, registry, search, tokens,
+    tools,
 };
-use crate::{auth, document, health, metrics};
+use crate::{auth, connect, document, health, metrics};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
     let public = Router::new()
@@ -25,6 +26,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/docs/page.css", get(page::css))
         .route("/docs/page.js", get(page::script))
         .route("/docs/words.js", get(page::words))
+        .route("/connect/callback", get(connect::callback))
+        .route("/connect/{provider}", get(connect::ask).post(connect::go))
         .method_not_allowed_fallback(health::wrong_method)
         .layer(Door::new(&app, Needs::Nothing));
 
@@ -46,6 +49,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/batch", post(batch::batch))
         .route("/v1/modules", get(overview::modules))
         .route("/v1/categories", get(overview::categories))
+        .route("/v1/accounts", get(accounts::list).post(accounts::add))
+        .route("/v1/accounts/connect", post(accounts::connect))
+        .route("/v1/accounts/connect/{id}", get(accounts::connection))
+        .route("/v1/accounts/{id}", get(accounts::get).patch(accounts::change).delete(accounts::remove))
+        .route("/v1/providers", get(accounts::providers))
         .route("/catalog/search", post(search::search))
         .route("/tools", get(redirect::to_v1))
         .route("/tools/call", post(redirect::to_v1))
@@ -68,6 +76,7 @@ fn admin() -> Router<Arc<App>> {
         .route("/v1/projects/{name}", get(projects::get).patch(projects::change).delete(projects::delete))
         .route("/v1/tokens", get(tokens::list).post(tokens::create))
         .route("/v1/tokens/{id}", delete(tokens::revoke))
+        .route("/v1/providers/{name}", put(accounts::set_app).delete(accounts::remove_app))
         .route("/v1/audit", get(audit::list))
         .route("/v1/audit/verify", get(audit::verify))
         .route_layer(from_fn(auth::admin_only))
@@ -114,6 +123,8 @@ mod tests {
             ("GET", "/v1/tokens"),
             ("POST", "/v1/tokens"),
             ("DELETE", "/v1/tokens/tok_1"),
+            ("PUT", "/v1/providers/p"),
+            ("DELETE", "/v1/providers/p"),
             ("GET", "/v1/audit"),
             ("GET", "/v1/audit/verify"),
         ] {

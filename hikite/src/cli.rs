@@ -102,6 +102,9 @@ enum Command {
     /// Check, copy and move what is kept between runs
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// List, connect, add and change accounts with services
+    #[command(subcommand)]
+    Account(account::AccountCommand),
     /// Look after the secrets in the store and the key that opens them
     #[command(subcommand)]
     Vault(vault::VaultCommand),
@@ -164,6 +167,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Account(account) => block_on(account.run(&common)),
         Command::Search(search) => block_on(search.run(&common)),
         Command::Store(store) => block_on(store.run(&common)),
+        Command::Account(account) => block_on(account.run(&common)),
         Command::Vault(vault) => block_on(vault.run(&common)),
         Command::Audit(audit) => block_on(audit.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),

@@ -65,7 +65,7 @@ pub use merge::{Merged, merge};
 pub use modules::ModulesSection;
 pub use place::Place;
 pub use problem::{Problem, Problems};
-pub use provider::{ProviderConfig, TokenPlace};
+pub use provider::{OauthConfig, ProviderConfig, TokenPlace};
 
 pub(crate) use search::TOP;
 pub use search::{Model, Place as SearchPlace, SearchSection};

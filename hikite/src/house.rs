@@ -18,7 +18,7 @@ use hikite_core::search::encoder::Encoder;
 use hikite_core::secret::Secret;
 use hikite_core::source::{Implementation, Source};
 use hikite_egress::Client;
-use hikite_gateway::{Gateway, Registry, Rules, Safe, Throttle};
+use hikite_gateway::{AccountSettings, Accounts, Gateway, Registry, Rules, Safe, Throttle};
 use hikite_modules::{Service, Settings};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, Spawner, Upstream};
@@ -27,12 +27,13 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, ServerConfig, Share, Transport};
+use crate::config::{Config, ProviderConfig, ServerConfig, ServerSection, Share, Transport};
+use crate::endpoint::Endpoint;
 use crate::exchange::Configured;
 use crate::master::Places;
 use crate::services::Services;
 use crate::sieve::Processes;
-use crate::{access, search, token};
+use crate::{access, providers, search, token};
 
 /// How often the store is looked at for what other processes wrote.
 const LOOK: Duration = Duration::from_millis(500);
@@ -51,8 +52,9 @@ pub struct House {
     /// Of tools that the config names: their addresses are the owner's word.
     maker: Maker,
     services: Mutex<Services>,
-    /// The accounts with which services are called.
-    accounts: Arc<Configured>,
+    /// The accounts of the config, and all with which services are called.
+    configured: Arc<Configured>,
+    pub accounts: Arc<Accounts>,
     /// Modules of the program that hikite is part of.
     own: Vec<ModuleRule>,
     /// Reads texts for their meaning; its weights are unpacked by the first of them.
@@ -117,6 +119,10 @@ impl House {
         let registry =
             Registry::new(store.clone(), hikite_modules::maker(guarded.clone(), Arc::clone(&limits)));
         let maker = hikite_modules::maker(client, Arc::clone(&limits));
+        let configured = Arc::<Configured>::default();
+        let endpoint = Arc::new(Endpoint::new(environment.client.clone()));
+        let accounts =
+            Accounts::new(Arc::clone(&safe), endpoint, Arc::clone(&configured) as Arc<dyn Exchanger>);
         let house = Arc::new(Self {
             gateway: Gateway::new(Arc::clone(&limits), Seal::new(token::random_key()?), registry),
             limits,
@@ -128,12 +134,14 @@ impl House {
             upstreams: Mutex::default(),
             maker,
             services: Mutex::default(),
-            accounts: Arc::default(),
+            configured,
+            accounts,
             own,
             encoder: search::encoder(),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
+        house.gateway.exchange_with(Arc::clone(&house.accounts));
         if let Some(rules) = config.audit.rules() {
             house.gateway.start_audit(rules);
         }
@@ -191,7 +199,13 @@ impl House {
 
     /// The services that the config names, with the accounts that it names.
     fn services(&self, config: &Config) -> Vec<ModuleRule> {
-        self.accounts.follow(&config.providers);
+        self.configured.follow(&config.providers);
+        self.accounts.follow(AccountSettings {
+            providers: providers::providers(&config.providers),
+            of_the_file: of_the_file(&config.providers),
+            public_url: public_url(&config.server),
+            ..AccountSettings::default()
+        });
         let settings = Settings {
             client: self.client().clone(),
             exchanger: Arc::clone(&self.accounts) as Arc<dyn Exchanger>,
@@ -234,6 +248,7 @@ impl House {
         join_all(upstreams.iter().map(|running| running.upstream.close(Duration::ZERO))).await;
         self.tasks.close();
         self.tasks.wait().await;
+        self.accounts.stop().await;
         self.lists.flush().await;
         self.gateway.stop_search().await;
         if let Err(error) = self.gateway.write_down_news().await {
@@ -280,6 +295,27 @@ impl House {
         let source: Arc<dyn Source> = Arc::new(upstream.clone());
         Ok(Running { upstream, source, hash: server.definition_hash.clone(), share: server.share })
     }
+}
+
+/// The providers with which everybody has an account by the config.
+pub(crate) fn of_the_file(providers: &[ProviderConfig]) -> Vec<String> {
+    let with_token = providers.iter().filter(|provider| provider.token.is_some());
+    with_token.map(|provider| provider.name.clone()).collect()
+}
+
+/// Where browsers reach us.
+pub(crate) fn public_url(server: &ServerSection) -> String {
+    let here = || {
+        let listen = server.listen;
+        let host =
+            if listen.ip().is_unspecified() { "127.0.0.1".to_owned() } else { listen.ip().to_string() };
+        if listen.is_ipv6() && !listen.ip().is_unspecified() {
+            format!("http://[{host}]:{}", listen.port())
+        } else {
+            format!("http://{host}:{}", listen.port())
+        }
+    };
+    server.public_url.as_ref().map_or_else(here, |url| url.trim_end_matches('/').to_owned())
 }
 
 fn module(server: &ServerConfig, source: Arc<dyn Source>) -> ModuleRule {

@@ -26,6 +26,8 @@ pub struct Provider {
     pub details: Vec<String>,
     /// The ends of names of hosts that an account may name as its site.
     pub sites: Vec<String>,
+    /// An address in place of the service's own.
+    pub api: Option<String>,
     /// Our app, where the config names it.
     pub app: Option<App>,
 }

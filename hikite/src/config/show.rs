@@ -9,7 +9,7 @@ use hikite_core::selection::{Argument, Override, Selection, ToolRef};
 use serde_json::{Map, Value, json};
 
 use super::unit::{show_size, show_span};
-use super::{audit, policy, vault};
+use super::{audit, policy, provider, vault};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 use hikite_modules::Language;
@@ -77,9 +77,11 @@ fn show_modules(modules: &ModulesSection) -> Value {
 fn show_provider(provider: &ProviderConfig) -> (String, Value) {
     let mut shown = Map::new();
     match &provider.token {
-        TokenPlace::Here(_) => shown.insert("token".into(), MASK.into()),
-        TokenPlace::File(file) => shown.insert("token_file".into(), json!(file)),
-    };
+        Some(TokenPlace::Here(_)) => drop(shown.insert("token".into(), MASK.into())),
+        Some(TokenPlace::File(file)) => drop(shown.insert("token_file".into(), json!(file))),
+        None => {}
+    }
+    shown.extend(provider.oauth.as_ref().map(|oauth| ("oauth".to_owned(), provider::show_oauth(oauth))));
     let texts = [("email", &provider.email), ("api", &provider.api)];
     shown.extend(texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), json!(text.as_ref()?)))));
     shown.extend(provider.details.iter().map(|(key, text)| (key.clone(), json!(text))));

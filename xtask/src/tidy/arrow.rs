@@ -42,6 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hikite",
             "hikite-core",
             "hikite-egress",
+            "hikite-gateway",
             "hikite-store",
             "hikite-upstream",
             "hikite-vault",

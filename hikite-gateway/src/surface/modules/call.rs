@@ -6,6 +6,7 @@ use hikite_core::key::ToolKey;
 use serde_json::{Value, json};
 
 use crate::command::{CallOptions, Command, Dialect, Target};
+use crate::exchange::choice::with_account;
 use crate::surface::form::Form;
 
 /// What says what is meant; exactly one of them is there.
@@ -47,7 +48,7 @@ pub(super) fn translate(params: &Object) -> Result<Command, Error> {
     let meant = meant(&mut form);
     let word = form.only_one(&PARAMS).unwrap_or("params");
     let inner = form.object(word);
-    form.text("account");
+    let account = form.filled("account");
     let (wanted, part) = (form.wanted(), form.part());
     match &meant {
         Some(Meant::Tool(_)) => form.none_of(&["page", "jq", "search"], "goes with a `uri` alone"),
@@ -61,7 +62,7 @@ pub(super) fn translate(params: &Object) -> Result<Command, Error> {
     }
     let meant = form.end_with(meant)?;
     // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
-    let params = params.clone().with("arguments", inner);
+    let params = with_account(params.clone().with("arguments", inner), account.as_deref());
     Ok(match meant {
         Meant::Resource(uri) => Command::Fetch { uri, part, params, dialect: Dialect::Result },
         Meant::Prompt { module, name } => Command::Recite { module, name, params },
