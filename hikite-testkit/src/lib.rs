@@ -4,6 +4,7 @@
 //! of the protocol, which every message in a test is held against. Nothing here is used by the program itself.
 
 pub mod api;
+pub mod authority;
 pub mod collector;
 pub mod fault;
 pub mod fixture;
