@@ -65,7 +65,7 @@ async fn log_in(upstream: &Upstream, name: &str) -> Result<()> {
             note(&format!("logged in to `{name}`: {tools} tools"));
         }
         Err(error) => {
-            note(&format!("logged in to `{name}`, but its tools cannot be read: {}", error.message))
+            note(&format!("logged in to `{name}`, but its tools cannot be read: {}", error.message));
         }
     }
     Ok(())

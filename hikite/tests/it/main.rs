@@ -45,6 +45,7 @@ mod stdio;
 mod store;
 mod tasks;
 mod traces;
+mod upstream_login;
 
 use std::sync::LazyLock;
 
