@@ -28,6 +28,11 @@ pub trait Source: Send + Sync + fmt::Debug {
         None
     }
 
+    /// What a person does who has to log in.
+    fn advice(&self) -> Option<String> {
+        None
+    }
+
     /// Resolves once a listing is known or the attempt to get one has failed.
     fn first_listing(&self) -> BoxFuture<'_, ()>;
 

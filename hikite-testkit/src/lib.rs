@@ -5,6 +5,7 @@
 //! program itself.
 
 pub mod api;
+pub mod authority;
 pub mod collector;
 pub mod fault;
 pub mod fixture;

@@ -30,6 +30,7 @@ use tokio::sync::Notify;
 use self::challenge::Challenge;
 use self::fetch::Fetcher;
 use self::pending::Pending;
+use self::renew::AtHand;
 use self::tokens::Tokens;
 
 /// How a remote server is logged in to.
@@ -140,9 +141,9 @@ impl Authorization {
             return Ok(None);
         }
         let tokens = match self.at_hand() {
-            Some(tokens) => tokens,
+            AtHand::Sure(tokens) => tokens,
             // Boxed, so that it takes no room in a call that has a token at hand.
-            None => Box::pin(self.current()).await?,
+            AtHand::Unsure => Box::pin(self.current()).await?,
         };
         let Some(tokens) = tokens else { return Ok(None) };
         let value = HeaderValue::try_from(format!("Bearer {}", tokens.access.expose()));

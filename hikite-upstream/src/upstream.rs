@@ -152,6 +152,10 @@ impl Source for Upstream {
         }
     }
 
+    fn advice(&self) -> Option<String> {
+        self.inner.definition.access.as_ref().map(|access| access.advice.clone())
+    }
+
     fn first_listing(&self) -> BoxFuture<'_, ()> {
         let mut tried = self.inner.tried.subscribe();
         Box::pin(async move {

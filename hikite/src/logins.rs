@@ -12,7 +12,8 @@ use crate::house::House;
 impl House {
     fn logged_in_to(&self, module: &str) -> Result<Upstream, Error> {
         let upstream = self.upstream(module).filter(Upstream::logs_in);
-        upstream.ok_or_else(|| Error::new(Kind::NotFound, format!("there is nothing to log in to: `{module}`")))
+        upstream
+            .ok_or_else(|| Error::new(Kind::NotFound, format!("there is nothing to log in to: `{module}`")))
     }
 }
 

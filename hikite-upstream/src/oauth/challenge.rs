@@ -18,8 +18,8 @@ pub(crate) struct Challenge {
 impl Challenge {
     /// Of all the headers; the first `Bearer` challenge counts.
     pub(crate) fn read(headers: &HeaderMap) -> Self {
-        let values = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
-        values.filter_map(Self::of_value).next().unwrap_or_default()
+        let mut values = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+        values.find_map(Self::of_value).unwrap_or_default()
     }
 
     pub(crate) fn wants_more_scopes(&self) -> bool {

@@ -100,3 +100,45 @@ async fn first(fetcher: &Fetcher, places: &[String]) -> Result<Option<Value>, Er
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::Arc;
+
+    use hikite_egress::{Allow, Client};
+
+    use super::*;
+
+    /// A server somewhere else, whose words lead back to this machine: nobody is to come.
+    async fn check(told: impl Fn(u16) -> String) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("it does not wait");
+        let told = told(listener.local_addr().expect("bound").port());
+        let home = Uri::from_static("https://mcp.example/mcp");
+        let client = Client::guarded(address::allowed(&home, &Allow::default()));
+        let fetcher = Fetcher { name: Arc::from("far"), home, client };
+        find(&fetcher, Some(&told), None).await.expect_err(&told);
+        server(&fetcher, &told, None).await.expect_err(&told);
+        assert!(listener.accept().is_err(), "{told} was called");
+    }
+
+    #[tokio::test]
+    async fn a_server_elsewhere_leads_nobody_into_this_machine() {
+        for host in [
+            "127.0.0.1",
+            "localhost",
+            "127.1",
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "0",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "[64:ff9b::7f00:1]",
+        ] {
+            check(|port| format!("https://{host}:{port}/x")).await;
+            check(|port| format!("http://{host}:{port}/x")).await;
+        }
+    }
+}

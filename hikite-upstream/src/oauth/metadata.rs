@@ -1,4 +1,4 @@
-//! What a server and its authorization server say of themselves (RFC 9728, RFC 8414, OpenID Connect Discovery), as far
+//! What a server and its authorization server say of themselves (RFC 9728, RFC 8414, `OpenID` Connect Discovery), as far
 //! as it is used, and where they say it.
 
 use http::Uri;

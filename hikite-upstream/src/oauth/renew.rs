@@ -20,13 +20,20 @@ const TOKENS: &str = "tokens";
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(100);
 
+/// What is known without waiting.
+pub(super) enum AtHand {
+    Sure(Option<Arc<Tokens>>),
+    Unsure,
+}
+
 impl Authorization {
     /// The token to show now, or that there is none, where nothing has to be done for it.
-    pub(super) fn at_hand(&self) -> Option<Option<Arc<Tokens>>> {
+    pub(super) fn at_hand(&self) -> AtHand {
         match self.state.lock().tokens.clone() {
-            Some(known) if known.refresh.is_some() && known.is_ending(now_ms()) => None,
-            Some(known) => Some(Some(known)),
-            None => self.looked.load(Ordering::Relaxed).then_some(None),
+            Some(known) if known.refresh.is_some() && known.is_ending(now_ms()) => AtHand::Unsure,
+            Some(known) => AtHand::Sure(Some(known)),
+            None if self.looked.load(Ordering::Relaxed) => AtHand::Sure(None),
+            None => AtHand::Unsure,
         }
     }
 

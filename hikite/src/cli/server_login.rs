@@ -64,7 +64,9 @@ async fn log_in(upstream: &Upstream, name: &str) -> Result<()> {
             let tools = upstream.listing().map_or(0, |listing| listing.tools.len());
             note(&format!("logged in to `{name}`: {tools} tools"));
         }
-        Err(error) => note(&format!("logged in to `{name}`, but its tools cannot be read: {}", error.message)),
+        Err(error) => {
+            note(&format!("logged in to `{name}`, but its tools cannot be read: {}", error.message));
+        }
     }
     Ok(())
 }

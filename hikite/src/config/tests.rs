@@ -7,6 +7,7 @@ use hikite_core::rate::Rate;
 
 use hikite_gateway::Surface;
 
+mod access;
 mod project;
 mod tool;
 

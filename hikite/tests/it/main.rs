@@ -48,6 +48,7 @@ mod store;
 mod tasks;
 mod tls;
 mod traces;
+mod upstream_login;
 mod vault;
 
 use std::sync::LazyLock;
