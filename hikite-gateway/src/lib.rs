@@ -19,6 +19,7 @@ mod handle;
 mod health;
 #[cfg(test)]
 mod hidden;
+pub mod identity;
 mod list;
 pub mod meter;
 mod open;
@@ -53,6 +54,7 @@ pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use handle::Part;
+pub use identity::Identity;
 pub use hikite_store::{AuditFilter, AuditRow, Verified};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
