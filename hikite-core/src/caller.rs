@@ -212,7 +212,10 @@ mod tests {
             assert_eq!(Scopes::parse(name), Some(scope));
             assert_eq!(scope.names().collect::<Vec<_>>(), [name]);
         }
-        assert_eq!((Scopes::ALL.both(Scopes::READ), Scopes::READ.both(Scopes::CALL)), (Scopes::READ, Scopes::NONE));
+        assert_eq!(
+            (Scopes::ALL.both(Scopes::READ), Scopes::READ.both(Scopes::CALL)),
+            (Scopes::READ, Scopes::NONE)
+        );
         assert_eq!((Scopes::parse("Read"), Scopes::ALL.names().count()), (None, 3));
     }
 }

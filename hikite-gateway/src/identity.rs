@@ -31,9 +31,9 @@ use tokio::sync::{OnceCell, Semaphore};
 
 use crate::clock::now_ms;
 use crate::safe::Safe;
+pub use bearer::Bearer;
 use bearer::Seen;
 use book::Book;
-pub use bearer::Bearer;
 pub use client::{Client, ClientForm, Origin, Standing};
 pub use code::{Ask, Code};
 pub use consent::Consent;

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use hikite_core::caller::Scopes;
 use hikite_core::error::{Error, Kind};
+use hikite_core::fault::{self, Fault};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
+use hikite_core::suggest;
 use hikite_core::time::rfc3339;
 use hikite_store::Entry;
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,7 @@ const SECRET: &str = "hks_";
 const UNUSED: Duration = Duration::from_secs(30 * 86_400);
 /// Beyond it nobody can register: whoever runs this looks at the list.
 const MOST: usize = 10_000;
+const NAME_CHARS: usize = 128;
 
 /// How we know of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +56,64 @@ pub struct ClientForm {
     pub confidential: bool,
     /// Whether it may come for itself, and what it may do then.
     pub own: Option<Scopes>,
+}
+
+const MEMBERS: [&str; 5] = ["name", "redirectUris", "confidential", "clientCredentials", "scopes"];
+
+impl ClientForm {
+    /// What an admin writes; what is wrong is told all at once.
+    pub fn read(form: &Object) -> Result<Self, Error> {
+        let mut faults = Vec::new();
+        let mut fault = |member: &str, message: String| faults.push(Fault::new(fault::step(member), message));
+        for (member, _) in form.iter().filter(|(member, _)| !MEMBERS.contains(member)) {
+            let near = suggest::did_you_mean(member, MEMBERS).map(|near| format!(": {near}"));
+            fault(member, format!("Unknown member `{member}`{}", near.unwrap_or_default()));
+        }
+        let given = |member: &str| form.get(member).filter(|value| !value.is_null());
+        let name = form.text("name").unwrap_or_default();
+        if name.trim().is_empty() || name.chars().count() > NAME_CHARS {
+            fault("name", format!("`name` must be a name of up to {NAME_CHARS} characters"));
+        }
+        let uris = given("redirectUris").map(Raw::decode::<Vec<String>>).transpose().unwrap_or_else(|_| {
+            fault("redirectUris", "`redirectUris` must be a list of addresses".into());
+            None
+        });
+        let redirect_uris = uris.unwrap_or_default();
+        for uri in &redirect_uris {
+            if let Err(why) = Redirect::read(uri) {
+                fault("redirectUris", format!("`{uri}` cannot be used: {why}"));
+            }
+        }
+        let mut flag = |member: &str| {
+            let given = given(member).map(Raw::decode::<bool>).transpose();
+            given.ok().flatten().unwrap_or_else(|| {
+                if form.get(member).is_some_and(|value| !value.is_null()) {
+                    fault(member, format!("`{member}` must be true or false"));
+                }
+                false
+            })
+        };
+        let (own, confidential) = (flag("clientCredentials"), flag("confidential"));
+        let words = given("scopes").map(Raw::decode::<Vec<String>>).transpose().ok().flatten();
+        let scopes = words.map(|words| {
+            words.iter().try_fold(Scopes::NONE, |all, word| Some(all.with(Scopes::parse(word)?)))
+        });
+        let scopes = match (scopes, given("scopes")) {
+            (Some(Some(scopes)), _) if scopes != Scopes::NONE => scopes,
+            (_, None) => Scopes::USUAL,
+            _ => {
+                fault("scopes", "`scopes` must be a list of one or more of `read`, `call`, `admin`".into());
+                Scopes::NONE
+            }
+        };
+        if redirect_uris.is_empty() && !own {
+            fault("redirectUris", "`redirectUris` is required: where the client is answered".into());
+        }
+        if !faults.is_empty() {
+            return Err(fault::error(&faults));
+        }
+        Ok(Self { name, redirect_uris, confidential: confidential || own, own: own.then_some(scopes) })
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -176,6 +237,10 @@ impl Identity {
     pub async fn clients(&self) -> Result<Vec<Client>, Error> {
         let entries = self.store.entries(CLIENT, None, now_ms()).await?;
         Ok(entries.iter().filter_map(Client::of).collect())
+    }
+
+    pub async fn client_object(&self, id: &str) -> Result<Raw, Error> {
+        Ok(self.client(id).await?.ok_or_else(|| no_client(id))?.object().raw())
     }
 
     /// Takes up one that registers itself, and its secret where it keeps one.

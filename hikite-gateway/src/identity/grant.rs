@@ -103,12 +103,7 @@ pub(super) fn begin(
         last: None,
     };
     let access = access(keys, terms, &id, (subject, client, scopes), now)?;
-    let pair = Pair {
-        access,
-        refresh: Some(refresh_token(keys, &id, 1)),
-        expires_in: terms.access,
-        scopes,
-    };
+    let pair = Pair { access, refresh: Some(refresh_token(keys, &id, 1)), expires_in: terms.access, scopes };
     let entry = Entry {
         kind: GRANT,
         id,

@@ -28,7 +28,8 @@ impl Known {
     /// Whether one of them is answered there.
     pub fn leads_to(uri: &str) -> bool {
         let plain = |rest: &str| {
-            !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
+            !rest.is_empty()
+                && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
         };
         let begins = |known: &Self| {
             known.redirect_prefixes.iter().any(|prefix| {

@@ -115,8 +115,10 @@ async fn the_set_up_link_makes_one_owner_once() {
 #[tokio::test]
 async fn only_the_right_password_of_a_user_who_may_come_logs_in() {
     let identity = house().await;
-    let (_, made) =
-        identity.add_user(&form(&json!({ "name": "alice", "password": "alice's password" }))).await.expect("made");
+    let (_, made) = identity
+        .add_user(&form(&json!({ "name": "alice", "password": "alice's password" })))
+        .await
+        .expect("made");
     assert!(made.is_none());
     let name = async |name: &str, password: &str| {
         let user = identity.log_in(name, password).await.expect("a store");
@@ -145,8 +147,12 @@ async fn what_is_wrong_with_a_user_is_told_at_once() {
     ] {
         let error = identity.add_user(&form(&wrong)).await.expect_err("refused");
         let details = error.details.expect("details").value();
-        let found: Vec<&str> =
-            details.as_array().expect("a list").iter().filter_map(|fault| fault["pointer"].as_str()).collect();
+        let found: Vec<&str> = details
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|fault| fault["pointer"].as_str())
+            .collect();
         assert_eq!(found, pointers, "{wrong}");
     }
     identity.add_user(&form(&json!({ "name": "bob" }))).await.expect("made");
@@ -173,7 +179,10 @@ async fn a_login_is_good_for_its_user_until_it_ends() {
     let token = identity.form_token(cookie).await.expect("a token");
     assert!(other.is_form_token(cookie, &token).await.expect("keys"));
     let another = identity.begin_login(&owner).await.expect("logged in");
-    assert!(!identity.is_form_token(another.secret.expose(), &token).await.expect("keys"), "of another login");
+    assert!(
+        !identity.is_form_token(another.secret.expose(), &token).await.expect("keys"),
+        "of another login"
+    );
     identity.end_login(cookie).await.expect("ended");
     assert!(identity.login(cookie).await.expect("a store").is_none());
     identity.change_user("kana", &form(&json!({ "password": "another password" }))).await.expect("changed");

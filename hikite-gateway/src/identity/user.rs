@@ -157,7 +157,8 @@ impl Identity {
         let (permissions, disabled) = (reader.permissions().flatten(), reader.disabled().unwrap_or(false));
         let given = reader.password();
         if role == Role::Owner {
-            reader.fault("role", "there is one owner, whom the set-up link makes: choose `admin` or `member`");
+            reader
+                .fault("role", "there is one owner, whom the set-up link makes: choose `admin` or `member`");
         }
         reader.finish()?;
         let made = if given.is_none() { Some(secret::secret("")?) } else { None };
@@ -302,7 +303,8 @@ impl Reader<'_> {
         match Permissions::read(given) {
             Ok(permissions) => Some(Some(Arc::new(permissions))),
             Err(faults) => {
-                let inside = |fault: Fault| Fault::new(format!("/permissions{}", fault.pointer), fault.message);
+                let inside =
+                    |fault: Fault| Fault::new(format!("/permissions{}", fault.pointer), fault.message);
                 self.faults.extend(faults.into_iter().map(inside));
                 None
             }

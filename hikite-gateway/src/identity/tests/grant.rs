@@ -71,7 +71,9 @@ async fn two_hundred_who_refresh_at_once_get_one_pair() {
     for number in 0..200 {
         let (identity, client) = (Arc::clone(&processes[number % 2]), Arc::clone(&client));
         let token = first.clone();
-        tasks.spawn(async move { texts(&refreshed(&identity, &client, &token, now_ms()).await.expect("a pair")) });
+        tasks.spawn(
+            async move { texts(&refreshed(&identity, &client, &token, now_ms()).await.expect("a pair")) },
+        );
     }
     let mut pairs = tasks.join_all().await;
     assert_eq!(pairs.len(), 200);
@@ -164,7 +166,9 @@ async fn nothing_that_opens_something_lies_in_the_drawers() {
     }
     assert!(shown.contains(&client.id));
     let signature = second.0.rsplit('.').next().expect("a signature");
-    for secret in [&first.0, &first.1, &second.0, &second.1, &open, login.secret.expose(), signature, PASSWORD] {
+    for secret in
+        [&first.0, &first.1, &second.0, &second.1, &open, login.secret.expose(), signature, PASSWORD]
+    {
         assert!(!shown.contains(secret), "{secret}");
     }
 }
