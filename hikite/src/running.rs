@@ -88,7 +88,7 @@ impl Running {
     /// Where whoever runs this becomes the owner, while there is none.
     pub(crate) async fn setup_link(&self, base: &str) -> Result<Option<String>> {
         let Some(identity) = self.house.gateway.people().identity() else { return Ok(None) };
-        let token = identity.make_setup_token().await?;
+        let token = identity.make_setup_token(false).await?;
         Ok(token.map(|token| format!("{base}/setup?token={}", token.expose())))
     }
 

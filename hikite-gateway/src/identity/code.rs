@@ -94,7 +94,7 @@ impl Identity {
         if !fits(&kept.challenge, code.verifier) {
             return Err(Denied::Grant("the code_verifier does not fit the code_challenge"));
         }
-        if self.user_of(&entry.owner).is_none_or(|user| user.disabled) {
+        if self.active_user(&entry.owner).await?.is_none() {
             return Err(Denied::Grant("there is no such user any more"));
         }
         let scopes =

@@ -45,20 +45,20 @@ impl Identity {
     pub async fn login(&self, cookie: &str) -> Result<Option<Login>, Error> {
         let now = now_ms();
         let Some(mut entry) = self.store.entry(LOGIN, &hash(cookie), now).await? else { return Ok(None) };
-        let user = match self.user_of(&entry.owner) {
-            Some(user) => Some(user),
-            // Another process may just have made it.
-            None => {
-                self.read_store().await?;
-                self.user_of(&entry.owner)
-            }
-        };
-        let Some(user) = user.filter(|user| !user.disabled) else { return Ok(None) };
+        let Some(user) = self.active_user(&entry.owner).await? else { return Ok(None) };
         if entry.expires_at.saturating_sub(now) < milliseconds(GOOD_FOR - STEP) {
             entry.expires_at = now + milliseconds(GOOD_FOR);
             self.store.change_entry(&entry).await?;
         }
         Ok(Some(Login { user, secret: Secret::hidden(cookie) }))
+    }
+
+    /// A user who may come in; another process may just have made it.
+    pub(super) async fn active_user(&self, subject: &str) -> Result<Option<Arc<User>>, Error> {
+        if self.user_of(subject).is_none() {
+            self.read_store().await?;
+        }
+        Ok(self.user_of(subject).filter(|user| !user.disabled))
     }
 
     pub async fn end_login(&self, cookie: &str) -> Result<(), Error> {

@@ -27,7 +27,7 @@ const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 /// A house with an owner called `kana`.
 async fn house() -> Arc<Identity> {
     let identity = empty().await;
-    let token = identity.make_setup_token().await.expect("a store").expect("no owner yet");
+    let token = identity.make_setup_token(false).await.expect("a store").expect("no owner yet");
     identity.set_up(token.expose(), "kana", PASSWORD).await.expect("set up");
     identity
 }
@@ -95,12 +95,17 @@ fn is_denied<T: std::fmt::Debug>(outcome: Result<T, Denied>) {
 #[tokio::test]
 async fn the_set_up_link_makes_one_owner_once() {
     let identity = empty().await;
-    let first = identity.make_setup_token().await.expect("a store").expect("no owner yet");
-    let second = identity.make_setup_token().await.expect("a store").expect("no owner yet");
+    let make = async |alone| identity.make_setup_token(alone).await.expect("a store");
+    let first = make(false).await.expect("no owner yet");
+    let beside = make(false).await.expect("no owner yet");
+    assert!(identity.is_setup_token(first.expose()).await.expect("a store"), "another process printed it");
+    let second = make(true).await.expect("no owner yet");
     let refused = async |token: &str, name: &str, password: &str| {
         identity.set_up(token, name, password).await.expect_err("refused").kind
     };
-    assert_eq!(refused(first.expose(), "kana", PASSWORD).await, Kind::Authorization, "a newer one is there");
+    for old in [&first, &beside] {
+        assert_eq!(refused(old.expose(), "kana", PASSWORD).await, Kind::Authorization, "a newer one is there");
+    }
     assert_eq!(refused("", "kana", PASSWORD).await, Kind::Authorization);
     for (name, password) in [("", PASSWORD), ("Kana", PASSWORD), ("ka na", PASSWORD), ("kana", "short")] {
         assert_eq!(refused(second.expose(), name, password).await, Kind::Validation, "{name}");
@@ -109,7 +114,7 @@ async fn the_set_up_link_makes_one_owner_once() {
     let made: Vec<_> = join_all(all).await.into_iter().filter_map(Result::ok).collect();
     assert_eq!(made.len(), 1, "of all who try at once one is the owner");
     assert_eq!((&*made[0].subject, made[0].role), (OWNER, Role::Owner));
-    assert!(identity.make_setup_token().await.expect("a store").is_none(), "there is an owner");
+    assert!(make(false).await.is_none(), "there is an owner");
 }
 
 #[tokio::test]

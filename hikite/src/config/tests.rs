@@ -10,7 +10,7 @@ use hikite_gateway::Surface;
 mod project;
 mod tool;
 
-use super::{Auth, Config, Outside, Problems, Share, Transport, show};
+use super::{Auth, Config, OauthSection, Outside, Problems, Share, Transport, show};
 
 fn load(text: &str) -> Result<Config, Problems> {
     let env = |name: &str| match name {
