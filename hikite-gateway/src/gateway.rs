@@ -10,6 +10,7 @@ use hikite_core::catalog::{Catalog, ModuleRule};
 use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
+use hikite_core::permission::Permissions;
 use hikite_core::register::Registration;
 use hikite_core::seal::Seal;
 use hikite_core::select::Sieve;
@@ -138,7 +139,15 @@ impl Gateway {
 
     /// Replaces what each user is allowed wherever it works; whoever sees other lists from now on is told.
     pub fn set_masks(&self, masks: UserMasks) {
-        self.rebuild(|state| state.masks = masks);
+        let same = |known: &UserMasks| {
+            let is_same = |(subject, mask): (&Arc<str>, &Arc<Permissions>)| {
+                known.get(subject).is_some_and(|own| own.form().bytes() == mask.form().bytes())
+            };
+            known.len() == masks.len() && masks.iter().all(is_same)
+        };
+        if !self.current.with(|state| same(&state.masks)) {
+            self.rebuild(|state| state.masks = masks);
+        }
     }
 
     /// Services are called with these accounts from now on; once.

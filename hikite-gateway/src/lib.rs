@@ -20,6 +20,7 @@ mod handle;
 mod health;
 #[cfg(test)]
 mod hidden;
+pub mod identity;
 mod list;
 pub mod meter;
 mod open;
@@ -59,6 +60,7 @@ pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use handle::Part;
 pub use hikite_store::{AuditFilter, AuditRow, Verified};
+pub use identity::Identity;
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
 pub use people::{People, Token};

@@ -180,6 +180,7 @@ impl Gateway {
         if self.people.read_store().await? {
             self.show_projects();
         }
+        self.show_users();
         if let Some(accounts) = self.accounts()
             && accounts.read_store().await?
         {

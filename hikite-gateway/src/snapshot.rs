@@ -174,6 +174,13 @@ impl Snapshot {
         Arc::clone(shown.sheets.write().entry(key).or_insert(sheet))
     }
 
+    /// All that a caller's view is narrowed by.
+    pub(crate) fn permissions_of(&self, caller: &Caller) -> Vec<Arc<Permissions>> {
+        let project = self.project_of(caller).map(|project| &project.permissions);
+        let personal = self.personal.get(&caller.subject).or(self.others.as_ref());
+        project.into_iter().chain(personal.map(|personal| &personal.mask)).cloned().collect()
+    }
+
     fn shown_to(&self, caller: &Caller) -> &Shown {
         let personal = self.personal.get(&caller.subject).or(self.others.as_ref());
         let narrowed =

@@ -1,7 +1,7 @@
 //! What every handler shares, built once.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use hikite_core::caller::SessionId;
@@ -18,8 +18,8 @@ use tokio_util::task::TaskTracker;
 use crate::auth::Auth;
 use crate::brake::Brake;
 use crate::bucket::Buckets;
-use crate::connect::Logins;
 use crate::mcp::{Back, Bounds, Channels, Lanes, Sessions};
+use crate::oauth::{Oauth, Tries};
 use crate::origin::Origins;
 use crate::proxy::Proxies;
 use crate::tls::Tls;
@@ -33,13 +33,12 @@ pub struct App {
     /// Of clients without a session: the calls that wait, and the lanes they run on.
     pub(crate) parking: Arc<Parking<Arc<Back>>>,
     pub(crate) lanes: Lanes,
-    /// How often each caller has come lately.
     /// How often each subject has come.
     pub(crate) buckets: Buckets<Arc<str>>,
     /// How many wrong tokens came from where.
     pub(crate) brake: Brake,
-    /// Who is logged in with a browser, where there are logins.
-    pub(crate) logins: OnceLock<Logins>,
+    /// What else could be tried out.
+    pub(crate) tries: Tries,
     pub(crate) tasks: TaskTracker,
     /// Fires when we stop: no new work, open streams end.
     pub(crate) stopping: CancellationToken,
@@ -54,6 +53,8 @@ pub struct App {
 #[derive(Debug)]
 pub struct Settings {
     pub auth: Auth,
+    /// How people log in, and their clients; without it there is nothing of the kind.
+    pub oauth: Option<Arc<Oauth>>,
     pub origins: Origins,
     /// Whose word on where a request comes from is believed.
     pub proxies: Proxies,
@@ -87,12 +88,12 @@ impl App {
             lanes: Lanes::default(),
             buckets: Buckets::default(),
             brake: Brake::default(),
+            tries: Tries::default(),
             sessions: Sessions::new(limits.sessions, gateway.seal().clone()),
             channels: Channels::default(),
             gateway,
             limits,
             settings: ArcSwap::from_pointee(settings),
-            logins: OnceLock::new(),
             tasks: TaskTracker::new(),
             stopping,
             started: Instant::now(),
@@ -109,11 +110,6 @@ impl App {
     /// From now on requests are traced.
     pub fn trace(&self, tracer: Arc<Tracer>) {
         self.gateway.meter().trace(tracer);
-    }
-
-    /// Browsers that are logged in may connect accounts without a link; once.
-    pub fn know_logins(&self, logins: Logins) {
-        let _ = self.logins.set(logins);
     }
 
     pub fn configure(&self, settings: Settings) {

@@ -14,9 +14,7 @@ use http::header::{CACHE_CONTROL, COOKIE, HeaderValue, LOCATION, REFERRER_POLICY
 use http::{HeaderMap, StatusCode, Uri};
 
 use crate::app::App;
-
-/// Who is logged in where a request comes from, if anybody is.
-pub type Logins = Arc<dyn Fn(&HeaderMap) -> Option<Arc<str>> + Send + Sync>;
+use crate::oauth;
 
 const COOKIE_NAME: &str = "hikite_connect";
 const COOKIE_SECONDS: u32 = 900;
@@ -33,11 +31,14 @@ pub(crate) async fn ask(
         let accounts = accounts(&app)?;
         if let Some(link) = parameter(&uri, "link") {
             let waiting = accounts.waiting(&provider, &link).await?;
-            check_login(&app, &headers, &waiting)?;
+            check_login(&app, &headers, &waiting).await?;
             return Ok(words.question(&waiting));
         }
-        // Whoever is logged in needs no link, and gets one.
-        let subject = login(&app, &headers).ok_or_else(no_link)?;
+        // Whoever is logged in needs no link, and gets one; whoever is not can log in where people do.
+        let Some(subject) = oauth::logged_in(&app, &headers).await? else {
+            let can_log_in = app.settings.load().oauth.is_some();
+            return if can_log_in { Ok(oauth::log_in_first(&uri)) } else { Err(no_link()) };
+        };
         let link = accounts.begin(&subject, &provider, parameter(&uri, "name").as_deref()).await?;
         Ok(redirect(link.url.expose()))
     };
@@ -54,7 +55,7 @@ pub(crate) async fn go(
     let outcome = async {
         let accounts = accounts(&app)?;
         let link = parameter(&uri, "link").ok_or_else(no_link)?;
-        check_login(&app, &headers, &accounts.waiting(&provider, &link).await?)?;
+        check_login(&app, &headers, &accounts.waiting(&provider, &link).await?).await?;
         let browser = match browser(&headers) {
             Some(browser) => browser,
             None => Browser::random()?,
@@ -89,13 +90,9 @@ fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {
     app.gateway.accounts().ok_or_else(no_link)
 }
 
-fn login(app: &App, headers: &HeaderMap) -> Option<Arc<str>> {
-    app.logins.get().and_then(|logins| logins(headers))
-}
-
 /// Somebody who is logged in connects for nobody else: a link that was sent to them may be a trap.
-fn check_login(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<(), Error> {
-    match login(app, headers) {
+async fn check_login(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<(), Error> {
+    match oauth::logged_in(app, headers).await? {
         Some(subject) if subject != waiting.subject => Err(no_link()),
         _ => Ok(()),
     }

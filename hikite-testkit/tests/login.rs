@@ -76,6 +76,7 @@ async fn call(upstream: &Upstream) -> Result<Raw, Error> {
         back: Arc::new(Nobody),
         origin: Origin::default(),
         takes_rounds: false,
+        account: None,
     };
     let params = Object::default().with("name", "secret_word").with("arguments", Raw::of(&json!({})));
     upstream.call(Invocation { method: Method::CallTool, params }, context).await

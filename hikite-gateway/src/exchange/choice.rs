@@ -7,7 +7,7 @@ use hikite_core::caller::Caller;
 use hikite_core::catalog::Module;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::permission::Permissions;
+use hikite_core::permission::{self, Permissions};
 use hikite_core::view::View;
 
 use super::Chosen;
@@ -73,9 +73,10 @@ impl Gateway {
         if allows(&account.permissions) {
             return None;
         }
-        let mask = vec![(Arc::clone(&module.name), vec![Arc::clone(&account.permissions)])];
-        let permissions = snapshot.permissions_of(caller).masked(mask);
-        Some(View::narrowed(&snapshot.catalog, &Arc::new(permissions)))
+        let alone =
+            permission::Accounts::from([(Arc::clone(&module.name), vec![Arc::clone(&account.permissions)])]);
+        let permissions = Permissions::together(snapshot.permissions_of(caller), alone);
+        Some(View::narrowed(&snapshot.catalog, &permissions))
     }
 }
 

@@ -9,7 +9,7 @@ use hikite_core::selection::{Argument, Override, Selection, ToolRef};
 use serde_json::{Map, Value, json};
 
 use super::unit::{show_size, show_span};
-use super::{audit, policy, provider, vault};
+use super::{audit, auth, policy, provider, vault};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 use hikite_modules::Language;
@@ -17,7 +17,7 @@ use hikite_modules::Language;
 use super::access::AccessConfig;
 use super::search::{Model, Place, SearchSection};
 use super::{
-    Auth, Config, Cors, ModulesSection, Otlp, ProviderConfig, ServerConfig, Share, Telemetry, TlsSection,
+    Config, Cors, ModulesSection, Otlp, ProviderConfig, ServerConfig, Share, Telemetry, TlsSection,
     TokenPlace, Transport, rate,
 };
 
@@ -55,7 +55,7 @@ pub fn show(config: &Config) -> Value {
         "providers": config.providers.iter().map(show_provider).collect::<Map<_, _>>(),
         "egress": { "allow": config.egress.allow, "min_tls": config.egress.min_tls.word() },
         "audit": audit::show(&config.audit),
-        "auth": show_auth(&config.auth),
+        "auth": auth::show(&config.auth, config.oauth.as_ref()),
         "store": { "url": config.store_url().to_string() },
         "vault": vault::show(&config.vault),
         "search": show_search(&config.search),
@@ -97,14 +97,6 @@ fn show_cors(cors: &Cors) -> Value {
         Cors::Off => json!({ "enabled": false }),
         Cors::Any => json!({ "enabled": true, "origin": "*" }),
         Cors::Only(origins) => json!({ "enabled": true, "origin": origins }),
-    }
-}
-
-fn show_auth(auth: &Auth) -> Value {
-    match auth {
-        Auth::Token(Some(_)) => json!({ "mode": "token", "token": MASK }),
-        Auth::Token(None) => json!({ "mode": "token" }),
-        Auth::None => json!({ "mode": "none" }),
     }
 }
 
