@@ -9,11 +9,19 @@ whether it is connected. Ends with 0 if both are, 1 if one is not, 2 if it could
 """
 
 import argparse
+import fcntl
 import os
+import pty
 import re
+import select
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -81,10 +89,9 @@ def claude_code(gateway: Gateway, person: Person, home: Path) -> None:
 
 
 def codex(gateway: Gateway, person: Person, home: Path) -> None:
-    run = runner("codex", home)
-    run("mcp", "add", "hikite", "--url", gateway.mcp())
-    log_in(["codex", "mcp", "login", "hikite", "--no-browser"], home, person)
-    listed = run("mcp", "list")
+    # It asks for the login as soon as it is told of the server.
+    log_in(["codex", "mcp", "add", "hikite", "--url", gateway.mcp()], home, person)
+    listed = runner("codex", home)("mcp", "list")
     assert "oauth" in listed.lower(), listed
 
 
@@ -109,24 +116,44 @@ def runner(program: str, home: Path):
 
 
 def log_in(command: list[str], home: Path, person: Person) -> None:
-    """Reads the link, goes there as a person does, and pastes the address that the browser ends at."""
+    """At a terminal: reads the link, goes there as a person does, and comes back where the client listens."""
+    (home / ".codex").mkdir(exist_ok=True)
+    ours, theirs = pty.openpty()
+    # Wide, so that no link is broken into lines.
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 4000, 0, 0))
     process = subprocess.Popen(
-        [CACHE / "node_modules/.bin" / command[0], *command[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, env=environment(home), cwd=home,
+        [CACHE / "node_modules/.bin" / command[0], *command[1:]], stdin=theirs, stdout=theirs, stderr=theirs,
+        env=environment(home), cwd=home, start_new_session=True,
     )
+    os.close(theirs)
+    said, deadline, came_back = "", time.monotonic() + SECONDS, False
     try:
-        said = ""
-        while not (link := LINK.search(said)):
-            piece = process.stdout.readline()
-            assert piece, f"no link to log in with:\n{said}"
-            said += piece
-        url = link[0]
-        back = dict(parse_qsl(urlsplit(url).query))["redirect_uri"]
-        rest, _ = process.communicate(f"{back}?{urlencode(person.authorize(url))}\n", timeout=SECONDS)
-        assert process.returncode == 0, said + rest
+        while process.poll() is None and time.monotonic() < deadline:
+            if select.select([ours], [], [], 0.2)[0]:
+                try:
+                    said += os.read(ours, 65536).decode(errors="replace")
+                except OSError:
+                    break
+            link = LINK.search(said)
+            if link and not came_back:
+                came_back = True
+                come_back(link[0], person, ours)
+        process.wait(10)
+        assert came_back and process.returncode == 0, f"{' '.join(command)} ended with {process.returncode}:\n{said}"
     finally:
         process.kill()
         process.wait()
+        os.close(ours)
+
+
+def come_back(url: str, person: Person, terminal: int) -> None:
+    back = dict(parse_qsl(urlsplit(url).query))["redirect_uri"]
+    address = f"{back}?{urlencode(person.authorize(url))}"
+    try:
+        urllib.request.urlopen(address, timeout=30).read()
+    except urllib.error.URLError:
+        # Nobody listens there: it is pasted.
+        os.write(terminal, f"{address}\r".encode())
 
 
 if __name__ == "__main__":

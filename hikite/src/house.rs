@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, ProviderConfig, ServerConfig, ServerSection, Share, Transport};
+use crate::config::{Config, ProviderConfig, ServerConfig, Share, Transport};
 use crate::endpoint::Endpoint;
 use crate::exchange::Configured;
 use crate::master::Places;
@@ -211,7 +211,7 @@ impl House {
         self.accounts.follow(AccountSettings {
             providers: providers::providers(&config.providers),
             of_the_file: of_the_file(&config.providers),
-            public_url: public_url(&config.server),
+            public_url: config.server.url(),
             ..AccountSettings::default()
         });
         let settings = Settings {
@@ -316,21 +316,6 @@ impl House {
 pub(crate) fn of_the_file(providers: &[ProviderConfig]) -> Vec<String> {
     let with_token = providers.iter().filter(|provider| provider.token.is_some());
     with_token.map(|provider| provider.name.clone()).collect()
-}
-
-/// Where browsers reach us.
-pub(crate) fn public_url(server: &ServerSection) -> String {
-    let here = || {
-        let listen = server.listen;
-        let host =
-            if listen.ip().is_unspecified() { "127.0.0.1".to_owned() } else { listen.ip().to_string() };
-        if listen.is_ipv6() && !listen.ip().is_unspecified() {
-            format!("http://[{host}]:{}", listen.port())
-        } else {
-            format!("http://{host}:{}", listen.port())
-        }
-    };
-    server.public_url.as_ref().map_or_else(here, |url| url.trim_end_matches('/').to_owned())
 }
 
 fn module(server: &ServerConfig, source: Arc<dyn Source>) -> ModuleRule {

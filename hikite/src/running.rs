@@ -1,7 +1,7 @@
 //! A house with its door open: the gateway, the app in front of it, the config that is followed and the signals
 //! that end it. `serve` and `stdio` differ only in the door.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -139,7 +139,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
 
 /// Under which name tokens are made: the public one, else that of this machine.
 fn oauth(config: &Config, section: &OauthSection) -> Oauth {
-    let issuer = base_of(config);
+    let issuer = config.server.url();
     Oauth {
         terms: Terms {
             audience: format!("{issuer}/mcp").into(),
@@ -152,18 +152,6 @@ fn oauth(config: &Config, section: &OauthSection) -> Oauth {
         registration: section.registration,
         client: Client::guarded(config.egress.rules()),
     }
-}
-
-/// The address under which browsers reach us, without a slash at the end.
-pub(crate) fn base_of(config: &Config) -> String {
-    if let Some(public) = &config.server.public_url {
-        return public.trim_end_matches('/').to_owned();
-    }
-    let mut address = config.server.listen;
-    if address.ip().is_unspecified() {
-        address.set_ip(Ipv4Addr::LOCALHOST.into());
-    }
-    format!("http://{address}")
 }
 
 fn host_of(url: &str) -> Option<String> {

@@ -4,6 +4,7 @@ Knows nothing of the pages but what a person sees: which field is for a password
 """
 
 import re
+import time
 from html.parser import HTMLParser
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from urllib.error import HTTPError
@@ -12,6 +13,7 @@ from urllib.request import HTTPCookieProcessor, HTTPRedirectHandler, HTTPSHandle
 
 NAME, PASSWORD = "masa", "正しい馬 電池 staple"
 PAGES = 12
+LINK_SECONDS = 10
 NO = re.compile(r"deny|cancel|refuse|log ?out|passkey|拒否|ログアウト|キャンセル|パスキー", re.I)
 
 
@@ -26,7 +28,9 @@ class Person:
 
     def set_up(self, gateway) -> None:
         """Takes the link that a new hikite prints, and becomes its owner."""
-        link = re.search(r"https?://\S+/setup\?\S+", gateway.log())
+        deadline = time.monotonic() + LINK_SECONDS
+        while not (link := re.search(r"https?://\S+/setup\?\S+", gateway.log())) and time.monotonic() < deadline:
+            time.sleep(0.05)
         assert link, f"no link to begin with:\n{gateway.log()}"
         self.go(link[0], until=lambda url: False)
 

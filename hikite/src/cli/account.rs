@@ -23,7 +23,7 @@ use super::{Common, note, print, server_login};
 use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::exchange::Configured;
-use crate::house::{of_the_file, public_url};
+use crate::house::of_the_file;
 use crate::master::Places;
 use crate::providers::providers;
 
@@ -186,7 +186,7 @@ impl Desk {
         accounts.follow(AccountSettings {
             providers: providers(&config.providers),
             of_the_file: of_the_file(&config.providers),
-            public_url: public_url(&config.server),
+            public_url: config.server.url(),
             ..AccountSettings::default()
         });
         accounts.read_store().await?;

@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 use super::{Common, note, program};
 use crate::config::{Auth, Config, ServerSection, listen_hint, parse_listen, url_fault};
-use crate::running::{Overrides, Running, base_of, settings};
+use crate::running::{Overrides, Running, settings};
 use crate::{exposure, report};
 
 #[derive(Clone, Debug, Args)]
@@ -54,7 +54,7 @@ hint: another program may hold the port; name one with `--listen`"
             config: config.file.clone(),
         };
         let scheme = config.server.scheme();
-        let base = config.oauth.is_some().then(|| base_of(&config));
+        let base = config.oauth.is_some().then(|| config.server.url());
         let running = Running::start(config, settings, overrides, program()?).await?;
         tracing::info!("listening on {scheme}://{address}");
         note(&snippets.text());

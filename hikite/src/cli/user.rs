@@ -10,7 +10,6 @@ use hikite_gateway::Identity;
 
 use super::people::{Desk, table};
 use super::{Common, note, print};
-use crate::running::base_of;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UserCommand {
@@ -192,7 +191,7 @@ async fn setup_link(desk: &Desk, identity: &Identity) -> Result<()> {
     else {
         bail!("there is an owner already\nhint: `hikite user password NAME` gives a new password");
     };
-    print(&format!("{}/setup?token={}", base_of(&desk.config), token.expose()));
+    print(&format!("{}/setup?token={}", desk.config.server.url(), token.expose()));
     note("open it within a day, in the browser of whoever is to be the owner");
     Ok(())
 }
