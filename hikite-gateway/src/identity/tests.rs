@@ -104,7 +104,11 @@ async fn the_set_up_link_makes_one_owner_once() {
         identity.set_up(token, name, password).await.expect_err("refused").kind
     };
     for old in [&first, &beside] {
-        assert_eq!(refused(old.expose(), "kana", PASSWORD).await, Kind::Authorization, "a newer one is there");
+        assert_eq!(
+            refused(old.expose(), "kana", PASSWORD).await,
+            Kind::Authorization,
+            "a newer one is there"
+        );
     }
     assert_eq!(refused("", "kana", PASSWORD).await, Kind::Authorization);
     for (name, password) in [("", PASSWORD), ("Kana", PASSWORD), ("ka na", PASSWORD), ("kana", "short")] {

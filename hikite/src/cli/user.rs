@@ -188,7 +188,8 @@ impl Mask {
 }
 
 async fn setup_link(desk: &Desk, identity: &Identity) -> Result<()> {
-    let Some(token) = desk.recorded("user.setup-link", "owner", identity.make_setup_token(true)).await? else {
+    let Some(token) = desk.recorded("user.setup-link", "owner", identity.make_setup_token(true)).await?
+    else {
         bail!("there is an owner already\nhint: `hikite user password NAME` gives a new password");
     };
     print(&format!("{}/setup?token={}", base_of(&desk.config), token.expose()));

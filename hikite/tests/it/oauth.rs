@@ -40,14 +40,16 @@ struct Page {
 impl Browser {
     async fn send(&mut self, gateway: &TestGateway, mut request: Request) -> Reply {
         if !self.cookies.is_empty() {
-            let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let cookies: Vec<String> =
+                self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
             request = request.header("cookie", &cookies.join("; "));
         }
         let reply = gateway.send(request).await;
         for cookie in reply.headers.get_all("set-cookie") {
             let cookie = cookie.to_str().expect("text");
             assert!(cookie.contains("; HttpOnly; SameSite=Lax"), "{cookie}");
-            let (name, value) = cookie.split(';').next().and_then(|pair| pair.split_once('=')).expect("a pair");
+            let (name, value) =
+                cookie.split(';').next().and_then(|pair| pair.split_once('=')).expect("a pair");
             if cookie.contains("Max-Age=0") {
                 self.cookies.remove(name);
             } else {
@@ -89,15 +91,28 @@ impl Page {
     #[track_caller]
     fn leads_to(&self, start: &str) -> BTreeMap<String, String> {
         let location = self.header("location");
-        assert!(self.status == 303 && location.starts_with(start), "{} {location} {}", self.status, self.text);
+        assert!(
+            self.status == 303 && location.starts_with(start),
+            "{} {location} {}",
+            self.status,
+            self.text
+        );
         let query = location.split_once('?').map(|(_, query)| query).unwrap_or_default();
-        query.split('&').filter_map(|pair| pair.split_once('=')).map(|(name, value)| (name.into(), decode(value))).collect()
+        query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(name, value)| (name.into(), decode(value)))
+            .collect()
     }
 }
 
 /// Without the marks of HTML.
 fn plain(text: &str) -> String {
-    text.replace("&quot;", "\"").replace("&#39;", "'").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    text.replace("&quot;", "\"")
+        .replace("&#39;", "'")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&")
 }
 
 fn decode(text: &str) -> String {
@@ -121,7 +136,9 @@ fn form(fields: &[(&str, &str)]) -> String {
 
 fn quoted(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 /// The link that hikite printed.
@@ -164,7 +181,8 @@ async fn register(gateway: &TestGateway, metadata: &Value) -> Value {
 
 /// The id of a client that leads to this machine.
 async fn registered(gateway: &TestGateway) -> String {
-    let metadata = json!({ "client_name": "a test", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none" });
+    let metadata =
+        json!({ "client_name": "a test", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none" });
     register(gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned()
 }
 
@@ -181,7 +199,8 @@ fn authorize(gateway: &TestGateway, client: &str, other: &[(&str, &str)]) -> Str
         ("scope", "read call"),
         ("resource", &resource),
     ];
-    let mut fields: Vec<(&str, &str)> = usual.into_iter().filter(|(name, _)| other.iter().all(|(own, _)| own != name)).collect();
+    let mut fields: Vec<(&str, &str)> =
+        usual.into_iter().filter(|(name, _)| other.iter().all(|(own, _)| own != name)).collect();
     fields.extend(other.iter().filter(|(_, value)| !value.is_empty()));
     format!("/oauth/authorize?{}", form(&fields))
 }

@@ -5,7 +5,8 @@ use super::*;
 #[tokio::test]
 async fn from_the_set_up_link_to_a_call() {
     let (fixture, web) = crate::http_fixture().await;
-    let gateway = configured(json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } })).await;
+    let gateway =
+        configured(json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } })).await;
     let path = setup_path(&gateway).await;
     let mut browser = Browser::default();
     let page = browser.get(&gateway, &path).await;
@@ -19,7 +20,8 @@ async fn from_the_set_up_link_to_a_call() {
     let refused = gateway.send(Request::new("POST", "/mcp")).await;
     let challenge = refused.headers["www-authenticate"].to_str().expect("text").to_owned();
     let (_, metadata) = challenge.split_once("resource_metadata=\"").expect("an address");
-    let metadata = metadata.trim_end_matches('"').strip_prefix(&issuer(&gateway)).expect("of ours").to_owned();
+    let metadata =
+        metadata.trim_end_matches('"').strip_prefix(&issuer(&gateway)).expect("of ours").to_owned();
     let resource = gateway.send(Request::new("GET", &metadata)).await.value();
     assert_eq!(resource["resource"], format!("{}/mcp", issuer(&gateway)));
     assert_eq!(resource["authorization_servers"], json!([issuer(&gateway)]));
@@ -30,7 +32,10 @@ async fn from_the_set_up_link_to_a_call() {
     let asked = browser.get(&gateway, &authorize(&gateway, &client, &[])).await;
     assert!(asked.text.contains("http://127.0.0.1") && asked.text.contains("a test"), "{}", asked.text);
     let given = tokens(&gateway, &mut browser, &client, "read call").await;
-    assert_eq!((&given["token_type"], &given["expires_in"], &given["scope"]), (&json!("Bearer"), &json!(3600), &json!("read call")));
+    assert_eq!(
+        (&given["token_type"], &given["expires_in"], &given["scope"]),
+        (&json!("Bearer"), &json!(3600), &json!("read call"))
+    );
 
     let who = me(&gateway, access(&given)).await.value();
     assert_eq!((&who["subject"], &who["scopes"]), (&json!("owner"), &json!(["read", "call"])));
@@ -49,10 +54,13 @@ async fn whoever_is_not_logged_in_is_sent_to_log_in_and_comes_back() {
     let next = page.leads_to("/oauth/login?next=")["next"].clone();
     assert!(next.starts_with("/oauth/authorize?"), "{next}");
     let login = browser.get(&gateway, page.header("location")).await;
-    let wrong = browser.post(&gateway, "/oauth/login", &login, &[("name", "kana"), ("password", "wrong password")]).await;
+    let wrong = browser
+        .post(&gateway, "/oauth/login", &login, &[("name", "kana"), ("password", "wrong password")])
+        .await;
     assert_eq!(wrong.status, 403);
     assert!(wrong.text.contains("role=\"alert\""));
-    let right = browser.post(&gateway, "/oauth/login", &wrong, &[("name", "Kana "), ("password", PASSWORD)]).await;
+    let right =
+        browser.post(&gateway, "/oauth/login", &wrong, &[("name", "Kana "), ("password", PASSWORD)]).await;
     right.leads_to("/oauth/authorize?");
     let asked = browser.get(&gateway, right.header("location")).await;
     let back = browser.post(&gateway, "/oauth/consent", &asked, &[("decision", "allow")]).await;
@@ -71,7 +79,11 @@ async fn what_was_allowed_is_not_asked_again_and_more_is() {
     let again = browser.get(&gateway, &authorize(&gateway, &client, &[("scope", "read")])).await;
     assert!(again.leads_to(REDIRECT).contains_key("code"));
     for asked in [[("scope", "read call")], [("scope", "read admin")]] {
-        assert_eq!(browser.get(&gateway, &authorize(&gateway, &client, &asked)).await.status, 200, "{asked:?}");
+        assert_eq!(
+            browser.get(&gateway, &authorize(&gateway, &client, &asked)).await.status,
+            200,
+            "{asked:?}"
+        );
     }
     let forced = [("scope", "read"), ("prompt", "consent")];
     assert_eq!(browser.get(&gateway, &authorize(&gateway, &client, &forced)).await.status, 200);
@@ -80,7 +92,10 @@ async fn what_was_allowed_is_not_asked_again_and_more_is() {
     assert_eq!(page.status, 200, "another client is asked about");
     let elsewhere = [("scope", "read"), ("redirect_uri", "http://127.0.0.1:4000/callback")];
     let page = browser.get(&gateway, &authorize(&gateway, &client, &elsewhere)).await;
-    assert!(page.leads_to("http://127.0.0.1:4000/callback?").contains_key("code"), "another port of this machine");
+    assert!(
+        page.leads_to("http://127.0.0.1:4000/callback?").contains_key("code"),
+        "another port of this machine"
+    );
 }
 
 #[tokio::test]

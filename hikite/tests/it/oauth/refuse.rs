@@ -62,7 +62,10 @@ async fn who_says_no_is_sent_to_the_client_and_to_nobody_else() {
     let denied = browser.post(&gateway, "/oauth/consent", &page, &[("decision", "deny")]).await;
     assert_eq!(denied.leads_to(REDIRECT)["error"], "access_denied");
     for (name, value) in [("redirect_uri", "https://evil.example/"), ("client_id", "hkc_none")] {
-        let (_, query) = authorize(&gateway, &client, &[(name, value)]).split_once('?').map(|(a, b)| (a.to_owned(), b.to_owned())).expect("a query");
+        let (_, query) = authorize(&gateway, &client, &[(name, value)])
+            .split_once('?')
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+            .expect("a query");
         let forged = Page { fields: forge(&page, "request", &query), ..Page::of_nothing() };
         for decision in ["deny", "allow"] {
             let answer = browser.post(&gateway, "/oauth/consent", &forged, &[("decision", decision)]).await;
@@ -74,13 +77,17 @@ async fn who_says_no_is_sent_to_the_client_and_to_nobody_else() {
 #[tokio::test]
 async fn a_login_leads_only_to_places_of_ours() {
     let (gateway, mut browser) = house().await;
-    for next in ["https://evil.example/", "//evil.example", "/\\evil.example", "/oauth/logout", "javascript:x"] {
+    for next in
+        ["https://evil.example/", "//evil.example", "/\\evil.example", "/oauth/logout", "javascript:x"]
+    {
         let path = format!("/oauth/login?next={}", quoted(next));
         assert_eq!(browser.get(&gateway, &path).await.header("location"), "", "{next}");
         let mut visitor = Browser::default();
         let page = visitor.get(&gateway, &path).await;
         let forged = Page { fields: forge(&page, "next", next), ..Page::of_nothing() };
-        let done = visitor.post(&gateway, "/oauth/login", &forged, &[("name", "kana"), ("password", PASSWORD)]).await;
+        let done = visitor
+            .post(&gateway, "/oauth/login", &forged, &[("name", "kana"), ("password", PASSWORD)])
+            .await;
         assert_eq!((done.status, done.header("location")), (303, "/oauth/login"), "{next}");
     }
 }
@@ -104,7 +111,8 @@ async fn a_form_counts_only_from_our_page_in_the_browser_it_was_made_for() {
         let forged = Page { fields: forge(&page, "token", token), ..Page::of_nothing() };
         assert_eq!(browser.post(&gateway, "/oauth/consent", &forged, &decision).await.status, 403, "{token}");
     }
-    let fields: Vec<(&str, &str)> = page.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let fields: Vec<(&str, &str)> =
+        page.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let whole: Vec<(&str, &str)> = fields.into_iter().chain(decision).collect();
     for origin in ["http://localhost:5173", "http://evil.example", "null"] {
         let request = Request::new("POST", "/oauth/consent").form(form(&whole)).header("origin", origin);
@@ -129,7 +137,11 @@ async fn wrong_passwords_are_braked_by_name_and_by_place() {
     }
     assert_eq!(statuses, [403, 403, 403, 429, 429]);
     let right = [("name", "kana"), ("password", PASSWORD)];
-    assert_eq!(browser.post(&gateway, "/oauth/login", &page, &right).await.status, 429, "also the right one waits");
+    assert_eq!(
+        browser.post(&gateway, "/oauth/login", &page, &right).await.status,
+        429,
+        "also the right one waits"
+    );
     assert_eq!(me(&gateway, gateway.token()).await.status, 200, "the local token does not");
 }
 
