@@ -157,7 +157,7 @@ impl Accounts {
     }
 
     /// Which account each project uses.
-    pub(crate) fn follow_rules(&self, rules: HashMap<Arc<str>, BTreeMap<String, String>>) {
+    pub(crate) fn follow_rules(&self, rules: &HashMap<Arc<str>, BTreeMap<String, String>>) {
         self.settings.rcu(|settings| Settings { rules: rules.clone(), ..Settings::clone(settings) });
     }
 

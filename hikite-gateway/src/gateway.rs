@@ -132,7 +132,7 @@ impl Gateway {
     pub fn set_projects(&self, projects: Vec<Arc<Project>>) {
         if let Some(accounts) = self.accounts.get() {
             let rule = |project: &Arc<Project>| (Arc::clone(&project.name), project.accounts.clone());
-            accounts.follow_rules(projects.iter().map(rule).collect());
+            accounts.follow_rules(&projects.iter().map(rule).collect());
         }
         self.rebuild(|state| state.projects = projects);
     }

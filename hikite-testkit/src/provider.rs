@@ -44,6 +44,7 @@ pub struct Provider {
 struct Shared {
     requests: AtomicUsize,
     refused: AtomicUsize,
+    again: AtomicUsize,
     /// Seconds that access tokens live.
     life: AtomicU64,
     delay_ms: AtomicU64,
@@ -103,6 +104,11 @@ impl Provider {
     /// How often a grant was not taken.
     pub fn refused(&self) -> usize {
         self.shared.refused.load(Ordering::Relaxed)
+    }
+
+    /// How often the refresh token before the newest was taken: an answer had not arrived.
+    pub fn again(&self) -> usize {
+        self.shared.again.load(Ordering::Relaxed)
     }
 
     /// How long tokens live from now on, in seconds.
@@ -205,6 +211,8 @@ impl Shared {
                 let family = &mut books.families[at];
                 if family.newest == *token {
                     family.before = Some(family.newest.clone());
+                } else {
+                    self.again.fetch_add(1, Ordering::Relaxed);
                 }
                 at
             }

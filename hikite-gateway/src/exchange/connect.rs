@@ -160,7 +160,7 @@ impl Accounts {
 
     async fn connected(&self, waiting: &Waiting, returned: &Returned) -> Result<Arc<str>, Error> {
         if let Some(error) = &returned.error {
-            let word: String = error.chars().filter(|c| c.is_ascii_graphic()).take(64).collect();
+            let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
             let error = Error::new(Kind::AccountRequired, format!("{} said no: `{word}`", waiting.title));
             return Err(error.hint("begin again, and allow what is asked for"));
         }

@@ -72,7 +72,7 @@ impl Accounts {
         }
         let waited =
             tokio::time::timeout(PATIENCE, self.until_connected(&context.session.caller.subject, &link.id));
-        Ok(waited.await.unwrap_or(Ok(false))?)
+        waited.await.unwrap_or(Ok(false))
     }
 
     async fn until_connected(&self, subject: &str, id: &str) -> Result<bool, Error> {

@@ -153,7 +153,7 @@ impl Said {
     }
 
     fn refusal(error: &str, status: u16) -> Self {
-        let word: String = error.chars().filter(|c| c.is_ascii_graphic()).take(64).collect();
+        let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
         match error {
             "invalid_grant" | "bad_refresh_token" | "bad_verification_code" => Self::Over,
             // One provider says so of a refresh token that is over.

@@ -177,7 +177,7 @@ impl Desk {
         } else if findings.is_empty() {
             print(&format!("all {} secrets open", standing.secrets));
         } else {
-            findings.iter().for_each(|finding| print(&format!("{}: {}", finding.record, finding.reason)));
+            tell_findings(&findings);
         }
         Ok(ExitCode::from(u8::from(!findings.is_empty())))
     }
@@ -250,9 +250,15 @@ fn told(plain: &Plain, rotated: &Rotated, (key, place): (&str, &str)) -> ExitCod
         print(&report.to_string());
     } else {
         print(&format!("key {key} in {place}: {} accounts are under it now", rotated.rewrapped));
-        rotated.left.iter().for_each(|left| print(&format!("{}: {}", left.record, left.reason)));
+        tell_findings(&rotated.left);
     }
     ExitCode::from(u8::from(!rotated.left.is_empty()))
+}
+
+fn tell_findings(findings: &[Finding]) {
+    for finding in findings {
+        print(&format!("{}: {}", finding.record, finding.reason));
+    }
 }
 
 fn listed(findings: &[Finding]) -> Vec<Value> {
