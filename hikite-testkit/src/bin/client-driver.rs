@@ -180,9 +180,6 @@ impl Driver {
 
     async fn follow(&self, plan: &Plan) -> Result<(), String> {
         self.upstream.first_listing().await;
-        if matches!(plan, Plan::Login) {
-            return self.log_in_and_call().await;
-        }
         if let State::Failing { reason, .. } = self.upstream.state() {
             return Err(reason);
         }
@@ -204,7 +201,7 @@ impl Driver {
                 let schema = self.definition("json_schema_2020_12_tool")["inputSchema"].clone();
                 self.tool("json_schema_echo", json!({"schema": schema})).await
             }
-            Plan::Login => Ok(()),
+            Plan::Login => Box::pin(self.log_in_and_call()).await,
         }
     }
 

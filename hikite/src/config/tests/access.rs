@@ -25,7 +25,7 @@ fn a_remote_server_may_be_logged_in_to_and_a_program_not() {
         &with_server(
             "{ \"description\": \"d\", \"url\": \"https://x.example/mcp\", \"auth\": {},\n\"headers\": { \"Authorization\": \"x\" } }",
         ),
-        &["hikite.json:1:82: `mcpServers.s.auth`: ignored: `headers` has an `Authorization`"],
+        &["hikite.json:1:78: mcpServers.s.auth: ignored: `headers` has an `Authorization`"],
     );
 }
 
