@@ -9,7 +9,7 @@ use super::place::Path;
 use super::problem::Report;
 
 /// Keys and words of the design that a later version will know.
-const LATER_KEYS: &[&str] = &["modules", "vault", "server.public_url", "server.tls", "server.node_url"];
+const LATER_KEYS: &[&str] = &["modules", "server.public_url", "server.tls", "server.node_url"];
 const LATER_WORDS: &[(&str, &str)] = &[("auth.mode", "oauth")];
 
 /// The file's value without its wrong parts; `None` if nothing is left of it.

@@ -228,13 +228,11 @@ hint: `hikite config schema` describes every key",
 #[test]
 fn what_comes_later_says_so() {
     refused(
-        r#"{ "vault": {}, "server": { "tls": {} }, "auth": { "mode": "oauth" } }"#,
+        r#"{ "server": { "tls": {} }, "auth": { "mode": "oauth" } }"#,
         "
-error: hikite.json:1:3: vault: `vault` is not supported by this version
+error: hikite.json:1:15: server.tls: `tls` is not supported by this version
 hint: leave it out for now
-error: hikite.json:1:28: server.tls: `tls` is not supported by this version
-hint: leave it out for now
-error: hikite.json:1:59: auth.mode: `oauth` is not supported by this version
+error: hikite.json:1:46: auth.mode: `oauth` is not supported by this version
 hint: one of `token`, `none`",
     );
 }
