@@ -23,6 +23,7 @@ mod list;
 pub mod meter;
 mod open;
 mod parking;
+mod passkey;
 mod people;
 mod present;
 #[cfg(test)]
@@ -56,6 +57,7 @@ pub use handle::Part;
 pub use hikite_store::{AuditFilter, AuditRow, Verified};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
+pub use passkey::Passkeys;
 pub use people::{People, Token};
 pub use present::Wanted;
 pub use project::{Optimization, Project};
