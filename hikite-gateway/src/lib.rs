@@ -12,6 +12,7 @@ mod dispatch;
 mod execute;
 #[cfg(test)]
 mod fake;
+mod federation;
 mod gate;
 mod gateway;
 mod generation;
@@ -19,6 +20,7 @@ mod handle;
 mod health;
 #[cfg(test)]
 mod hidden;
+mod issuer;
 mod list;
 pub mod meter;
 mod open;
@@ -51,10 +53,12 @@ pub use audit::{AuditRules, WhenFull, record_admin};
 pub use batch::{Batch, Ending, Observer, Report, Silent};
 pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
+pub use federation::{Federation, LoginRule, Returned, Stranger};
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use handle::Part;
 pub use hikite_store::{AuditFilter, AuditRow, Verified};
+pub use issuer::{IssuerRule, Issuers};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
 pub use passkey::Passkeys;

@@ -7,6 +7,7 @@ mod embed;
 mod evaluation;
 mod exchange;
 mod exposure;
+mod fetch;
 mod house;
 mod log;
 mod master;
