@@ -12,7 +12,7 @@ pub struct Caller {
     /// The project it works in, whose rules then hold; without one it sees all that its subject may.
     pub project: Option<Arc<str>>,
     pub scopes: Scopes,
-    /// The id, not the secret, of the personal token it came with.
+    /// The id, not the secret, of the personal token it came with, or of the grant that its access token is of.
     pub token: Option<Arc<str>>,
 }
 
@@ -88,6 +88,12 @@ impl Scopes {
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 
     /// One scope by its name.
@@ -206,6 +212,10 @@ mod tests {
             assert_eq!(Scopes::parse(name), Some(scope));
             assert_eq!(scope.names().collect::<Vec<_>>(), [name]);
         }
+        assert_eq!(
+            (Scopes::ALL.both(Scopes::READ), Scopes::READ.both(Scopes::CALL)),
+            (Scopes::READ, Scopes::NONE)
+        );
         assert_eq!((Scopes::parse("Read"), Scopes::ALL.names().count()), (None, 3));
     }
 }

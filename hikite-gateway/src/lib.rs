@@ -20,6 +20,7 @@ mod handle;
 mod health;
 #[cfg(test)]
 mod hidden;
+pub mod identity;
 mod issuer;
 mod list;
 pub mod meter;
@@ -58,6 +59,7 @@ pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use handle::Part;
 pub use hikite_store::{AuditFilter, AuditRow, Verified};
+pub use identity::Identity;
 pub use issuer::{IssuerRule, Issuers};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};

@@ -5,7 +5,7 @@ mod change;
 mod directory;
 mod token;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use hikite_core::caller::Caller;
@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
+use crate::identity::Identity;
 use crate::project::Project;
 use directory::Directory;
 pub use token::Token;
@@ -26,6 +27,8 @@ pub struct People {
     turn: tokio::sync::Mutex<()>,
     known: Mutex<Known>,
     shown: ArcSwap<Directory>,
+    /// Who people are that log in, where they can.
+    identity: OnceLock<Arc<Identity>>,
 }
 
 /// What the directory is made of.
@@ -50,7 +53,18 @@ impl People {
             turn: tokio::sync::Mutex::default(),
             known: Mutex::default(),
             shown: ArcSwap::default(),
+            identity: OnceLock::new(),
         }
+    }
+
+    /// From now on people can log in.
+    pub fn identify_with(&self, identity: Arc<Identity>) {
+        // There is one of them for as long as we run.
+        let _ = self.identity.set(identity);
+    }
+
+    pub fn identity(&self) -> Option<&Arc<Identity>> {
+        self.identity.get()
     }
 
     /// Takes the projects of the file, in place of those it had before.
@@ -60,6 +74,9 @@ impl People {
 
     /// Takes in what the store holds; whether that changed anything about projects.
     pub async fn read_store(&self) -> Result<bool, Error> {
+        if let Some(identity) = self.identity() {
+            identity.read_store().await?;
+        }
         let _turn = self.turn.lock().await;
         self.read().await
     }
@@ -94,13 +111,17 @@ impl People {
 
     /// Whether the token that a caller came with is still good; who came without one is not in question.
     pub fn still_knows(&self, caller: &Caller) -> bool {
-        caller.token.as_ref().is_none_or(|id| self.shown.load().is_good(id, now_ms()))
+        let Some(id) = &caller.token else { return true };
+        let granted = self.identity().and_then(|identity| identity.is_alive(id));
+        granted.unwrap_or_else(|| self.shown.load().is_good(id, now_ms()))
     }
 
-    /// When a token expires; nothing if it never does or there is none.
+    /// When a token or a grant expires; nothing if it never does or there is none.
     pub fn expires_at(&self, id: &str) -> Option<u64> {
         let shown = self.shown.load();
-        let token = shown.tokens().iter().find(|token| *token.id == *id)?;
+        let Some(token) = shown.tokens().iter().find(|token| *token.id == *id) else {
+            return self.identity()?.ends_at(id);
+        };
         Some(token.expires_at).filter(|at| *at > 0)
     }
 

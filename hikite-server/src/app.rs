@@ -18,6 +18,7 @@ use crate::auth::Auth;
 use crate::brake::Brake;
 use crate::bucket::Buckets;
 use crate::mcp::{Back, Bounds, Channels, Lanes, Sessions};
+use crate::oauth::{Oauth, Tries};
 use crate::origin::Origins;
 use crate::proxy::Proxies;
 use crate::tls::Tls;
@@ -31,11 +32,12 @@ pub struct App {
     /// Of clients without a session: the calls that wait, and the lanes they run on.
     pub(crate) parking: Arc<Parking<Arc<Back>>>,
     pub(crate) lanes: Lanes,
-    /// How often each caller has come lately.
     /// How often each subject has come.
     pub(crate) buckets: Buckets<Arc<str>>,
     /// How many wrong tokens came from where.
     pub(crate) brake: Brake,
+    /// What else could be tried out.
+    pub(crate) tries: Tries,
     pub(crate) tasks: TaskTracker,
     /// Fires when we stop: no new work, open streams end.
     pub(crate) stopping: CancellationToken,
@@ -50,6 +52,8 @@ pub struct App {
 #[derive(Debug)]
 pub struct Settings {
     pub auth: Auth,
+    /// How people log in, and their clients; without it there is nothing of the kind.
+    pub oauth: Option<Arc<Oauth>>,
     pub origins: Origins,
     /// Whose word on where a request comes from is believed.
     pub proxies: Proxies,
@@ -81,6 +85,7 @@ impl App {
             lanes: Lanes::default(),
             buckets: Buckets::default(),
             brake: Brake::default(),
+            tries: Tries::default(),
             sessions: Sessions::new(limits.sessions, gateway.seal().clone()),
             channels: Channels::default(),
             gateway,

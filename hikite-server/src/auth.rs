@@ -1,26 +1,31 @@
-//! Who is calling: a bearer token, or for messages of MCP the one in `_meta`, becomes a `Caller`. Wrong ones are
-//! counted by where they come from.
+//! Who is calling: a bearer token, or for messages of MCP the one in `_meta`, becomes a `Caller`. The local token, a
+//! personal one, or an access token that our own server gave; never one in an address. Wrong ones are counted by where
+//! they come from.
 
 use std::net::IpAddr;
 
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
-use hikite_core::caller::Caller;
+use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, Kind};
 use hikite_core::secret::Secret;
-use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use hikite_gateway::identity::Bearer;
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
 use subtle::ConstantTimeEq;
 
 use crate::app::App;
 use crate::arrival::{Arrival, Proof};
+use crate::challenge::Lacks;
 use crate::connection::Peer;
 use crate::mcp::sender;
 use crate::refusal::refusal;
 
 /// What every token begins with that we made: 256 random bits, which nobody guesses.
 const OURS: &str = "hk_";
+/// What a signed token begins with.
+const SIGNED: &str = "ey";
 /// The local one among them, which makes its holder the owner.
 const LOCAL: &str = "hk_local_";
 
@@ -42,23 +47,25 @@ pub(crate) async fn caller(
     let bearer = bearer(request.headers());
     match bearer {
         // What a client has left over from elsewhere is no harm where nobody asks for it.
-        Bearer::Token(token) if !is_open || is_personal(token) => {
+        Sent::Token(token) if !is_open || is_personal(token) => {
+            look_for_grant(app, token).await;
             Ok((judge(app, token, peer(request))?, Proof::Token))
         }
         _ if is_open => Ok((Caller::owner(), Proof::Place)),
-        Bearer::None if is_mcp && request.method() == Method::POST => {
+        Sent::None if is_mcp && request.method() == Method::POST => {
             let token = sender::token_in_body(app, request).await.ok_or_else(unauthorised)?;
+            look_for_grant(app, token.expose()).await;
             Ok((judge(app, token.expose(), peer(request))?, Proof::Token))
         }
-        Bearer::None => Err(unauthorised()),
-        Bearer::Wrong | Bearer::Token(_) => Err(wrong(app, peer(request))),
+        Sent::None => Err(unauthorised()),
+        Sent::Wrong | Sent::Token(_) => Err(wrong(app, peer(request))),
     }
 }
 
 /// Whether the request may read what is counted: an admin, or who holds the token that opens this and nothing else.
 pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
     let settings = app.settings.load();
-    let Bearer::Token(token) = bearer(request.headers()) else {
+    let Sent::Token(token) = bearer(request.headers()) else {
         let is_open = matches!(settings.auth, Auth::None);
         return if is_open { Ok(()) } else { Err(unauthorised()) };
     };
@@ -75,14 +82,43 @@ pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
 pub(crate) fn known(app: &App, token: &str) -> Option<Caller> {
     match &app.settings.load().auth {
         Auth::Token(own) if is_same(token, own) => Some(Caller::owner()),
-        _ => app.gateway.people().bearer(token),
+        _ => app.gateway.people().bearer(token).or_else(|| granted(app, token)),
+    }
+}
+
+/// Who bears an access token of ours.
+fn granted(app: &App, token: &str) -> Option<Caller> {
+    match access(app, token) {
+        Bearer::Known(caller) => Some(caller),
+        Bearer::Absent(_) | Bearer::Nobody => None,
+    }
+}
+
+fn access(app: &App, token: &str) -> Bearer {
+    let settings = app.settings.load();
+    let identity = app.gateway.people().identity();
+    match settings.oauth.as_ref().zip(identity) {
+        Some((oauth, identity)) => identity.bearer(&oauth.terms, token),
+        None => Bearer::Nobody,
+    }
+}
+
+/// An access token that another process has just given is not refused because we have not heard of it yet.
+async fn look_for_grant(app: &App, token: &str) {
+    if !token.starts_with(SIGNED) {
+        return;
+    }
+    if let (Bearer::Absent(grant), Some(identity)) = (access(app, token), app.gateway.people().identity())
+        && let Err(error) = identity.look_for_grant(&grant).await
+    {
+        tracing::warn!(%error, "a grant could not be looked up");
     }
 }
 
 /// The same, with wrong ones counted. While there have been too many, only a token that nobody can guess is let in.
 fn judge(app: &App, token: &str, peer: Option<IpAddr>) -> Result<Caller, Response> {
     match known(app, token) {
-        Some(caller) if token.starts_with(OURS) => Ok(caller),
+        Some(caller) if token.starts_with(OURS) || token.starts_with(SIGNED) => Ok(caller),
         Some(caller) => app.brake.look(peer, app).map(|()| caller).map_err(refusal),
         None => Err(wrong(app, peer)),
     }
@@ -107,23 +143,23 @@ fn is_same(token: &str, own: &Secret) -> bool {
     token.as_bytes().ct_eq(own.expose().as_bytes()).into()
 }
 
-enum Bearer<'a> {
+enum Sent<'a> {
     None,
     Token(&'a str),
     /// Several, or of another scheme.
     Wrong,
 }
 
-fn bearer(headers: &HeaderMap) -> Bearer<'_> {
+fn bearer(headers: &HeaderMap) -> Sent<'_> {
     let mut sent = headers.get_all(AUTHORIZATION).iter();
     let value = match (sent.next(), sent.next()) {
-        (None, _) => return Bearer::None,
+        (None, _) => return Sent::None,
         (Some(value), None) => value.to_str().ok(),
         (Some(_), Some(_)) => None,
     };
     match value.and_then(|value| value.split_once(' ')) {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Bearer::Token(token.trim()),
-        _ => Bearer::Wrong,
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Sent::Token(token.trim()),
+        _ => Sent::Wrong,
     }
 }
 
@@ -132,7 +168,11 @@ pub(crate) async fn admin_only(request: Request, next: Next) -> Response {
     let arrival = request.extensions().get::<Arrival>();
     match arrival.map(|arrival| require_admin(&arrival.caller)) {
         Some(Ok(())) => next.run(request).await,
-        Some(Err(error)) => refusal(error),
+        Some(Err(error)) => {
+            let mut response = refusal(error);
+            response.extensions_mut().insert(Lacks(Some(Scopes::ADMIN)));
+            response
+        }
         None => unauthorised(),
     }
 }
@@ -145,24 +185,15 @@ fn require_admin(caller: &Caller) -> Result<(), Error> {
 }
 
 pub(crate) fn unauthorised() -> Response {
-    refuse(Error::new(Kind::Authentication, "a valid bearer token is required").hint(
+    refusal(Error::new(Kind::Authentication, "a valid bearer token is required").hint(
         "send `Authorization: Bearer <token>`; the local token is in the file `token` of the data folder",
     ))
 }
 
-/// A refusal that also says what is asked for, if it is a token.
-pub(crate) fn refuse(error: Error) -> Response {
-    let is_challenge = error.kind == Kind::Authentication;
-    let mut response = refusal(error);
-    if is_challenge {
-        let challenge = HeaderValue::from_static("Bearer realm=\"hikite\"");
-        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
-    }
-    response
-}
-
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
     use crate::probe::app_with;
 

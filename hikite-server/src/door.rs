@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use axum::extract::Request;
 use axum::response::Response;
 use futures_util::FutureExt;
+use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
 use hikite_core::source::BoxFuture;
 use hikite_gateway::scope;
@@ -17,14 +18,17 @@ use tower::{Layer, Service};
 
 use crate::app::App;
 use crate::arrival::Arrival;
+use crate::challenge::Challenge;
 use crate::observe::Visit;
 use crate::refusal::refusal;
-use crate::{auth, connection, origin, project, proxy, rate};
+use crate::{auth, connection, health, origin, project, proxy, rate};
 
 /// What a route wants to know of whoever comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     Nothing,
+    /// Nothing, where people log in; elsewhere there is no such route.
+    Oauth,
     /// That it may read what is counted.
     Reader,
     /// Who it is.
@@ -64,18 +68,36 @@ impl Door {
             Needs::Caller => self.check_caller(request, visit, inside).await,
             Needs::Reader => match auth::reader(&self.app, &request) {
                 Ok(()) => answer(request, inside).await,
-                Err(refused) => refused,
+                Err(refused) => Challenge::of(&request).put_on(refused, &self.app, None),
             },
-            Needs::Nothing => answer(request, inside).await,
+            Needs::Oauth if self.app.settings.load().oauth.is_none() => {
+                let nothing = tower::service_fn(|_| async { Ok(health::not_found().await) });
+                self.check_caller(request, visit, nothing).await
+            }
+            Needs::Nothing | Needs::Oauth => answer(request, inside).await,
         };
         origin::allow(response, page)
     }
 
-    async fn check_caller<S: Inside>(&self, mut request: Request, visit: &Visit, inside: S) -> Response {
+    async fn check_caller<S: Inside>(&self, request: Request, visit: &Visit, inside: S) -> Response {
+        let challenge = Challenge::of(&request);
+        let mut caller = None;
+        let response = self.let_in(request, visit, inside, &mut caller).await;
+        challenge.put_on(response, &self.app, caller.as_ref())
+    }
+
+    async fn let_in<S: Inside>(
+        &self,
+        mut request: Request,
+        visit: &Visit,
+        inside: S,
+        known: &mut Option<Caller>,
+    ) -> Response {
         let (caller, proof) = match auth::caller(&self.app, &mut request, visit.is_mcp()).await {
             Ok(known) => known,
             Err(refused) => return refused,
         };
+        *known = Some(caller.clone());
         let turn = match rate::take(&self.app, &caller) {
             Ok(turn) => turn,
             Err(refused) => return refused,

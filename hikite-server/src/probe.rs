@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use hikite_core::limits::Limits;
 use hikite_core::seal::Seal;
-use hikite_gateway::{Gateway, Registry, Surface, Surfaces};
+use hikite_gateway::{Gateway, Identity, Registry, Safe, Surface, Surfaces};
 use hikite_store::{Store, StoreUrl};
+use hikite_vault::{MasterKey, Ring};
 use tokio_util::sync::CancellationToken;
 
 use crate::{App, Auth, Origins, Proxies, Settings};
@@ -17,6 +18,7 @@ pub(crate) fn app() -> Arc<App> {
 pub(crate) fn app_with(auth: Auth) -> Arc<App> {
     let settings = Settings {
         auth,
+        oauth: None,
         origins: Origins::default(),
         proxies: Proxies::default(),
         tls: None,
@@ -25,8 +27,12 @@ pub(crate) fn app_with(auth: Auth) -> Arc<App> {
         metrics_token: None,
     };
     let limits = Arc::new(Limits::default());
-    let registry = Registry::new(store(), Arc::new(|_, _| Err(Vec::new())));
+    let store = store();
+    let registry = Registry::new(store.clone(), Arc::new(|_, _| Err(Vec::new())));
     let gateway = Gateway::new(Arc::clone(&limits), Seal::new([7; 32]), registry);
+    let key = MasterKey::random().expect("random");
+    let safe = Safe::new(store, Ring::new(key, Vec::new()));
+    gateway.people().identify_with(Arc::new(Identity::new(Arc::new(safe))));
     App::new(gateway, limits, settings, CancellationToken::new())
 }
 

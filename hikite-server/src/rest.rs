@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod batch;
 mod body;
 pub(crate) mod call;
+pub(crate) mod clients;
 mod form;
 pub(crate) mod me;
 pub(crate) mod openapi;
@@ -17,6 +18,7 @@ pub(crate) mod registry;
 pub(crate) mod search;
 pub(crate) mod tokens;
 pub(crate) mod tools;
+pub(crate) mod users;
 mod words;
 
 use std::fmt::Write;
@@ -26,9 +28,11 @@ use axum::extract::rejection::PathRejection;
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::Raw;
+use hikite_gateway::Identity;
 use http::StatusCode;
 use http::header::{HeaderValue, LOCATION};
 
+use crate::app::App;
 use crate::refusal::{json, refusal};
 
 /// An error on its way out of a handler.
@@ -48,7 +52,7 @@ impl IntoResponse for Failed {
 
 type Answer = Result<Response, Failed>;
 
-/// The last part of the address, which names a tool, a project or a token.
+/// The last part of the address, which names a tool, a project, a token, a user or a client.
 type Named = Result<Path<String>, PathRejection>;
 
 fn ok(body: &Raw) -> Response {
@@ -75,6 +79,12 @@ fn created(body: &Raw, location: Option<HeaderValue>) -> Response {
         response.headers_mut().insert(LOCATION, location);
     }
     response
+}
+
+/// Who people are that log in.
+fn identity(app: &App) -> Result<&Identity, Error> {
+    let identity = app.gateway.people().identity();
+    identity.map(|identity| &**identity).ok_or_else(|| Error::new(Kind::NotFound, "nobody logs in here"))
 }
 
 fn key(path: Named) -> Result<String, Error> {

@@ -11,9 +11,10 @@ use crate::app::App;
 use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
 use crate::rest::{
-    audit, batch, call, me, openapi, overview, page, projects, redirect, registry, search, tokens, tools,
+    audit, batch, call, clients, me, openapi, overview, page, projects, redirect, registry, search, tokens,
+    tools, users,
 };
-use crate::{auth, health, metrics};
+use crate::{auth, health, metrics, oauth};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
     let public = Router::new()
@@ -26,6 +27,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/docs/words.js", get(page::words))
         .method_not_allowed_fallback(health::wrong_method)
         .layer(Door::new(&app, Needs::Nothing));
+
+    // How tokens are got, where they can be; elsewhere nothing is there.
+    let oauth = oauth::routes()
+        .method_not_allowed_fallback(health::wrong_method)
+        .layer(Door::new(&app, Needs::Oauth));
 
     // Of its own, because its token opens nothing else.
     let metrics =
@@ -53,7 +59,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(health::wrong_method)
         .layer(Door::new(&app, Needs::Caller));
 
-    public.merge(metrics).merge(protected).with_state(app)
+    public.merge(oauth).merge(metrics).merge(protected).with_state(app)
 }
 
 /// What changes things for everybody, or tells of everybody.
@@ -67,6 +73,11 @@ fn admin() -> Router<Arc<App>> {
         .route("/v1/projects/{name}", get(projects::get).patch(projects::change).delete(projects::delete))
         .route("/v1/tokens", get(tokens::list).post(tokens::create))
         .route("/v1/tokens/{id}", delete(tokens::revoke))
+        .route("/v1/users", get(users::list).post(users::create))
+        .route("/v1/users/{name}", get(users::get).patch(users::change).delete(users::delete))
+        .route("/v1/clients", get(clients::list).post(clients::create))
+        .route("/v1/clients/{id}", get(clients::get).delete(clients::delete))
+        .route("/v1/clients/{id}/approve", post(clients::approve))
         .route("/v1/audit", get(audit::list))
         .route("/v1/audit/verify", get(audit::verify))
         .route_layer(from_fn(auth::admin_only))
@@ -113,6 +124,16 @@ mod tests {
             ("GET", "/v1/tokens"),
             ("POST", "/v1/tokens"),
             ("DELETE", "/v1/tokens/tok_1"),
+            ("GET", "/v1/users"),
+            ("POST", "/v1/users"),
+            ("GET", "/v1/users/alice"),
+            ("PATCH", "/v1/users/alice"),
+            ("DELETE", "/v1/users/alice"),
+            ("GET", "/v1/clients"),
+            ("POST", "/v1/clients"),
+            ("GET", "/v1/clients/hkc_1"),
+            ("DELETE", "/v1/clients/hkc_1"),
+            ("POST", "/v1/clients/hkc_1/approve"),
             ("GET", "/v1/audit"),
             ("GET", "/v1/audit/verify"),
         ] {

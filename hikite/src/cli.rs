@@ -3,6 +3,7 @@
 mod audit;
 mod batch;
 mod call;
+mod client;
 mod completions;
 mod config;
 mod doctor;
@@ -21,6 +22,7 @@ mod stdio;
 mod store;
 mod token;
 mod tools;
+mod user;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -90,6 +92,12 @@ enum Command {
     /// Make, list and take back personal tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
+    /// Make, list, mask and take away the people who log in
+    #[command(subcommand)]
+    User(user::UserCommand),
+    /// List, make, approve and take away the programs that log in for them
+    #[command(subcommand)]
+    Client(client::ClientCommand),
     /// Look at what search remembers, and make it forget
     #[command(subcommand)]
     Search(search::SearchCommand),
@@ -152,6 +160,8 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Module(module) => module.run(&common),
         Command::Project(project) => block_on(project.run(&common)),
         Command::Token(token) => block_on(token.run(&common)),
+        Command::User(user) => block_on(user.run(&common)),
+        Command::Client(client) => block_on(client.run(&common)),
         Command::Search(search) => block_on(search.run(&common)),
         Command::Store(store) => block_on(store.run(&common)),
         Command::Audit(audit) => block_on(audit.run(&common)),

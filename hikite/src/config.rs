@@ -52,7 +52,7 @@ use hikite_gateway::Project;
 use hikite_store::StoreUrl;
 
 pub use audit::AuditSection;
-pub use auth::Auth;
+pub use auth::{Auth, OauthSection};
 pub use check::Outside;
 pub use cors::Cors;
 pub use egress::EgressSection;
@@ -95,6 +95,8 @@ pub struct Config {
     pub providers: Vec<ProviderConfig>,
     pub egress: EgressSection,
     pub auth: Auth,
+    /// How people log in; `None` where they do not.
+    pub oauth: Option<OauthSection>,
     pub audit: AuditSection,
     /// The store, where the file names one.
     pub store: Option<StoreUrl>,

@@ -18,7 +18,7 @@ use hikite_core::search::encoder::Encoder;
 use hikite_core::secret::Secret;
 use hikite_core::source::{Implementation, Source};
 use hikite_egress::Client;
-use hikite_gateway::{Gateway, Registry, Rules, Safe, Throttle};
+use hikite_gateway::{Gateway, Identity, Registry, Rules, Safe, Throttle};
 use hikite_modules::{Service, Settings};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, Spawner, Upstream};
@@ -35,6 +35,8 @@ use crate::{master, search, token};
 
 /// How often the store is looked at for what other processes wrote.
 const LOOK: Duration = Duration::from_millis(500);
+/// After so many looks what has ended is taken out: ten minutes.
+const SWEEP: u32 = 1200;
 
 pub struct House {
     pub gateway: Arc<Gateway>,
@@ -134,6 +136,12 @@ impl House {
         if let Some(rules) = config.audit.rules() {
             house.gateway.start_audit(rules);
         }
+        let identity = Arc::new(Identity::new(Arc::clone(&house.safe)));
+        // Whoever has the local token must be able to look after it.
+        if let Err(error) = identity.prepare().await {
+            tracing::error!(%error, "nobody can log in: the keys that tokens are signed with do not open");
+        }
+        house.gateway.people().identify_with(identity);
         house.apply(config)?;
         house.gateway.open_store().await?;
         house.tasks.spawn(Arc::clone(&house).follow_store());
@@ -207,6 +215,7 @@ impl House {
     /// What other processes write to the store is taken in soon.
     async fn follow_store(self: Arc<Self>) {
         let mut well = true;
+        let mut looks = 0_u32;
         while self.stopping.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
             let read = self.gateway.catch_up_with_store().await;
             // Told once, not twice a second.
@@ -218,6 +227,12 @@ impl House {
                 _ => {}
             }
             well = read.is_ok();
+            looks = (looks + 1) % SWEEP;
+            if let (0, Some(identity)) = (looks, self.gateway.people().identity())
+                && let Err(error) = identity.sweep().await
+            {
+                tracing::warn!(%error, "what has ended could not be taken out of the store");
+            }
         }
     }
 

@@ -6,14 +6,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use hikite_egress::Client;
 use hikite_gateway::Surfaces;
-use hikite_server::{App, Origins, Settings};
+use hikite_gateway::identity::Terms;
+use hikite_server::{App, Oauth, Origins, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::cli::WrongSetup;
-use crate::config::{Auth, Config, Cors, TlsSection};
+use crate::config::{Auth, Config, Cors, OauthSection, TlsSection};
 use crate::house::House;
 use crate::telemetry::Telemetry;
 use crate::{reload, report, token};
@@ -52,6 +54,7 @@ impl Overrides {
         if self.stdio {
             config.auth = Auth::None;
             config.server.tls = None;
+            config.oauth = None;
         }
         config
     }
@@ -84,6 +87,13 @@ impl Running {
         Ok(Self { app, house, stopping, stopped, telemetry, tasks })
     }
 
+    /// Where whoever runs this becomes the owner, while there is none.
+    pub(crate) async fn setup_link(&self, base: &str) -> Result<Option<String>> {
+        let Some(identity) = self.house.gateway.people().identity() else { return Ok(None) };
+        let token = identity.make_setup_token(false).await?;
+        Ok(token.map(|token| format!("{base}/setup?token={}", token.expose())))
+    }
+
     /// Ends everything behind the door once it is shut.
     pub(crate) async fn stop(self) {
         self.stopping.cancel();
@@ -113,6 +123,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
         auth,
         proxies: config.server.proxies(),
         tls,
+        oauth: config.oauth.as_ref().map(|section| Arc::new(oauth(config, section))),
         origins: Origins {
             hosts: config.server.allowed_hosts.iter().cloned().chain(public_host).collect(),
             origins: config.server.allowed_origins.iter().chain(pages).cloned().collect(),
@@ -123,6 +134,25 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
         rate: config.server.rate,
         metrics_token: config.telemetry.metrics_token.clone(),
     })
+}
+
+/// Under which name tokens are made: the public one, else that of this machine.
+fn oauth(config: &Config, section: &OauthSection) -> Oauth {
+    let issuer = config.server.url();
+    let client = Client::guarded(config.egress.rules());
+    client.speak(config.egress.min_tls);
+    Oauth {
+        terms: Terms {
+            audience: format!("{issuer}/mcp").into(),
+            issuer: issuer.into(),
+            access: section.access_token_ttl,
+            refresh: section.refresh_token_ttl,
+        },
+        is_local: config.server.public_url.is_none(),
+        cimd: section.cimd,
+        registration: section.registration,
+        client,
+    }
 }
 
 fn host_of(url: &str) -> Option<String> {

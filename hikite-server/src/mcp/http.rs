@@ -18,12 +18,13 @@ use hikite_wire::revision::Revision;
 use http::StatusCode;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http_body_util::{BodyExt, Limited};
+use memchr::memmem;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::arrival::Arrival;
-use crate::auth::refuse;
+use crate::challenge::Lacks;
 use crate::health::only;
 use crate::mcp::operation::{Asked, Operation};
 use crate::mcp::sender::Params;
@@ -34,6 +35,10 @@ use crate::refusal::refusal;
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+/// How the answer to somebody begins who may not do this, and where that is to be found in it.
+const REFUSED: &[u8] = b"\"error\":{\"code\":-32003,";
+const HEAD: usize = 256;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Choice {
@@ -101,20 +106,20 @@ async fn with_session(
         && &**method == "initialize"
     {
         // The session is good for the project of the address; one that the message names is for that message.
-        Params::read(app, params.as_ref(), arrival.clone()).map_err(refuse)?;
+        Params::read(app, params.as_ref(), arrival.clone()).map_err(refusal)?;
         return Ok(Box::pin(initialize(app, arrival, choice, id, Hello::read(params.as_ref()))).await);
     }
     let session = find(app, &arrival.caller, headers)?;
     Ok(match message {
         Message::Request { id, method, params } => {
-            let (params, arrival) = Params::read(app, params.as_ref(), arrival).map_err(refuse)?;
+            let (params, arrival) = Params::read(app, params.as_ref(), arrival).map_err(refusal)?;
             let (sender, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
             let answer = Arc::clone(&session).handle(id, method, params, Some(sender), arrival);
             let resumes = Some(session).filter(|session| session.resumes());
             answer_or_stream(Box::pin(answer), messages, resumes).await
         }
         Message::Notification { method, params } => {
-            Params::read(app, params.as_ref(), arrival).map_err(refuse)?;
+            Params::read(app, params.as_ref(), arrival).map_err(refusal)?;
             session.touch();
             session.notified(&method, params.as_ref());
             StatusCode::ACCEPTED.into_response()
@@ -224,7 +229,12 @@ impl Answer {
     }
 
     pub(crate) fn response(self) -> Response {
-        json(self.status, self.body)
+        let is_refused = memmem::find(&self.body[..self.body.len().min(HEAD)], REFUSED).is_some();
+        let mut response = json(self.status, self.body);
+        if is_refused {
+            response.extensions_mut().insert(Lacks(None));
+        }
+        response
     }
 }
 

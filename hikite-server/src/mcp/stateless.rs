@@ -23,11 +23,11 @@ use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::arrival::Arrival;
-use crate::auth::refuse;
 use crate::mcp::http::{Answer, Choice, answer_or_stream};
 use crate::mcp::operation::{Asked, Operation};
 use crate::mcp::pipe::Pipe;
 use crate::mcp::sender;
+use crate::refusal::refusal;
 pub(crate) use back::Back;
 pub(crate) use check::names_revision;
 pub(crate) use lane::Lanes;
@@ -68,7 +68,7 @@ pub(crate) async fn post(
         .and_then(|arrival| Ok((choice.surfaces(&app, &arrival.caller)?, arrival)));
     let (surfaces, arrival) = match settled {
         Ok(settled) => settled,
-        Err(error) => return refuse(error),
+        Err(error) => return refusal(error),
     };
     let checked = check::claim(&params).and_then(|claim| {
         check::headers(headers, &method, &params, &claim)?;

@@ -41,6 +41,8 @@ pub(crate) fn document() -> Value {
             { "name": "Overview", "description": "Where tools come from and how they are grouped." },
             { "name": "Projects", "description": "Who asks, and the boundaries between callers; for admins." },
             { "name": "Tokens", "description": "Who may come in; for admins." },
+            { "name": "Users", "description": "People who log in; for admins." },
+            { "name": "Clients", "description": "Programs that log in for them; for admins." },
             { "name": "Audit", "description": "What was done, by whom; for admins." },
             { "name": "Health", "description": "Whether the gateway is up." },
         ],
@@ -51,7 +53,7 @@ pub(crate) fn document() -> Value {
                     "type": "http",
                     "scheme": "bearer",
                     "description": "The token of the config, else the one in the file `token` of the data folder; \
-                        or a personal token.",
+                        a personal token; or an access token that a client got for a user.",
                 },
             },
             "headers": headers(),

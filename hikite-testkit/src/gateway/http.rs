@@ -67,6 +67,13 @@ impl Request {
             .header("accept", "application/json, text/event-stream")
     }
 
+    /// A form, as a browser sends it; the names and values are encoded already.
+    #[must_use]
+    pub fn form(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self.header("content-type", "application/x-www-form-urlencoded")
+    }
+
     pub(crate) fn keeping(mut self, kept: &Kept) -> Self {
         self.kept.clone_from(kept);
         self

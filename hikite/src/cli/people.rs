@@ -1,18 +1,20 @@
-//! The projects and tokens of the store, for commands that need nothing else of the house. A hikite that runs on the
+//! The projects, tokens, users and clients of the store, for commands that need nothing else of the house. A hikite that runs on the
 //! same store sees what they change by itself.
+
+use std::sync::Arc;
 
 use anyhow::Result;
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::json::Raw;
 use hikite_core::source::Origin;
-use hikite_gateway::{People, record_admin};
+use hikite_gateway::{Identity, People, Safe, record_admin};
 use hikite_store::Store;
 use serde_json::json;
 
 use super::Common;
 use crate::config::Config;
-use crate::token;
+use crate::{master, token};
 
 pub(super) struct Desk {
     pub(super) config: Config,
@@ -33,6 +35,14 @@ impl Desk {
         Ok(Self { config, people, store })
     }
 
+    /// Who people are that log in.
+    pub(super) async fn identity(&self) -> Result<Identity> {
+        let safe = Safe::new(self.store.clone(), master::ring(&self.config)?);
+        let identity = Identity::new(Arc::new(safe));
+        identity.read_store().await?;
+        Ok(identity)
+    }
+
     /// Does the work and records it: whoever sits at the terminal is the owner.
     pub(super) async fn recorded<T>(
         &self,
@@ -43,7 +53,13 @@ impl Desk {
         if !self.config.audit.enabled {
             return work.await;
         }
-        let origin = at_terminal(if action.starts_with("token") { "hikite token" } else { "hikite project" });
+        let command = match action.split('.').next() {
+            Some("token") => "hikite token",
+            Some("user") => "hikite user",
+            Some("client") => "hikite client",
+            _ => "hikite project",
+        };
+        let origin = at_terminal(command);
         record_admin(&self.store, (&Caller::owner(), &origin), action, what, work).await
     }
 

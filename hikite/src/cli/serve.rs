@@ -36,7 +36,6 @@ impl Serve {
         let overrides = Overrides { listen: self.listen, public_url: self.public_url, data, stdio: false };
         let config = overrides.apply(config);
         exposure::check(&config)?;
-        let settings = settings(&config)?;
         // The port is ours before anything is started behind it.
         let listen = config.server.listen;
         let listener = TcpListener::bind(listen).await.map_err(|error| {
@@ -47,6 +46,7 @@ hint: another program may hold the port; name one with `--listen`"
         })?;
         let address = listener.local_addr()?;
         let config = Config { server: ServerSection { listen: address, ..config.server.clone() }, ..config };
+        let settings = settings(&config)?;
         let snippets = report::Snippets {
             url: config.server.url(),
             token: shown_token(&config.auth, &settings),
@@ -54,9 +54,17 @@ hint: another program may hold the port; name one with `--listen`"
             config: config.file.clone(),
         };
         let scheme = config.server.scheme();
+        let base = config.oauth.is_some().then(|| config.server.url());
         let running = Running::start(config, settings, overrides, program()?).await?;
         tracing::info!("listening on {scheme}://{address}");
         note(&snippets.text());
+        if let Some(base) = base
+            && let Some(link) = running.setup_link(&base).await?
+        {
+            note(&format!(
+                "Nobody can log in yet. Become the owner at this address, within a day:\n\n  {link}\n"
+            ));
+        }
         hikite_server::serve(listener, Arc::clone(&running.app)).await;
         running.stop().await;
         Ok(ExitCode::SUCCESS)

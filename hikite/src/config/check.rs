@@ -43,6 +43,8 @@ impl Check<'_, '_> {
         let names = category::Servers { all: self.server_names(), disabled: &disabled };
         let categories = category::check(self, &Path::ROOT.key("categories"), &raw_categories, &names);
         let server = file.server.clone().unwrap_or_default();
+        let (auth, oauth) =
+            auth::check(self, &Path::ROOT.key("auth"), &file.auth.clone().unwrap_or_default());
         Config {
             file: None,
             server: server::check(self, &Path::ROOT.key("server"), &server, !categories.is_empty()),
@@ -67,7 +69,8 @@ impl Check<'_, '_> {
             ),
             egress: egress::check(self, &Path::ROOT.key("egress"), &file.egress.clone().unwrap_or_default()),
             audit: audit::check(self, &Path::ROOT.key("audit"), &file.audit.clone().unwrap_or_default()),
-            auth: auth::check(self, &Path::ROOT.key("auth"), &file.auth.clone().unwrap_or_default()),
+            auth,
+            oauth,
             search: search::check(self, &Path::ROOT.key("search"), &file.search.clone().unwrap_or_default()),
             limits: limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default()),
             store: store::check(self, &Path::ROOT.key("store"), &file.store.clone().unwrap_or_default()),

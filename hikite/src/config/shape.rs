@@ -8,9 +8,8 @@ use super::jsonc::{Node, Object, Value};
 use super::place::Path;
 use super::problem::Report;
 
-/// Keys and words of the design that a later version will know.
+/// Keys of the design that a later version will know.
 const LATER_KEYS: &[&str] = &["modules", "vault", "server.public_url", "server.node_url"];
-const LATER_WORDS: &[(&str, &str)] = &[("auth.mode", "oauth")];
 
 /// The file's value without its wrong parts; `None` if nothing is left of it.
 pub(crate) fn check(report: &mut Report<'_>, schema: &Json) -> Option<Json> {
@@ -98,11 +97,6 @@ impl<'r> Checker<'r, '_> {
             Value::Text(word) if !words.is_empty() => word,
             _ => return self.wrong_type(path, node, leaves),
         };
-        let place = path.to_string();
-        if LATER_WORDS.iter().any(|(at, later)| place.starts_with(at) && later == word) {
-            let message = format!("`{word}` is not supported by this version");
-            return self.report.error(path, message, Some(one_of(&words)));
-        }
         let near = suggest::did_you_mean(word, words.iter().copied());
         self.report.error(
             path,

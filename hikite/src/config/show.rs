@@ -9,14 +9,14 @@ use hikite_core::selection::{Argument, Override, Selection, ToolRef};
 use serde_json::{Map, Value, json};
 
 use super::unit::{show_size, show_span};
-use super::{audit, policy};
+use super::{audit, auth, policy};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 use hikite_modules::Language;
 
 use super::search::{Model, Place, SearchSection};
 use super::{
-    Auth, Config, Cors, ModulesSection, Otlp, ProviderConfig, ServerConfig, Share, Telemetry, TlsSection,
+    Config, Cors, ModulesSection, Otlp, ProviderConfig, ServerConfig, Share, Telemetry, TlsSection,
     TokenPlace, Transport, rate,
 };
 
@@ -54,7 +54,7 @@ pub fn show(config: &Config) -> Value {
         "providers": config.providers.iter().map(show_provider).collect::<Map<_, _>>(),
         "egress": { "allow": config.egress.allow, "min_tls": config.egress.min_tls.word() },
         "audit": audit::show(&config.audit),
-        "auth": show_auth(&config.auth),
+        "auth": auth::show(&config.auth, config.oauth.as_ref()),
         "store": { "url": config.store_url().to_string() },
         "search": show_search(&config.search),
         "limits": show_limits(&config.limits),
@@ -93,14 +93,6 @@ fn show_cors(cors: &Cors) -> Value {
         Cors::Off => json!({ "enabled": false }),
         Cors::Any => json!({ "enabled": true, "origin": "*" }),
         Cors::Only(origins) => json!({ "enabled": true, "origin": origins }),
-    }
-}
-
-fn show_auth(auth: &Auth) -> Value {
-    match auth {
-        Auth::Token(Some(_)) => json!({ "mode": "token", "token": MASK }),
-        Auth::Token(None) => json!({ "mode": "token" }),
-        Auth::None => json!({ "mode": "none" }),
     }
 }
 

@@ -10,7 +10,7 @@ use hikite_gateway::Surface;
 mod project;
 mod tool;
 
-use super::{Auth, Config, Outside, Problems, Share, Transport, show};
+use super::{Auth, Config, OauthSection, Outside, Problems, Share, Transport, show};
 
 fn load(text: &str) -> Result<Config, Problems> {
     let env = |name: &str| match name {
@@ -103,7 +103,7 @@ fn no_file_means_loopback_four_tools_and_a_token() {
     let config = loaded("{}");
     assert_eq!(config.server.listen.to_string(), "127.0.0.1:7300");
     assert_eq!(config.server.surfaces, [Surface::Modules, Surface::Search]);
-    assert_eq!(config.auth, Auth::Token(None));
+    assert_eq!((config.auth, config.oauth), (Auth::Token(None), Some(OauthSection::default())));
     assert_eq!(config.data, Path::new("/home/me/.local/share/hikite"));
     assert!(config.servers.is_empty() && config.warnings.is_empty());
 }
@@ -228,14 +228,12 @@ hint: `hikite config schema` describes every key",
 #[test]
 fn what_comes_later_says_so() {
     refused(
-        r#"{ "vault": {}, "server": { "node_url": "x" }, "auth": { "mode": "oauth" } }"#,
+        r#"{ "vault": {}, "server": { "node_url": "x" } }"#,
         "
 error: hikite.json:1:3: vault: `vault` is not supported by this version
 hint: leave it out for now
 error: hikite.json:1:28: server.node_url: `node_url` is not supported by this version
-hint: leave it out for now
-error: hikite.json:1:65: auth.mode: `oauth` is not supported by this version
-hint: one of `token`, `none`",
+hint: leave it out for now",
     );
 }
 

@@ -44,7 +44,10 @@ async fn without_the_token_nothing_but_health_is_answered() {
                 }
                 let reply = gateway.send(request).await;
                 assert_eq!(reply.status, 401, "{method} {path} {sent:?}");
-                assert_eq!(reply.headers["www-authenticate"], "Bearer realm=\"hikite\"");
+                let challenge = reply.headers["www-authenticate"].to_str().expect("text");
+                assert!(challenge.starts_with("Bearer realm=\"hikite\""), "{challenge}");
+                let is_told = challenge.contains(", error=\"invalid_token\"");
+                assert_eq!(is_told, sent.is_some(), "{challenge}");
                 assert!(method == "HEAD" || reply.value()["code"] == "AUTHENTICATION_ERROR");
             }
         }

@@ -206,11 +206,8 @@ async fn a_message_may_say_itself_who_sends_it() {
         gateway.send(Request::new("POST", "/v1/tools/call").json(call("echo", &said).to_string())).await,
     ];
     for (at, reply) in refused.iter().enumerate() {
-        assert_eq!(
-            (reply.status, &reply.headers["www-authenticate"]),
-            (401, &"Bearer realm=\"hikite\"".parse().expect("a value")),
-            "{at}"
-        );
+        let challenge = reply.headers["www-authenticate"].to_str().expect("text");
+        assert!(reply.status == 401 && challenge.starts_with("Bearer realm=\"hikite\""), "{at} {challenge}");
     }
     let large = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping",
         "params": { "_meta": alone, "text": "x".repeat(1_100_000) } });

@@ -29,6 +29,7 @@ mod metrics;
 mod mixup;
 mod module;
 mod modules;
+mod oauth;
 mod permissions;
 mod process;
 mod proxy;

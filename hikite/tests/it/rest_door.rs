@@ -56,7 +56,8 @@ async fn every_route_needs_the_token_and_none_but_the_enumerated_is_public() {
                 request = request.header("authorization", sent);
             }
             let reply = gateway.send(request).await;
-            assert_eq!(reply.headers["www-authenticate"], "Bearer realm=\"hikite\"", "{method} {path}");
+            let challenge = reply.headers["www-authenticate"].to_str().expect("text");
+            assert!(challenge.starts_with("Bearer realm=\"hikite\""), "{method} {path} {challenge}");
             refused(&reply, 401, "AUTHENTICATION_ERROR", "a valid bearer token is required");
         }
         for (header, value) in [("host", "evil.example"), ("origin", "https://evil.example")] {

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use super::operation::Operation;
 
+mod people;
+
 pub(super) fn operations() -> Vec<Operation> {
     let me = Operation {
         path: "/v1/me",
@@ -14,7 +16,7 @@ pub(super) fn operations() -> Vec<Operation> {
         answer: (200, "The caller.", Some("Me")),
         ..Operation::NEW
     };
-    [vec![me], of_projects(), of_tokens()].into_iter().flatten().collect()
+    [vec![me], of_projects(), of_tokens(), people::operations()].into_iter().flatten().collect()
 }
 
 fn of_projects() -> Vec<Operation> {
@@ -96,7 +98,7 @@ fn name(parameter: &str) -> Value {
     json!({ "$ref": format!("#/components/parameters/{parameter}") })
 }
 
-pub(super) fn parameters() -> [(&'static str, Value); 2] {
+pub(super) fn parameters() -> [(&'static str, Value); 4] {
     let part = |name: &str, description: &str, example: &str| {
         json!({
             "name": name, "in": "path", "required": true, "description": description,
@@ -106,6 +108,8 @@ pub(super) fn parameters() -> [(&'static str, Value); 2] {
     [
         ("Project", part("name", "The project's name; percent-encoded.", "work")),
         ("Token", part("id", "The token's id.", "tok_abcd2345")),
+        ("User", part("name", "The user's name; percent-encoded.", "alice")),
+        ("Client", part("id", "The client's id; percent-encoded.", "hkc_0123456789abcdef01234567")),
     ]
 }
 
@@ -142,7 +146,12 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("Token", token()),
         ("CreatedToken", with("Token", &["secret"], json!({ "secret": secret }))),
         ("Tokens", listed("tokens", "Token")),
+        ("Users", listed("users", "User")),
+        ("Clients", listed("clients", "Client")),
     ]
+    .into_iter()
+    .chain(people::schemas())
+    .collect()
 }
 
 fn me() -> Value {

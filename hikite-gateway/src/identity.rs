@@ -1,0 +1,163 @@
+//! Who people are: users, their logins, the clients that act for them, and what each was allowed. Every form lies in a
+//! drawer of the store; users and grants are also kept in memory, so that a request costs one look. Knows no HTTP and
+//! no config: how long things last, and under which name we sign, is told by whoever asks.
+
+mod bearer;
+mod book;
+mod client;
+mod code;
+mod consent;
+mod grant;
+mod key;
+mod known;
+mod login;
+mod password;
+mod redirect;
+mod secret;
+mod setup;
+mod user;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use hikite_core::error::Error;
+use hikite_store::Store;
+use serde_json::Value;
+use tokio::sync::{OnceCell, Semaphore};
+
+use crate::clock::now_ms;
+use crate::safe::Safe;
+pub use bearer::Bearer;
+use bearer::Seen;
+use book::Book;
+pub use client::{Client, ClientForm, Origin, Standing};
+pub use code::{Ask, Code};
+pub use consent::Consent;
+pub use grant::Pair;
+use key::Keys;
+pub use known::Known;
+pub use login::Login;
+pub use redirect::Redirect;
+pub use secret::{hash, secret};
+pub use user::{Role, User};
+
+/// The drawers.
+const USER: &str = "user";
+const SETUP: &str = "setup";
+const LOGIN: &str = "login";
+const CLIENT: &str = "client";
+const CONSENT: &str = "consent";
+const CODE: &str = "code";
+/// A code that was used, and the grant that it became.
+const SPENT: &str = "spent-code";
+const GRANT: &str = "grant";
+/// Those of a user, which others put there.
+const PASSKEY: &str = "passkey";
+
+/// What the id of every grant begins with.
+const GRANT_ID: &str = "grt_";
+/// So many passwords are hashed at once; each takes 19 MiB and a core.
+const HASHES: usize = 2;
+
+/// Under which name tokens are made, for whom, and how long they last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    pub issuer: Arc<str>,
+    pub audience: Arc<str>,
+    pub access: Duration,
+    pub refresh: Duration,
+}
+
+/// Why a client gets no token: a word of OAuth, and one for whoever looks for the mistake.
+#[derive(Clone, Debug)]
+pub enum Denied {
+    Client(&'static str),
+    Grant(&'static str),
+    Scope(&'static str),
+    /// Ours to mend.
+    Failed(Error),
+}
+
+impl From<Error> for Denied {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<hikite_store::StoreError> for Denied {
+    fn from(error: hikite_store::StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+pub struct Identity {
+    safe: Arc<Safe>,
+    store: Store,
+    keys: OnceCell<Keys>,
+    /// What is shown follows what was written, in order.
+    turn: tokio::sync::Mutex<()>,
+    book: ArcSwap<Book>,
+    seen: Seen,
+    hashing: Arc<Semaphore>,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Identity").finish_non_exhaustive()
+    }
+}
+
+impl Identity {
+    pub fn new(safe: Arc<Safe>) -> Self {
+        Self {
+            store: safe.store().clone(),
+            safe,
+            keys: OnceCell::new(),
+            turn: tokio::sync::Mutex::default(),
+            book: ArcSwap::default(),
+            seen: Seen::default(),
+            hashing: Arc::new(Semaphore::new(HASHES)),
+        }
+    }
+
+    /// Opens the keys, or makes them: no token is known without.
+    pub async fn prepare(&self) -> Result<(), Error> {
+        self.keys().await.map(drop)
+    }
+
+    /// Takes in what the store holds.
+    pub async fn read_store(&self) -> Result<(), Error> {
+        let _turn = self.turn.lock().await;
+        let now = now_ms();
+        let users = self.store.entries(USER, None, now).await?;
+        let grants = self.store.entries(GRANT, None, now).await?;
+        self.book.store(Arc::new(Book::of(&users, &grants)));
+        Ok(())
+    }
+
+    /// Takes out what has ended.
+    pub async fn sweep(&self) -> Result<u64, Error> {
+        Ok(self.store.sweep_entries(now_ms()).await?)
+    }
+
+    /// The public halves of the keys that we sign with.
+    pub async fn key_set(&self) -> Result<Value, Error> {
+        Ok(self.keys().await?.document())
+    }
+
+    /// Changes what is shown, after the store was changed.
+    async fn learn(&self, change: impl FnOnce(&mut Book)) {
+        let _turn = self.turn.lock().await;
+        let mut book = Book::clone(&self.book.load());
+        change(&mut book);
+        self.book.store(Arc::new(book));
+    }
+
+    async fn keys(&self) -> Result<&Keys, Error> {
+        self.keys.get_or_try_init(|| Keys::open(&self.safe)).await
+    }
+}

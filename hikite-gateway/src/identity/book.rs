@@ -1,0 +1,82 @@
+//! One moment of all users and grants, put together so that a request need only look.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hikite_core::caller::Scopes;
+use hikite_store::Entry;
+
+use super::grant;
+use super::user::User;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Book {
+    /// By subject.
+    users: HashMap<Arc<str>, Arc<User>>,
+    grants: HashMap<Arc<str>, Mark>,
+}
+
+/// What a request must know of a grant.
+#[derive(Clone, Debug)]
+pub(super) struct Mark {
+    pub(super) subject: Arc<str>,
+    pub(super) expires_at: u64,
+    /// What a client that stands for itself may do; `None` where it acts for a user.
+    pub(super) own: Option<Scopes>,
+}
+
+impl Book {
+    pub(super) fn of(users: &[Entry], grants: &[Entry]) -> Self {
+        let mut book = Self::default();
+        for user in users.iter().filter_map(User::of) {
+            book.put_user(Arc::new(user));
+        }
+        for entry in grants {
+            if let Some(mark) = grant::mark(entry) {
+                book.put_grant(&entry.id, mark);
+            }
+        }
+        book
+    }
+
+    pub(super) fn put_user(&mut self, user: Arc<User>) {
+        self.users.insert(Arc::clone(&user.subject), user);
+    }
+
+    /// Its grants go with it.
+    pub(super) fn remove_user(&mut self, subject: &str) {
+        self.users.remove(subject);
+        self.grants.retain(|_, mark| *mark.subject != *subject);
+    }
+
+    pub(super) fn put_grant(&mut self, id: &str, mark: Mark) {
+        self.grants.insert(id.into(), mark);
+    }
+
+    pub(super) fn remove_grants(&mut self, ids: &[String]) {
+        for id in ids {
+            self.grants.remove(id.as_str());
+        }
+    }
+
+    pub(super) fn user(&self, subject: &str) -> Option<&Arc<User>> {
+        self.users.get(subject)
+    }
+
+    pub(super) fn users(&self) -> impl Iterator<Item = &Arc<User>> {
+        self.users.values()
+    }
+
+    pub(super) fn grant(&self, id: &str) -> Option<&Mark> {
+        self.grants.get(id)
+    }
+
+    /// What the bearer of a grant may do at most; nothing if it is over, or its user is gone or locked out.
+    pub(super) fn allowed(&self, id: &str, now: u64) -> Option<Scopes> {
+        let mark = self.grants.get(id).filter(|mark| mark.expires_at == 0 || now < mark.expires_at)?;
+        match mark.own {
+            Some(own) => Some(own),
+            None => self.user(&mark.subject).filter(|user| !user.disabled).map(|user| user.role.scopes()),
+        }
+    }
+}

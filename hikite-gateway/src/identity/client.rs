@@ -1,0 +1,376 @@
+//! A client: a program that acts for users. It registers itself, is described at an address of its own, or is made by
+//! an admin. Where it leads back to must be this machine, a place of a well-known client, or approved.
+
+use std::time::Duration;
+
+use hikite_core::caller::Scopes;
+use hikite_core::error::{Error, Kind};
+use hikite_core::fault::{self, Fault};
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+use hikite_core::suggest;
+use hikite_core::time::rfc3339;
+use hikite_store::Entry;
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq;
+
+use super::login::milliseconds;
+use super::secret::id;
+use super::{CLIENT, Denied, GRANT, Identity, Known, Redirect, consent, grant, hash, secret};
+use crate::clock::now_ms;
+
+const ID: &str = "hkc_";
+const SECRET: &str = "hks_";
+/// A registration that nobody used by then is forgotten.
+const UNUSED: Duration = Duration::from_secs(30 * 86_400);
+/// Beyond it nobody can register: whoever runs this looks at the list.
+const MOST: usize = 10_000;
+const NAME_CHARS: usize = 128;
+
+/// How we know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// It registered itself.
+    Registered,
+    /// Its id is the address of its description.
+    Document,
+    /// An admin made it.
+    Admin,
+}
+
+/// Whether a client may be used to log in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Good,
+    /// Where it leads back to waits for an admin.
+    Pending,
+}
+
+/// What is said of a new client.
+#[derive(Clone, Debug)]
+pub struct ClientForm {
+    pub name: String,
+    pub redirect_uris: Vec<String>,
+    /// Whether it keeps a secret.
+    pub confidential: bool,
+    /// Whether it may come for itself, and what it may do then.
+    pub own: Option<Scopes>,
+}
+
+const MEMBERS: [&str; 5] = ["name", "redirectUris", "confidential", "clientCredentials", "scopes"];
+
+impl ClientForm {
+    /// What an admin writes; what is wrong is told all at once.
+    pub fn read(form: &Object) -> Result<Self, Error> {
+        let mut faults = Vec::new();
+        let mut fault = |member: &str, message: String| faults.push(Fault::new(fault::step(member), message));
+        for (member, _) in form.iter().filter(|(member, _)| !MEMBERS.contains(member)) {
+            let near = suggest::did_you_mean(member, MEMBERS).map(|near| format!(": {near}"));
+            fault(member, format!("Unknown member `{member}`{}", near.unwrap_or_default()));
+        }
+        let given = |member: &str| form.get(member).filter(|value| !value.is_null());
+        let name = form.text("name").unwrap_or_default();
+        if name.trim().is_empty() || name.chars().count() > NAME_CHARS {
+            fault("name", format!("`name` must be a name of up to {NAME_CHARS} characters"));
+        }
+        let uris = given("redirectUris").map(Raw::decode::<Vec<String>>).transpose().unwrap_or_else(|_| {
+            fault("redirectUris", "`redirectUris` must be a list of addresses".into());
+            None
+        });
+        let redirect_uris = uris.unwrap_or_default();
+        for uri in &redirect_uris {
+            if let Err(why) = Redirect::read(uri) {
+                fault("redirectUris", format!("`{uri}` cannot be used: {why}"));
+            }
+        }
+        let mut flag = |member: &str| {
+            let given = given(member).map(Raw::decode::<bool>).transpose();
+            given.ok().flatten().unwrap_or_else(|| {
+                if form.get(member).is_some_and(|value| !value.is_null()) {
+                    fault(member, format!("`{member}` must be true or false"));
+                }
+                false
+            })
+        };
+        let (own, confidential) = (flag("clientCredentials"), flag("confidential"));
+        let words = given("scopes").map(Raw::decode::<Vec<String>>).transpose().ok().flatten();
+        let scopes = words.map(|words| {
+            words.iter().try_fold(Scopes::NONE, |all, word| Some(all.with(Scopes::parse(word)?)))
+        });
+        let scopes = match (scopes, given("scopes")) {
+            (Some(Some(scopes)), _) if scopes != Scopes::NONE => scopes,
+            (_, None) => Scopes::USUAL,
+            _ => {
+                fault("scopes", "`scopes` must be a list of one or more of `read`, `call`, `admin`".into());
+                Scopes::NONE
+            }
+        };
+        if redirect_uris.is_empty() && !own {
+            fault("redirectUris", "`redirectUris` is required: where the client is answered".into());
+        }
+        if !faults.is_empty() {
+            return Err(fault::error(&faults));
+        }
+        Ok(Self { name, redirect_uris, confidential: confidential || own, own: own.then_some(scopes) })
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Client {
+    #[serde(skip)]
+    pub id: String,
+    pub name: String,
+    pub redirect_uris: Vec<String>,
+    pub origin: Origin,
+    /// The hash of its secret, where it keeps one.
+    secret: Option<String>,
+    /// Places that an admin approved.
+    approved: Vec<String>,
+    /// The grant under which it comes for itself.
+    pub(super) grant: Option<String>,
+    /// When its description was last read, where it has one.
+    #[serde(default)]
+    looked_up_at: u64,
+    #[serde(skip)]
+    pub created_at: u64,
+}
+
+impl Client {
+    /// One that is described at the address that is its id, and not kept yet.
+    pub fn described(id: &str, name: String, redirect_uris: Vec<String>) -> Self {
+        let (id, origin) = (id.to_owned(), Origin::Document);
+        Self {
+            id,
+            name,
+            redirect_uris,
+            origin,
+            secret: None,
+            approved: Vec::new(),
+            grant: None,
+            looked_up_at: 0,
+            created_at: now_ms(),
+        }
+    }
+
+    /// Its description was read just now.
+    #[must_use]
+    pub fn looked_up(self) -> Self {
+        Self { looked_up_at: now_ms(), ..self }
+    }
+
+    /// Whether its description was read no longer ago than this.
+    pub fn is_fresh(&self, span: Duration) -> bool {
+        self.looked_up_at > 0 && now_ms() < self.looked_up_at + milliseconds(span)
+    }
+
+    fn of(entry: &Entry) -> Option<Self> {
+        let client: Self = entry.form.decode().ok()?;
+        Some(Self { id: entry.id.clone(), created_at: entry.created_at, ..client })
+    }
+
+    fn entry(&self, version: u64, expires_at: u64) -> Entry {
+        Entry {
+            kind: CLIENT,
+            id: self.id.clone(),
+            owner: String::new(),
+            form: Raw::of(self),
+            version,
+            created_at: self.created_at,
+            expires_at,
+        }
+    }
+
+    pub fn is_confidential(&self) -> bool {
+        self.secret.is_some()
+    }
+
+    /// Whether it may come for itself.
+    pub fn is_own(&self) -> bool {
+        self.grant.is_some()
+    }
+
+    /// Whether it registered this address.
+    pub fn leads_to(&self, redirect: &Redirect<'_>) -> bool {
+        self.redirect_uris.iter().any(|own| redirect.is(own))
+    }
+
+    /// Whether it may be answered there.
+    pub fn standing(&self, redirect: &Redirect<'_>, uri: &str) -> Standing {
+        let approved = || self.origin == Origin::Admin || self.approved.contains(&redirect.place());
+        if redirect.is_loopback() || Known::leads_to(uri) || approved() {
+            Standing::Good
+        } else {
+            Standing::Pending
+        }
+    }
+
+    /// Whether all of its places may be used.
+    fn whole_standing(&self) -> Standing {
+        let waits = |uri: &String| {
+            Redirect::read(uri).is_ok_and(|redirect| self.standing(&redirect, uri) == Standing::Pending)
+        };
+        if self.redirect_uris.iter().any(waits) { Standing::Pending } else { Standing::Good }
+    }
+
+    /// What may be seen of it.
+    pub fn object(&self) -> Object {
+        let standing = if self.whole_standing() == Standing::Good { "active" } else { "pending" };
+        Object::default()
+            .with("id", self.id.as_str())
+            .with("name", self.name.as_str())
+            .with("redirectUris", Raw::of(&self.redirect_uris))
+            .with("origin", Raw::of(&self.origin))
+            .with("confidential", Raw::of(&self.is_confidential()))
+            .with("clientCredentials", Raw::of(&self.is_own()))
+            .with("status", standing)
+            .with("createdAt", rfc3339(self.created_at))
+    }
+}
+
+impl Identity {
+    pub async fn client(&self, id: &str) -> Result<Option<Client>, Error> {
+        Ok(self.store.entry(CLIENT, id, now_ms()).await?.as_ref().and_then(Client::of))
+    }
+
+    /// All of them, the oldest first.
+    pub async fn clients(&self) -> Result<Vec<Client>, Error> {
+        let entries = self.store.entries(CLIENT, None, now_ms()).await?;
+        Ok(entries.iter().filter_map(Client::of).collect())
+    }
+
+    pub async fn client_object(&self, id: &str) -> Result<Raw, Error> {
+        Ok(self.client(id).await?.ok_or_else(|| no_client(id))?.object().raw())
+    }
+
+    /// Takes up one that registers itself, and its secret where it keeps one.
+    pub async fn register_client(&self, form: ClientForm) -> Result<(Client, Option<Secret>), Error> {
+        if self.store.entries(CLIENT, None, now_ms()).await?.len() >= MOST {
+            let error = Error::new(Kind::Overloaded, "too many clients are registered");
+            return Err(error.hint("`hikite client remove` takes some away"));
+        }
+        let form = ClientForm { own: None, ..form };
+        self.make_client(form, Origin::Registered, now_ms() + milliseconds(UNUSED)).await
+    }
+
+    /// One that an admin makes.
+    pub async fn add_client(&self, form: ClientForm) -> Result<(Client, Option<Secret>), Error> {
+        if form.own.is_some() && !form.confidential {
+            return Err(Error::new(Kind::Validation, "a client that comes for itself keeps a secret")
+                .hint("make it confidential"));
+        }
+        self.make_client(form, Origin::Admin, 0).await
+    }
+
+    async fn make_client(
+        &self,
+        form: ClientForm,
+        origin: Origin,
+        expires_at: u64,
+    ) -> Result<(Client, Option<Secret>), Error> {
+        let secret = if form.confidential { Some(secret(SECRET)?) } else { None };
+        let mut client = Client {
+            id: id(ID)?,
+            name: form.name,
+            redirect_uris: form.redirect_uris,
+            origin,
+            secret: secret.as_ref().map(|secret| hash(secret.expose())),
+            approved: Vec::new(),
+            grant: None,
+            looked_up_at: 0,
+            created_at: now_ms(),
+        };
+        if let Some(scopes) = form.own {
+            let entry = grant::of_client(&client.id, scopes)?;
+            self.store.put_entry(&entry).await?;
+            client.grant = Some(entry.id.clone());
+            if let Some(mark) = grant::mark(&entry) {
+                self.learn(|book| book.put_grant(&entry.id, mark)).await;
+            }
+        }
+        self.store.put_entry(&client.entry(0, expires_at)).await?;
+        Ok((client, secret))
+    }
+
+    /// Keeps one that is described elsewhere, as it is described now; what was approved stays.
+    pub async fn keep_client(&self, client: Client) -> Result<Client, Error> {
+        loop {
+            let before = self.store.entry(CLIENT, &client.id, now_ms()).await?;
+            let approved = before.as_ref().and_then(Client::of).map(|before| before.approved);
+            let next = Client { approved: approved.unwrap_or_default(), ..client.clone() };
+            let done = match before {
+                Some(entry) if entry.form == Raw::of(&next) => true,
+                Some(entry) => self.store.change_entry(&next.entry(entry.version, entry.expires_at)).await?,
+                None => self.store.put_entry(&next.entry(0, now_ms() + milliseconds(UNUSED))).await?,
+            };
+            if done {
+                return Ok(next);
+            }
+        }
+    }
+
+    /// Somebody let it in: it is not forgotten any more.
+    pub(super) async fn client_was_used(&self, id: &str) -> Result<(), Error> {
+        let entry = self.store.entry(CLIENT, id, now_ms()).await?;
+        if let Some(entry) = entry.filter(|entry| entry.expires_at > 0) {
+            // If another changed it meanwhile, the next one who lets it in does this.
+            self.store.change_entry(&Entry { expires_at: 0, ..entry }).await?;
+        }
+        Ok(())
+    }
+
+    /// All places that it leads back to now may be used.
+    pub async fn approve_client(&self, id: &str) -> Result<Raw, Error> {
+        loop {
+            let entry = self.store.entry(CLIENT, id, now_ms()).await?.ok_or_else(|| no_client(id))?;
+            let mut client = Client::of(&entry).ok_or_else(|| no_client(id))?;
+            for uri in &client.redirect_uris {
+                let place = Redirect::read(uri).map(|redirect| redirect.place()).unwrap_or_default();
+                if !client.approved.contains(&place) {
+                    client.approved.push(place);
+                }
+            }
+            if self.store.change_entry(&client.entry(entry.version, 0)).await? {
+                return Ok(client.object().raw());
+            }
+        }
+    }
+
+    /// Takes it away; what users let it do ends.
+    pub async fn remove_client(&self, id: &str) -> Result<(), Error> {
+        if self.store.take_entry(CLIENT, id, now_ms()).await?.is_none() {
+            return Err(no_client(id));
+        }
+        consent::forget(&self.store, id).await?;
+        let grants = self.store.entries(GRANT, None, now_ms()).await?;
+        let of_client = |entry: &&Entry| grant::client_of(entry).as_deref() == Some(id);
+        let gone: Vec<String> = grants.iter().filter(of_client).map(|entry| entry.id.clone()).collect();
+        for grant in &gone {
+            self.store.take_entry(GRANT, grant, now_ms()).await?;
+        }
+        self.learn(|book| book.remove_grants(&gone)).await;
+        Ok(())
+    }
+
+    /// The client, if it proves to be the one: by its secret where it keeps one, else by its id alone.
+    pub async fn prove_client(&self, id: &str, shown: Option<&str>) -> Result<Client, Denied> {
+        let client = match self.client(id).await? {
+            Some(client) => client,
+            None => match Known::of(id) {
+                Some(known) => Client::described(id, known.name.clone(), known.redirect_uris.clone()),
+                None => return Err(Denied::Client("there is no such client")),
+            },
+        };
+        match (&client.secret, shown) {
+            (None, None | Some("")) => Ok(client),
+            (Some(kept), Some(shown)) if hash(shown).as_bytes().ct_eq(kept.as_bytes()).into() => Ok(client),
+            (None, Some(_)) => Err(Denied::Client("this client keeps no secret")),
+            (Some(_), _) => Err(Denied::Client("the secret of the client is missing or wrong")),
+        }
+    }
+}
+
+pub(super) fn no_client(id: &str) -> Error {
+    Error::new(Kind::NotFound, format!("there is no client `{id}`"))
+        .hint("`hikite client list` names those there are")
+}

@@ -1,0 +1,79 @@
+//! Clients that many people use, as they describe themselves: whoever logs in with one of them needs no way out of the
+//! house and no approval of where it leads back to. The list is `known.json`.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+pub struct Known {
+    pub name: String,
+    /// The address of its own description, where it has one.
+    pub client_id: Option<String>,
+    pub redirect_uris: Vec<String>,
+    /// Beginnings of addresses, where the rest names one of its connections.
+    #[serde(default)]
+    redirect_prefixes: Vec<String>,
+}
+
+static ALL: LazyLock<Vec<Known>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("known.json")).unwrap_or_default());
+
+impl Known {
+    /// The one whose description lies at this address.
+    pub fn of(client_id: &str) -> Option<&'static Self> {
+        ALL.iter().find(|known| known.client_id.as_deref() == Some(client_id))
+    }
+
+    /// Whether one of them is answered there.
+    pub fn leads_to(uri: &str) -> bool {
+        let plain = |rest: &str| {
+            !rest.is_empty()
+                && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
+        };
+        let begins = |known: &Self| {
+            known.redirect_prefixes.iter().any(|prefix| {
+                uri.strip_prefix(prefix.as_str()).is_some_and(|rest| plain(rest) && !rest.contains(".."))
+            })
+        };
+        ALL.iter().any(|known| known.redirect_uris.iter().any(|own| own == uri) || begins(known))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Redirect;
+
+    #[test]
+    fn every_known_client_could_be_registered() {
+        assert!(ALL.len() > 4);
+        for known in ALL.iter() {
+            for uri in &known.redirect_uris {
+                assert!(Redirect::read(uri).is_ok(), "{uri}");
+            }
+            assert!(known.client_id.as_deref().is_none_or(|id| id.starts_with("https://")));
+        }
+    }
+
+    #[test]
+    fn only_their_own_places_are_theirs() {
+        for own in [
+            "https://claude.ai/api/mcp/auth_callback",
+            "https://chatgpt.com/connector/oauth/abc-1",
+            "cursor://anysphere.cursor-mcp/oauth/callback",
+        ] {
+            assert!(Known::leads_to(own), "{own}");
+        }
+        for other in [
+            "https://claude.ai/api/mcp/auth_callback/x",
+            "https://claude.ai.evil.example/api/mcp/auth_callback",
+            "https://chatgpt.com/connector/oauth/",
+            "https://chatgpt.com/connector/oauth/../../x",
+            "https://chatgpt.com/connector/oauth/a?next=x",
+            "https://evil.example/",
+        ] {
+            assert!(!Known::leads_to(other), "{other}");
+        }
+    }
+}

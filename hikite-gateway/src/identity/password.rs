@@ -1,0 +1,57 @@
+//! Passwords on their way in: hashed aside, few at a time, and as slowly for a name that nobody has as for one that
+//! somebody has.
+
+use std::sync::Arc;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::secret::Secret;
+use hikite_vault::{Password, PasswordHash};
+
+use super::secret::failed;
+use super::user::User;
+use super::{Identity, USER};
+use crate::clock::now_ms;
+
+const SHORTEST: usize = 10;
+/// Longer is no password, but work for us.
+const LONGEST: usize = 1000;
+
+/// What is wrong with a new password, if anything is.
+pub(super) fn fault(password: &str) -> Option<&'static str> {
+    match password.chars().count() {
+        0..SHORTEST => Some("the password must have 10 characters or more"),
+        SHORTEST..=LONGEST => None,
+        _ => Some("the password is too long"),
+    }
+}
+
+impl Identity {
+    /// The user of this name, if this is the password and they are not locked out.
+    pub async fn log_in(&self, name: &str, password: &str) -> Result<Option<Arc<User>>, Error> {
+        let entry = self.store.entry(USER, name, now_ms()).await?;
+        let user = entry.as_ref().and_then(User::of);
+        let kept = user.as_ref().and_then(|user| user.password.clone());
+        let (kept, is_known) = (kept.clone().unwrap_or_else(PasswordHash::of_nobody), kept.is_some());
+        let typed: String = password.chars().take(LONGEST).collect();
+        let is_right = self.aside(move || Password::new(typed).is(&kept)).await?;
+        Ok(user.filter(|user| is_right && is_known && !user.disabled).map(Arc::new))
+    }
+
+    pub(super) async fn hashed(&self, password: &Secret) -> Result<PasswordHash, Error> {
+        let password = Password::new(password.expose());
+        self.aside(move || password.hash()).await?.map_err(failed)
+    }
+
+    /// On a thread where nothing else waits, and not too many at once.
+    async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+        let broken = |_| Error::new(Kind::Internal, "a password could not be looked at");
+        let permit = Arc::clone(&self.hashing).acquire_owned().await;
+        let permit = permit.map_err(|_| Error::new(Kind::Internal, "no password is looked at any more"))?;
+        let work = move || {
+            let done = work();
+            drop(permit);
+            done
+        };
+        tokio::task::spawn_blocking(work).await.map_err(broken)
+    }
+}

@@ -1,0 +1,104 @@
+//! The one-time link that makes the owner: whoever can read where hikite was started is the one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::caller::OWNER;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::Raw;
+use hikite_core::secret::Secret;
+use hikite_store::Entry;
+
+use super::login::milliseconds;
+use super::user::{Role, User, is_name};
+use super::{Identity, SETUP, hash, password, secret};
+use crate::clock::now_ms;
+
+const GOOD_FOR: Duration = Duration::from_secs(24 * 3600);
+/// All links lie in one place, so that one alone can be used.
+const ALL: &str = "owner";
+/// So many of them are good at once.
+const LINKS: usize = 5;
+
+impl Identity {
+    /// A new token for the link, beside those that other processes have printed, or in place of them. Nothing if there
+    /// is an owner already.
+    pub async fn make_setup_token(&self, alone: bool) -> Result<Option<Secret>, Error> {
+        let token = secret("")?;
+        loop {
+            self.read_store().await?;
+            if self.user_of(OWNER).is_some() {
+                return Ok(None);
+            }
+            let now = now_ms();
+            let before = self.store.entry(SETUP, ALL, now).await?;
+            let mut hashes = before.as_ref().filter(|_| !alone).map(hashes).unwrap_or_default();
+            hashes.truncate(LINKS - 1);
+            hashes.insert(0, hash(token.expose()));
+            let entry = Entry {
+                kind: SETUP,
+                id: ALL.into(),
+                owner: String::new(),
+                form: Raw::of(&hashes),
+                version: before.as_ref().map_or(0, |entry| entry.version),
+                created_at: now,
+                expires_at: now + milliseconds(GOOD_FOR),
+            };
+            let done = match before {
+                Some(_) => self.store.change_entry(&entry).await?,
+                None => {
+                    self.store.sweep_entries(now).await?;
+                    self.store.put_entry(&entry).await?
+                }
+            };
+            if done {
+                return Ok(Some(token));
+            }
+        }
+    }
+
+    /// Whether this is the token of a link that still makes somebody the owner.
+    pub async fn is_setup_token(&self, token: &str) -> Result<bool, Error> {
+        let entry = self.store.entry(SETUP, ALL, now_ms()).await?;
+        Ok(entry.is_some_and(|entry| hashes(&entry).contains(&hash(token))))
+    }
+
+    /// Makes the owner; the link is used up. What is wrong with name or password is told, and nothing is used up.
+    pub async fn set_up(&self, token: &str, name: &str, password: &str) -> Result<Arc<User>, Error> {
+        if !is_name(name) {
+            let message = "the name must be up to 64 small letters, digits, `-`, `_`, `.` and `@`";
+            return Err(Error::new(Kind::Validation, message));
+        }
+        if let Some(fault) = password::fault(password) {
+            return Err(Error::new(Kind::Validation, fault));
+        }
+        self.read_store().await?;
+        if !self.is_setup_token(token).await? || self.user_of(OWNER).is_some() {
+            return Err(used_up());
+        }
+        let user = User {
+            name: name.into(),
+            subject: OWNER.into(),
+            role: Role::Owner,
+            password: Some(self.hashed(&Secret::hidden(password)).await?),
+            permissions: None,
+            disabled: false,
+            created_at: now_ms(),
+        };
+        if !self.store.exchange_entry((SETUP, ALL), &[user.entry(0)]).await? {
+            return Err(used_up());
+        }
+        let user = Arc::new(user);
+        self.learn(|book| book.put_user(Arc::clone(&user))).await;
+        Ok(user)
+    }
+}
+
+fn hashes(entry: &Entry) -> Vec<String> {
+    entry.form.decode().unwrap_or_default()
+}
+
+fn used_up() -> Error {
+    Error::new(Kind::Authorization, "this link is used up or too old")
+        .hint("`hikite user setup-link` makes a new one")
+}

@@ -1,0 +1,218 @@
+//! Users, logins, clients, codes and grants, on a store in memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures_util::future::join_all;
+use hikite_core::caller::{OWNER, Scopes};
+use hikite_core::error::Kind;
+use hikite_core::json::Raw;
+use hikite_vault::{MasterKey, Ring};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::*;
+use crate::probe;
+
+mod client;
+mod grant;
+mod token;
+
+const PASSWORD: &str = "correct horse battery";
+const REDIRECT: &str = "http://127.0.0.1:3000/callback";
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+
+/// A house with an owner called `kana`.
+async fn house() -> Arc<Identity> {
+    let identity = empty().await;
+    let token = identity.make_setup_token(false).await.expect("a store").expect("no owner yet");
+    identity.set_up(token.expose(), "kana", PASSWORD).await.expect("set up");
+    identity
+}
+
+async fn empty() -> Arc<Identity> {
+    let ring = Ring::new(MasterKey::random().expect("random"), Vec::new());
+    let identity = Identity::new(Arc::new(Safe::new(probe::store().await, ring)));
+    identity.prepare().await.expect("keys");
+    Arc::new(identity)
+}
+
+/// Another process on the same store and the same keys.
+async fn beside(identity: &Identity) -> Identity {
+    let other = Identity::new(Arc::clone(&identity.safe));
+    other.prepare().await.expect("keys");
+    other
+}
+
+fn terms() -> Terms {
+    Terms {
+        issuer: "https://h.example".into(),
+        audience: "https://h.example/mcp".into(),
+        access: Duration::from_secs(3600),
+        refresh: Duration::from_secs(30 * 86_400),
+    }
+}
+
+fn form(value: &Value) -> hikite_core::json::Object {
+    Raw::of(value).object().expect("an object")
+}
+
+fn client_form() -> ClientForm {
+    ClientForm {
+        name: "a client".into(),
+        redirect_uris: vec![REDIRECT.into()],
+        confidential: false,
+        own: None,
+    }
+}
+
+async fn registered(identity: &Identity) -> Client {
+    identity.register_client(client_form()).await.expect("registered").0
+}
+
+async fn code_for(identity: &Identity, client: &Client, subject: &str, scopes: Scopes) -> String {
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
+    let ask = Ask { subject, client: &client.id, redirect: REDIRECT, challenge: &challenge, scopes };
+    identity.make_code(ask).await.expect("a code").expose().to_owned()
+}
+
+fn code<'a>(code: &'a str, client: &'a Client) -> Code<'a> {
+    Code { code, client: &client.id, redirect: Some(REDIRECT), verifier: VERIFIER }
+}
+
+async fn pair(identity: &Identity, client: &Client, subject: &str, scopes: Scopes) -> Pair {
+    let text = code_for(identity, client, subject, scopes).await;
+    identity.use_code(&terms(), code(&text, client)).await.expect("tokens")
+}
+
+#[track_caller]
+fn is_denied<T: std::fmt::Debug>(outcome: Result<T, Denied>) {
+    assert!(matches!(outcome, Err(Denied::Grant(_))), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn the_set_up_link_makes_one_owner_once() {
+    let identity = empty().await;
+    let make = async |alone| identity.make_setup_token(alone).await.expect("a store");
+    let first = make(false).await.expect("no owner yet");
+    let beside = make(false).await.expect("no owner yet");
+    assert!(identity.is_setup_token(first.expose()).await.expect("a store"), "another process printed it");
+    let second = make(true).await.expect("no owner yet");
+    let refused = async |token: &str, name: &str, password: &str| {
+        identity.set_up(token, name, password).await.expect_err("refused").kind
+    };
+    for old in [&first, &beside] {
+        assert_eq!(
+            refused(old.expose(), "kana", PASSWORD).await,
+            Kind::Authorization,
+            "a newer one is there"
+        );
+    }
+    assert_eq!(refused("", "kana", PASSWORD).await, Kind::Authorization);
+    for (name, password) in [("", PASSWORD), ("Kana", PASSWORD), ("ka na", PASSWORD), ("kana", "short")] {
+        assert_eq!(refused(second.expose(), name, password).await, Kind::Validation, "{name}");
+    }
+    let all = (0..5).map(|_| identity.set_up(second.expose(), "kana", PASSWORD));
+    let made: Vec<_> = join_all(all).await.into_iter().filter_map(Result::ok).collect();
+    assert_eq!(made.len(), 1, "of all who try at once one is the owner");
+    assert_eq!((&*made[0].subject, made[0].role), (OWNER, Role::Owner));
+    assert!(make(false).await.is_none(), "there is an owner");
+}
+
+#[tokio::test]
+async fn only_the_right_password_of_a_user_who_may_come_logs_in() {
+    let identity = house().await;
+    let (_, made) = identity
+        .add_user(&form(&json!({ "name": "alice", "password": "alice's password" })))
+        .await
+        .expect("made");
+    assert!(made.is_none());
+    let name = async |name: &str, password: &str| {
+        let user = identity.log_in(name, password).await.expect("a store");
+        user.map(|user| user.subject.to_string())
+    };
+    assert_eq!(name("kana", PASSWORD).await.as_deref(), Some(OWNER));
+    assert_eq!(name("alice", "alice's password").await.as_deref(), Some("alice"));
+    for (user, wrong) in
+        [("kana", "alice's password"), ("alice", ""), ("nobody", PASSWORD), ("", ""), ("owner", PASSWORD)]
+    {
+        assert_eq!(name(user, wrong).await, None, "{user}");
+    }
+    identity.change_user("alice", &form(&json!({ "disabled": true }))).await.expect("changed");
+    assert_eq!(name("alice", "alice's password").await, None, "locked out");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_user_is_told_at_once() {
+    let identity = house().await;
+    for (wrong, pointers) in [
+        (json!({}), vec!["/name"]),
+        (json!({ "name": "owner" }), vec!["/name"]),
+        (json!({ "name": "A", "role": "king", "password": "x" }), vec!["/name", "/role", "/password"]),
+        (json!({ "name": "bob", "role": "owner", "nam": 1 }), vec!["/role", "/nam"]),
+        (json!({ "name": "bob", "permissions": { "alow": [] } }), vec!["/permissions/alow"]),
+    ] {
+        let error = identity.add_user(&form(&wrong)).await.expect_err("refused");
+        let details = error.details.expect("details").value();
+        let found: Vec<&str> = details
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|fault| fault["pointer"].as_str())
+            .collect();
+        assert_eq!(found, pointers, "{wrong}");
+    }
+    identity.add_user(&form(&json!({ "name": "bob" }))).await.expect("made");
+    let twice = identity.add_user(&form(&json!({ "name": "bob" }))).await.expect_err("refused");
+    assert_eq!(twice.kind, Kind::Conflict);
+    for change in [json!({ "role": "member" }), json!({ "disabled": true })] {
+        assert!(identity.change_user("kana", &form(&change)).await.is_err(), "the owner stays: {change}");
+    }
+    assert!(identity.change_user("bob", &form(&json!({ "role": "owner" }))).await.is_err());
+}
+
+#[tokio::test]
+async fn a_login_is_good_for_its_user_until_it_ends() {
+    let identity = house().await;
+    let owner = identity.user_of(OWNER).expect("the owner");
+    let login = identity.begin_login(&owner).await.expect("logged in");
+    let cookie = login.secret.expose();
+    assert_eq!(cookie.len(), 64);
+    let other = beside(&identity).await;
+    let found = other.login(cookie).await.expect("a store").expect("known in another process");
+    assert_eq!(&*found.user.subject, OWNER);
+    assert!(identity.login("").await.expect("a store").is_none());
+    assert!(identity.login(&hash(cookie)).await.expect("a store").is_none(), "what is kept opens nothing");
+    let token = identity.form_token(cookie).await.expect("a token");
+    assert!(other.is_form_token(cookie, &token).await.expect("keys"));
+    let another = identity.begin_login(&owner).await.expect("logged in");
+    assert!(
+        !identity.is_form_token(another.secret.expose(), &token).await.expect("keys"),
+        "of another login"
+    );
+    identity.end_login(cookie).await.expect("ended");
+    assert!(identity.login(cookie).await.expect("a store").is_none());
+    identity.change_user("kana", &form(&json!({ "password": "another password" }))).await.expect("changed");
+    let another = identity.login(another.secret.expose()).await.expect("a store");
+    assert!(another.is_none(), "another password ends all logins");
+}
+
+#[tokio::test]
+async fn consent_is_for_one_client_at_one_place() {
+    let identity = house().await;
+    let consent = Consent { subject: OWNER, client: "hkc_1", place: "https://a.example" };
+    identity.consent(consent, Scopes::READ).await.expect("kept");
+    assert_eq!(identity.consented(consent).await.expect("a store"), Scopes::READ);
+    for other in [
+        Consent { subject: "alice", ..consent },
+        Consent { client: "hkc_2", ..consent },
+        Consent { place: "https://b.example", ..consent },
+        Consent { client: "hkc_1https:", place: "//a.example", ..consent },
+    ] {
+        assert_eq!(identity.consented(other).await.expect("a store"), Scopes::NONE, "{other:?}");
+    }
+    identity.consent(consent, Scopes::CALL).await.expect("kept");
+    assert_eq!(identity.consented(consent).await.expect("a store"), Scopes::USUAL);
+}

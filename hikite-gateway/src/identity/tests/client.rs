@@ -1,0 +1,101 @@
+//! Clients: how they come to be, where they lead, and how they prove who they are.
+
+use super::*;
+
+async fn leading_to(identity: &Identity, uri: &str) -> Client {
+    let form = ClientForm { redirect_uris: vec![uri.into()], ..client_form() };
+    identity.register_client(form).await.expect("registered").0
+}
+
+fn standing(client: &Client, uri: &str) -> Standing {
+    client.standing(&Redirect::read(uri).expect("an address"), uri)
+}
+
+#[tokio::test]
+async fn a_foreign_place_waits_for_an_admin_and_no_other_comes_with_it() {
+    let identity = house().await;
+    for fine in [REDIRECT, "https://claude.ai/api/mcp/auth_callback"] {
+        assert_eq!(standing(&leading_to(&identity, fine).await, fine), Standing::Good, "{fine}");
+    }
+    for foreign in ["https://app.example/cb", "evil://x/cb"] {
+        let client = leading_to(&identity, foreign).await;
+        assert_eq!(standing(&client, foreign), Standing::Pending, "{foreign}");
+        identity.approve_client(&client.id).await.expect("approved");
+        let client = identity.client(&client.id).await.expect("a store").expect("there");
+        assert_eq!(standing(&client, foreign), Standing::Good, "{foreign}");
+        assert_eq!(standing(&client, "https://other.example/cb"), Standing::Pending);
+    }
+    let form = ClientForm { redirect_uris: vec!["https://app.example/cb".into()], ..client_form() };
+    let (own, _) = identity.add_client(form).await.expect("made by an admin");
+    assert_eq!(standing(&own, "https://app.example/cb"), Standing::Good);
+    assert!(identity.approve_client("hkc_none").await.is_err());
+}
+
+#[tokio::test]
+async fn a_description_that_changes_its_places_waits_again() {
+    let identity = house().await;
+    let id = "https://app.example/client.json";
+    let described = |uri: &str| Client::described(id, "App".into(), vec![uri.into()]);
+    identity.keep_client(described("https://app.example/cb")).await.expect("kept");
+    identity.approve_client(id).await.expect("approved");
+    let same = identity.keep_client(described("https://app.example/cb")).await.expect("kept");
+    assert_eq!(standing(&same, "https://app.example/cb"), Standing::Good, "what was approved stays");
+    let moved = identity.keep_client(described("https://evil.example/cb")).await.expect("kept");
+    assert_eq!(standing(&moved, "https://evil.example/cb"), Standing::Pending);
+}
+
+#[tokio::test]
+async fn a_client_with_a_secret_shows_it_and_one_without_shows_none() {
+    let identity = house().await;
+    let public = registered(&identity).await;
+    let form = ClientForm { confidential: true, ..client_form() };
+    let (secretive, secret) = identity.register_client(form).await.expect("registered");
+    let secret = secret.expect("a secret");
+    let proves = async |id: &str, shown: Option<&str>| identity.prove_client(id, shown).await.is_ok();
+    assert!(proves(&public.id, None).await);
+    assert!(proves(&secretive.id, Some(secret.expose())).await);
+    assert!(!proves(&public.id, Some("x")).await);
+    for wrong in [None, Some(""), Some("x"), Some(hash(secret.expose()).as_str())] {
+        assert!(!proves(&secretive.id, wrong).await, "{wrong:?}");
+    }
+    assert!(!proves("hkc_none", None).await);
+    assert!(proves("https://claude.ai/oauth/claude-code-client-metadata", None).await, "a known one");
+    let shown = format!("{secretive:?} {}", secretive.object().raw().as_str());
+    assert!(!shown.contains(secret.expose()), "{shown}");
+}
+
+#[tokio::test]
+async fn a_client_that_comes_for_itself_is_made_by_an_admin_and_may_do_what_it_was_given() {
+    let identity = house().await;
+    let form = ClientForm { own: Some(Scopes::READ), ..client_form() };
+    assert!(identity.add_client(form.clone()).await.is_err(), "it must keep a secret");
+    let form = ClientForm { confidential: true, ..form };
+    let (registered, _) = identity.register_client(form.clone()).await.expect("registered");
+    assert!(!registered.is_own(), "nobody gives that to themselves");
+    assert!(identity.own_token(&terms(), &registered, None).await.is_err());
+    let (client, _) = identity.add_client(form).await.expect("made");
+    let pair = identity.own_token(&terms(), &client, None).await.expect("a token");
+    assert!(pair.refresh.is_none());
+    let Bearer::Known(caller) = identity.bearer(&terms(), pair.access.expose()) else {
+        panic!("it is not let in")
+    };
+    assert_eq!((&*caller.subject, caller.scopes), (format!("client:{}", client.id).as_str(), Scopes::READ));
+    assert!(identity.own_token(&terms(), &client, Some(Scopes::ADMIN)).await.is_err());
+    identity.remove_client(&client.id).await.expect("removed");
+    assert_ne!(identity.bearer(&terms(), pair.access.expose()), Bearer::Known(caller));
+}
+
+#[tokio::test]
+async fn with_a_client_ends_what_it_was_allowed() {
+    let identity = house().await;
+    let (one, other) = (registered(&identity).await, registered(&identity).await);
+    let gone = pair(&identity, &one, OWNER, Scopes::USUAL).await;
+    let stays = pair(&identity, &other, OWNER, Scopes::USUAL).await;
+    let consent = Consent { subject: OWNER, client: &one.id, place: "http://127.0.0.1" };
+    identity.consent(consent, Scopes::USUAL).await.expect("kept");
+    identity.remove_client(&one.id).await.expect("removed");
+    assert!(matches!(identity.bearer(&terms(), stays.access.expose()), Bearer::Known(_)));
+    assert!(!matches!(identity.bearer(&terms(), gone.access.expose()), Bearer::Known(_)));
+    assert_eq!(identity.consented(consent).await.expect("a store"), Scopes::NONE);
+    assert!(identity.remove_client(&one.id).await.is_err());
+}

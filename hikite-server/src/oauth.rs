@@ -1,0 +1,91 @@
+//! The authorization server: how people and their clients get tokens for this house. One endpoint per file; what they
+//! share is a desk (who comes, from where, under which of our names) and the pages. All of it is public, and none of it
+//! says what stands behind the door.
+
+mod answer;
+mod authorize;
+mod client;
+mod consent;
+mod cookie;
+mod desk;
+mod discovery;
+mod document;
+mod fields;
+mod form;
+mod jwks;
+mod login;
+mod logout;
+mod page;
+mod place;
+mod register;
+mod request;
+mod revoke;
+mod setup;
+mod token;
+mod words;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{get, post};
+use hikite_egress::Client;
+use hikite_gateway::identity::Terms;
+
+use crate::app::App;
+use crate::bucket::Buckets;
+pub(crate) use place::Place;
+
+/// What the config says of it.
+#[derive(Clone, Debug)]
+pub struct Oauth {
+    /// Under which name tokens are made, and for how long.
+    pub terms: Terms,
+    /// Whether we have no name but those of this machine: then the one that a client uses is right.
+    pub is_local: bool,
+    pub cimd: Cimd,
+    /// Whether clients may register themselves.
+    pub registration: bool,
+    /// For descriptions of clients, which lie at addresses that strangers name.
+    pub client: Client,
+}
+
+/// Whether the id of a client may be the address of its description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cimd {
+    /// Well-known clients are known as they come with hikite, others are looked up.
+    Auto,
+    /// All are looked up; what comes with hikite stands in where that fails.
+    On,
+    Off,
+}
+
+/// How often what could be tried out was tried.
+#[derive(Debug, Default)]
+pub(crate) struct Tries {
+    /// Wrong passwords, by the name they were tried with.
+    names: Buckets<Arc<str>>,
+    /// New clients, by where they came from.
+    registrations: Buckets<IpAddr>,
+    /// Descriptions that were looked up, likewise.
+    lookups: Buckets<IpAddr>,
+}
+
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/.well-known/oauth-authorization-server", get(discovery::server))
+        .route("/.well-known/openid-configuration", get(discovery::openid))
+        .route("/.well-known/oauth-protected-resource", get(discovery::house))
+        .route("/.well-known/oauth-protected-resource/mcp", get(discovery::resource))
+        .route("/.well-known/oauth-protected-resource/mcp/{project}", get(discovery::resource))
+        .route("/oauth/jwks", get(jwks::jwks))
+        .route("/oauth/register", post(register::register))
+        .route("/oauth/authorize", get(authorize::authorize))
+        .route("/oauth/token", post(token::token))
+        .route("/oauth/revoke", post(revoke::revoke))
+        .route("/oauth/login", get(login::show).post(login::log_in))
+        .route("/oauth/logout", get(logout::show).post(logout::log_out))
+        .route("/oauth/consent", post(consent::decide))
+        .route("/oauth/page.css", get(page::css))
+        .route("/setup", get(setup::show).post(setup::set_up))
+}

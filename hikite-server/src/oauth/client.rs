@@ -1,0 +1,125 @@
+//! Which client a request names: one that is registered, or one whose id is the address of its description.
+
+use hikite_core::error::{Error, Kind};
+use hikite_gateway::identity::{Client, ClientForm, Known, Redirect};
+use serde_json::Value;
+
+use super::Cimd;
+use super::answer::Refusal;
+use super::desk::Desk;
+use super::document;
+
+const NAME_CHARS: usize = 200;
+const ADDRESSES: usize = 20;
+/// What a client that says no name is called.
+const UNNAMED: &str = "unnamed client";
+
+/// The client, or what a person can do about it.
+pub(crate) async fn find(desk: &Desk, id: &str) -> Result<Client, Error> {
+    if !id.starts_with("https://") {
+        return desk
+            .identity
+            .client(id)
+            .await?
+            .ok_or_else(|| unknown().hint("connect the client anew: it will register"));
+    }
+    let known =
+        Known::of(id).map(|known| Client::described(id, known.name.clone(), known.redirect_uris.clone()));
+    let client = match (desk.oauth.cimd, known) {
+        (Cimd::Off, _) => {
+            return Err(unknown().hint("addresses as ids are off here: see `auth.cimd` in the config"));
+        }
+        (Cimd::Auto, Some(known)) => known,
+        (_, known) => match document::client(desk, id).await {
+            Ok(client) => client,
+            Err(error) => known.ok_or(error)?,
+        },
+    };
+    desk.identity.keep_client(client).await
+}
+
+/// What a client says of itself, when it registers or at its address (RFC 7591).
+pub(crate) fn read(metadata: &Value, confidential_by_default: bool) -> Result<ClientForm, Refusal> {
+    let wrong = |why: &str| Refusal::new("invalid_client_metadata", why);
+    let listed = |name: &str| -> Result<Option<Vec<&str>>, Refusal> {
+        match &metadata[name] {
+            Value::Null => Ok(None),
+            Value::Array(items) => {
+                let texts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+                texts.map(Some).ok_or_else(|| wrong("a list has something else than texts in it"))
+            }
+            _ => Err(wrong("what should be a list is none")),
+        }
+    };
+    let uris = listed("redirect_uris")?.unwrap_or_default();
+    if uris.is_empty() || uris.len() > ADDRESSES {
+        return Err(Refusal::new("invalid_redirect_uri", "redirect_uris must name 1 to 20 addresses"));
+    }
+    for uri in &uris {
+        Redirect::read(uri).map_err(|why| {
+            Refusal::new("invalid_redirect_uri", format!("a redirect_uri cannot be used: {why}"))
+        })?;
+    }
+    let has =
+        |name: &str, word: &str| Ok::<bool, Refusal>(listed(name)?.is_none_or(|words| words.contains(&word)));
+    if !has("grant_types", "authorization_code")? || !has("response_types", "code")? {
+        return Err(wrong(
+            "only clients with the grant `authorization_code` and the response `code` are taken",
+        ));
+    }
+    let confidential = match metadata["token_endpoint_auth_method"].as_str() {
+        None => confidential_by_default,
+        Some("none") => false,
+        Some("client_secret_basic" | "client_secret_post") => true,
+        Some(_) => {
+            return Err(wrong(
+                "token_endpoint_auth_method must be none, client_secret_basic or client_secret_post",
+            ));
+        }
+    };
+    let name = metadata["client_name"].as_str().map(str::trim).filter(|name| !name.is_empty());
+    let name = name.unwrap_or(UNNAMED).chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
+    Ok(ClientForm {
+        name,
+        redirect_uris: uris.into_iter().map(str::to_owned).collect(),
+        confidential,
+        own: None,
+    })
+}
+
+fn unknown() -> Error {
+    Error::new(Kind::Validation, "there is no such client here")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_client_says_enough_of_itself_or_is_not_taken() {
+        let uris = json!(["http://127.0.0.1:1/cb"]);
+        let form =
+            read(&json!({ "redirect_uris": uris, "client_name": " A\u{7}b " }), true).expect("a client");
+        assert_eq!((form.name.as_str(), form.confidential), ("Ab", true));
+        let none = json!({ "redirect_uris": uris, "token_endpoint_auth_method": "none" });
+        let form = read(&none, true).expect("a client");
+        assert_eq!((form.name.as_str(), form.confidential), (UNNAMED, false));
+        for wrong in [
+            json!({}),
+            json!({ "redirect_uris": [] }),
+            json!({ "redirect_uris": "http://127.0.0.1/" }),
+            json!({ "redirect_uris": [1] }),
+            json!({ "redirect_uris": ["javascript:alert(1)"] }),
+            json!({ "redirect_uris": ["http://evil.example/cb"] }),
+            json!({ "redirect_uris": ["https://a.example/#x"] }),
+            json!({ "redirect_uris": vec!["http://127.0.0.1/"; 21] }),
+            json!({ "redirect_uris": uris, "grant_types": ["client_credentials"] }),
+            json!({ "redirect_uris": uris, "response_types": ["token"] }),
+            json!({ "redirect_uris": uris, "token_endpoint_auth_method": "private_key_jwt" }),
+        ] {
+            assert!(read(&wrong, true).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What every endpoint needs of a request: the settings, who people are, under which name we were called, and who sits
+//! at the browser.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::response::Response;
+use hikite_core::error::Error;
+use hikite_gateway::Identity;
+use hikite_gateway::identity::Login;
+use http::HeaderMap;
+use http::request::Parts;
+
+use super::words::Language;
+use super::{Oauth, Place, cookie};
+use crate::app::App;
+use crate::connection::Peer;
+use crate::health;
+
+pub(crate) struct Desk {
+    pub(crate) app: Arc<App>,
+    pub(crate) oauth: Arc<Oauth>,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) place: Place,
+    pub(crate) headers: HeaderMap,
+    pub(crate) peer: Option<IpAddr>,
+    pub(crate) language: Language,
+}
+
+impl Desk {
+    /// Who is logged in at this browser.
+    pub(crate) async fn login(&self) -> Result<Option<Login>, Error> {
+        match cookie::read(&self.headers, cookie::LOGIN, self.place.is_https()) {
+            Some(secret) => self.identity.login(&secret).await,
+            None => Ok(None),
+        }
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Desk {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
+        let oauth = app.settings.load().oauth.clone();
+        let identity = app.gateway.people().identity().cloned();
+        let Some((oauth, identity)) = oauth.zip(identity) else { return Err(health::not_found().await) };
+        Ok(Self {
+            app: Arc::clone(app),
+            place: Place::of(&oauth, &parts.headers),
+            oauth,
+            identity,
+            language: Language::of(&parts.headers),
+            peer: parts.extensions.get::<Peer>().map(|peer| peer.address),
+            headers: parts.headers.clone(),
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! What clients read before anything else: who gives tokens for this house, and how (RFC 8414 and its older sister of
+//! `OpenID`, RFC 9728).
+
+use axum::response::Response;
+use hikite_core::caller::Scopes;
+use http::Uri;
+use serde_json::{Value, json};
+
+use super::Cimd;
+use super::answer::document;
+use super::desk::Desk;
+
+pub(crate) async fn server(desk: Desk) -> Response {
+    document(&metadata(&desk))
+}
+
+pub(crate) async fn openid(desk: Desk) -> Response {
+    let mut metadata = metadata(&desk);
+    metadata["subject_types_supported"] = json!(["public"]);
+    metadata["id_token_signing_alg_values_supported"] = json!(["ES256"]);
+    document(&metadata)
+}
+
+/// The house as a whole.
+pub(crate) async fn house(desk: Desk) -> Response {
+    document(&protected(&desk, &desk.place.base))
+}
+
+/// The one address of MCP, or a project's.
+pub(crate) async fn resource(desk: Desk, uri: Uri) -> Response {
+    let path = uri.path().trim_start_matches("/.well-known/oauth-protected-resource");
+    document(&protected(&desk, &desk.place.at(path)))
+}
+
+fn metadata(desk: &Desk) -> Value {
+    let at = |path: &str| desk.place.at(path);
+    let scopes: Vec<&str> = Scopes::ALL.names().chain(["offline_access"]).collect();
+    let methods = json!(["none", "client_secret_basic", "client_secret_post"]);
+    let mut metadata = json!({
+        "issuer": desk.place.base,
+        "authorization_endpoint": at("/oauth/authorize"),
+        "token_endpoint": at("/oauth/token"),
+        "jwks_uri": at("/oauth/jwks"),
+        "revocation_endpoint": at("/oauth/revoke"),
+        "scopes_supported": scopes,
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials"],
+        "token_endpoint_auth_methods_supported": methods,
+        "revocation_endpoint_auth_methods_supported": methods,
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": true,
+        "client_id_metadata_document_supported": desk.oauth.cimd != Cimd::Off,
+        "protected_resources": [at("/mcp")],
+        "ui_locales_supported": ["en", "ja"],
+    });
+    if desk.oauth.registration {
+        metadata["registration_endpoint"] = at("/oauth/register").into();
+    }
+    metadata
+}
+
+/// Of the scopes those that a client should ask for to begin with.
+fn protected(desk: &Desk, resource: &str) -> Value {
+    json!({
+        "resource": resource,
+        "resource_name": "hikite",
+        "authorization_servers": [desk.place.base],
+        "scopes_supported": Scopes::USUAL.names().collect::<Vec<_>>(),
+        "bearer_methods_supported": ["header"],
+    })
+}

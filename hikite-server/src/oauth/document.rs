@@ -1,0 +1,99 @@
+//! The description of a client at the address that is its id. Strangers name these addresses, so that they are asked by
+//! the guarded client alone, once in a while, for a short time and a small answer; nothing leads on from there.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hikite_core::error::{Error, Kind};
+use hikite_core::rate::Rate;
+use hikite_egress::Content;
+use hikite_gateway::identity::{Client, Redirect};
+use http::StatusCode;
+use http::header::{ACCEPT, CONTENT_TYPE};
+
+use super::client;
+use super::desk::Desk;
+
+const BYTES: usize = 64 * 1024;
+const TIME: Duration = Duration::from_secs(5);
+/// A description that was read so lately is not read again.
+const FRESH: Duration = Duration::from_secs(600);
+/// So many may be looked up for one peer.
+const RATE: Rate = Rate { count: 30, per: Duration::from_secs(60) };
+
+pub(crate) async fn client(desk: &Desk, id: &str) -> Result<Client, Error> {
+    if !is_address(id) {
+        return Err(bad("its id is no address that a description could lie at"));
+    }
+    if let Some(kept) = desk.identity.client(id).await?.filter(|kept| kept.is_fresh(FRESH)) {
+        return Ok(kept);
+    }
+    if let Some(peer) = desk.peer {
+        let taken = desk.app.tries.lookups.take(&peer, RATE, desk.app.started.elapsed()).0;
+        taken.map_err(|wait| Error::new(Kind::RateLimit, "too many clients were looked up").after(wait))?;
+    }
+    let document = tokio::time::timeout(TIME, fetch(desk, id)).await;
+    let document = document.map_err(|_| bad("its description did not come in time"))??;
+    if document["client_id"].as_str() != Some(id) {
+        return Err(bad("its description is another client's"));
+    }
+    let form = client::read(&document, false)
+        .map_err(|_| bad("its description is not one of a client that we take"))?;
+    if form.confidential || !document["client_secret"].is_null() {
+        return Err(bad("what everybody can read has no secret"));
+    }
+    Ok(Client::described(id, form.name, form.redirect_uris).looked_up())
+}
+
+async fn fetch(desk: &Desk, id: &str) -> Result<serde_json::Value, Error> {
+    let request = http::Request::get(id).header(ACCEPT, "application/json").body(Content::new(Bytes::new()));
+    let request = request.map_err(|_| bad("its id is no address"))?;
+    let answer = desk
+        .oauth
+        .client
+        .send(request)
+        .await
+        .map_err(|error| bad("its description cannot be read").because(error.to_string()))?;
+    let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json = kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json");
+    if answer.status() != StatusCode::OK || !is_json {
+        return Err(bad("there is no description at its address"));
+    }
+    let body = hikite_egress::read(answer.into_body(), BYTES).await;
+    let body = body.map_err(|_| bad("its description cannot be read"))?;
+    serde_json::from_slice(&body).map_err(|_| bad("its description is no JSON"))
+}
+
+/// With a path that says which client of that host it is, and in one spelling.
+fn is_address(id: &str) -> bool {
+    let path = id.strip_prefix("https://").and_then(|rest| rest.find('/').map(|at| &rest[at..]));
+    let plain = |path: &str| path.len() > 1 && !path.split('/').any(|part| matches!(part, "." | ".."));
+    Redirect::read(id).is_ok() && path.is_some_and(plain)
+}
+
+fn bad(why: &'static str) -> Error {
+    Error::new(Kind::Validation, format!("this client is not known: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_whole_address_with_a_path() {
+        assert!(is_address("https://app.example/client.json"));
+        for wrong in [
+            "https://app.example",
+            "https://app.example/",
+            "https://app.example/a/../b",
+            "https://app.example/./a",
+            "https://user@app.example/a",
+            "https://app.example/a#b",
+            "http://127.0.0.1/client.json",
+            "https:///a",
+        ] {
+            assert!(!is_address(wrong), "{wrong}");
+        }
+    }
+}

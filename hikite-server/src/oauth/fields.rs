@@ -1,0 +1,124 @@
+//! The fields of a form or a query, read strictly: what comes twice, or is not UTF-8, is refused as a whole.
+
+use axum::body::Body;
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use http_body_util::{BodyExt, Limited};
+
+use crate::app::App;
+
+/// No form of ours is longer.
+const BODY_BYTES: usize = 64 * 1024;
+/// The one that may come several times.
+const RESOURCE: &str = "resource";
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+/// What is wrong with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BadFields(pub(crate) &'static str);
+
+impl Fields {
+    pub(crate) fn read(text: &str) -> Result<Self, BadFields> {
+        let mut fields: Vec<(String, String)> = Vec::new();
+        for part in text.split('&').filter(|part| !part.is_empty()) {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let decoded = (decode(name), decode(value));
+            let (Some(name), Some(value)) = decoded else { return Err(BadFields("a field is not UTF-8")) };
+            if name != RESOURCE && fields.iter().any(|(known, _)| *known == name) {
+                return Err(BadFields("a field comes more than once"));
+            }
+            fields.push((name, value));
+        }
+        Ok(Self(fields))
+    }
+
+    /// Those of a body.
+    pub(crate) async fn of(app: &App, headers: &HeaderMap, body: Body) -> Result<Self, BadFields> {
+        let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            return Err(BadFields("the body must be application/x-www-form-urlencoded"));
+        }
+        let reading = Limited::new(body, BODY_BYTES).collect();
+        let body = tokio::time::timeout(app.limits.body_timeout, reading).await;
+        let body = body.ok().and_then(Result::ok).ok_or(BadFields("the body could not be read"))?;
+        let body = body.to_bytes();
+        Self::read(std::str::from_utf8(&body).map_err(|_| BadFields("the body is not UTF-8"))?)
+    }
+
+    /// A field that is there and not empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let value = self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        value.filter(|value| !value.is_empty())
+    }
+
+    pub(crate) fn resources(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(|(name, _)| name == RESOURCE).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Percent signs and plus signs become what they stand for.
+pub(crate) fn decode(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'+' => out.push(b' '),
+            b'%' => {
+                let digits =
+                    text.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
+                out.push(u8::from_str_radix(digits?, 16).ok()?);
+                at += 2;
+            }
+            byte => out.push(byte),
+        }
+        at += 1;
+    }
+    String::from_utf8(out).ok()
+}
+
+/// A text as a value in a query.
+pub(crate) fn encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.push_str(&hikite_core::hex::hex(&[byte]).to_ascii_uppercase());
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read_once_each_and_as_they_were_meant() {
+        let fields = Fields::read("a=1&b=x%20y+z&c=&d&resource=1&resource=2&e=%E6%97%A5").expect("fields");
+        assert_eq!(
+            (fields.get("a"), fields.get("b"), fields.get("e")),
+            (Some("1"), Some("x y z"), Some("日"))
+        );
+        assert_eq!((fields.get("c"), fields.get("d"), fields.get("x")), (None, None, None));
+        assert_eq!(fields.resources().collect::<Vec<_>>(), ["1", "2"]);
+        for wrong in ["a=1&a=2", "a=%", "a=%4", "a=%zz", "a=%+1", "a=%FF", "%61=1&a=2"] {
+            assert!(Fields::read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_is_read_as_it_was() {
+        for text in ["", "a b&c=d", "日本\"<>'%+", "\u{0}\n"] {
+            assert_eq!(decode(&encode(text)).as_deref(), Some(text));
+            assert!(
+                encode(text).bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte))
+            );
+        }
+    }
+}

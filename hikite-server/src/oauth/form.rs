@@ -1,0 +1,86 @@
+//! Forms that change something: each carries a token that is bound to the cookie of the browser it was made for, and
+//! must come from one of our own pages. Whoever has only the one or the other is a page of somebody else's.
+
+use axum::body::Body;
+use axum::response::Response;
+use hikite_core::error::{Error, Kind};
+use hikite_gateway::identity::secret;
+use http::header::{HOST, ORIGIN};
+
+use super::cookie;
+use super::desk::Desk;
+use super::fields::Fields;
+use super::page::{self, Html};
+
+/// The field of the token.
+const TOKEN: &str = "token";
+
+/// What a form is bound to: the cookie, and whether the browser must be given it first.
+pub(crate) struct Binding {
+    name: &'static str,
+    value: String,
+    is_new: bool,
+    token: String,
+}
+
+impl Binding {
+    /// To the login where there is one, else to the visit, which begins now if need be.
+    pub(crate) async fn of(desk: &Desk) -> Result<Self, Error> {
+        let https = desk.place.is_https();
+        let login = desk.login().await?.map(|login| login.secret.expose().to_owned());
+        let visit = || cookie::read(&desk.headers, cookie::VISIT, https);
+        let (name, value, is_new) = match (login, visit()) {
+            (Some(login), _) => (cookie::LOGIN, login, false),
+            (None, Some(visit)) => (cookie::VISIT, visit, false),
+            (None, None) => (cookie::VISIT, secret("")?.expose().to_owned(), true),
+        };
+        let token = desk.identity.form_token(&value).await?;
+        Ok(Self { name, value, is_new, token })
+    }
+
+    /// The hidden field.
+    pub(crate) fn field(&self) -> Html {
+        Html::hidden(TOKEN, &self.token)
+    }
+
+    pub(crate) fn put_on(&self, mut response: Response, desk: &Desk) -> Response {
+        if self.is_new {
+            cookie::set(response.headers_mut(), self.name, &self.value, desk.place.is_https());
+        }
+        response
+    }
+}
+
+/// The fields of a form that one of our own pages sent; else the page that says so.
+pub(crate) async fn read(desk: &Desk, body: Body) -> Result<Fields, Response> {
+    let fields = Fields::of(&desk.app, &desk.headers, body).await;
+    let fields = fields.map_err(|bad| page::trouble(desk, Error::new(Kind::Validation, bad.0)))?;
+    if !is_from_us(desk) {
+        return Err(page::trouble(desk, stale()));
+    }
+    let binding = Binding::of(desk).await.map_err(|error| page::trouble(desk, error))?;
+    let token = fields.get(TOKEN).unwrap_or_default();
+    let bound = desk.identity.is_form_token(&binding.value, token).await;
+    match bound.map_err(|error| page::trouble(desk, error))? && !binding.is_new {
+        true => Ok(fields),
+        false => Err(page::trouble(desk, stale())),
+    }
+}
+
+/// Every browser says where a form comes from; what says nothing must still know the token.
+fn is_from_us(desk: &Desk) -> bool {
+    let text = |name| desk.headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
+    match (text(ORIGIN), text(HOST)) {
+        (None, _) => true,
+        (Some(origin), Some(host)) => {
+            let page = origin.split_once("://").map(|(_, page)| page);
+            page.is_some_and(|page| page.eq_ignore_ascii_case(host)) || origin == desk.place.base
+        }
+        _ => false,
+    }
+}
+
+fn stale() -> Error {
+    Error::new(Kind::Authorization, "this form is too old, or was made for another browser")
+        .hint("go back and try again")
+}

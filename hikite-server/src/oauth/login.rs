@@ -1,0 +1,179 @@
+//! Logging in with a name and a password. Whoever tries too often waits, by name and by where they come from; a name
+//! that nobody has is answered like a wrong password, and as slowly.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use hikite_core::error::Error;
+use hikite_core::rate::Rate;
+use hikite_gateway::identity::Redirect;
+use http::{StatusCode, Uri};
+
+use super::cookie;
+use super::desk::Desk;
+use super::fields::{Fields, encode};
+use super::form::{self, Binding};
+use super::page::{self, Html};
+use super::words::{self, Words};
+
+/// Wrong passwords are counted within it.
+const SPAN: Duration = Duration::from_secs(60);
+/// Where a login may lead: to what asked for it. Nothing else is a place of ours to be sent to.
+const NEXT: [&str; 3] = ["/oauth/authorize?", "/connect/", "/ui"];
+
+/// Sends a browser here, and from here on to `next`.
+pub(crate) fn send_to(next: &str) -> Response {
+    page::go(&format!("/oauth/login?next={}", encode(next)))
+}
+
+pub(crate) async fn show(desk: Desk, uri: Uri) -> Response {
+    let fields = Fields::read(uri.query().unwrap_or_default()).unwrap_or_default();
+    let next = fields.get("next").and_then(local);
+    match (desk.login().await, next) {
+        (Ok(Some(_)), Some(next)) => page::go(next),
+        (Ok(Some(login)), None) => {
+            let body = Html::default().element("<p>", &login.user.name, "</p>").element(
+                "<p><a href=\"/oauth/logout\">",
+                desk.language.say(words::LOG_OUT),
+                "</a></p>",
+            );
+            page::page(StatusCode::OK, desk.language, desk.language.say(words::LOGGED_IN), &body, None)
+        }
+        (Ok(None), next) => ask(&desk, StatusCode::OK, next, None).await,
+        (Err(error), _) => page::trouble(&desk, error),
+    }
+}
+
+pub(crate) async fn log_in(desk: Desk, body: Body) -> Response {
+    answer(&desk, body).await.unwrap_or_else(|answer| answer)
+}
+
+async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
+    let fields = form::read(desk, body).await?;
+    let next = fields.get("next").and_then(local);
+    let name: Arc<str> = fields.get("name").unwrap_or_default().trim().to_lowercase().into();
+    if wait(desk, &name).is_err() {
+        return Err(ask(desk, StatusCode::TOO_MANY_REQUESTS, next, Some(words::TOO_OFTEN)).await);
+    }
+    let user = desk.identity.log_in(&name, fields.get("password").unwrap_or_default()).await;
+    let Some(user) = user.map_err(|error| page::trouble(desk, error))? else {
+        count(desk, &name);
+        return Err(ask(desk, StatusCode::FORBIDDEN, next, Some(words::WRONG)).await);
+    };
+    let login = desk.identity.begin_login(&user).await.map_err(|error| page::trouble(desk, error))?;
+    Ok(welcome(desk, login.secret.expose(), next.unwrap_or("/oauth/login")))
+}
+
+/// The browser of whoever has just proved who they are. What it was bound to before is forgotten.
+pub(crate) fn welcome(desk: &Desk, secret: &str, next: &str) -> Response {
+    let mut response = page::go(next);
+    cookie::set(response.headers_mut(), cookie::LOGIN, secret, desk.place.is_https());
+    cookie::clear(response.headers_mut(), cookie::VISIT, desk.place.is_https());
+    response
+}
+
+async fn ask(desk: &Desk, status: StatusCode, next: Option<&str>, wrong: Option<Words>) -> Response {
+    let say = |words| desk.language.say(words);
+    let binding = match Binding::of(desk).await {
+        Ok(binding) => binding,
+        Err(error) => return page::trouble(desk, error),
+    };
+    let mut body = Html::default();
+    if let Some(wrong) = wrong {
+        body = body.element("<p class=\"alarm\" role=\"alert\">", say(wrong), "</p>\n");
+    }
+    if desk.identity.users().is_empty() {
+        body = body.element("<p class=\"faint\">", say(words::NOBODY_YET), "</p>\n");
+    }
+    let body = body
+        .marks("<form method=\"post\" action=\"/oauth/login\">\n")
+        .and(&binding.field())
+        .and(&Html::hidden("next", next.unwrap_or_default()))
+        .and(&credentials(desk, "current-password"))
+        .element("<div class=\"choice\"><button>", say(words::LOG_IN), "</button></div>\n</form>");
+    let page = page::page(status, desk.language, say(words::LOG_IN), &body, next.and_then(source).as_deref());
+    binding.put_on(page, desk)
+}
+
+/// The two fields.
+pub(crate) fn credentials(desk: &Desk, kind: &'static str) -> Html {
+    let say = |words| desk.language.say(words);
+    Html::default()
+        .element("<label>", say(words::NAME), "")
+        .marks("<input name=\"name\" autocomplete=\"username\" autocapitalize=\"none\" maxlength=\"64\" required autofocus></label>\n")
+        .element("<label>", say(words::PASSWORD), "")
+        .marks("<input name=\"password\" type=\"password\" maxlength=\"1000\" required autocomplete=\"")
+        .marks(kind)
+        .marks("\"></label>\n")
+}
+
+/// A place of ours that a login may lead to.
+fn local(next: &str) -> Option<&str> {
+    let plain = next.bytes().all(|byte| byte.is_ascii_graphic()) && !next.contains('\\');
+    (plain && NEXT.iter().any(|start| next.starts_with(start))).then_some(next)
+}
+
+/// Where the browser ends up after `next`, if that leads on at once.
+fn source(next: &str) -> Option<String> {
+    let fields = Fields::read(next.strip_prefix("/oauth/authorize?")?).ok()?;
+    Redirect::read(fields.get("redirect_uri")?).ok().map(|redirect| redirect.source())
+}
+
+/// Whether this name may be tried, and from there.
+fn wait(desk: &Desk, name: &Arc<str>) -> Result<(), Error> {
+    desk.app.brake.look(desk.peer, &desk.app)?;
+    let Some(rate) = rate(desk) else { return Ok(()) };
+    let look = desk.app.tries.names.look(name, rate, desk.app.started.elapsed());
+    look.map_err(|wait| Error::new(hikite_core::error::Kind::RateLimit, "too many tries").after(wait))
+}
+
+fn count(desk: &Desk, name: &Arc<str>) {
+    // Whether it was one too many is seen at the next try.
+    let _ = desk.app.brake.note(desk.peer, &desk.app);
+    if let Some(rate) = rate(desk) {
+        let _ = desk.app.tries.names.take(name, rate, desk.app.started.elapsed());
+    }
+}
+
+/// Zero is no brake.
+fn rate(desk: &Desk) -> Option<Rate> {
+    let count = desk.app.limits.failed_logins;
+    (count > 0).then_some(Rate { count, per: SPAN })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_leads_only_to_places_of_ours() {
+        for fine in ["/oauth/authorize?client_id=x", "/connect/notion", "/ui"] {
+            assert_eq!(local(fine), Some(fine));
+        }
+        for wrong in [
+            "",
+            "/",
+            "//evil.example",
+            "https://evil.example/oauth/authorize?",
+            "/\\evil.example",
+            "/oauth/logout",
+            "/oauth/authorize",
+            "/connect/\\evil",
+            "/connect/a b",
+            "\t/connect/x",
+        ] {
+            assert_eq!(local(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_browser_is_told_where_a_login_may_end_up() {
+        let next = "/oauth/authorize?redirect_uri=https%3A%2F%2Fa.example%2Fcb";
+        assert_eq!(source(next).as_deref(), Some("https://a.example"));
+        for none in ["/connect/x", "/oauth/authorize?x", "/oauth/authorize?redirect_uri=javascript%3Ax"] {
+            assert_eq!(source(none), None, "{none}");
+        }
+    }
+}

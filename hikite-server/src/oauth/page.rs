@@ -1,0 +1,182 @@
+//! The pages: small, without a script, and readable by nobody but who they are for. What comes from elsewhere is
+//! escaped where it is put in; nothing else can be put in.
+
+use axum::response::{IntoResponse, Response};
+use hikite_core::error::{Error, Kind};
+use http::StatusCode;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, REFERRER_POLICY,
+    RETRY_AFTER, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+
+use super::desk::Desk;
+use super::words::{self, Language, Words};
+use crate::refusal::whole_seconds;
+
+/// Text that is safe to be part of a page.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Html(String);
+
+impl Html {
+    /// Marks of ours, as they stand in the program.
+    pub(crate) fn mark(marks: &'static str) -> Self {
+        Self(marks.into())
+    }
+
+    /// A text of anybody's.
+    pub(crate) fn text(text: &str) -> Self {
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            match c {
+                '&' => out.push_str("&amp;"),
+                '<' => out.push_str("&lt;"),
+                '>' => out.push_str("&gt;"),
+                '"' => out.push_str("&quot;"),
+                '\'' => out.push_str("&#39;"),
+                c if c.is_control() || is_invisible(c) => out.push('\u{fffd}'),
+                c => out.push(c),
+            }
+        }
+        Self(out)
+    }
+
+    pub(crate) fn hidden(name: &'static str, value: &str) -> Self {
+        Self::mark("<input type=\"hidden\" name=\"")
+            .and(&Self::mark(name))
+            .marks("\" value=\"")
+            .value(value)
+            .marks("\">")
+    }
+
+    #[must_use]
+    pub(crate) fn marks(self, marks: &'static str) -> Self {
+        self.and(&Self::mark(marks))
+    }
+
+    #[must_use]
+    pub(crate) fn value(self, text: &str) -> Self {
+        self.and(&Self::text(text))
+    }
+
+    #[must_use]
+    pub(crate) fn and(mut self, other: &Self) -> Self {
+        self.0.push_str(&other.0);
+        self
+    }
+
+    /// A text within an element, like `p` or `h1`.
+    #[must_use]
+    pub(crate) fn element(self, open: &'static str, text: &str, close: &'static str) -> Self {
+        self.marks(open).value(text).marks(close)
+    }
+}
+
+/// They turn text around or hide it: a name could look like another.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{00ad}')
+}
+
+/// A page. Forms on it may lead here, and to `elsewhere` by way of here, which browsers want to be told.
+pub(crate) fn page(
+    status: StatusCode,
+    language: Language,
+    title: &str,
+    body: &Html,
+    elsewhere: Option<&str>,
+) -> Response {
+    let whole = Html::mark("<!doctype html>\n<html lang=\"")
+        .marks(language.tag())
+        .marks("\">\n<head>\n<meta charset=\"utf-8\">\n")
+        .marks("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
+        .marks("<meta name=\"robots\" content=\"noindex\">\n")
+        .element("<title>", title, " · hikite</title>\n")
+        .marks("<link rel=\"stylesheet\" href=\"/oauth/page.css\">\n</head>\n<body>\n<main>\n")
+        .element("<h1>", title, "</h1>\n")
+        .and(body)
+        .marks("\n</main>\n</body>\n</html>\n");
+    let forms = elsewhere.map(|place| format!(" {place}")).unwrap_or_default();
+    let policy = format!(
+        "default-src 'none'; style-src 'self'; form-action 'self'{forms}; frame-ancestors 'none'; base-uri 'none'"
+    );
+    let mut response = (status, whole.0).into_response();
+    let fixed: [(HeaderName, &'static str); 5] = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CACHE_CONTROL, "no-store"),
+        // With none at all a browser would send `Origin: null` with our own forms.
+        (REFERRER_POLICY, "same-origin"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+    ];
+    for (name, value) in fixed {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    let policy = HeaderValue::from_str(&policy);
+    let policy =
+        policy.unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    response
+}
+
+/// A page that says what is wrong, and leads nowhere.
+pub(crate) fn trouble(desk: &Desk, error: Error) -> Response {
+    let status = StatusCode::from_u16(error.kind.face().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if error.kind == Kind::Internal {
+        tracing::error!(%error, "a login failed inside hikite");
+    }
+    // What went wrong inside is for the log.
+    let message = if error.kind == Kind::Internal { "Internal server error" } else { &*error.message };
+    let mut body = Html::default().element("<p>", message, "</p>");
+    if let Some(hint) = error.hint.as_deref().filter(|_| error.kind != Kind::Internal) {
+        body = body.element("<p class=\"faint\">", hint, "</p>");
+    }
+    let mut response = page(status, desk.language, desk.language.say(words::TROUBLE), &body, None);
+    if let Some(wait) = error.retry_after {
+        response.headers_mut().insert(RETRY_AFTER, whole_seconds(wait).into());
+    }
+    response
+}
+
+/// Says one thing.
+pub(crate) fn notice(desk: &Desk, status: StatusCode, title: Words, text: Words) -> Response {
+    let body = Html::default().element("<p>", desk.language.say(text), "</p>");
+    page(status, desk.language, desk.language.say(title), &body, None)
+}
+
+/// Sends a browser on, with a new GET.
+pub(crate) fn go(address: &str) -> Response {
+    let Ok(address) = HeaderValue::from_str(address) else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    response.headers_mut().insert(LOCATION, address);
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // The address has a code in it, or the request that led here.
+    response.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+pub(crate) async fn css() -> Response {
+    let headers = [
+        (CONTENT_TYPE, "text/css; charset=utf-8"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, include_str!("page.css")).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_becomes_a_mark() {
+        let hostile = "<script>alert(\"x\")</script>&'\u{202e}\u{0}";
+        let shown = Html::default().element("<p>", hostile, "</p>").and(&Html::hidden("next", hostile)).0;
+        assert!(
+            !shown.contains("<script") && !shown.contains('\u{202e}') && !shown.contains('\u{0}'),
+            "{shown}"
+        );
+        assert!(shown.contains("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;&#39;"), "{shown}");
+        assert_eq!(shown.matches('<').count(), 3, "{shown}");
+    }
+}

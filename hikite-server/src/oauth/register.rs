@@ -1,0 +1,75 @@
+//! Clients that register themselves (RFC 7591). Nothing comes of it but an id: what a client may do is what a user lets
+//! it do, and where it leads back to may still wait for an admin.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use hikite_core::error::{Error, Kind};
+use hikite_core::rate::Rate;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use http_body_util::{BodyExt, Limited};
+use serde_json::{Value, json};
+
+use super::answer::{Refusal, fresh};
+use super::client;
+use super::desk::Desk;
+
+const BODY_BYTES: usize = 64 * 1024;
+/// So many may come from one peer.
+const RATE: Rate = Rate { count: 60, per: Duration::from_secs(60) };
+
+pub(crate) async fn register(desk: Desk, body: Body) -> Response {
+    answer(&desk, body).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn answer(desk: &Desk, body: Body) -> Result<Response, Refusal> {
+    if !desk.oauth.registration {
+        return Err(Refusal::new(
+            "access_denied",
+            "clients do not register themselves here; ask an admin for an id",
+        ));
+    }
+    if let Some(peer) = desk.peer {
+        let taken = desk.app.tries.registrations.take(&peer, RATE, desk.app.started.elapsed()).0;
+        taken.map_err(|_| Error::new(Kind::RateLimit, "too many clients registered from this address"))?;
+    }
+    let metadata = read(desk, body).await?;
+    let form = client::read(&metadata, true)?;
+    let by_post = metadata["token_endpoint_auth_method"].as_str() == Some("client_secret_post");
+    let (client, secret) = desk.identity.register_client(form).await?;
+    tracing::info!(client = client.id, name = client.name, "a client registered");
+    let method = match (&secret, by_post) {
+        (None, _) => "none",
+        (Some(_), true) => "client_secret_post",
+        (Some(_), false) => "client_secret_basic",
+    };
+    let mut answer = json!({
+        "client_id": client.id,
+        "client_id_issued_at": client.created_at / 1000,
+        "client_name": client.name,
+        "redirect_uris": client.redirect_uris,
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": method,
+    });
+    if let Some(secret) = secret {
+        answer["client_secret"] = secret.expose().into();
+        answer["client_secret_expires_at"] = 0.into();
+    }
+    Ok(fresh(StatusCode::CREATED, &answer))
+}
+
+async fn read(desk: &Desk, body: Body) -> Result<Value, Refusal> {
+    let wrong = |why: &str| Refusal::new("invalid_client_metadata", why);
+    let kind = desk.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
+        return Err(wrong("the body must be application/json"));
+    }
+    let reading = Limited::new(body, BODY_BYTES).collect();
+    let body = tokio::time::timeout(desk.app.limits.body_timeout, reading).await;
+    let body = body.ok().and_then(Result::ok).ok_or_else(|| wrong("the body could not be read"))?.to_bytes();
+    let metadata: Value = serde_json::from_slice(&body).map_err(|_| wrong("the body is no JSON"))?;
+    if metadata.is_object() { Ok(metadata) } else { Err(wrong("the body must be a JSON object")) }
+}

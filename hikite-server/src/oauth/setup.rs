@@ -1,0 +1,83 @@
+//! The page behind the one-time link: it makes the owner, and logs them in.
+
+use axum::body::Body;
+use axum::response::Response;
+use hikite_core::error::Kind;
+use http::{StatusCode, Uri};
+
+use super::desk::Desk;
+use super::fields::Fields;
+use super::form::{self, Binding};
+use super::page::{self, Html};
+use super::{cookie, login, words};
+
+pub(crate) async fn show(desk: Desk, uri: Uri) -> Response {
+    let fields = Fields::read(uri.query().unwrap_or_default()).unwrap_or_default();
+    let token = fields.get("token").unwrap_or_default();
+    match desk.identity.is_setup_token(token).await {
+        Ok(true) => ask(&desk, StatusCode::OK, token, None).await,
+        Ok(false) => over(&desk),
+        Err(error) => page::trouble(&desk, error),
+    }
+}
+
+pub(crate) async fn set_up(desk: Desk, body: Body) -> Response {
+    answer(&desk, body).await.unwrap_or_else(|answer| answer)
+}
+
+async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
+    let fields = form::read(desk, body).await?;
+    let text = |name: &str| fields.get(name).unwrap_or_default();
+    let (link, name) = (text("link"), text("name").trim().to_lowercase());
+    if desk.app.brake.look(desk.peer, &desk.app).is_err() {
+        return Err(page::notice(desk, StatusCode::TOO_MANY_REQUESTS, words::SET_UP, words::TOO_OFTEN));
+    }
+    let user = match desk.identity.set_up(link, &name, text("password")).await {
+        Ok(user) => user,
+        Err(error) if error.kind == Kind::Validation => {
+            return Err(ask(desk, StatusCode::BAD_REQUEST, link, Some(&error.message)).await);
+        }
+        Err(error) if error.kind == Kind::Authorization => {
+            // Links cannot be guessed, and whoever tries is slowed down all the same.
+            let _ = desk.app.brake.note(desk.peer, &desk.app);
+            return Err(over(desk));
+        }
+        Err(error) => return Err(page::trouble(desk, error)),
+    };
+    tracing::info!(user = &*user.name, "the owner is set up");
+    let login = desk.identity.begin_login(&user).await.map_err(|error| page::trouble(desk, error))?;
+    let say = |words| desk.language.say(words);
+    let body = Html::default().element("<p>", say(words::SET_UP_DONE), "</p>\n").element(
+        "<p><code>",
+        &desk.place.at("/mcp"),
+        "</code></p>",
+    );
+    let mut response = page::page(StatusCode::OK, desk.language, say(words::SET_UP), &body, None);
+    cookie::set(response.headers_mut(), cookie::LOGIN, login.secret.expose(), desk.place.is_https());
+    cookie::clear(response.headers_mut(), cookie::VISIT, desk.place.is_https());
+    Ok(response)
+}
+
+async fn ask(desk: &Desk, status: StatusCode, link: &str, wrong: Option<&str>) -> Response {
+    let say = |words| desk.language.say(words);
+    let binding = match Binding::of(desk).await {
+        Ok(binding) => binding,
+        Err(error) => return page::trouble(desk, error),
+    };
+    let mut body = Html::default().element("<p>", say(words::SET_UP_WHY), "</p>\n");
+    if let Some(wrong) = wrong {
+        body = body.element("<p class=\"alarm\" role=\"alert\">", wrong, "</p>\n");
+    }
+    let body = body
+        .marks("<form method=\"post\" action=\"/setup\">\n")
+        .and(&binding.field())
+        .and(&Html::hidden("link", link))
+        .and(&login::credentials(desk, "new-password"))
+        .element("<p class=\"faint\">", say(words::SET_UP_LONG), "</p>\n")
+        .element("<div class=\"choice\"><button>", say(words::SET_UP_GO), "</button></div>\n</form>");
+    binding.put_on(page::page(status, desk.language, say(words::SET_UP), &body, None), desk)
+}
+
+fn over(desk: &Desk) -> Response {
+    page::notice(desk, StatusCode::FORBIDDEN, words::SET_UP, words::LINK_OVER)
+}

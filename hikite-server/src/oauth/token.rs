@@ -1,0 +1,129 @@
+//! Tokens: for a code with its verifier, for a refresh token, or for a client that comes for itself.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hikite_gateway::identity::{Client, Code, Denied, Pair};
+use http::StatusCode;
+use http::header::AUTHORIZATION;
+use serde_json::json;
+
+use super::answer::{Refusal, fresh};
+use super::desk::Desk;
+use super::fields::{Fields, decode};
+use super::request;
+
+pub(crate) async fn token(desk: Desk, body: Body) -> Response {
+    answer(&desk, body).await.map_or_else(IntoResponse::into_response, |pair| given(&pair))
+}
+
+async fn answer(desk: &Desk, body: Body) -> Result<Pair, Refusal> {
+    let fields = Fields::of(&desk.app, &desk.headers, body).await;
+    let fields = fields.map_err(|bad| Refusal::new("invalid_request", bad.0))?;
+    let client = client(desk, &fields).await?;
+    if !fields.resources().all(|resource| desk.place.is_ours(resource)) {
+        return Err(Refusal::new("invalid_target", "the resource is none of ours"));
+    }
+    let missing = |what: &str| Refusal::new("invalid_request", format!("{what} is missing"));
+    let (terms, wanted) = (&desk.oauth.terms, request::scopes(fields.get("scope")));
+    match fields.get("grant_type") {
+        Some("authorization_code") => {
+            let code = Code {
+                code: fields.get("code").ok_or_else(|| missing("code"))?,
+                client: &client.id,
+                redirect: fields.get("redirect_uri"),
+                verifier: fields.get("code_verifier").ok_or_else(|| missing("code_verifier"))?,
+            };
+            Ok(desk.identity.use_code(terms, code).await?)
+        }
+        Some("refresh_token") => {
+            let token = fields.get("refresh_token").ok_or_else(|| missing("refresh_token"))?;
+            Ok(desk.identity.refresh(terms, &client, token, wanted).await?)
+        }
+        Some("client_credentials") if client.is_own() => {
+            Ok(desk.identity.own_token(terms, &client, wanted).await?)
+        }
+        Some("client_credentials") => {
+            Err(Refusal::new("unauthorized_client", "an admin must allow this client to come for itself"))
+        }
+        Some(_) => Err(Refusal::new("unsupported_grant_type", "this grant_type is not one of ours")),
+        None => Err(missing("grant_type")),
+    }
+}
+
+/// Which client asks. Wrong secrets are counted by where they come from.
+pub(super) async fn client(desk: &Desk, fields: &Fields) -> Result<Client, Refusal> {
+    let by_header = desk.headers.contains_key(AUTHORIZATION);
+    let (id, secret) = credentials(desk, fields)?;
+    if secret.is_some() {
+        desk.app.brake.look(desk.peer, &desk.app)?;
+    }
+    let proved = desk.identity.prove_client(&id, secret.as_deref()).await;
+    if matches!(proved, Err(Denied::Client(_))) && secret.is_some() {
+        desk.app.brake.note(desk.peer, &desk.app)?;
+    }
+    proved.map_err(|denied| Refusal::from(denied).to_header(by_header))
+}
+
+fn credentials(desk: &Desk, fields: &Fields) -> Result<(String, Option<String>), Refusal> {
+    let wrong = |why: &str| Refusal::new("invalid_client", why).to_header(true);
+    let mut sent = desk.headers.get_all(AUTHORIZATION).iter();
+    match (sent.next(), sent.next()) {
+        (None, _) => {
+            let id = fields
+                .get("client_id")
+                .ok_or_else(|| Refusal::new("invalid_client", "client_id is missing"))?;
+            Ok((id.to_owned(), fields.get("client_secret").map(str::to_owned)))
+        }
+        (Some(value), None) => {
+            let (id, secret) = basic(value.to_str().unwrap_or_default())
+                .ok_or_else(|| wrong("the Authorization header is no Basic one"))?;
+            if fields.get("client_secret").is_some()
+                || fields.get("client_id").is_some_and(|other| other != id)
+            {
+                return Err(Refusal::new("invalid_request", "the client says twice who it is"));
+            }
+            Ok((id, Some(secret).filter(|secret| !secret.is_empty())))
+        }
+        (Some(_), Some(_)) => Err(wrong("there are several Authorization headers")),
+    }
+}
+
+/// Id and secret, each encoded as a field of a form is (RFC 6749, 2.3.1).
+fn basic(value: &str) -> Option<(String, String)> {
+    let (scheme, text) = value.split_once(' ')?;
+    let text = scheme.eq_ignore_ascii_case("basic").then(|| BASE64_STANDARD.decode(text.trim()).ok())??;
+    let text = String::from_utf8(text).ok()?;
+    let (id, secret) = text.split_once(':')?;
+    Some((decode(id)?, decode(secret)?))
+}
+
+fn given(pair: &Pair) -> Response {
+    let mut body = json!({
+        "access_token": pair.access.expose(),
+        "token_type": "Bearer",
+        "expires_in": pair.expires_in.as_secs(),
+        "scope": pair.scopes.names().collect::<Vec<_>>().join(" "),
+    });
+    if let Some(refresh) = &pair.refresh {
+        body["refresh_token"] = refresh.expose().into();
+    }
+    fresh(StatusCode::OK, &body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_basic_header_is_read_as_forms_are() {
+        let encode = |text: &str| format!("Basic {}", BASE64_STANDARD.encode(text));
+        let pair = |id: &str, secret: &str| Some((id.to_owned(), secret.to_owned()));
+        assert_eq!(basic(&encode("hkc_1:s%3Ax+y")), pair("hkc_1", "s:x y"));
+        assert_eq!(basic(&encode("https%3A%2F%2Fa.example%2Fc:")), pair("https://a.example/c", ""));
+        for wrong in ["", "Basic", "Basic !", "Bearer eA==", &encode("x"), &encode("a:%zz")] {
+            assert_eq!(basic(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The clients that log in for people: for admins alone, which the router sees to. A secret is in one answer and in no
+//! other.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use hikite_core::json::{Object, Raw};
+use hikite_gateway::identity::ClientForm;
+use http::header::{CACHE_CONTROL, HeaderValue};
+use http::{HeaderMap, StatusCode, Uri};
+
+use super::{Answer, Named, body, created, identity, key, location, ok, query};
+use crate::app::App;
+use crate::arrival::Arrival;
+
+pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+    query::none(&uri)?;
+    let clients = identity(&app)?.clients().await?;
+    let clients: Vec<Raw> = clients.iter().map(|client| client.object().raw()).collect();
+    Ok(ok(&Object::default().with("clients", Raw::array(&clients)).raw()))
+}
+
+pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+    query::none(&uri)?;
+    Ok(ok(&identity(&app)?.client_object(&key(path)?).await?))
+}
+
+pub(crate) async fn create(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    query::none(&uri)?;
+    let form = ClientForm::read(&body::read(&app, &headers, body).await?)?;
+    let name = form.name.clone();
+    let work = identity(&app)?.add_client(form);
+    let (client, secret) = app.gateway.audit_admin((&caller, &origin), "client.create", &name, work).await?;
+    let mut object = client.object();
+    if let Some(secret) = secret {
+        object.set("secret", secret.expose());
+    }
+    let mut response = created(&object.raw(), location("/v1/clients/", &client.id));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+pub(crate) async fn approve(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    let id = key(path)?;
+    let work = identity(&app)?.approve_client(&id);
+    Ok(ok(&app.gateway.audit_admin((&caller, &origin), "client.approve", &id, work).await?))
+}
+
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    let id = key(path)?;
+    let work = identity(&app)?.remove_client(&id);
+    app.gateway.audit_admin((&caller, &origin), "client.delete", &id, work).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

@@ -1,0 +1,182 @@
+//! The part of the description that is about people who log in, and the clients that do it for them.
+
+use serde_json::{Value, json};
+
+use super::{Operation, moment, name, scopes};
+
+pub(super) fn operations() -> Vec<Operation> {
+    [of_users(), of_clients()].into_iter().flatten().collect()
+}
+
+fn of_users() -> Vec<Operation> {
+    let of_users = |method, path, id, summary| Operation {
+        method,
+        path,
+        id,
+        tag: "Users",
+        summary,
+        answer: (200, "The user as it is now.", Some("User")),
+        errors: &[404],
+        ..Operation::NEW
+    };
+    let (one, user) = ("/v1/users/{name}", || vec![name("User")]);
+    vec![
+        Operation {
+            answer: (200, "All users.", Some("Users")),
+            errors: &[],
+            ..of_users("get", "/v1/users", "listUsers", "Lists the people who can log in.")
+        },
+        Operation {
+            body: Some("NewUser"),
+            answer: (201, "The user, with a password that was made for it.", Some("CreatedUser")),
+            errors: &[409],
+            ..of_users("post", "/v1/users", "createUser", "Makes a user.")
+        },
+        Operation { parameters: user(), ..of_users("get", one, "getUser", "Shows one user.") },
+        Operation {
+            parameters: user(),
+            body: Some("UserForm"),
+            ..of_users("patch", one, "changeUser", "Replaces the members that are named.")
+        },
+        Operation {
+            parameters: user(),
+            answer: (204, "It is gone.", None),
+            ..of_users("delete", one, "deleteUser", "Takes a user away, with logins and grants.")
+        },
+    ]
+}
+
+fn of_clients() -> Vec<Operation> {
+    let of_clients = |method, path, id, summary| Operation {
+        method,
+        path,
+        id,
+        tag: "Clients",
+        summary,
+        answer: (200, "The client as it is now.", Some("Client")),
+        errors: &[404],
+        ..Operation::NEW
+    };
+    let (one, client) = ("/v1/clients/{id}", || vec![name("Client")]);
+    vec![
+        Operation {
+            answer: (200, "All clients.", Some("Clients")),
+            errors: &[],
+            ..of_clients("get", "/v1/clients", "listClients", "Lists the clients that log in for people.")
+        },
+        Operation {
+            body: Some("NewClient"),
+            answer: (201, "The client, with its secret where it keeps one.", Some("CreatedClient")),
+            errors: &[],
+            ..of_clients("post", "/v1/clients", "createClient", "Makes a client.")
+        },
+        Operation { parameters: client(), ..of_clients("get", one, "getClient", "Shows one client.") },
+        Operation {
+            parameters: client(),
+            answer: (204, "It is gone.", None),
+            ..of_clients("delete", one, "deleteClient", "Takes a client away, with what it was allowed.")
+        },
+        Operation {
+            method: "post",
+            path: "/v1/clients/{id}/approve",
+            id: "approveClient",
+            summary: "Lets a client lead back to where it says.",
+            parameters: client(),
+            ..of_clients("post", "", "", "")
+        },
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let made = |of: &str, member: &str| {
+        let secret = json!({ "type": "string", "description": "Shown this once." });
+        let of = json!({ "$ref": format!("#/components/schemas/{of}") });
+        json!({ "allOf": [of, { "type": "object", "properties": { member: secret } }] })
+    };
+    let name = json!({
+        "type": "string", "minLength": 1, "maxLength": 64, "examples": ["alice"],
+        "description": "Small letters, digits, `-`, `_`, `.` and `@`.",
+    });
+    let mut new_user = user_form();
+    new_user["required"] = json!(["name"]);
+    new_user["properties"]["name"] = name.clone();
+    vec![
+        ("UserForm", user_form()),
+        ("NewUser", new_user),
+        ("User", user(&name)),
+        ("CreatedUser", made("User", "password")),
+        ("NewClient", new_client()),
+        ("Client", client()),
+        ("CreatedClient", made("Client", "secret")),
+    ]
+}
+
+fn user_form() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "role": { "enum": ["admin", "member", null] },
+            "password": { "type": ["string", "null"], "minLength": 10, "maxLength": 1000 },
+            "permissions": permissions(),
+            "disabled": { "type": ["boolean", "null"], "description": "Locked out." },
+        },
+    })
+}
+
+fn permissions() -> Value {
+    json!({
+        "type": ["object", "null"],
+        "description": "Which tools there are for this user: `allow` and `deny`, lists of modules, tools, patterns and risks.",
+    })
+}
+
+fn user(name: &Value) -> Value {
+    json!({
+        "type": "object",
+        "required": ["name", "subject", "role", "permissions", "disabled", "createdAt"],
+        "properties": {
+            "name": name,
+            "subject": { "type": "string", "description": "Whom its clients stand for." },
+            "role": { "enum": ["owner", "admin", "member"] },
+            "permissions": permissions(),
+            "disabled": { "type": "boolean" },
+            "createdAt": moment(),
+        },
+    })
+}
+
+fn new_client() -> Value {
+    let mut scopes = scopes();
+    scopes["type"] = json!(["array", "null"]);
+    scopes["description"] = "What it may do when it comes for itself.".into();
+    json!({
+        "type": "object",
+        "required": ["name"],
+        "additionalProperties": false,
+        "properties": {
+            "name": { "type": "string", "minLength": 1, "maxLength": 128, "examples": ["build server"] },
+            "redirectUris": { "type": ["array", "null"], "items": { "type": "string" }, "examples": [["https://app.example/callback"]] },
+            "confidential": { "type": ["boolean", "null"], "description": "Whether it keeps a secret." },
+            "clientCredentials": { "type": ["boolean", "null"], "description": "Whether it may come for itself." },
+            "scopes": scopes,
+        },
+    })
+}
+
+fn client() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "name", "redirectUris", "origin", "confidential", "clientCredentials", "status", "createdAt"],
+        "properties": {
+            "id": { "type": "string" },
+            "name": { "type": "string" },
+            "redirectUris": { "type": "array", "items": { "type": "string" } },
+            "origin": { "enum": ["registered", "document", "admin"] },
+            "confidential": { "type": "boolean" },
+            "clientCredentials": { "type": "boolean" },
+            "status": { "enum": ["active", "pending"], "description": "Pending: where it leads back to waits for an admin." },
+            "createdAt": moment(),
+        },
+    })
+}

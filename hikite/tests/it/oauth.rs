@@ -1,0 +1,256 @@
+//! Logging in, as browsers and clients do it: a set-up link, a login, a question, a code, tokens; and everything that
+//! must not work.
+
+mod client;
+mod door;
+mod flow;
+mod page;
+mod refuse;
+mod token;
+
+use std::collections::BTreeMap;
+
+use hikite_testkit::gateway::{Reply, Request, TestGateway};
+use serde_json::{Value, json};
+
+use crate::configured;
+
+const PASSWORD: &str = "correct horse battery";
+const REDIRECT: &str = "http://127.0.0.1:3999/callback";
+// From RFC 7636, appendix B.
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+/// A browser: it keeps cookies, and follows nothing by itself.
+#[derive(Debug, Default)]
+struct Browser {
+    cookies: BTreeMap<String, String>,
+}
+
+/// A page with its form.
+#[derive(Debug)]
+struct Page {
+    status: u16,
+    text: String,
+    headers: http::HeaderMap,
+    /// The hidden fields.
+    fields: Vec<(String, String)>,
+}
+
+impl Browser {
+    async fn send(&mut self, gateway: &TestGateway, mut request: Request) -> Reply {
+        if !self.cookies.is_empty() {
+            let cookies: Vec<String> =
+                self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            request = request.header("cookie", &cookies.join("; "));
+        }
+        let reply = gateway.send(request).await;
+        for cookie in reply.headers.get_all("set-cookie") {
+            let cookie = cookie.to_str().expect("text");
+            assert!(cookie.contains("; HttpOnly; SameSite=Lax"), "{cookie}");
+            let (name, value) =
+                cookie.split(';').next().and_then(|pair| pair.split_once('=')).expect("a pair");
+            if cookie.contains("Max-Age=0") {
+                self.cookies.remove(name);
+            } else {
+                self.cookies.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        reply
+    }
+
+    async fn get(&mut self, gateway: &TestGateway, path: &str) -> Page {
+        Page::of(self.send(gateway, Request::new("GET", path)).await)
+    }
+
+    /// Sends the form of a page, with these fields beside the hidden ones.
+    async fn post(&mut self, gateway: &TestGateway, path: &str, page: &Page, more: &[(&str, &str)]) -> Page {
+        let hidden = page.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let all: Vec<(&str, &str)> = hidden.chain(more.iter().copied()).collect();
+        let origin = format!("http://{}", gateway.address());
+        let request = Request::new("POST", path).form(form(&all)).header("origin", &origin);
+        Page::of(self.send(gateway, request).await)
+    }
+}
+
+impl Page {
+    fn of(reply: Reply) -> Self {
+        let text = reply.text().to_owned();
+        let fields = text.split("<input type=\"hidden\" name=\"").skip(1).filter_map(|part| {
+            let (name, rest) = part.split_once("\" value=\"")?;
+            Some((name.to_owned(), plain(rest.split_once('"')?.0)))
+        });
+        Self { status: reply.status, fields: fields.collect(), headers: reply.headers, text }
+    }
+
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map(|value| value.to_str().expect("text")).unwrap_or_default()
+    }
+
+    /// Where the browser is sent; the fields of that address.
+    #[track_caller]
+    fn leads_to(&self, start: &str) -> BTreeMap<String, String> {
+        let location = self.header("location");
+        assert!(
+            self.status == 303 && location.starts_with(start),
+            "{} {location} {}",
+            self.status,
+            self.text
+        );
+        let query = location.split_once('?').map(|(_, query)| query).unwrap_or_default();
+        query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(name, value)| (name.into(), decode(value)))
+            .collect()
+    }
+}
+
+/// Without the marks of HTML.
+fn plain(text: &str) -> String {
+    text.replace("&quot;", "\"")
+        .replace("&#39;", "'")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&")
+}
+
+fn decode(text: &str) -> String {
+    let mut out = Vec::new();
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let digits = [bytes.next().expect("a digit"), bytes.next().expect("a digit")];
+            let digits = std::str::from_utf8(&digits).expect("digits");
+            out.push(u8::from_str_radix(digits, 16).expect("digits"));
+        } else {
+            out.push(byte);
+        }
+    }
+    String::from_utf8(out).expect("UTF-8")
+}
+
+fn form(fields: &[(&str, &str)]) -> String {
+    fields.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect::<Vec<_>>().join("&")
+}
+
+fn quoted(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+/// The link that hikite printed.
+async fn setup_path(gateway: &TestGateway) -> String {
+    gateway.says("/setup?token=").await;
+    let said = gateway.stderr();
+    let at = said.find("/setup?token=").expect("the link");
+    said[at..].split_whitespace().next().expect("a word").to_owned()
+}
+
+/// A gateway with an owner, who is logged in.
+async fn house() -> (TestGateway, Browser) {
+    house_with(json!({})).await
+}
+
+async fn house_with(config: Value) -> (TestGateway, Browser) {
+    let gateway = configured(config).await;
+    let mut browser = Browser::default();
+    let path = setup_path(&gateway).await;
+    let page = browser.get(&gateway, &path).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    let done = browser.post(&gateway, "/setup", &page, &[("name", "kana"), ("password", PASSWORD)]).await;
+    assert_eq!(done.status, 200, "{}", done.text);
+    (gateway, browser)
+}
+
+async fn logged_in(gateway: &TestGateway, name: &str, password: &str) -> Browser {
+    let mut browser = Browser::default();
+    let page = browser.get(gateway, "/oauth/login").await;
+    let done = browser.post(gateway, "/oauth/login", &page, &[("name", name), ("password", password)]).await;
+    done.leads_to("/oauth/login");
+    browser
+}
+
+async fn register(gateway: &TestGateway, metadata: &Value) -> Value {
+    let reply = gateway.send(Request::new("POST", "/oauth/register").json(metadata.to_string())).await;
+    assert_eq!(reply.status, 201, "{}", reply.text());
+    reply.value()
+}
+
+/// The id of a client that leads to this machine.
+async fn registered(gateway: &TestGateway) -> String {
+    let metadata =
+        json!({ "client_name": "a test", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none" });
+    register(gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned()
+}
+
+/// A request to be let in, with some fields other than usual; an empty one is left out.
+fn authorize(gateway: &TestGateway, client: &str, other: &[(&str, &str)]) -> String {
+    let resource = format!("http://{}/mcp", gateway.address());
+    let usual = [
+        ("response_type", "code"),
+        ("client_id", client),
+        ("redirect_uri", REDIRECT),
+        ("code_challenge", CHALLENGE),
+        ("code_challenge_method", "S256"),
+        ("state", "s+1"),
+        ("scope", "read call"),
+        ("resource", &resource),
+    ];
+    let mut fields: Vec<(&str, &str)> =
+        usual.into_iter().filter(|(name, _)| other.iter().all(|(own, _)| own != name)).collect();
+    fields.extend(other.iter().filter(|(_, value)| !value.is_empty()));
+    format!("/oauth/authorize?{}", form(&fields))
+}
+
+/// A code, with the user asked if need be.
+async fn code(gateway: &TestGateway, browser: &mut Browser, client: &str, other: &[(&str, &str)]) -> String {
+    let mut page = browser.get(gateway, &authorize(gateway, client, other)).await;
+    if page.status == 200 {
+        page = browser.post(gateway, "/oauth/consent", &page, &[("decision", "allow")]).await;
+    }
+    let answer = page.leads_to(REDIRECT);
+    assert_eq!((answer["state"].as_str(), answer["iss"].as_str()), ("s+1", &*issuer(gateway)));
+    answer["code"].clone()
+}
+
+fn issuer(gateway: &TestGateway) -> String {
+    format!("http://{}", gateway.address())
+}
+
+async fn ask_token(gateway: &TestGateway, fields: &[(&str, &str)]) -> Reply {
+    gateway.send(Request::new("POST", "/oauth/token").form(form(fields))).await
+}
+
+/// The fields of a code's exchange.
+fn exchange<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a str)> {
+    vec![
+        ("grant_type", "authorization_code"),
+        ("client_id", client),
+        ("code", code),
+        ("redirect_uri", REDIRECT),
+        ("code_verifier", VERIFIER),
+    ]
+}
+
+async fn tokens(gateway: &TestGateway, browser: &mut Browser, client: &str, scope: &str) -> Value {
+    let code = code(gateway, browser, client, &[("scope", scope)]).await;
+    let reply = ask_token(gateway, &exchange(client, &code)).await;
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    reply.value()
+}
+
+fn access(tokens: &Value) -> &str {
+    tokens["access_token"].as_str().expect("a token")
+}
+
+async fn me(gateway: &TestGateway, token: &str) -> Reply {
+    gateway.send(crate::identity::as_bearer(token, "GET", "/v1/me")).await
+}
+
+#[track_caller]
+fn refused(reply: &Reply, status: u16, word: &str) {
+    assert_eq!((reply.status, reply.value()["error"].as_str()), (status, Some(word)), "{}", reply.text());
+}
