@@ -16,6 +16,7 @@ use hikite_core::pattern::Pattern;
 use hikite_core::secret::Secret;
 use hikite_store::{Entry, Store};
 use hikite_vault::{Unverified, random_bytes};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -26,6 +27,8 @@ use crate::issuer::{Discovery, Keys, Times, holds, text};
 /// The drawer of logins that have begun elsewhere.
 const BEGUN: &str = "federation";
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// How long we remember what an issuer says of itself.
+const FRESH_MS: u64 = 10 * 60_000;
 
 /// What the owner says of somewhere people log in with.
 #[derive(Clone, Debug)]
@@ -71,6 +74,8 @@ pub struct Federation {
 struct Place {
     rule: LoginRule,
     keys: Keys,
+    /// What the issuer said of itself, and when, so that not every visitor makes us ask.
+    told: Mutex<Option<(Arc<Discovery>, u64)>>,
 }
 
 /// A login that has begun, as it lies in the drawer.
@@ -97,7 +102,7 @@ impl Federation {
     pub fn follow(&self, rules: Vec<LoginRule>) {
         let place = |rule: LoginRule| {
             let keys = Keys::new(&rule.issuer, None);
-            (rule.name.clone(), Arc::new(Place { rule, keys }))
+            (rule.name.clone(), Arc::new(Place { rule, keys, told: Mutex::default() }))
         };
         self.places.store(Arc::new(rules.into_iter().map(place).collect()));
     }
@@ -117,7 +122,7 @@ impl Federation {
         next: &str,
     ) -> Result<String, Error> {
         let place = self.place(name)?;
-        let discovery = Discovery::read(&*self.fetch, &place.rule.issuer).await?;
+        let discovery = self.discovery(&place).await?;
         let (endpoint, _) = discovery.address("authorization_endpoint")?;
         let (state, nonce, verifier) = (random()?, random()?, random()?);
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
@@ -167,7 +172,7 @@ impl Federation {
             let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
             return Err(refused(&format!("`{name}` answered `{word}`")));
         }
-        let discovery = Discovery::read(&*self.fetch, &place.rule.issuer).await?;
+        let discovery = self.discovery(&place).await?;
         let told = returned.iss.as_deref();
         let must_tell = discovery.says("authorization_response_iss_parameter_supported");
         if told.is_some_and(|iss| iss != place.rule.issuer) || (must_tell && told.is_none()) {
@@ -223,6 +228,17 @@ impl Federation {
             && claims["nonce"] == *nonce
             && Times::of(&claims).is_some_and(|times| times.are_good(now));
         if is_good { Ok(claims) } else { Err(wrong()) }
+    }
+
+    async fn discovery(&self, place: &Place) -> Result<Arc<Discovery>, Error> {
+        let now = now_ms();
+        let told = place.told.lock().clone().filter(|(_, at)| now < at.saturating_add(FRESH_MS));
+        if let Some((discovery, _)) = told {
+            return Ok(discovery);
+        }
+        let discovery = Arc::new(Discovery::read(&*self.fetch, &place.rule.issuer).await?);
+        *place.told.lock() = Some((Arc::clone(&discovery), now));
+        Ok(discovery)
     }
 
     fn place(&self, name: &str) -> Result<Arc<Place>, Error> {

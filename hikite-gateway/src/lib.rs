@@ -9,6 +9,7 @@ mod command;
 mod conversation;
 mod deadline;
 mod dispatch;
+mod entrance;
 mod execute;
 #[cfg(test)]
 mod fake;
@@ -54,6 +55,7 @@ pub use audit::{AuditRules, WhenFull, record_admin};
 pub use batch::{Batch, Ending, Observer, Report, Silent};
 pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
+pub use entrance::Entrances;
 pub use federation::{Federation, LoginRule, Returned, Stranger};
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
