@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -32,6 +33,7 @@ import matrix
 PASSWORD = "a password for a test"
 LINK = r"http://\S+/setup\?token=\S+"
 SECONDS = 120
+PATIENCE = 50
 # Where the suite waits to be answered.
 CALLBACK = "http://127.0.0.1:{port}/callback"
 
@@ -105,10 +107,22 @@ def run_suite(arguments: list[str], person: "Person") -> str:
     for line in process.stdout:
         lines.append(line)
         if re.match(r"http://\S+/oauth/authorize\?", line):
-            lines.append(person.allow(line.strip()))
+            lines.append(patiently(lambda: person.allow(line.strip())))
     process.wait()
     alarm.cancel()
     return "".join(lines)
+
+
+def patiently(work) -> str:
+    """The suite prints the address before it listens for the answer."""
+    for _ in range(PATIENCE):
+        try:
+            return work()
+        except urllib.error.HTTPError:
+            raise
+        except urllib.error.URLError:
+            time.sleep(0.1)
+    return work()
 
 
 class Form(HTMLParser):

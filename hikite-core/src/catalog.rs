@@ -243,6 +243,13 @@ impl Module {
     pub(crate) fn untold(&self) -> Error {
         let message = match self.source.state() {
             State::Failing { reason, .. } => reason,
+            State::NeedsLogin { .. } => {
+                let error = Error::new(Kind::AccountRequired, format!("`{}` needs a login", self.name));
+                return match self.source.advice() {
+                    Some(advice) => error.hint(advice),
+                    None => error,
+                };
+            }
             _ => format!("the server `{}` has not told what it offers", self.name),
         };
         Error::new(Kind::UpstreamUnavailable, message)

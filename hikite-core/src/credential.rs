@@ -1,5 +1,5 @@
 //! Whose keys are used: what a module shows a service that it calls for somebody. Modules ask for a credential and never
-//! see where it is kept.
+//! see where it is kept; whoever keeps it asks its provider through `TokenEndpoint` and never sees HTTP.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,6 +34,28 @@ impl Scheme {
             Self::Basic => "Basic",
         }
     }
+}
+
+/// Where a provider gives tokens: one form in, one answer out.
+pub trait TokenEndpoint: Send + Sync + fmt::Debug {
+    /// An error if nothing came back that could be an answer.
+    fn post(&self, request: TokenRequest) -> BoxFuture<'_, Result<TokenAnswer, Error>>;
+}
+
+#[derive(Clone, Debug)]
+pub struct TokenRequest {
+    pub url: String,
+    pub form: Vec<(String, Secret)>,
+    /// Sent as JSON in place of a form.
+    pub as_json: bool,
+    /// Who we are, in the header.
+    pub basic: Option<(String, Secret)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct TokenAnswer {
+    pub status: u16,
+    pub body: Secret,
 }
 
 /// Gives a caller's key for a provider. A provider serves one module or several.

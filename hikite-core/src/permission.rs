@@ -1,6 +1,7 @@
 //! Which tools somebody may see and use: `{"allow": […], "deny": […]}`. A denial comes before an allowance; without
 //! `allow` everything is allowed that is not denied. What a module offers beside its tools goes by the key `module:*`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::fault::{self, Fault};
@@ -24,7 +25,14 @@ pub struct Permissions {
     allow: Option<Vec<Entry>>,
     deny: Vec<Entry>,
     form: Option<Raw>,
+    /// What must hold as well.
+    also: Vec<Arc<Permissions>>,
+    /// Of modules that somebody's accounts serve: what one of these must allow.
+    accounts: Accounts,
 }
+
+/// By module, what each account allows with which its tools may be called.
+pub type Accounts = HashMap<Arc<str>, Vec<Arc<Permissions>>>;
 
 impl Permissions {
     /// Reads what people write; what is wrong is told all at once.
@@ -39,9 +47,24 @@ impl Permissions {
         self.form.clone().unwrap_or_else(Raw::empty_object)
     }
 
+    /// What all of these allow, and one account for each module that accounts serve.
+    pub fn together(all: impl IntoIterator<Item = Arc<Self>>, accounts: Accounts) -> Arc<Self> {
+        let mut also: Vec<Arc<Self>> =
+            all.into_iter().filter(|permissions| !permissions.is_everything()).collect();
+        // One whole account is as good as none of them narrowing anything.
+        let narrow = |of: &Vec<Arc<Self>>| !of.is_empty() && !of.iter().any(|one| one.is_everything());
+        let accounts: Accounts = accounts.into_iter().filter(|(_, of)| narrow(of)).collect();
+        if also.len() == 1 && accounts.is_empty() {
+            return also.swap_remove(0);
+        }
+        Arc::new(Self { also, accounts, ..Self::default() })
+    }
+
     pub fn allows(&self, key: &ToolKey, risk: Risk) -> bool {
         let named = |entries: &[Entry]| entries.iter().any(|entry| entry.fits(key, risk));
-        !named(&self.deny) && self.allow.as_deref().is_none_or(named)
+        !named(&self.deny)
+            && self.allow.as_deref().is_none_or(named)
+            && self.also_holds(&key.module, |permissions| permissions.allows(key, risk))
     }
 
     /// Whether the same holds for a tool of which nothing is known but its name.
@@ -58,12 +81,19 @@ impl Permissions {
     pub fn may_reach(&self, module: &str) -> bool {
         let whole = ToolKey::new(module, WHOLE);
         let allowed = |entries: &[Entry]| entries.iter().any(|entry| entry.may_fit_in(module));
-        !self.deny.iter().any(|entry| entry.covers(&whole)) && self.allow.as_deref().is_none_or(allowed)
+        !self.deny.iter().any(|entry| entry.covers(&whole))
+            && self.allow.as_deref().is_none_or(allowed)
+            && self.also_holds(module, |permissions| permissions.may_reach(module))
     }
 
     /// Whether nothing is left out.
     pub fn is_everything(&self) -> bool {
-        self.allow.is_none() && self.deny.is_empty()
+        self.allow.is_none() && self.deny.is_empty() && self.also.is_empty() && self.accounts.is_empty()
+    }
+
+    fn also_holds(&self, module: &str, holds: impl Fn(&Self) -> bool) -> bool {
+        self.also.iter().all(|permissions| holds(permissions))
+            && self.accounts.get(module).is_none_or(|accounts| accounts.iter().any(|account| holds(account)))
     }
 }
 
@@ -94,7 +124,7 @@ impl Reader {
                 _ => deny.push(entry),
             }
         }
-        Permissions { allow, deny, form: Some(form.copied()) }
+        Permissions { allow, deny, form: Some(form.copied()), ..Permissions::default() }
     }
 
     /// `null` says nothing, an empty list says that there is none.

@@ -23,6 +23,16 @@ pub trait Source: Send + Sync + fmt::Debug {
 
     fn state(&self) -> State;
 
+    /// Who knows the accounts that its calls are made with, if they are made with any.
+    fn provider(&self) -> Option<&str> {
+        None
+    }
+
+    /// What a person does who has to log in.
+    fn advice(&self) -> Option<String> {
+        None
+    }
+
     /// Resolves once a listing is known or the attempt to get one has failed.
     fn first_listing(&self) -> BoxFuture<'_, ()>;
 
@@ -145,6 +155,8 @@ pub struct CallContext {
     /// The client answers what a server needs with its next request: such results go back as they are. Else the
     /// questions in them are put to it, and the source makes the next request.
     pub takes_rounds: bool,
+    /// The id of the account that was chosen for the call; `None` leaves it to whoever knows the accounts.
+    pub account: Option<Arc<str>>,
 }
 
 /// Where a call came in: the id its logs carry, the trace it belongs to, and the program that sent it.

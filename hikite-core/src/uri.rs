@@ -1,5 +1,7 @@
 //! Whether a URI may come from a URI template (RFC 6570): enough to route a read to the module that offers it.
 
+use crate::hex::hex;
+
 /// Literal parts must appear in order; each expression stands for any run of characters in between.
 pub fn matches(template: &str, uri: &str) -> bool {
     let mut rest = uri;
@@ -28,6 +30,37 @@ fn literals(template: &str) -> Vec<&str> {
     }
     parts.push(rest);
     parts
+}
+
+/// A text as one part of an address or of a form: everything but letters, digits and `-._~` as `%XX`.
+pub fn encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.push_str(&hex(&[byte]).to_ascii_uppercase());
+        }
+    }
+    out
+}
+
+/// The part of an address or of a form as it was meant; `None` if it is no text.
+pub fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'%' => {
+                let digits = [rest.next()?, rest.next()?];
+                bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+            }
+            b'+' => bytes.push(b' '),
+            byte => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -41,6 +41,13 @@ impl Allow {
         Self(entries.into_iter().collect())
     }
 
+    /// These, too.
+    #[must_use]
+    pub fn and(mut self, entries: impl IntoIterator<Item = Allowed>) -> Self {
+        self.0.extend(entries);
+        self
+    }
+
     /// Whether a connection to `address` may be opened for a request that names `host`.
     pub(crate) fn permits(&self, host: &str, address: IpAddr) -> bool {
         is_public(address) || {

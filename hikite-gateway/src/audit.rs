@@ -107,6 +107,11 @@ impl Audit<'_> {
         });
     }
 
+    /// Whose credentials it goes with.
+    pub(crate) fn with_account(&mut self, account: String) {
+        self.guard.with(|entry| entry.account = account);
+    }
+
     /// The tool that was found, if one was.
     pub(crate) fn tool(&self) -> Option<ToolKey> {
         self.guard.tool()

@@ -12,6 +12,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::fault;
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
+use hikite_core::permission::Permissions;
 use hikite_core::selection::{Argument, preset};
 use hikite_core::source::{CallContext, Invocation, Method, State};
 use hikite_core::view::{self, View};
@@ -19,6 +20,7 @@ use hikite_core::view::{self, View};
 use crate::audit::Audit;
 use crate::cache::Keep;
 use crate::command::{CallOptions, Command, Target};
+use crate::exchange::choice;
 use crate::execute::{Call, execute};
 use crate::gateway::Gateway;
 use crate::handle::is_kept;
@@ -145,9 +147,16 @@ impl Gateway {
         audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
         let in_category = matches!(target, Target::InCategory { .. });
+        let asked = choice::asked(&mut params)?;
+        let again = target.clone();
         let (snapshot, callable) = self.find(&context.session.caller, target).await?;
         audit.found(&callable.key);
         let module = module_of(snapshot.view_of(&context.session.caller), &callable.key.module)?;
+        let context = if module.source.provider().is_some() {
+            self.with_account(&snapshot, (module, &callable, &again), asked.as_deref(), context, audit)?
+        } else {
+            context
+        };
         params.set("name", &*callable.key.tool);
         if !callable.arguments.is_empty() {
             let mut arguments = arguments(params.get("arguments"))?;
@@ -173,6 +182,29 @@ impl Gateway {
         outcome.map_err(|error| if in_category { error.named("UpstreamCallError") } else { error })
     }
 
+    /// Decides with which account a call is made. A tool that this one does not allow is not there.
+    fn with_account(
+        &self,
+        snapshot: &Snapshot,
+        (module, callable, target): (&Module, &Callable, &Target),
+        asked: Option<&str>,
+        context: CallContext,
+        audit: &mut Audit<'_>,
+    ) -> Result<CallContext, Error> {
+        let caller = &context.session.caller;
+        let chosen = self.account_for(caller, module, asked)?;
+        let risk =
+            snapshot.view_of(caller).tool_by_key(&callable.key).map(|tool| tool.risk).unwrap_or_default();
+        let allows = |mask: &Permissions| mask.allows(&callable.key, risk);
+        if let Some(view) = Self::view_without(snapshot, (caller, module), chosen.as_ref(), allows) {
+            found_in(&view, target)?;
+        }
+        if let Some(chosen) = &chosen {
+            audit.with_account(chosen.words(module));
+        }
+        Ok(CallContext { account: chosen.map(|chosen| chosen.id()), ..context })
+    }
+
     /// Finds the tool, waiting for the first list of its module where that is not known yet.
     async fn find(&self, caller: &Caller, target: Target) -> Result<(Arc<Snapshot>, Callable), Error> {
         match target {
@@ -195,14 +227,21 @@ impl Gateway {
     pub(crate) async fn resource(
         &self,
         method: Method,
-        params: Object,
+        mut params: Object,
         context: CallContext,
         audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
+        let asked = choice::asked(&mut params)?;
         let uri = required(&params, "uri")?;
-        let caller = &context.session.caller;
-        let (snapshot, module) = self.look_up(caller, |view| view.resource(&uri).map(named)).await?;
-        let module = module_of(snapshot.view_of(caller), &module)?;
+        let caller = context.session.caller.clone();
+        let (snapshot, module) = self.look_up(&caller, |view| view.resource(&uri).map(named)).await?;
+        let module = module_of(snapshot.view_of(&caller), &module)?;
+        let chosen = self.account_for(&caller, module, asked.as_deref())?;
+        let allows = |mask: &Permissions| mask.allows_module(&module.name);
+        if let Some(view) = Self::view_without(&snapshot, (&caller, module), chosen.as_ref(), allows) {
+            view.resource(&uri)?;
+        }
+        let context = CallContext { account: chosen.map(|chosen| chosen.id()), ..context };
         let what = format!("{} {}", method.name(), without_query(&uri));
         let gate = snapshot.gate(module);
         let terms = match method {
@@ -338,6 +377,15 @@ fn in_category(view: &View, category: &str, name: &str) -> Result<Callable, Erro
             let hint = format!("`get-category-tools` with `{}` names its tools", category.rule.name);
             Err(if error.hint.is_some() { error } else { error.hint(hint) })
         }
+    }
+}
+
+/// The same lookup in another view.
+fn found_in(view: &View, target: &Target) -> Result<(), Error> {
+    match target {
+        Target::Named(name) => view.tool(name).map(drop),
+        Target::Keyed(key) => view.tool_of(key).map(drop),
+        Target::InCategory { category, name } => in_category(view, category, name).map(drop),
     }
 }
 

@@ -106,7 +106,13 @@ pub(crate) fn gateway(source: &Arc<Fake>, policy: Policy) -> Arc<Gateway> {
 pub(crate) fn context(subject: &str) -> CallContext {
     let caller = Caller::named(subject);
     let session = Arc::new(Session { id: SessionId(1), caller, abilities: Abilities::default() });
-    CallContext { session, back: Arc::new(Nobody), origin: Origin::default(), takes_rounds: false }
+    CallContext {
+        session,
+        back: Arc::new(Nobody),
+        origin: Origin::default(),
+        takes_rounds: false,
+        account: None,
+    }
 }
 
 pub(crate) fn command(tool: &str, arguments: &str) -> Command {

@@ -58,7 +58,7 @@ pub struct Stranger {
 
 /// What a browser came back with.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub struct Returned {
+pub struct Comeback {
     pub state: Option<String>,
     pub code: Option<String>,
     pub iss: Option<String>,
@@ -160,7 +160,7 @@ impl Federation {
         name: &str,
         browser: &str,
         callback: &str,
-        returned: &Returned,
+        returned: &Comeback,
     ) -> Result<(Stranger, String), Error> {
         let state = returned.state.as_deref().ok_or_else(|| refused("the answer has no state"))?;
         let taken = self.store.take_entry(BEGUN, &hashed(state), now_ms()).await?;

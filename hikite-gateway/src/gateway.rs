@@ -10,6 +10,7 @@ use hikite_core::catalog::{Catalog, ModuleRule};
 use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
+use hikite_core::permission::Permissions;
 use hikite_core::register::Registration;
 use hikite_core::seal::Seal;
 use hikite_core::select::Sieve;
@@ -21,6 +22,7 @@ use tokio::time::Instant;
 use crate::audit::Auditor;
 use crate::cache::Cache;
 use crate::clock::now_ms;
+use crate::exchange::Accounts;
 use crate::gate::{Gate, Throttle};
 use crate::generation::Generations;
 use crate::handle::Shelf;
@@ -33,7 +35,7 @@ use crate::registry::Registry;
 use crate::roster::{Entry, Keeper, Roster};
 use crate::search::Search;
 use crate::session::Sessions;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, UserMasks};
 use crate::surface::Surfaces;
 use crate::swap::Swap;
 
@@ -52,6 +54,7 @@ struct State {
     rules: Rules,
     roster: Roster,
     projects: Vec<Arc<Project>>,
+    masks: UserMasks,
 }
 
 pub struct Gateway {
@@ -69,6 +72,8 @@ pub struct Gateway {
     pub(crate) shelf: Shelf,
     /// Runs programs in jq, where somebody does.
     pub(crate) sieve: OnceLock<Arc<dyn Sieve>>,
+    /// The accounts with which services are called, where there are any.
+    pub(crate) accounts: OnceLock<Arc<Accounts>>,
     generations: Generations,
     current: Swap<State, Snapshot>,
     /// When the rules were last replaced.
@@ -88,6 +93,7 @@ impl Gateway {
             cache: Cache::new(&limits),
             shelf: Shelf::new(&limits),
             sieve: OnceLock::new(),
+            accounts: OnceLock::new(),
             generations: Generations::default(),
             limits,
             seal,
@@ -124,7 +130,38 @@ impl Gateway {
 
     /// Replaces all projects at once; whoever sees other lists from now on is told.
     pub fn set_projects(&self, projects: Vec<Arc<Project>>) {
+        if let Some(accounts) = self.accounts.get() {
+            let rule = |project: &Arc<Project>| (Arc::clone(&project.name), project.accounts.clone());
+            accounts.follow_rules(&projects.iter().map(rule).collect());
+        }
         self.rebuild(|state| state.projects = projects);
+    }
+
+    /// Replaces what each user is allowed wherever it works; whoever sees other lists from now on is told.
+    pub fn set_masks(&self, masks: UserMasks) {
+        let same = |known: &UserMasks| {
+            let is_same = |(subject, mask): (&Arc<str>, &Arc<Permissions>)| {
+                known.get(subject).is_some_and(|own| own.form().bytes() == mask.form().bytes())
+            };
+            known.len() == masks.len() && masks.iter().all(is_same)
+        };
+        if !self.current.with(|state| same(&state.masks)) {
+            self.rebuild(|state| state.masks = masks);
+        }
+    }
+
+    /// Services are called with these accounts from now on; once.
+    pub fn exchange_with(&self, accounts: Arc<Accounts>) {
+        let _ = self.accounts.set(accounts);
+    }
+
+    pub fn accounts(&self) -> Option<&Arc<Accounts>> {
+        self.accounts.get()
+    }
+
+    /// Everyone sees the tools that the accounts allow as they are now.
+    pub fn show_accounts(&self) {
+        self.look_again();
     }
 
     pub(crate) fn with_roster<T>(&self, look: impl FnOnce(&mut Roster) -> T) -> T {
@@ -218,7 +255,8 @@ impl Gateway {
                 })
                 .collect();
             let generations = self.generations.follow(before, &catalog, &self.cache);
-            Snapshot::new(catalog, gates, generations, &state.projects)
+            let accounts = self.accounts.get().map(|accounts| accounts.masks()).unwrap_or_default();
+            Snapshot::new(catalog, gates, generations, &state.projects, (&state.masks, &accounts))
         };
         self.current.replace(make, |before, after| {
             self.meter.keep(|name| after.gates().contains_key(name));

@@ -10,6 +10,7 @@ mod conversation;
 mod deadline;
 mod dispatch;
 mod entrance;
+mod exchange;
 mod execute;
 #[cfg(test)]
 mod fake;
@@ -56,7 +57,11 @@ pub use batch::{Batch, Ending, Observer, Report, Silent};
 pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
 pub use entrance::Entrances;
-pub use federation::{Federation, LoginRule, Returned, Stranger};
+pub use exchange::{
+    Account, AccountStanding, Accounts, App, Browser, DEFAULT as DEFAULT_ACCOUNT, Link, Pace, Provider,
+    Returned, Settings as AccountSettings, TokenAuth, Waiting,
+};
+pub use federation::{Comeback, Federation, LoginRule, Stranger};
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use handle::Part;
@@ -71,8 +76,12 @@ pub use present::Wanted;
 pub use project::{Optimization, Project};
 pub use registry::{Registry, read as read_tool};
 pub use request::{named, without_query};
-pub use safe::{HOUSE, Kept, Safe};
+pub use safe::{Finding, HOUSE, Kept, Keys, Restored, Rotated, Safe, Standing};
 pub use search::{Inquiry, MemorySettings, SearchSettings, Strategy, faded};
 pub use session::{Delivery, Inbox, Joined};
+pub use snapshot::UserMasks;
 pub use surface::{Found, Surface, Surfaces, ToolFilter};
 pub use ticket::{Purpose, Ticket};
+
+/// The drawers of what belongs to accounts.
+pub const ACCOUNT_KINDS: [&str; 2] = [exchange::ACCOUNT, exchange::PROVIDER];

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use crate::clock::now_ms;
 use crate::entrance::Entrances;
 use crate::gateway::Gateway;
-use crate::identity::Identity;
+use crate::identity::{Identity, User};
 use crate::project::Project;
 use directory::Directory;
 pub use token::Token;
@@ -168,6 +168,13 @@ impl People {
 impl Gateway {
     pub fn people(&self) -> &People {
         &self.people
+    }
+
+    /// Everyone sees what their user is allowed now.
+    pub fn show_users(&self) {
+        let users = self.people.identity().map(|identity| identity.users()).unwrap_or_default();
+        let mask = |user: &Arc<User>| Some((Arc::clone(&user.subject), user.permissions.clone()?));
+        self.set_masks(users.iter().filter_map(mask).collect());
     }
 
     /// Everyone sees the projects as they are now.

@@ -1,6 +1,7 @@
 //! A project: a boundary with members, in which some tools are allowed, some surfaces are shown and searches are made in
 //! one way. One form for the config, the store, REST and the command line.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hikite_core::caller::Caller;
@@ -14,7 +15,8 @@ use hikite_core::suggest;
 use crate::gateway::Gateway;
 use crate::surface::{Surface, Surfaces};
 
-const MEMBERS: [&str; 6] = ["description", "members", "permissions", "surface", "optimization", "format"];
+const MEMBERS: [&str; 7] =
+    ["description", "members", "permissions", "accounts", "surface", "optimization", "format"];
 const NAME_CHARS: usize = 128;
 const DESCRIPTION_CHARS: usize = 2000;
 const PEOPLE: usize = 1000;
@@ -26,6 +28,8 @@ pub struct Project {
     /// Subjects that belong to it.
     pub members: Vec<Arc<str>>,
     pub permissions: Arc<Permissions>,
+    /// Which account is used with a provider, where a call does not say.
+    pub accounts: BTreeMap<String, String>,
     /// The surfaces that its callers may choose among, and get if they choose none; `None` leaves it to the settings.
     pub surfaces: Option<Surfaces>,
     /// `None`: not said.
@@ -82,6 +86,9 @@ impl Project {
             .with("description", self.description.as_str())
             .with("members", Raw::of(&members))
             .with("permissions", self.permissions.form());
+        if !self.accounts.is_empty() {
+            form.set("accounts", Raw::of(&self.accounts));
+        }
         if let Some(surfaces) = self.surfaces {
             form.set("surface", Raw::of(&surfaces.names()));
         }
@@ -152,6 +159,7 @@ impl<'a> Reader<'a> {
             description: self.description(),
             members: self.members(),
             permissions: Arc::new(self.permissions()),
+            accounts: self.accounts(),
             surfaces: self.surfaces(),
             optimization: self.optimization(),
             format: self.format(),
@@ -184,6 +192,15 @@ impl<'a> Reader<'a> {
             let inside = |fault: Fault| Fault::new(format!("/permissions{}", fault.pointer), fault.message);
             self.faults.extend(faults.into_iter().map(inside));
             Permissions::default()
+        })
+    }
+
+    /// By provider.
+    fn accounts(&mut self) -> BTreeMap<String, String> {
+        let Some(given) = self.given("accounts") else { return BTreeMap::new() };
+        let accounts = given.decode::<BTreeMap<String, String>>().ok().filter(|all| all.len() <= PEOPLE);
+        self.or_fault(accounts, "accounts", || {
+            "`accounts` must be an object: the name of an account for each provider".to_owned()
         })
     }
 

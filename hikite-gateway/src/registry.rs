@@ -180,6 +180,12 @@ impl Gateway {
         if self.people.read_store().await? {
             self.show_projects();
         }
+        self.show_users();
+        if let Some(accounts) = self.accounts()
+            && accounts.read_store().await?
+        {
+            self.show_accounts();
+        }
         self.recall().await?;
         let rows = self.registry.store.registered().await?;
         let switches = self.registry.store.switches().await?;

@@ -1,5 +1,10 @@
 //! The vault over the store: secrets by whose and what for. Each account's key is opened once and kept in memory; the
-//! secrets themselves are opened when they are wanted.
+//! secrets themselves are opened when they are wanted. What is older than what was seen here before is not taken.
+
+mod backup;
+mod care;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,17 +12,34 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use hikite_core::error::{Error, Kind};
 use hikite_core::secret::Secret;
+use hikite_core::source::BoxFuture;
 use hikite_store::{Store, VaultKeyRow, VaultSecretRow};
 use hikite_vault::{DataKey, Place, Refused, Ring, Sealed, Wrapped};
 use parking_lot::Mutex;
 
+pub use backup::Restored;
+pub use care::{Finding, Rotated, Standing};
+
 /// The account of what is hikite's own: the keys it signs with.
 pub const HOUSE: &str = "hikite";
+
+/// Where the master keys come from. They are asked for again when something is under a key that is not known.
+pub trait Keys: Send + Sync + std::fmt::Debug {
+    fn read(&self) -> BoxFuture<'_, Result<Ring, Error>>;
+}
 
 pub struct Safe {
     store: Store,
     ring: ArcSwap<Ring>,
-    opened: Mutex<HashMap<String, Arc<DataKey>>>,
+    keys: Option<Arc<dyn Keys>>,
+    opened: Mutex<HashMap<String, Arc<Opened>>>,
+}
+
+/// The key of an account, and which versions of its secrets were seen.
+#[derive(Debug)]
+struct Opened {
+    key: DataKey,
+    seen: Mutex<HashMap<(String, String), u64>>,
 }
 
 /// A secret and the how many-th of its kind it is.
@@ -35,7 +57,13 @@ impl std::fmt::Debug for Safe {
 
 impl Safe {
     pub fn new(store: Store, ring: Ring) -> Self {
-        Self { store, ring: ArcSwap::from_pointee(ring), opened: Mutex::default() }
+        Self { store, ring: ArcSwap::from_pointee(ring), keys: None, opened: Mutex::default() }
+    }
+
+    /// The same, and it asks for the keys again where one is missing.
+    #[must_use]
+    pub fn with_keys(self, keys: Arc<dyn Keys>) -> Self {
+        Self { keys: Some(keys), ..self }
     }
 
     pub fn store(&self) -> &Store {
@@ -49,10 +77,29 @@ impl Safe {
 
     /// Nothing if there is none.
     pub async fn get(&self, account: &str, provider: &str, field: &str) -> Result<Option<Kept>, Error> {
-        let Some(row) = self.store.vault_secret(account, provider, field).await? else { return Ok(None) };
-        let key = self.key(account, false).await?.ok_or_else(|| refused(account, Refused::Sealed))?;
+        // What was seen before the store is asked cannot be newer than what it then says.
+        let floor = self.opened.lock().get(account).map(|opened| opened.floor(provider, field));
+        let Some(row) = self.store.vault_secret(account, provider, field).await? else {
+            if let Some(opened) = self.opened.lock().get(account) {
+                opened.seen.lock().remove(&(provider.to_owned(), field.to_owned()));
+            }
+            return Ok(None);
+        };
+        let opened = self.key(account, false).await?.ok_or_else(|| refused(account, Refused::Sealed))?;
         let place = Place { account, provider, field, version: row.version };
-        let secret = key.open(place, &Sealed::from_text(row.sealed)).map_err(|why| refused(account, why))?;
+        let sealed = Sealed::from_text(row.sealed);
+        let secret = match opened.key.open(place, &sealed) {
+            Ok(_) if floor.is_some_and(|floor| row.version < floor) => {
+                return Err(refused(account, Refused::Sealed));
+            }
+            Ok(secret) => secret,
+            // The account may have been taken away and made again: then its key is another.
+            Err(why) => match self.other_key(account, &opened).await? {
+                Some(other) => other.key.open(place, &sealed).map_err(|why| refused(account, why))?,
+                None => return Err(refused(account, why)),
+            },
+        };
+        self.saw((account, provider, field), row.version);
         Ok(Some(Kept { secret, version: row.version }))
     }
 
@@ -63,10 +110,10 @@ impl Safe {
         after: u64,
         secret: &Secret,
     ) -> Result<bool, Error> {
-        let key = self.key(account, true).await?.ok_or_else(|| refused(account, Refused::Sealed))?;
+        let opened = self.key(account, true).await?.ok_or_else(|| refused(account, Refused::Sealed))?;
         let version = after + 1;
         let place = Place { account, provider, field, version };
-        let sealed = key.seal(place, secret).map_err(|why| refused(account, why))?;
+        let sealed = opened.key.seal(place, secret).map_err(|why| refused(account, why))?;
         let row = VaultSecretRow {
             account: account.into(),
             provider: provider.into(),
@@ -74,7 +121,11 @@ impl Safe {
             version,
             sealed: sealed.text().into(),
         };
-        Ok(self.store.put_vault_secret(&row).await?)
+        let put = self.store.put_vault_secret(&row).await?;
+        if put {
+            self.saw((account, provider, field), version);
+        }
+        Ok(put)
     }
 
     /// Puts it in whatever was there before.
@@ -90,38 +141,100 @@ impl Safe {
     /// Takes away what an account has with a provider; with no provider all of it.
     pub async fn remove(&self, account: &str, provider: Option<&str>) -> Result<bool, Error> {
         let removed = self.store.remove_vault_secrets(account, provider).await?;
-        if provider.is_none() {
-            self.opened.lock().remove(account);
+        match provider {
+            None => drop(self.opened.lock().remove(account)),
+            Some(provider) => {
+                if let Some(opened) = self.opened.lock().get(account) {
+                    opened.seen.lock().retain(|(of, _), _| of != provider);
+                }
+            }
         }
         Ok(removed)
     }
 
     /// The key of an account, made if it has none and is to have one.
-    async fn key(&self, account: &str, make: bool) -> Result<Option<Arc<DataKey>>, Error> {
-        if let Some(key) = self.opened.lock().get(account) {
-            return Ok(Some(Arc::clone(key)));
+    async fn key(&self, account: &str, make: bool) -> Result<Option<Arc<Opened>>, Error> {
+        if let Some(opened) = self.opened.lock().get(account) {
+            return Ok(Some(Arc::clone(opened)));
         }
-        let ring = self.ring.load_full();
         let row = match self.store.vault_key(account).await? {
             Some(row) => row,
-            None if make => {
-                let fresh = DataKey::random().map_err(|why| refused(account, why))?;
-                let Wrapped { key_id, sealed } =
-                    ring.wrap(account, &fresh).map_err(|why| refused(account, why))?;
-                let row = VaultKeyRow { account: account.into(), key_id, sealed: sealed.text().into() };
-                if self.store.put_vault_key(&row).await? {
-                    row
-                } else {
-                    // Another process made one just now.
-                    self.store.vault_key(account).await?.unwrap_or(row)
-                }
-            }
+            None if make => self.make_key(account).await?,
             None => return Ok(None),
         };
-        let wrapped = Wrapped { key_id: row.key_id, sealed: Sealed::from_text(row.sealed) };
-        let key = Arc::new(ring.unwrap(account, &wrapped).map_err(|why| refused(account, why))?);
-        self.opened.lock().insert(account.to_owned(), Arc::clone(&key));
-        Ok(Some(key))
+        let key = self.unwrap(&row).await?;
+        let opened = Arc::new(Opened { key, seen: Mutex::default() });
+        Ok(Some(Arc::clone(self.opened.lock().entry(account.to_owned()).or_insert(opened))))
+    }
+
+    async fn make_key(&self, account: &str) -> Result<VaultKeyRow, Error> {
+        let fresh = DataKey::random().map_err(|why| refused(account, why))?;
+        let row = self.wrap(account, &fresh)?;
+        if !self.store.put_vault_key(&row).await? {
+            // Another process made one just now.
+            return Ok(self.store.vault_key(account).await?.unwrap_or(row));
+        }
+        // The master key may have been changed meanwhile, and what was wrapped before that looked through.
+        self.read_keys().await?;
+        if self.ring.load().current().id() != row.key_id {
+            let again = self.wrap(account, &fresh)?;
+            self.store.rewrap_vault_key(&again, &row.key_id).await?;
+            return Ok(again);
+        }
+        Ok(row)
+    }
+
+    fn wrap(&self, account: &str, key: &DataKey) -> Result<VaultKeyRow, Error> {
+        let wrapped = self.ring.load().wrap(account, key);
+        let Wrapped { key_id, sealed } = wrapped.map_err(|why| refused(account, why))?;
+        Ok(VaultKeyRow { account: account.into(), key_id, sealed: sealed.text().into() })
+    }
+
+    /// Opens the key of an account; asks for the master keys again if none of them is the right one.
+    async fn unwrap(&self, row: &VaultKeyRow) -> Result<DataKey, Error> {
+        let wrapped = Wrapped { key_id: row.key_id.clone(), sealed: Sealed::from_text(row.sealed.clone()) };
+        let mut outcome = self.ring.load().unwrap(&row.account, &wrapped);
+        if matches!(outcome, Err(Refused::UnknownKey)) && self.read_keys().await? {
+            outcome = self.ring.load().unwrap(&row.account, &wrapped);
+        }
+        outcome.map_err(|why| refused(&row.account, why))
+    }
+
+    /// Whether the master keys are others now.
+    async fn read_keys(&self) -> Result<bool, Error> {
+        let Some(keys) = &self.keys else { return Ok(false) };
+        let ring = keys.read().await?;
+        let same = ring.ids().eq(self.ring.load().ids());
+        if !same {
+            tracing::info!(key = ring.current().id(), "the vault has another master key");
+            self.ring.store(Arc::new(ring));
+        }
+        Ok(!same)
+    }
+
+    /// The key that an account has now, if it is not the one that is known.
+    async fn other_key(&self, account: &str, known: &Arc<Opened>) -> Result<Option<Arc<Opened>>, Error> {
+        {
+            let mut all = self.opened.lock();
+            if all.get(account).is_some_and(|opened| Arc::ptr_eq(opened, known)) {
+                all.remove(account);
+            }
+        }
+        self.key(account, false).await
+    }
+
+    fn saw(&self, (account, provider, field): (&str, &str, &str), version: u64) {
+        if let Some(opened) = self.opened.lock().get(account) {
+            let mut seen = opened.seen.lock();
+            let known = seen.entry((provider.to_owned(), field.to_owned())).or_default();
+            *known = version.max(*known);
+        }
+    }
+}
+
+impl Opened {
+    fn floor(&self, provider: &str, field: &str) -> u64 {
+        self.seen.lock().get(&(provider.to_owned(), field.to_owned())).copied().unwrap_or_default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Everything a request needs to see of one moment: the catalog, what of it the callers of each project see, and the
 //! gates of its modules.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use hikite_core::caller::Caller;
@@ -9,10 +9,12 @@ use hikite_core::catalog::{Catalog, Module};
 use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
+use hikite_core::permission::{self, Permissions};
 use hikite_core::view::View;
 use parking_lot::RwLock;
 
 use crate::command::Detail;
+use crate::exchange::{Mask, Masks};
 use crate::gate::Gate;
 use crate::list::items;
 use crate::open::Sheet;
@@ -33,7 +35,22 @@ pub(crate) struct Snapshot {
     /// For callers of a project that there is not, or not any more.
     nothing: Shown,
     projects: HashMap<Arc<str>, Within>,
+    /// By subject, for those who see less than their project shows.
+    personal: HashMap<Arc<str>, Personal>,
+    /// For everybody else, where the accounts that everybody uses allow less than everything.
+    others: Option<Personal>,
 }
+
+/// What one subject may use wherever it works, and what it sees, outside any project and in each, as soon as it looks.
+#[derive(Debug)]
+struct Personal {
+    mask: Arc<Permissions>,
+    outside: OnceLock<Shown>,
+    projects: HashMap<Arc<str>, OnceLock<Shown>>,
+}
+
+/// By subject, what its user is allowed.
+pub type UserMasks = HashMap<Arc<str>, Arc<Permissions>>;
 
 /// A project, and what is seen in it as soon as somebody looks.
 #[derive(Debug)]
@@ -53,7 +70,8 @@ struct Shown {
 impl Snapshot {
     /// Before anything is known.
     pub(crate) fn empty() -> Self {
-        Self::new(Catalog::default(), HashMap::new(), HashMap::new(), &[])
+        let masks = (&UserMasks::new(), &Masks::default());
+        Self::new(Catalog::default(), HashMap::new(), HashMap::new(), &[], masks)
     }
 
     pub(crate) fn new(
@@ -61,8 +79,20 @@ impl Snapshot {
         gates: HashMap<Arc<str>, Arc<Gate>>,
         generations: HashMap<Arc<str>, u64>,
         projects: &[Arc<Project>],
+        (users, accounts): (&UserMasks, &Masks),
     ) -> Self {
         let catalog = Arc::new(catalog);
+        let of = |user: Option<&Arc<Permissions>>, accounts: &Mask| {
+            let mask = Permissions::together(user.cloned(), by_module(&catalog, accounts));
+            (!mask.is_everything()).then(|| Personal::new(mask, projects))
+        };
+        let subjects: HashSet<&Arc<str>> = users.keys().chain(accounts.subjects.keys()).collect();
+        let personal = subjects.into_iter().filter_map(|subject| {
+            let own = accounts.subjects.get(subject).unwrap_or(&accounts.others);
+            Some((Arc::clone(subject), of(users.get(subject), own)?))
+        });
+        let personal = personal.collect();
+        let others = of(None, &accounts.others);
         let within = |project: &Arc<Project>| {
             (Arc::clone(&project.name), Within { project: Arc::clone(project), shown: OnceLock::new() })
         };
@@ -70,6 +100,8 @@ impl Snapshot {
             everything: Shown::new(View::new(Arc::clone(&catalog))),
             nothing: Shown::new(View::nothing(&catalog)),
             projects: projects.iter().map(within).collect(),
+            personal,
+            others,
             catalog,
             gates,
             generations,
@@ -142,12 +174,47 @@ impl Snapshot {
         Arc::clone(shown.sheets.write().entry(key).or_insert(sheet))
     }
 
-    fn shown_to(&self, caller: &Caller) -> &Shown {
-        let Some(name) = &caller.project else { return &self.everything };
-        let Some(within) = self.projects.get(name) else { return &self.nothing };
-        let narrowed = || View::narrowed(&self.catalog, &within.project.permissions);
-        within.shown.get_or_init(|| Shown::new(narrowed()))
+    /// All that a caller's view is narrowed by.
+    pub(crate) fn permissions_of(&self, caller: &Caller) -> Vec<Arc<Permissions>> {
+        let project = self.project_of(caller).map(|project| &project.permissions);
+        let personal = self.personal.get(&caller.subject).or(self.others.as_ref());
+        project.into_iter().chain(personal.map(|personal| &personal.mask)).cloned().collect()
     }
+
+    fn shown_to(&self, caller: &Caller) -> &Shown {
+        let personal = self.personal.get(&caller.subject).or(self.others.as_ref());
+        let narrowed =
+            |permissions: &Arc<Permissions>| Shown::new(View::narrowed(&self.catalog, permissions));
+        let Some(name) = &caller.project else {
+            return personal.map_or(&self.everything, |own| own.outside.get_or_init(|| narrowed(&own.mask)));
+        };
+        let Some(within) = self.projects.get(name) else { return &self.nothing };
+        let rules = &within.project.permissions;
+        match personal {
+            None => within.shown.get_or_init(|| narrowed(rules)),
+            Some(own) => {
+                let both =
+                    || Permissions::together([Arc::clone(rules), Arc::clone(&own.mask)], HashMap::new());
+                own.projects.get(name).map_or(&self.nothing, |shown| shown.get_or_init(|| narrowed(&both())))
+            }
+        }
+    }
+}
+
+impl Personal {
+    fn new(mask: Arc<Permissions>, projects: &[Arc<Project>]) -> Self {
+        let projects = projects.iter().map(|project| (Arc::clone(&project.name), OnceLock::new()));
+        Self { mask, outside: OnceLock::new(), projects: projects.collect() }
+    }
+}
+
+/// What the accounts of a provider allow, for each module that is called with them.
+fn by_module(catalog: &Catalog, accounts: &Mask) -> permission::Accounts {
+    let held_back = |module: &Module| {
+        let allowed = accounts.get(module.source.provider()?)?;
+        Some((Arc::clone(&module.name), allowed.clone()))
+    };
+    catalog.modules.iter().filter_map(held_back).collect()
 }
 
 impl Shown {

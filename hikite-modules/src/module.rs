@@ -178,7 +178,10 @@ impl Service {
 
     fn how_to_connect(&self, what: &str) -> String {
         let provider = self.provider.as_deref().unwrap_or_default();
-        format!("{what}: the owner of this hikite puts its token into `providers.{provider}` of the config")
+        format!(
+            "{what}: the owner of this hikite runs `hikite account add {provider}`, or puts a token into \
+             `providers.{provider}` of the config"
+        )
     }
 
     async fn answer(&self, invocation: Invocation, context: CallContext) -> Result<Raw, Error> {
@@ -204,6 +207,10 @@ impl Source for Service {
             }
             _ => State::Running,
         }
+    }
+
+    fn provider(&self) -> Option<&str> {
+        self.provider.as_deref()
     }
 
     fn first_listing(&self) -> BoxFuture<'_, ()> {

@@ -10,6 +10,7 @@ use hikite_core::rate::Rate;
 use hikite_core::secret::Secret;
 use hikite_gateway::trace::Tracer;
 use hikite_gateway::{Gateway, Parking, Surfaces};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -65,6 +66,8 @@ pub struct Settings {
     pub rate: Option<Rate>,
     /// Opens `/metrics` and nothing else.
     pub metrics_token: Option<Secret>,
+    /// What we say of ourselves to authorization servers, where others can reach us.
+    pub document: Option<Value>,
 }
 
 impl std::fmt::Debug for App {

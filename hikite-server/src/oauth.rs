@@ -31,13 +31,30 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::response::Response;
 use axum::routing::{get, post};
+use hikite_core::error::Error;
 use hikite_egress::Client;
 use hikite_gateway::identity::Terms;
+use http::{HeaderMap, Uri};
 
 use crate::app::App;
 use crate::bucket::Buckets;
 pub(crate) use place::Place;
+
+/// Who is logged in at the browser that sent this, if people can log in here at all.
+pub(crate) async fn logged_in(app: &App, headers: &HeaderMap) -> Result<Option<Arc<str>>, Error> {
+    let oauth = app.settings.load().oauth.clone();
+    let Some((oauth, identity)) = oauth.zip(app.gateway.people().identity()) else { return Ok(None) };
+    let is_https = Place::of(&oauth, headers).is_https();
+    let Some(secret) = cookie::read(headers, cookie::LOGIN, is_https) else { return Ok(None) };
+    Ok(identity.login(&secret).await?.map(|login| Arc::clone(&login.user.subject)))
+}
+
+/// Sends a browser to the login, and from there back to where it wanted to go.
+pub(crate) fn log_in_first(uri: &Uri) -> Response {
+    login::send_to(&uri.to_string())
+}
 
 /// What the config says of it.
 #[derive(Clone, Debug)]

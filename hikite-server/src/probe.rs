@@ -25,6 +25,7 @@ pub(crate) fn app_with(auth: Auth) -> Arc<App> {
         surfaces: Surfaces::of([Surface::Direct]),
         rate: None,
         metrics_token: None,
+        document: None,
     };
     let limits = Arc::new(Limits::default());
     let store = store();

@@ -1,6 +1,7 @@
 //! The REST API: the same tools on the same path of a call, for programs that speak plain HTTP and JSON. Handlers
 //! read the request, ask the gateway, and put its raw JSON into the answer.
 
+pub(crate) mod accounts;
 pub(crate) mod audit;
 pub(crate) mod batch;
 mod body;

@@ -5,26 +5,29 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn;
-use axum::routing::{any, delete, get, post};
+use axum::routing::{any, delete, get, post, put};
 
 use crate::app::App;
 use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
 use crate::rest::{
-    audit, batch, call, clients, me, openapi, overview, page, projects, redirect, registry, search, tokens,
-    tools, users,
+    accounts, audit, batch, call, clients, me, openapi, overview, page, projects, redirect, registry, search,
+    tokens, tools, users,
 };
-use crate::{auth, health, metrics, oauth};
+use crate::{auth, connect, document, health, metrics, oauth};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
     let public = Router::new()
         .route("/", get(health::health))
         .route("/health", get(health::health))
         .route("/v1/openapi.json", get(openapi::openapi))
+        .route("/oauth/client.json", get(document::document))
         .route("/docs", get(page::html))
         .route("/docs/page.css", get(page::css))
         .route("/docs/page.js", get(page::script))
         .route("/docs/words.js", get(page::words))
+        .route("/connect/callback", get(connect::callback))
+        .route("/connect/{provider}", get(connect::ask).post(connect::go))
         .method_not_allowed_fallback(health::wrong_method)
         .layer(Door::new(&app, Needs::Nothing));
 
@@ -51,6 +54,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/batch", post(batch::batch))
         .route("/v1/modules", get(overview::modules))
         .route("/v1/categories", get(overview::categories))
+        .route("/v1/accounts", get(accounts::list).post(accounts::add))
+        .route("/v1/accounts/connect", post(accounts::connect))
+        .route("/v1/accounts/connect/{id}", get(accounts::connection))
+        .route("/v1/accounts/{id}", get(accounts::get).patch(accounts::change).delete(accounts::remove))
+        .route("/v1/providers", get(accounts::providers))
         .route("/catalog/search", post(search::search))
         .route("/tools", get(redirect::to_v1))
         .route("/tools/call", post(redirect::to_v1))
@@ -73,6 +81,7 @@ fn admin() -> Router<Arc<App>> {
         .route("/v1/projects/{name}", get(projects::get).patch(projects::change).delete(projects::delete))
         .route("/v1/tokens", get(tokens::list).post(tokens::create))
         .route("/v1/tokens/{id}", delete(tokens::revoke))
+        .route("/v1/providers/{name}", put(accounts::set_app).delete(accounts::remove_app))
         .route("/v1/users", get(users::list).post(users::create))
         .route("/v1/users/{name}", get(users::get).patch(users::change).delete(users::delete))
         .route("/v1/clients", get(clients::list).post(clients::create))
@@ -124,6 +133,8 @@ mod tests {
             ("GET", "/v1/tokens"),
             ("POST", "/v1/tokens"),
             ("DELETE", "/v1/tokens/tok_1"),
+            ("PUT", "/v1/providers/p"),
+            ("DELETE", "/v1/providers/p"),
             ("GET", "/v1/users"),
             ("POST", "/v1/users"),
             ("GET", "/v1/users/alice"),

@@ -85,9 +85,8 @@ pub(crate) const MEMORY: Table = Table {
     ],
 };
 
-/// Rows that one statement puts in. SQLite looks through all places of a statement for each of its values, so that many
-/// more would cost more than they save.
-pub(crate) const ROWS_AT_ONCE: usize = 32;
+/// Rows that one statement puts in.
+pub(crate) const ROWS_AT_ONCE: usize = 64;
 
 impl Table {
     /// Whether a new store has rows of it already, which then take the place of nothing.
@@ -120,8 +119,11 @@ impl Table {
             return Ok(());
         }
         let width = self.columns.len();
+        // SQLite would look through the names of all places for each value; places without a name need none of that.
+        let is_named = connection.backend_name() == "PostgreSQL";
+        let name = |number: usize| if is_named { format!("${number}") } else { "?".to_owned() };
         let place = |row: usize| {
-            let places: Vec<String> = (1..=width).map(|at| format!("${}", row * width + at)).collect();
+            let places: Vec<String> = (1..=width).map(|at| name(row * width + at)).collect();
             format!("({})", places.join(","))
         };
         let places: Vec<String> = (0..rows.len()).map(place).collect();

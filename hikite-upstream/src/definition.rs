@@ -6,11 +6,15 @@ use std::sync::Arc;
 use hikite_core::secret::Secret;
 use http::{HeaderMap, Uri};
 
+use crate::oauth::Access;
+
 #[derive(Clone, Debug)]
 pub struct Definition {
     pub name: Arc<str>,
     pub transport: Transport,
     pub share: Share,
+    /// How it is logged in to; nothing for programs, and where the credentials stand in the headers.
+    pub access: Option<Access>,
     /// Changes with anything that may change what the server offers; the key of its cached lists.
     pub hash: String,
 }

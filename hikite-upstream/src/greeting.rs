@@ -59,7 +59,11 @@ impl Connection {
         match verdict {
             Verdict::Stateless(welcome) => self.has_none(welcome),
             Verdict::Again(error) => return Err(error),
-            Verdict::Nothing(error) if stdio || error.name == Some(UNREACHED) => return Err(error),
+            Verdict::Nothing(error)
+                if stdio || error.name == Some(UNREACHED) || error.kind == Kind::AccountRequired =>
+            {
+                return Err(error);
+            }
             // Whatever stands before a web server may be in the way of what it does not know.
             Verdict::Sessions | Verdict::Nothing(_) => {
                 let welcome = self.initialize().await?;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::Raw;
 use hikite_core::source::Origin;
-use hikite_egress::{Body, Client, SendError, read};
+use hikite_egress::{Body, SendError, read};
 use hikite_wire::message::Message;
 use hikite_wire::sse::Parser;
 use hikite_wire::stateless::supported_revisions;
@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::carry;
 use crate::connection::Connection;
+use crate::entry::Entry;
 use crate::era::{self, ERA_LOST};
 use crate::outbound::Outbound;
 use crate::patience;
@@ -62,7 +63,7 @@ pub(crate) struct HttpSender {
 #[derive(Debug)]
 struct Inner {
     name: Arc<str>,
-    client: Client,
+    entry: Entry,
     url: Uri,
     /// What every request carries: the definition's headers, then session and revision once they are known.
     headers: RwLock<HeaderMap>,
@@ -76,7 +77,7 @@ struct Inner {
 
 pub(crate) fn connect(
     connection: &Arc<Connection>,
-    client: Client,
+    entry: Entry,
     url: Uri,
     headers: HeaderMap,
     answer_bytes: usize,
@@ -84,7 +85,7 @@ pub(crate) fn connect(
     let sender = HttpSender {
         inner: Arc::new(Inner {
             name: Arc::clone(&connection.name),
-            client,
+            entry,
             url,
             headers: RwLock::new(headers),
             connection: Arc::downgrade(connection),
@@ -184,7 +185,7 @@ impl Inner {
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, BOTH);
         carry::into_headers(headers, origin);
-        self.client.send(request).await.map_err(|error| self.failed(&error))
+        self.entry.send(request).await
     }
 
     fn bare(&self, method: Method, body: Full<Bytes>) -> Request<Full<Bytes>> {
@@ -338,7 +339,7 @@ impl Inner {
         if let Some(last) = last_event.and_then(|last| HeaderValue::from_str(last).ok()) {
             request.headers_mut().insert(LAST_EVENT, last);
         }
-        self.client.send(request).await.map_err(|error| self.failed(&error))
+        self.entry.send(request).await
     }
 
     /// Ends the session at the server when the connection is closed.
@@ -347,7 +348,7 @@ impl Inner {
         self.sends.close();
         let _ = tokio::time::timeout(GOODBYE, self.sends.wait()).await;
         if self.headers.read().contains_key(SESSION) {
-            let goodbye = self.client.send(self.bare(Method::DELETE, Full::default()));
+            let goodbye = self.entry.send(self.bare(Method::DELETE, Full::default()));
             let _ = tokio::time::timeout(GOODBYE, goodbye).await;
         }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
@@ -10,6 +9,7 @@ use hikite_core::listing::{Item, ListKind, Listing};
 
 use crate::annotation::retain_callable;
 use crate::claim::Claiming;
+use crate::clock::now_ms;
 use crate::connection::Connection;
 use crate::outbound::Outbound;
 
@@ -113,7 +113,7 @@ fn unreadable(connection: &Connection, kind: ListKind) -> Error {
     )
 }
 
-#[expect(clippy::disallowed_methods, reason = "the age of a cached list is told across restarts")]
+/// Seconds since 1970: the age of a cached list is told across restarts.
 pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    now_ms() / 1000
 }

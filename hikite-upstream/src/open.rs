@@ -11,6 +11,7 @@ use hikite_core::source::{CallContext, State};
 use crate::call::plain;
 use crate::connection::{Connection, Purpose};
 use crate::definition::Transport;
+use crate::entry::Entry;
 use crate::era::Opening;
 use crate::greeting::MUTE;
 use crate::process::Launch;
@@ -152,7 +153,11 @@ impl Inner {
 
     async fn attach(&self, connection: &Arc<Connection>, transport: &Transport) -> Result<(), Error> {
         let environment = &self.environment;
-        let client = || environment.client.clone();
+        let entry = || Entry {
+            name: Arc::clone(&self.definition.name),
+            client: environment.client.clone(),
+            authorization: self.authorization.clone(),
+        };
         let bytes = environment.limits.answer_bytes;
         match transport {
             Transport::Stdio { command, args, env, cwd, inherit_env } => {
@@ -161,11 +166,11 @@ impl Inner {
                 stdio::connect(connection, launch, &environment.spawner, &self.stderr, line_bytes).await
             }
             Transport::Http { url, headers } => {
-                http::connect(connection, client(), url.clone(), headers.clone(), bytes);
+                http::connect(connection, entry(), url.clone(), headers.clone(), bytes);
                 Ok(())
             }
             Transport::Sse { url, headers } => {
-                sse::connect(connection, client(), url.clone(), headers.clone(), bytes).await
+                sse::connect(connection, entry(), url.clone(), headers.clone(), bytes).await
             }
         }
     }

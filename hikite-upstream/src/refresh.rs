@@ -55,6 +55,7 @@ impl Inner {
                     true
                 }
                 () = tokio::time::sleep(retry.unwrap_or_default()), if retry.is_some() => true,
+                () = self.let_in() => true,
                 () = tokio::time::sleep(lifetime) => self.is_running(),
             };
         }
@@ -77,7 +78,10 @@ impl Inner {
                 tracing::warn!(module = name, "{}", error.guarded());
                 let answers = error.name == Some(UNREADABLE);
                 *self.state.lock() = failing(&error, answers);
-                backoff.failed(Instant::now(), error.message.into());
+                // A login is nothing that waiting helps with.
+                if error.kind != Kind::AccountRequired {
+                    backoff.failed(Instant::now(), error.message.into());
+                }
                 false
             }
         }

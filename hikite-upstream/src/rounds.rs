@@ -134,6 +134,7 @@ mod tests {
                 back: back.clone(),
                 origin: Origin::default(),
                 takes_rounds: false,
+                account: None,
             },
             back,
         )

@@ -92,6 +92,8 @@ impl Slot {
                 }
                 Ok(connection)
             }
+            // A login is nothing that waiting helps with.
+            Err(error) if error.kind == Kind::AccountRequired => Err(Error { unsent: true, ..error }),
             Err(error) => {
                 self.backoff.lock().failed(Instant::now(), error.message.to_string());
                 Err(Error { unsent: true, ..error })

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
 use hikite_core::source::Origin;
-use hikite_egress::{Body, Client, read, resolve_same_origin};
+use hikite_egress::{Body, read, resolve_same_origin};
 use hikite_wire::sse::Parser;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, Request, Response, Uri};
@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::carry;
 use crate::connection::Connection;
-use crate::http::failure;
+use crate::entry::Entry;
 use crate::outbound::Outbound;
 use crate::patience;
 
@@ -29,7 +29,7 @@ pub(crate) struct SseSender {
 #[derive(Debug)]
 struct Inner {
     name: Arc<str>,
-    client: Client,
+    entry: Entry,
     endpoint: Uri,
     headers: HeaderMap,
     closed: CancellationToken,
@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn connect(
     connection: &Arc<Connection>,
-    client: Client,
+    entry: Entry,
     url: Uri,
     headers: HeaderMap,
     answer_bytes: usize,
@@ -53,7 +53,7 @@ pub(crate) async fn connect(
     *request.uri_mut() = url.clone();
     *request.headers_mut() = headers.clone();
     request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    let answer = client.send(request).await.map_err(|error| failure(&name, &url, &error))?;
+    let answer = entry.send(request).await?;
     if !answer.status().is_success() {
         return Err(refused(&name, &answer));
     }
@@ -68,7 +68,7 @@ pub(crate) async fn connect(
     let endpoint = resolve_same_origin(&url, &String::from_utf8_lossy(&named))
         .ok_or_else(|| failed("the endpoint it names is on another host".into()))?;
     let (closed, tasks) = (connection.closed.clone(), connection.tasks.clone());
-    let inner = Inner { name: Arc::clone(&name), client, endpoint, headers, closed, tasks, answer_bytes };
+    let inner = Inner { name: Arc::clone(&name), entry, endpoint, headers, closed, tasks, answer_bytes };
     connection.attach(Outbound::Sse(SseSender { inner: Arc::new(inner) }));
     connection.tasks.spawn(read_on(Arc::clone(connection), stream));
     Ok(())
@@ -97,8 +97,7 @@ impl SseSender {
         *request.headers_mut() = inner.headers.clone();
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         carry::into_headers(request.headers_mut(), origin);
-        let sent = inner.client.send(request).await;
-        let answer = sent.map_err(|error| failure(&inner.name, &inner.endpoint, &error))?;
+        let answer = inner.entry.send(request).await?;
         let taken = if answer.status().is_success() { Ok(()) } else { Err(refused(&inner.name, &answer)) };
         let _ = read(answer.into_body(), inner.answer_bytes).await;
         taken

@@ -23,9 +23,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::annotation::Annotations;
 use crate::connection::{Connection, Notice, Purpose};
-use crate::definition::{Definition, Share};
+use crate::definition::{Definition, Share, Transport};
 use crate::era::Memory;
 use crate::level::Levels;
+use crate::oauth::Authorization;
 use crate::slot::Slot;
 use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
@@ -55,6 +56,8 @@ pub(crate) struct Inner {
     pub(crate) definition: Definition,
     pub(crate) environment: Environment,
     pub(crate) listener: Listener,
+    /// The way in, for a remote server that may want a login.
+    pub(crate) authorization: Option<Arc<Authorization>>,
     pub(crate) listing: ArcSwapOption<Listing>,
     pub(crate) asks_back: AtomicBool,
     /// Whether the first attempt to get the lists is over.
@@ -118,6 +121,7 @@ impl Upstream {
             outgrown: AtomicBool::new(false),
             compared: AtomicBool::new(false),
             keeping: Mutex::default(),
+            authorization: authorization(&definition),
             definition,
             environment,
             listener,
@@ -139,7 +143,17 @@ impl Source for Upstream {
     }
 
     fn state(&self) -> State {
-        if self.inner.is_running() { State::Running } else { self.inner.state.lock().clone() }
+        if self.inner.needs_login() {
+            State::NeedsLogin { provider: Arc::clone(&self.inner.definition.name) }
+        } else if self.inner.is_running() {
+            State::Running
+        } else {
+            self.inner.state.lock().clone()
+        }
+    }
+
+    fn advice(&self) -> Option<String> {
+        self.inner.definition.access.as_ref().map(|access| access.advice.clone())
     }
 
     fn first_listing(&self) -> BoxFuture<'_, ()> {
@@ -337,4 +351,13 @@ impl Inner {
         self.tasks.close();
         self.tasks.wait().await;
     }
+}
+
+/// The way into a remote server that is logged in to.
+fn authorization(definition: &Definition) -> Option<Arc<Authorization>> {
+    let (Transport::Http { url, .. } | Transport::Sse { url, .. }) = &definition.transport else {
+        return None;
+    };
+    let access = definition.access.clone()?;
+    Some(Arc::new(Authorization::new(Arc::clone(&definition.name), url.clone(), access)))
 }

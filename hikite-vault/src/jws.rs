@@ -9,7 +9,7 @@ use aws_lc_rs::signature::{
     RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
 };
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use hikite_core::secret::Secret;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -46,6 +46,15 @@ impl SigningKey {
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, pair.public_key().as_ref());
         let kid = URL_SAFE_NO_PAD.encode(&digest.as_ref()[..12]);
         Ok(Self { pair, kid, pkcs8: kept.clone() })
+    }
+
+    /// As other programs write keys: PKCS #8 in PEM.
+    pub fn from_pem(pem: &Secret) -> Result<Self, Refused> {
+        let inner = pem.expose().trim().strip_prefix("-----BEGIN PRIVATE KEY-----");
+        let inner = inner.and_then(|rest| rest.strip_suffix("-----END PRIVATE KEY-----"));
+        let text: String = inner.ok_or(Refused::NoKey)?.split_ascii_whitespace().collect();
+        let bytes = STANDARD.decode(text).map_err(|_| Refused::NoKey)?;
+        Self::parse(&Secret::hidden(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
     /// For the vault.

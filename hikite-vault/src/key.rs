@@ -103,8 +103,41 @@ impl Ring {
         Self { keys: std::iter::once(current).chain(older).collect() }
     }
 
+    /// From text: one key, or several with space between them, of which the first seals.
+    pub fn parse(text: &str) -> Result<Self, Refused> {
+        let mut keys: Vec<MasterKey> = Vec::new();
+        for word in text.split_whitespace() {
+            let key = MasterKey::parse(word)?;
+            if !keys.iter().any(|known| known.id == key.id) {
+                keys.push(key);
+            }
+        }
+        if keys.is_empty() { Err(Refused::NoKey) } else { Ok(Self { keys }) }
+    }
+
+    /// The same with the keys of another behind its own.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        for key in other.keys {
+            if !self.keys.iter().any(|known| known.id == key.id) {
+                self.keys.push(key);
+            }
+        }
+        self
+    }
+
     pub fn current(&self) -> &MasterKey {
         &self.keys[0]
+    }
+
+    /// The ids of all of them, the current one first.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().map(MasterKey::id)
+    }
+
+    /// As their owner keeps them: one on each line.
+    pub fn text(&self) -> Secret {
+        Secret::hidden(self.keys.iter().map(|key| hex(&*key.bytes)).collect::<Vec<_>>().join("\n"))
     }
 
     /// A data key for an account, sealed by the current key.
@@ -201,6 +234,20 @@ mod tests {
         assert_eq!(again.key_id, both.current().id());
         let opened = both.unwrap("work", &again).expect("opened");
         assert_eq!(opened.open(PLACE, &sealed).expect("the secret").expose(), "canary");
+    }
+
+    #[test]
+    fn a_ring_is_read_as_it_was_written() {
+        let [new, old, older] = [1, 2, 3].map(|_| MasterKey::random().expect("random"));
+        let ids = [&new, &old, &older].map(|key| key.id().to_owned());
+        let text = format!("{}\n{}\n", new.text().expose(), old.text().expose());
+        let ring = Ring::parse(&text).expect("two keys");
+        assert_eq!(ring.text().expose(), text.trim());
+        let ring = ring.and(Ring::new(old, vec![older]));
+        assert_eq!(ring.ids().collect::<Vec<_>>(), ids);
+        for wrong in ["", " \n", "key", &format!("{text} key")] {
+            assert_eq!(Ring::parse(wrong).map(|_| ()), Err(Refused::NoKey));
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Seals and opens secrets, signs and verifies tokens, hashes passwords, proves passkeys. No I/O, no clock: what is kept,
 //! and when it ends, is for others to say. The only crate that knows a cipher.
 
+mod backup;
 mod jws;
 mod key;
 mod passkey;
@@ -8,6 +9,7 @@ mod password;
 mod random;
 mod seal;
 
+pub use backup::{open_backup, seal_backup};
 pub use jws::{Jwk, Jwks, SigningKey, Unverified};
 pub use key::{DataKey, MasterKey, Ring, Wrapped};
 pub use passkey::{

@@ -47,7 +47,11 @@ impl Password {
         made.is_ok_and(|made| verify_slices_are_equal(&made, &hash).is_ok())
     }
 
-    fn derive(&self, salt: &[u8], [memory, passes, lanes]: [u32; 3]) -> Result<[u8; HASH_BYTES], Refused> {
+    pub(crate) fn derive(
+        &self,
+        salt: &[u8],
+        [memory, passes, lanes]: [u32; 3],
+    ) -> Result<[u8; HASH_BYTES], Refused> {
         let costs = Params::new(memory, passes, lanes, Some(HASH_BYTES)).map_err(|_| Refused::Hash)?;
         let mut hash = [0_u8; HASH_BYTES];
         let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, costs);

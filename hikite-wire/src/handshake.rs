@@ -65,6 +65,15 @@ impl Welcome {
     }
 }
 
+/// A drawer with its pull.
+const ICON: &str = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAxNiAxNiI+PHJlY3Qgd2lkdGg9IjE2IiBoZWlnaHQ9IjE2IiByeD0iMyIvPjxwYXRoIHN0cm9rZT0iI2ZmZiIgc3Ryb2tlLXdpZHRoPSIyIiBkPSJNNSA5aDYiLz48L3N2Zz4=";
+
+/// The same with what clients may draw beside the name, which is for greetings alone: it is longer than most answers.
+pub fn own_info_with_icon() -> Object {
+    let icon = Object::default().with("src", ICON).with("mimeType", "image/svg+xml");
+    own_info().with("icons", Raw::array(&[icon.raw()]))
+}
+
 /// hikite's own name and version.
 pub fn own_info() -> Object {
     Object::default()

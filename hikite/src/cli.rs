@@ -1,5 +1,6 @@
 //! The command line: flags, and one file per subcommand. Data goes to stdout, everything else to stderr.
 
+mod account;
 mod audit;
 mod batch;
 mod call;
@@ -18,11 +19,13 @@ mod project;
 mod register;
 mod search;
 mod serve;
+mod server_login;
 mod stdio;
 mod store;
 mod token;
 mod tools;
 mod user;
+mod vault;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -104,6 +107,12 @@ enum Command {
     /// Check, copy and move what is kept between runs
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// List, connect, add and change accounts with services
+    #[command(subcommand)]
+    Account(account::AccountCommand),
+    /// Look after the secrets in the store and the key that opens them
+    #[command(subcommand)]
+    Vault(vault::VaultCommand),
     /// Look at what was done, verify and export it
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -164,6 +173,8 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Client(client) => block_on(client.run(&common)),
         Command::Search(search) => block_on(search.run(&common)),
         Command::Store(store) => block_on(store.run(&common)),
+        Command::Account(account) => block_on(account.run(&common)),
+        Command::Vault(vault) => block_on(vault.run(&common)),
         Command::Audit(audit) => block_on(audit.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),
         Command::Eval(eval) => block_on(eval.run(&common)),

@@ -2,6 +2,7 @@
 //! function of the text and the outside, so that a reload is the same call again. What is wrong is reported
 //! all at once, each problem with its line, its path and the cure; a wrong file is never half accepted.
 
+mod access;
 mod audit;
 mod auth;
 mod category;
@@ -40,6 +41,7 @@ mod unit;
 mod upstream;
 mod url;
 mod variable;
+mod vault;
 
 #[cfg(test)]
 mod tests;
@@ -52,6 +54,7 @@ use hikite_core::limits::Limits;
 use hikite_gateway::{IssuerRule, LoginRule, Project};
 use hikite_store::StoreUrl;
 
+pub use access::{AccessConfig, GrantWord};
 pub use audit::AuditSection;
 pub use auth::{Auth, OauthSection};
 pub use check::Outside;
@@ -63,7 +66,7 @@ pub use merge::{Merged, merge};
 pub use modules::ModulesSection;
 pub use place::Place;
 pub use problem::{Problem, Problems};
-pub use provider::{ProviderConfig, TokenPlace};
+pub use provider::{OauthConfig, ProviderConfig, TokenPlace};
 
 pub(crate) use search::TOP;
 pub use search::{Model, Place as SearchPlace, SearchSection};
@@ -75,6 +78,7 @@ pub use tls::TlsSection;
 pub use tool::ToolConfig;
 pub use transport::Transport;
 pub use upstream::{ServerConfig, Share};
+pub use vault::{KeyPlace, VaultSection};
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -105,6 +109,8 @@ pub struct Config {
     pub audit: AuditSection,
     /// The store, where the file names one.
     pub store: Option<StoreUrl>,
+    /// Where the key of the vault is.
+    pub vault: VaultSection,
     pub search: SearchSection,
     pub limits: Limits,
     pub telemetry: Telemetry,

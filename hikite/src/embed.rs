@@ -141,6 +141,7 @@ impl Hikite {
             back: Arc::new(Nobody),
             origin: Origin::default(),
             takes_rounds: false,
+            account: None,
         };
         self.gateway().run_tool(name, Some(Raw::of(parameters)), options, context).await
     }

@@ -29,7 +29,8 @@ impl Configured {
             let held = known.unwrap_or_else(|| Held { config: config.clone(), credential: None });
             (config.name.clone(), held)
         };
-        self.0.store(Arc::new(providers.iter().map(held).collect()));
+        let accounts = providers.iter().filter(|config| config.token.is_some());
+        self.0.store(Arc::new(accounts.map(held).collect()));
     }
 
     async fn find(&self, provider: &str) -> Result<Option<Arc<Credential>>, Error> {
@@ -70,8 +71,9 @@ impl Configured {
 
 async fn read(config: &ProviderConfig) -> Result<Credential, Error> {
     let token = match &config.token {
-        TokenPlace::Here(token) => token.expose().trim().to_owned(),
-        TokenPlace::File(file) => {
+        Some(TokenPlace::Here(token)) => token.expose().trim().to_owned(),
+        None => String::new(),
+        Some(TokenPlace::File(file)) => {
             let text = tokio::fs::read_to_string(file).await.map_err(|error| {
                 tracing::warn!(provider = config.name, %error, "the file with the token cannot be read");
                 Error::new(Kind::AccountRequired, format!("the token of `{}` cannot be read", config.name))

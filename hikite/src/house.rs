@@ -18,7 +18,9 @@ use hikite_core::search::encoder::Encoder;
 use hikite_core::secret::Secret;
 use hikite_core::source::{Implementation, Source};
 use hikite_egress::Client;
-use hikite_gateway::{Entrances, Gateway, Identity, Registry, Rules, Safe, Throttle};
+use hikite_gateway::{
+    AccountSettings, Accounts, Entrances, Gateway, Identity, Registry, Rules, Safe, Throttle,
+};
 use hikite_modules::{Service, Settings};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, Spawner, Upstream};
@@ -27,12 +29,14 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, ServerConfig, Share, Transport};
+use crate::config::{Config, ProviderConfig, ServerConfig, Share, Transport};
+use crate::endpoint::Endpoint;
 use crate::exchange::Configured;
 use crate::fetch::Fetcher;
+use crate::master::Places;
 use crate::services::Services;
 use crate::sieve::Processes;
-use crate::{master, search, token};
+use crate::{access, providers, search, token};
 
 /// How often the store is looked at for what other processes wrote.
 const LOOK: Duration = Duration::from_millis(500);
@@ -53,8 +57,9 @@ pub struct House {
     /// Of tools that the config names: their addresses are the owner's word.
     maker: Maker,
     services: Mutex<Services>,
-    /// The accounts with which services are called.
-    accounts: Arc<Configured>,
+    /// The accounts of the config, and all with which services are called.
+    configured: Arc<Configured>,
+    pub accounts: Arc<Accounts>,
     /// Modules of the program that hikite is part of.
     own: Vec<ModuleRule>,
     /// Reads texts for their meaning; its weights are unpacked by the first of them.
@@ -103,7 +108,9 @@ impl House {
             token::make_folder(&config.data)?;
         }
         let store = Store::open(&config.store_url()).await?;
-        let safe = Arc::new(Safe::new(store.clone(), master::ring(config)?));
+        let keys = Places::of(config);
+        let safe = Safe::new(store.clone(), keys.open(&store).await?).with_keys(Arc::new(keys));
+        let safe = Arc::new(safe);
         let lists = store.list_cache().await?;
         let limits = Arc::new(config.limits.clone());
         let client = Client::new();
@@ -117,6 +124,10 @@ impl House {
         let registry =
             Registry::new(store.clone(), hikite_modules::maker(guarded.clone(), Arc::clone(&limits)));
         let maker = hikite_modules::maker(client, Arc::clone(&limits));
+        let configured = Arc::<Configured>::default();
+        let endpoint = Arc::new(Endpoint::new(environment.client.clone()));
+        let accounts =
+            Accounts::new(Arc::clone(&safe), endpoint, Arc::clone(&configured) as Arc<dyn Exchanger>);
         let house = Arc::new(Self {
             gateway: Gateway::new(Arc::clone(&limits), Seal::new(token::random_key()?), registry),
             limits,
@@ -128,12 +139,14 @@ impl House {
             upstreams: Mutex::default(),
             maker,
             services: Mutex::default(),
-            accounts: Arc::default(),
+            configured,
+            accounts,
             own,
             encoder: search::encoder(),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
+        house.gateway.exchange_with(Arc::clone(&house.accounts));
         if let Some(rules) = config.audit.rules() {
             house.gateway.start_audit(rules);
         }
@@ -166,7 +179,7 @@ impl House {
                 Some(running) if running.hash == server.definition_hash && running.share == server.share => {
                     running.clone()
                 }
-                _ => self.start_upstream(server)?,
+                _ => self.start_upstream(config, server)?,
             };
             let source = Arc::clone(&running.source);
             rules.modules.push((module(server, source), throttle(server, &self.limits)));
@@ -177,6 +190,9 @@ impl House {
         rules.modules.extend(self.own.iter().map(|rule| (rule.clone(), throttle)));
         rules.tools = self.tools(config)?;
         let before = std::mem::replace(&mut *upstreams, next);
+        for running in upstreams.values() {
+            running.upstream.allow(&config.egress.rules());
+        }
         self.gateway.search_with(search::settings(config, self.client(), &self.encoder)?);
         self.gateway.apply(rules);
         self.guarded.allow(config.egress.rules());
@@ -200,7 +216,13 @@ impl House {
 
     /// The services that the config names, with the accounts that it names.
     fn services(&self, config: &Config) -> Vec<ModuleRule> {
-        self.accounts.follow(&config.providers);
+        self.configured.follow(&config.providers);
+        self.accounts.follow(AccountSettings {
+            providers: providers::providers(&config.providers),
+            of_the_file: of_the_file(&config.providers),
+            public_url: config.server.url(),
+            ..AccountSettings::default()
+        });
         let settings = Settings {
             client: self.client().clone(),
             exchanger: Arc::clone(&self.accounts) as Arc<dyn Exchanger>,
@@ -250,6 +272,7 @@ impl House {
         join_all(upstreams.iter().map(|running| running.upstream.close(Duration::ZERO))).await;
         self.tasks.close();
         self.tasks.wait().await;
+        self.accounts.stop().await;
         self.lists.flush().await;
         self.gateway.stop_search().await;
         if let Err(error) = self.gateway.write_down_news().await {
@@ -264,11 +287,22 @@ impl House {
         &self.environment.client
     }
 
+    pub(crate) fn upstream(&self, module: &str) -> Option<Upstream> {
+        Some(self.upstreams.lock().get(module)?.upstream.clone())
+    }
+
+    /// The upstream that waits for a login of this state.
+    pub(crate) fn awaiting(&self, state: &str) -> Option<(Arc<str>, Upstream)> {
+        let upstreams = self.upstreams.lock();
+        let found = upstreams.iter().find(|(_, running)| running.upstream.awaits_login(state));
+        found.map(|(name, running)| (Arc::clone(name), running.upstream.clone()))
+    }
+
     pub fn stderr_of(&self, module: &str) -> Vec<String> {
         self.upstreams.lock().get(module).map(|running| running.upstream.stderr()).unwrap_or_default()
     }
 
-    fn start_upstream(&self, server: &ServerConfig) -> Result<Running> {
+    fn start_upstream(&self, config: &Config, server: &ServerConfig) -> Result<Running> {
         let definition = Definition {
             name: Arc::clone(&server.name),
             transport: transport(server)?,
@@ -277,6 +311,7 @@ impl House {
                 Share::Always => hikite_upstream::Share::Always,
                 Share::Never => hikite_upstream::Share::Never,
             },
+            access: access::of(config, server, &self.safe)?,
             hash: server.definition_hash.clone(),
         };
         let listener = self.gateway.listener(Arc::clone(&server.name));
@@ -284,6 +319,12 @@ impl House {
         let source: Arc<dyn Source> = Arc::new(upstream.clone());
         Ok(Running { upstream, source, hash: server.definition_hash.clone(), share: server.share })
     }
+}
+
+/// The providers with which everybody has an account by the config.
+pub(crate) fn of_the_file(providers: &[ProviderConfig]) -> Vec<String> {
+    let with_token = providers.iter().filter(|provider| provider.token.is_some());
+    with_token.map(|provider| provider.name.clone()).collect()
 }
 
 fn module(server: &ServerConfig, source: Arc<dyn Source>) -> ModuleRule {

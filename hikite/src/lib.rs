@@ -1,19 +1,23 @@
 //! hikite: one door between an LLM client and every tool a person owns. This crate puts the parts together:
 //! flags, config, start, reload and stop.
 
+mod access;
 pub mod cli;
 pub mod config;
 mod embed;
+mod endpoint;
 mod evaluation;
 mod exchange;
 mod exposure;
 mod fetch;
 mod house;
 mod log;
+mod logins;
 mod master;
 mod measure;
 mod nearby;
 mod progress;
+mod providers;
 mod reload;
 mod report;
 mod running;
@@ -24,5 +28,6 @@ mod telemetry;
 mod token;
 
 pub use embed::{Builder, Hikite, function};
+pub use endpoint::Endpoint;
 pub use hikite_gateway::{CallOptions, ToolFilter};
 pub use house::House;

@@ -1,24 +1,164 @@
-//! The master key of the vault: where the owner keeps it, and how it comes to us.
+//! The master key of the vault: where the owner keeps it, and how it comes to us. It is read when the house starts, and
+//! again when something is sealed with a key that is not known.
 
-use anyhow::{Context, Result};
+mod keyring;
+mod program;
+
+use std::fmt;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use hikite_core::error::{Error, Kind};
 use hikite_core::secret::Secret;
+use hikite_core::source::BoxFuture;
+use hikite_store::Store;
 use hikite_vault::{MasterKey, Ring};
 
-use crate::config::Config;
+use crate::config::{Config, KeyPlace};
 use crate::token;
 
 /// In the data folder, where no other place is named.
 const FILE: &str = "vault.key";
 
-/// The keys of the vault; made at the first start.
-pub(crate) fn ring(config: &Config) -> Result<Ring> {
-    token::make_folder(&config.data)?;
-    let path = config.data.join(FILE);
-    let text = token::private(&path, || Ok(MasterKey::random()?.text()))?;
-    let key = parse(&text).with_context(|| format!("`{}` holds no key of the vault", path.display()))?;
-    Ok(Ring::new(key, Vec::new()))
+/// Where the keys are.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    key: KeyPlace,
+    previous: Option<KeyPlace>,
+    data: PathBuf,
 }
 
-fn parse(text: &Secret) -> Result<MasterKey> {
-    Ok(MasterKey::parse(text.expose())?)
+impl Places {
+    pub(crate) fn of(config: &Config) -> Self {
+        let vault = &config.vault;
+        Self { key: vault.key.clone(), previous: vault.previous.clone(), data: config.data.clone() }
+    }
+
+    /// The keys for this store; made at the first start, and never in place of one that something is sealed with.
+    pub(crate) async fn open(&self, store: &Store) -> Result<Ring> {
+        if let Some(file) = self.file().filter(|file| !file.exists())
+            && !store.vault_keys().await?.is_empty()
+        {
+            bail!(
+                "`{0}` is not there, and the store holds what was sealed with it\n\
+                 hint: put it back from where you keep a copy, or put a backup into a new store with `hikite vault import`",
+                file.display()
+            );
+        }
+        self.ring().await
+    }
+
+    /// All keys, the one that seals first.
+    pub(crate) async fn ring(&self) -> Result<Ring> {
+        let ring = self.read(&self.key, true).await?;
+        match &self.previous {
+            Some(previous) => Ok(ring.and(self.read(previous, false).await?)),
+            None => Ok(ring),
+        }
+    }
+
+    /// Whether a new key can be made here, or is made by its owner.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.previous.is_none() && matches!(self.key, KeyPlace::Usual | KeyPlace::File(_) | KeyPlace::Keyring)
+    }
+
+    /// Keeps these keys in place of those there are. The old ones are there until the new ones are.
+    pub(crate) async fn replace(&self, ring: &Ring) -> Result<()> {
+        match self.file() {
+            Some(file) => replace(&file, &ring.text()),
+            None => keyring::put(&self.data, &ring.text()).await,
+        }
+    }
+
+    async fn read(&self, place: &KeyPlace, make: bool) -> Result<Ring> {
+        let (text, from) = match place {
+            KeyPlace::Usual | KeyPlace::File(_) => {
+                let file = self.file_of(place).unwrap_or_default();
+                (read_file(&file, make)?, format!("`{}`", file.display()))
+            }
+            KeyPlace::Variable(name) => {
+                let text = std::env::var(name).ok().filter(|text| !text.trim().is_empty());
+                let text = text.ok_or_else(|| {
+                    anyhow!("the variable `{name}` does not hold the key of the vault\nhint: set it, or name another place: see `vault` in the config")
+                })?;
+                (Secret::hidden(text), format!("the variable `{name}`"))
+            }
+            KeyPlace::Keyring => (keyring::get(&self.data).await?, "the keyring".to_owned()),
+            KeyPlace::Command(words) => {
+                let text = program::output(words, None).await?;
+                (
+                    text.ok_or_else(|| anyhow!("`{}` did not print a key", words[0]))?,
+                    format!("`{}`", words[0]),
+                )
+            }
+        };
+        Ring::parse(text.expose()).with_context(|| format!("{from} holds no key of the vault"))
+    }
+
+    /// The file of the key, if it is in one.
+    fn file(&self) -> Option<PathBuf> {
+        self.file_of(&self.key)
+    }
+
+    fn file_of(&self, place: &KeyPlace) -> Option<PathBuf> {
+        match place {
+            KeyPlace::Usual => Some(self.data.join(FILE)),
+            KeyPlace::File(file) => Some(file.clone()),
+            _ => None,
+        }
+    }
 }
+
+impl fmt::Display for Places {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            KeyPlace::Variable(name) => write!(f, "the variable {name}"),
+            KeyPlace::Keyring => f.write_str("the keyring"),
+            KeyPlace::Command(words) => write!(f, "the program {}", words[0]),
+            place => write!(f, "{}", self.file_of(place).unwrap_or_default().display()),
+        }
+    }
+}
+
+impl hikite_gateway::Keys for Places {
+    fn read(&self) -> BoxFuture<'_, Result<Ring, Error>> {
+        Box::pin(async {
+            self.ring().await.map_err(|error| {
+                tracing::error!("the key of the vault cannot be read: {error:#}");
+                Error::new(Kind::Internal, "the key of the vault cannot be read")
+                    .hint("the log of hikite says why")
+            })
+        })
+    }
+}
+
+fn read_file(file: &Path, make: bool) -> Result<Secret> {
+    if !make && !file.exists() {
+        bail!("`{}` is not there\nhint: see `vault.previous_key_file` in the config", file.display());
+    }
+    if let Some(folder) = file.parent() {
+        token::make_folder(folder)?;
+    }
+    token::private(file, || Ok(MasterKey::random()?.text()))
+}
+
+/// Written beside it and moved over it, so that there is a whole file at any time.
+fn replace(file: &Path, keys: &Secret) -> Result<()> {
+    let beside = file.with_extension("new");
+    let write = || -> std::io::Result<()> {
+        let mut options = fs::OpenOptions::new();
+        let mut new = options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        new.set_permissions(fs::Permissions::from_mode(0o600))?;
+        writeln!(new, "{}", keys.expose())?;
+        new.sync_all()?;
+        fs::rename(&beside, file)?;
+        file.parent().map_or(Ok(()), |folder| fs::File::open(folder)?.sync_all())
+    };
+    write().with_context(|| format!("cannot write `{}`", file.display()))
+}
+
+#[cfg(test)]
+mod tests;

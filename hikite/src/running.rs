@@ -133,6 +133,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
         surfaces: Surfaces::of(config.server.surfaces.iter().copied()),
         rate: config.server.rate,
         metrics_token: config.telemetry.metrics_token.clone(),
+        document: config.server.public_url.as_deref().map(hikite_core::login::document),
     })
 }
 

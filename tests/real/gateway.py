@@ -9,7 +9,7 @@ import time
 import uuid
 from pathlib import Path
 
-READY = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
+READY = re.compile(r"listening on (https?://127\.0\.0\.1:\d+)")
 START_SECONDS = 30
 STOP_SECONDS = 20
 # Named without the gateway's own prefix, which it reads as settings.

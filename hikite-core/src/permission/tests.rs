@@ -1,5 +1,7 @@
 //! What entries mean, and what is said of wrong ones.
 
+use serde_json::json;
+
 use super::*;
 
 fn read(form: &str) -> Permissions {
@@ -179,4 +181,26 @@ fn the_form_is_kept_as_it_was_written() {
     let form = r#"{"deny": ["git:push"], "tools": {"a:b": false}}"#;
     assert_eq!(read(form).form().as_str(), form);
     assert_eq!(Permissions::default().form().as_str(), "{}");
+}
+
+#[test]
+fn together_everything_must_allow_and_one_account_for_each_module() {
+    let of = |form: serde_json::Value| Arc::new(Permissions::read(&Raw::of(&form)).expect("permissions"));
+    let reader = of(json!({ "deny": ["risk:write", "risk:destructive"] }));
+    let narrow = of(json!({ "allow": ["notion:search", "github:*"] }));
+    let key = |tool: &str| ToolKey::new("notion", tool);
+    let both = Permissions::together([Arc::clone(&reader), Arc::clone(&narrow)], Accounts::new());
+    assert!(both.allows(&key("search"), Risk::Read) && !both.allows(&key("search"), Risk::Write));
+    assert!(!both.allows(&key("get_page"), Risk::Read) && !both.is_everything());
+    assert!(both.may_reach("github") && !both.may_reach("jira"));
+    let accounts = |all: &[&Arc<Permissions>]| {
+        Accounts::from([(Arc::from("notion"), all.iter().map(|one| Arc::clone(one)).collect())])
+    };
+    let served = Permissions::together([], accounts(&[&reader, &narrow]));
+    assert!(served.allows(&key("get_page"), Risk::Read), "the first account may");
+    assert!(served.allows(&key("search"), Risk::Destructive), "the second account may");
+    assert!(!served.allows(&key("delete_page"), Risk::Destructive), "neither may");
+    assert!(served.allows(&ToolKey::new("github", "x"), Risk::Destructive), "no account serves it");
+    assert!(Permissions::together([], accounts(&[&reader, &of(json!({}))])).is_everything());
+    assert!(Permissions::together([of(json!({}))], Accounts::new()).is_everything());
 }

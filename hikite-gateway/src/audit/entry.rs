@@ -37,6 +37,7 @@ pub(crate) struct Entry {
     pub(super) cached: bool,
     pub(super) bytes_out: usize,
     pub(super) searched: Option<Box<Searched>>,
+    pub(super) account: String,
 }
 
 #[derive(Debug)]
@@ -221,6 +222,7 @@ impl Entry {
             cached: false,
             bytes_out: 0,
             searched: None,
+            account: String::new(),
         }
     }
 
@@ -258,6 +260,7 @@ impl Entry {
             session: self.who.session(),
             surface: self.surface,
             method: self.asked.method,
+            account: short(&self.account),
             module: known(self.module.as_ref()),
             tool: if self.tool.is_some() { known(self.tool.as_ref()) } else { short(&tool) },
             what: short(if self.what.is_empty() { &what } else { &self.what }),

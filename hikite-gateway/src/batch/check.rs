@@ -7,6 +7,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault};
 use hikite_core::json::Raw;
 use hikite_core::key::ToolKey;
+use hikite_core::permission::Permissions;
 use hikite_core::plan::{Plan, Task};
 use hikite_core::risk::Risk;
 use hikite_core::selection::preset;
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use super::Batch;
 use crate::gateway::Gateway;
+use crate::snapshot::Snapshot;
 
 /// More than so many are counted, not told.
 const FAULTS: usize = 50;
@@ -38,7 +40,18 @@ impl Gateway {
         let view = snapshot.view_of(caller);
         let (mut faults, mut risks) = (Vec::new(), Vec::with_capacity(plan.tasks.len()));
         for (at, task) in plan.tasks.iter().enumerate() {
-            match view.tool_of(&task.tool) {
+            let found = view.tool_of(&task.tool);
+            if let Ok(tool) = &found
+                && let Err((field, error)) = self.check_account(&snapshot, caller, task, tool)
+            {
+                let message = format!("task `{}`: {}", task.id, error.message);
+                faults.push(match field {
+                    "tool" => no_tool(view, caller, (at, task), &error),
+                    _ => Fault::new(format!("/commands/{at}/{field}"), message),
+                });
+                continue;
+            }
+            match found {
                 Ok(tool) => {
                     risks.push(tool.risk);
                     faults.extend(params(tool, task, at));
@@ -47,6 +60,26 @@ impl Gateway {
             }
         }
         if faults.is_empty() { Ok(Checked { plan, risks }) } else { Err(refused(faults)) }
+    }
+}
+
+impl Gateway {
+    /// Whether the account of a task is there and allows its tool; else what is wrong, and with which member.
+    fn check_account(
+        &self,
+        snapshot: &Snapshot,
+        caller: &Caller,
+        task: &Task,
+        tool: &Tool,
+    ) -> Result<(), (&'static str, Error)> {
+        let Some(module) = snapshot.view_of(caller).module(&tool.key.module) else { return Ok(()) };
+        let chosen = self.account_for(caller, module, task.account.as_deref());
+        let chosen = chosen.map_err(|error| ("account", error))?;
+        let allows = |mask: &Permissions| mask.allows(&tool.key, tool.risk);
+        match Self::view_without(snapshot, (caller, module), chosen.as_ref(), allows) {
+            Some(view) => view.tool_of(&task.tool).map(drop).map_err(|error| ("tool", error)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use super::board::{Board, Given, too_much};
 use super::observe::{Ending, Observer};
 use super::report::Ended;
 use crate::command::{CallOptions, Command, Target};
+use crate::exchange::choice::with_account;
 use crate::gateway::Gateway;
 use crate::handle::Holder;
 use crate::present::Wanted;
@@ -226,6 +227,7 @@ impl<'a> Run<'a> {
         if let Some(meta) = &self.meta {
             params.set("_meta", meta.clone());
         }
+        let params = with_account(params, task.account.as_deref());
         let options = CallOptions { timeout: task.timeout, retry: None };
         let arguments = params.get("arguments").cloned();
         let command = Command::Call { target: Target::Keyed(task.tool.clone()), params, options };

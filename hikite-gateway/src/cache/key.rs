@@ -60,6 +60,8 @@ impl Keep {
         let mut bytes = canonical(&params.raw());
         // To those who take rounds a result looks different.
         bytes.push(u8::from(context.takes_rounds));
+        // What one account sees is not for another.
+        bytes.extend(context.account.as_deref().unwrap_or_default().as_bytes());
         let key = Key {
             caller: context.session.caller.clone(),
             module: Arc::clone(module.0),

@@ -42,7 +42,13 @@ fn gateway(limits: Limits) -> Arc<Gateway> {
 
 fn context_of(caller: Caller, id: u64) -> CallContext {
     let session = Arc::new(Session { id: SessionId(id), caller, abilities: Abilities::default() });
-    CallContext { session, back: Arc::new(Nobody), origin: Origin::default(), takes_rounds: false }
+    CallContext {
+        session,
+        back: Arc::new(Nobody),
+        origin: Origin::default(),
+        takes_rounds: false,
+        account: None,
+    }
 }
 
 async fn read(gateway: &Gateway, context: &CallContext, uri: &str) -> Result<Value, Error> {

@@ -1,12 +1,14 @@
 //! The strongest form of it: random worlds under random permissions, and beside each the same world without what the
 //! permissions hide. Whatever is asked, the two must answer with the same bytes after the same time.
 
+use std::sync::Arc;
+
 use hikite_core::annotation;
 use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::listing::ListKind;
-use hikite_core::permission::Permissions;
+use hikite_core::permission::{Accounts, Permissions};
 use hikite_core::plan::OnError;
 use hikite_core::risk::Risk;
 use hikite_core::source::Origin;
@@ -308,25 +310,27 @@ fn tells_of(answer: &str, server: &str) -> bool {
     telling.iter().any(|words| answer.contains(words))
 }
 
-/// Opens the world and asks everything, under a clock that runs only where somebody waits.
-fn ask(world: &World, permissions: &str, caller: &Caller) -> Vec<(String, String)> {
+/// Opens the world and asks everything, under a clock that runs only where somebody waits. Alice has a mask of her own.
+fn ask(world: &World, (permissions, mask): (&str, &str), caller: &Caller) -> Vec<(String, String)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
         let gateway = world.open();
         permit(&gateway, permissions);
+        let mask = Arc::new(Permissions::read(&raw(mask)).expect("permissions"));
+        gateway.set_masks([("alice".into(), mask)].into());
         answers(&gateway, caller).await
     })
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_hidden_cannot_be_told_from_what_is_absent(world in world(), form in permissions()) {
         let permissions = Permissions::read(&raw(&form)).expect("permissions");
         let less = without_hidden(&world, &permissions);
-        let hidden = ask(&world, &form, &member("p"));
-        let absent = ask(&less, &form, &member("p"));
+        let hidden = ask(&world, (&form, "{}"), &member("p"));
+        let absent = ask(&less, (&form, "{}"), &member("p"));
         for (hidden, absent) in hidden.iter().zip(&absent) {
             prop_assert_eq!(hidden, absent);
         }
@@ -339,10 +343,29 @@ proptest! {
         // Without categories, which the file names by servers that may be hidden, it is even what the owner of the
         // lesser world sees.
         if world.categories.is_empty() && world.servers.iter().all(|server| server.told) {
-            let owned = ask(&less, "{}", &Caller::named("alice"));
+            let owned = ask(&less, ("{}", "{}"), &Caller::named("alice"));
             for (hidden, owned) in hidden.iter().zip(&owned) {
                 prop_assert_eq!(hidden, owned);
             }
+        }
+    }
+
+    #[test]
+    fn a_mask_hides_as_a_project_does(world in world(), form in permissions(), mask in permissions()) {
+        let within = ask(&world, (&form, "{}"), &member("p"));
+        // In a project that allows everything, and in none, the mask alone says what there is.
+        for caller in [member("p"), Caller::named("alice")] {
+            let masked = ask(&world, ("{}", &form), &caller);
+            for (masked, within) in masked.iter().zip(&within) {
+                prop_assert_eq!(masked, within);
+            }
+        }
+        let both = [&form, &mask].map(|form| Arc::new(Permissions::read(&raw(form)).expect("permissions")));
+        let less = without_hidden(&world, &Permissions::together(both, Accounts::new()));
+        let hidden = ask(&world, (&form, &mask), &member("p"));
+        let absent = ask(&less, (&form, &mask), &member("p"));
+        for (hidden, absent) in hidden.iter().zip(&absent) {
+            prop_assert_eq!(hidden, absent);
         }
     }
 }

@@ -234,5 +234,11 @@ pub(super) fn session(caller: &Caller, id: u64) -> Arc<Session> {
 
 pub(super) fn context(caller: &Caller) -> CallContext {
     let session = session(caller, 1);
-    CallContext { session, back: Arc::new(Nobody), origin: Origin::default(), takes_rounds: false }
+    CallContext {
+        session,
+        back: Arc::new(Nobody),
+        origin: Origin::default(),
+        takes_rounds: false,
+        account: None,
+    }
 }

@@ -46,7 +46,7 @@ impl Identity {
         let now = now_ms();
         let Some(mut entry) = self.store.entry(LOGIN, &hash(cookie), now).await? else { return Ok(None) };
         let Some(user) = self.active_user(&entry.owner).await? else { return Ok(None) };
-        if entry.expires_at.saturating_sub(now) < milliseconds(GOOD_FOR - STEP) {
+        if entry.expires_at.saturating_sub(now) < milliseconds(GOOD_FOR) - milliseconds(STEP) {
             entry.expires_at = now + milliseconds(GOOD_FOR);
             self.store.change_entry(&entry).await?;
         }

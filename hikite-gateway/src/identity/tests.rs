@@ -88,18 +88,18 @@ async fn pair(identity: &Identity, client: &Client, subject: &str, scopes: Scope
 }
 
 #[track_caller]
-fn is_denied<T: std::fmt::Debug>(outcome: Result<T, Denied>) {
+fn is_denied<T: std::fmt::Debug>(outcome: &Result<T, Denied>) {
     assert!(matches!(outcome, Err(Denied::Grant(_))), "{outcome:?}");
 }
 
 #[tokio::test]
 async fn the_set_up_link_makes_one_owner_once() {
     let identity = empty().await;
-    let make = async |alone| identity.make_setup_token(alone).await.expect("a store");
-    let first = make(false).await.expect("no owner yet");
-    let beside = make(false).await.expect("no owner yet");
+    let link = async |alone| identity.make_setup_token(alone).await.expect("a store");
+    let first = link(false).await.expect("no owner yet");
+    let beside = link(false).await.expect("no owner yet");
     assert!(identity.is_setup_token(first.expose()).await.expect("a store"), "another process printed it");
-    let second = make(true).await.expect("no owner yet");
+    let second = link(true).await.expect("no owner yet");
     let refused = async |token: &str, name: &str, password: &str| {
         identity.set_up(token, name, password).await.expect_err("refused").kind
     };
@@ -118,7 +118,7 @@ async fn the_set_up_link_makes_one_owner_once() {
     let made: Vec<_> = join_all(all).await.into_iter().filter_map(Result::ok).collect();
     assert_eq!(made.len(), 1, "of all who try at once one is the owner");
     assert_eq!((&*made[0].subject, made[0].role), (OWNER, Role::Owner));
-    assert!(make(false).await.is_none(), "there is an owner");
+    assert!(link(false).await.is_none(), "there is an owner");
 }
 
 #[tokio::test]

@@ -154,7 +154,7 @@ impl Identity {
         let mut reader = Reader { form, faults: Vec::new() };
         let name = reader.name();
         let role = reader.role().unwrap_or(Role::Member);
-        let (permissions, disabled) = (reader.permissions().flatten(), reader.disabled().unwrap_or(false));
+        let (permissions, disabled) = (reader.mask().over(None), reader.disabled().unwrap_or(false));
         let given = reader.password();
         if role == Role::Owner {
             reader
@@ -184,7 +184,7 @@ impl Identity {
     /// Changes the members that the form names; null takes `permissions` away. Another password ends all logins.
     pub async fn change_user(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
         let mut reader = Reader { form: changes, faults: Vec::new() };
-        let (role, permissions) = (reader.role(), reader.permissions());
+        let (role, mask) = (reader.role(), reader.mask());
         let (disabled, password) = (reader.disabled(), reader.password());
         if changes.get("name").is_some() {
             reader.fault("name", "a name stays: make another user");
@@ -204,7 +204,7 @@ impl Identity {
             let (mut user, version) = self.stored_user(name).await?;
             user.role = role.unwrap_or(user.role);
             user.disabled = disabled.unwrap_or(user.disabled);
-            user.permissions = permissions.clone().unwrap_or(user.permissions);
+            user.permissions = mask.clone().over(user.permissions);
             user.password = hash.clone().or(user.password);
             if self.store.change_entry(&user.entry(version)).await? {
                 let object = user.object().raw();
@@ -257,6 +257,24 @@ pub(super) fn is_name(name: &str) -> bool {
         && name.starts_with(fine)
 }
 
+/// What a form says of a user's permissions.
+#[derive(Clone)]
+enum Mask {
+    AsBefore,
+    None,
+    These(Arc<Permissions>),
+}
+
+impl Mask {
+    fn over(self, before: Option<Arc<Permissions>>) -> Option<Arc<Permissions>> {
+        match self {
+            Self::AsBefore => before,
+            Self::None => None,
+            Self::These(permissions) => Some(permissions),
+        }
+    }
+}
+
 struct Reader<'a> {
     form: &'a Object,
     faults: Vec<Fault>,
@@ -294,19 +312,18 @@ impl Reader<'_> {
         Some(Secret::hidden(text))
     }
 
-    /// `Some(None)`: none from now on.
-    fn permissions(&mut self) -> Option<Option<Arc<Permissions>>> {
-        let given = self.form.get("permissions")?;
+    fn mask(&mut self) -> Mask {
+        let Some(given) = self.form.get("permissions") else { return Mask::AsBefore };
         if given.is_null() {
-            return Some(None);
+            return Mask::None;
         }
         match Permissions::read(given) {
-            Ok(permissions) => Some(Some(Arc::new(permissions))),
+            Ok(permissions) => Mask::These(Arc::new(permissions)),
             Err(faults) => {
                 let inside =
                     |fault: Fault| Fault::new(format!("/permissions{}", fault.pointer), fault.message);
                 self.faults.extend(faults.into_iter().map(inside));
-                None
+                Mask::AsBefore
             }
         }
     }

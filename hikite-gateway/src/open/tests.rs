@@ -138,7 +138,7 @@ fn notion() -> (Arc<Gateway>, Arc<Desk>) {
 fn in_session(session: u64, takes_rounds: bool) -> CallContext {
     let caller = Caller::owner();
     let session = Arc::new(Session { id: SessionId(session), caller, abilities: Abilities::default() });
-    CallContext { session, back: Arc::new(Nobody), origin: Origin::default(), takes_rounds }
+    CallContext { session, back: Arc::new(Nobody), origin: Origin::default(), takes_rounds, account: None }
 }
 
 async fn tool(gateway: &Gateway, context: CallContext, name: &str, arguments: Value, meta: Value) -> Value {

@@ -84,7 +84,9 @@ fn near(view: &View, asked: &Target, error: Error) -> Error {
         Target::Named(name) | Target::InCategory { name, .. } => name.clone(),
         Target::Keyed(key) => key.to_string(),
     };
-    let keys: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
+    let keys = view.enabled_tools().map(|tool| tool.key.to_string());
+    // One that the account does not allow is not what was meant.
+    let keys: Vec<String> = keys.filter(|key| *key != name).collect();
     match suggest::did_you_mean(&name, keys.iter().map(String::as_str)) {
         Some(hint) => error.hint(hint),
         None => error,

@@ -167,7 +167,13 @@ fn change(gateway: &Arc<Gateway>) {
 fn context(session: u64) -> CallContext {
     let caller = Caller::owner();
     let session = Arc::new(Session { id: SessionId(session), caller, abilities: Abilities::default() });
-    CallContext { session, back: Arc::new(Nobody), origin: Origin::default(), takes_rounds: false }
+    CallContext {
+        session,
+        back: Arc::new(Nobody),
+        origin: Origin::default(),
+        takes_rounds: false,
+        account: None,
+    }
 }
 
 async fn call_in(

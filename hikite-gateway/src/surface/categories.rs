@@ -12,6 +12,7 @@ use serde_json::json;
 use super::form::with_schema;
 use super::{arguments, document};
 use crate::command::{CallOptions, Command, Target};
+use crate::exchange::choice::with_account;
 
 const GET: &str = "get-category-tools";
 const CALL: &str = "call-category-tool";
@@ -64,6 +65,7 @@ fn call_schema(category: &serde_json::Value) -> serde_json::Value {
                 "description": "Arguments of the tool, as its input schema says; {} for none",
                 "additionalProperties": true,
             },
+            "account": { "type": "string", "description": "Which account to use, where a service has several" },
         },
         "required": ["category", "name", "args"],
     })
@@ -124,10 +126,14 @@ fn translate_call(params: &Object) -> Result<Command, Error> {
     let own = arguments(params.get("arguments"))?;
     let target = Target::InCategory { category: string(&own, "category")?, name: string(&own, "name")? };
     let args = arguments(own.get("args")).map_err(|_| wrong("args", "a JSON object"))?;
+    let account = match own.get("account").filter(|account| !account.is_null()) {
+        None => None,
+        Some(_) => Some(string(&own, "account")?),
+    };
     // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
     Ok(Command::Call {
         target,
-        params: params.clone().with("arguments", args),
+        params: with_account(params.clone().with("arguments", args), account.as_deref()),
         options: CallOptions::default(),
     })
 }

@@ -77,7 +77,7 @@ fn open_schema() -> Value {
         "properties": {
             "modules": names("Names of modules"),
             "tools": names("Only these tools of them"),
-            "detail": { "type": "string", "enum": ["names", "signatures", "schemas"], "default": "signatures" },
+            "detail": { "type": "string", "enum": ["names", "signatures", "schemas"], "default": "signatures", "description": "How much of each tool" },
             "refresh": { "type": "boolean", "description": "Also what was sent before in this conversation" },
             "known": names("Hashes that you have"),
         },
@@ -94,7 +94,7 @@ fn batch_schema() -> Value {
                 "description": "The lines, or an array of the objects",
             },
             "dry_run": { "type": "boolean", "description": "Check it and run nothing" },
-            "concurrency": { "type": "integer", "minimum": 1 },
+            "concurrency": { "type": "integer", "minimum": 1, "description": "Lines at once" },
             "on_error": {
                 "type": "string", "enum": ["skip", "continue", "fail_fast"], "default": "skip",
                 "description": "Of what waits for a line that failed",

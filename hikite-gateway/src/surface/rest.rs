@@ -16,6 +16,7 @@ use hikite_core::view::View;
 
 use super::arguments;
 use crate::command::{CallOptions, Command, Dialect, Target};
+use crate::exchange::choice::with_account;
 use crate::gateway::Gateway;
 use crate::handle::{Part, is_kept};
 use crate::present::{META, Wanted};
@@ -126,7 +127,19 @@ impl Gateway {
         (options, wanted): (CallOptions, Wanted),
         context: CallContext,
     ) -> Result<(Answer, Option<Raw>), Error> {
-        let mut params = Object::default().with("name", name);
+        self.run_tool_with(name, None, parameters, (options, wanted), context).await
+    }
+
+    /// The same with the account that is named.
+    pub async fn run_tool_with(
+        &self,
+        name: &str,
+        account: Option<&str>,
+        parameters: Option<Raw>,
+        (options, wanted): (CallOptions, Wanted),
+        context: CallContext,
+    ) -> Result<(Answer, Option<Raw>), Error> {
+        let mut params = with_account(Object::default().with("name", name), account);
         let target = Target::Named(name.to_owned());
         let command = if is_kept(&Object::default().with("uri", name)) {
             let part = Part::read(&arguments(parameters.as_ref())?)?;

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::form::{Form, with_schema};
 use super::{acting, document, looking, menu};
 use crate::command::{CallOptions, Command, Detail, Dialect, Target};
+use crate::exchange::choice::with_account;
 use crate::handle;
 use crate::search::{Inquiry, Strategy, Told};
 
@@ -117,7 +118,7 @@ fn execute_schema() -> Value {
                 "description": "Arguments of the tool, as its signature says; {} for none",
                 "additionalProperties": true,
             },
-            "format": { "type": "string", "enum": ["compact", "raw"] },
+            "format": { "type": "string", "enum": ["compact", "raw"], "description": "Of the result" },
             "select": { "type": "string", "description": "Only this of the result: fields such as `id,user.name`, or jq" },
             "account": { "type": "string", "description": "Which account to use, where a service has several" },
         },
@@ -130,7 +131,7 @@ fn results_schema() -> Value {
     let text = json!({ "type": "string" });
     json!({
         "type": "object",
-        "properties": { "results": { "type": "array", "items": {
+        "properties": { "results": { "type": "array", "description": "The best first", "items": {
             "type": "object",
             "properties": {
                 "toolKey": text,
@@ -195,7 +196,7 @@ fn translate_execute(params: &Object) -> Result<Command, Error> {
     let mut form = Form::read(params, &["toolKey", "arguments", "account", "format", "select"])?;
     let name = form.given("toolKey").and_then(Raw::text).filter(|name| !name.is_empty());
     let name = name.or_else(|| form.refuse("toolKey", "must be the key of a tool")).unwrap_or_default();
-    form.text("account");
+    let account = form.filled("account");
     let wanted = form.wanted();
     let inner = form.object("arguments");
     form.end()?;
@@ -208,7 +209,7 @@ fn translate_execute(params: &Object) -> Result<Command, Error> {
     // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
     Ok(Command::Execute {
         target: Target::Named(name),
-        params: params.clone().with("arguments", inner),
+        params: with_account(params.clone().with("arguments", inner), account.as_deref()),
         options: CallOptions::default(),
         wanted,
         dialect: Dialect::Value,

@@ -104,7 +104,13 @@ impl Backchannel for Client {
 
 fn context(back: Arc<dyn Backchannel>) -> CallContext {
     let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
-    CallContext { session: Arc::new(session), back, origin: Origin::default(), takes_rounds: false }
+    CallContext {
+        session: Arc::new(session),
+        back,
+        origin: Origin::default(),
+        takes_rounds: false,
+        account: None,
+    }
 }
 
 async fn ask(service: &Service, method: Method, params: Value) -> Result<Raw, Error> {

@@ -24,7 +24,13 @@ impl Backchannel for Nobody {
 
 fn context(origin: Origin) -> CallContext {
     let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
-    CallContext { session: Arc::new(session), back: Arc::new(Nobody), origin, takes_rounds: false }
+    CallContext {
+        session: Arc::new(session),
+        back: Arc::new(Nobody),
+        origin,
+        takes_rounds: false,
+        account: None,
+    }
 }
 
 fn schema() -> Value {

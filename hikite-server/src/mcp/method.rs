@@ -123,7 +123,7 @@ impl Session {
         let token = meta.and_then(|meta| meta.get("progressToken").cloned());
         let back = Arc::new(Call { session: Arc::downgrade(self), request: id.clone(), token, stream });
         let origin = Origin { client: Some(self.client.clone()), ..origin };
-        CallContext { session, back, origin, takes_rounds: false }
+        CallContext { session, back, origin, takes_rounds: false, account: None }
     }
 
     async fn change_level(&self, params: Object, context: &CallContext) -> Result<Raw, Error> {

@@ -11,7 +11,7 @@ use hikite_core::level::Level;
 use hikite_core::listing::ListKind;
 use hikite_gateway::{Delivery, Inbox, Joined, Surfaces};
 use hikite_wire::encode;
-use hikite_wire::handshake::{Hello, Welcome, own_info};
+use hikite_wire::handshake::{Hello, Welcome, own_info, own_info_with_icon};
 use hikite_wire::message::Id;
 use hikite_wire::revision::Revision;
 use parking_lot::Mutex;
@@ -91,7 +91,7 @@ impl Session {
         Welcome {
             protocol_version: self.revision.name().into(),
             capabilities: capability::of_session(&view, self.revision),
-            info: own_info(),
+            info: if self.revision >= Revision::V2025_11_25 { own_info_with_icon() } else { own_info() },
             instructions: gateway.instructions(&self.core.caller, self.surfaces),
         }
         .result()

@@ -31,7 +31,7 @@ impl Refusal {
 
     /// The same to a client that said in a header who it is.
     #[must_use]
-    pub(crate) fn to_header(self, by_header: bool) -> Self {
+    pub(crate) fn by_header(self, by_header: bool) -> Self {
         Self { by_header, ..self }
     }
 }

@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use hikite_core::caller::Scopes;
+use hikite_core::error::Error;
 use hikite_gateway::identity::{Ask, Consent, Login};
 use http::Uri;
 
@@ -15,7 +16,7 @@ pub(crate) async fn authorize(desk: Desk, uri: Uri) -> Response {
 
 async fn answer(desk: &Desk, query: &str) -> Result<Response, Response> {
     let asked = request::read(desk, query).await?;
-    let trouble = |error| page::trouble(desk, error);
+    let trouble = |error: Error| page::trouble(desk, &error);
     let is_silent = asked.prompt.as_deref() == Some("none");
     let Some(login) = desk.login().await.map_err(trouble)? else {
         if is_silent {
@@ -62,6 +63,6 @@ pub(crate) async fn finish(
         challenge: &asked.challenge,
         scopes,
     };
-    let code = desk.identity.make_code(ask).await.map_err(|error| page::trouble(desk, error))?;
+    let code = desk.identity.make_code(ask).await.map_err(|error| page::trouble(desk, &error))?;
     Ok(asked.back(desk, &[("code", code.expose())]))
 }

@@ -65,7 +65,7 @@ pub(crate) async fn decide(desk: Desk, body: Body) -> Response {
 }
 
 async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
-    let trouble = |error| page::trouble(desk, error);
+    let trouble = |error: Error| page::trouble(desk, &error);
     let fields = form::read(desk, body).await?;
     let Some(login) = desk.login().await.map_err(trouble)? else {
         return Err(trouble(Error::new(Kind::Authorization, "nobody is logged in at this browser")));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::Path;
 use axum::response::Response;
 use hikite_core::error::Error;
-use hikite_gateway::{Entrances, Returned};
+use hikite_gateway::{Comeback, Entrances};
 use http::Uri;
 
 use super::desk::Desk;
@@ -21,7 +21,7 @@ pub(crate) async fn go(desk: Desk, Path(name): Path<String>, uri: Uri) -> Respon
     let Some(entrances) = entrances(&desk) else { return health::not_found().await };
     match begin(&desk, &entrances, &name, &uri).await {
         Ok(response) => response,
-        Err(error) => page::trouble(&desk, error),
+        Err(error) => page::trouble(&desk, &error),
     }
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn back(desk: Desk, Path(name): Path<String>, uri: Uri) -> Resp
         Ok(response) => response,
         Err(error) => {
             trial::failed(&desk);
-            page::trouble(&desk, error)
+            page::trouble(&desk, &error)
         }
     }
 }
@@ -52,7 +52,7 @@ async fn finish(desk: &Desk, entrances: &Entrances, name: &str, uri: &Uri) -> Re
     let fields = Fields::read(uri.query().unwrap_or_default()).unwrap_or_default();
     let text = |name: &str| fields.get(name).map(ToOwned::to_owned);
     let returned =
-        Returned { state: text("state"), code: text("code"), iss: text("iss"), error: text("error") };
+        Comeback { state: text("state"), code: text("code"), iss: text("iss"), error: text("error") };
     let binding = Binding::of(desk).await?;
     let callback = callback(desk, name);
     let (stranger, next) = entrances.federation.finish(name, binding.value(), &callback, &returned).await?;

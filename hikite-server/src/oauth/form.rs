@@ -69,17 +69,15 @@ impl Binding {
 /// The fields of a form that one of our own pages sent; else the page that says so.
 pub(crate) async fn read(desk: &Desk, body: Body) -> Result<Fields, Response> {
     let fields = Fields::of(&desk.app, &desk.headers, body).await;
-    let fields = fields.map_err(|bad| page::trouble(desk, Error::new(Kind::Validation, bad.0)))?;
+    let fields = fields.map_err(|bad| page::trouble(desk, &Error::new(Kind::Validation, bad.0)))?;
     if !is_from_us(desk) {
-        return Err(page::trouble(desk, stale()));
+        return Err(page::trouble(desk, &stale()));
     }
-    let binding = Binding::of(desk).await.map_err(|error| page::trouble(desk, error))?;
+    let binding = Binding::of(desk).await.map_err(|error| page::trouble(desk, &error))?;
     let token = fields.get(TOKEN).unwrap_or_default();
     let bound = desk.identity.is_form_token(&binding.value, token).await;
-    match bound.map_err(|error| page::trouble(desk, error))? && !binding.is_new {
-        true => Ok(fields),
-        false => Err(page::trouble(desk, stale())),
-    }
+    let is_bound = bound.map_err(|error| page::trouble(desk, &error))? && !binding.is_new;
+    if is_bound { Ok(fields) } else { Err(page::trouble(desk, &stale())) }
 }
 
 /// Every browser says where a form comes from; what says nothing must still know the token.

@@ -42,7 +42,7 @@ pub(crate) async fn show(desk: Desk, uri: Uri) -> Response {
             page::page(StatusCode::OK, desk.language, desk.language.say(words::LOGGED_IN), &body, None)
         }
         (Ok(None), next) => ask(&desk, StatusCode::OK, next, None).await,
-        (Err(error), _) => page::trouble(&desk, error),
+        (Err(error), _) => page::trouble(&desk, &error),
     }
 }
 
@@ -58,11 +58,11 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
         return Err(ask(desk, StatusCode::TOO_MANY_REQUESTS, next, Some(words::TOO_OFTEN)).await);
     }
     let user = desk.identity.log_in(&name, fields.get("password").unwrap_or_default()).await;
-    let Some(user) = user.map_err(|error| page::trouble(desk, error))? else {
+    let Some(user) = user.map_err(|error| page::trouble(desk, &error))? else {
         count(desk, &name);
         return Err(ask(desk, StatusCode::FORBIDDEN, next, Some(words::WRONG)).await);
     };
-    let login = desk.identity.begin_login(&user).await.map_err(|error| page::trouble(desk, error))?;
+    let login = desk.identity.begin_login(&user).await.map_err(|error| page::trouble(desk, &error))?;
     Ok(welcome(desk, login.secret.expose(), next.unwrap_or("/oauth/login")))
 }
 
@@ -78,7 +78,7 @@ async fn ask(desk: &Desk, status: StatusCode, next: Option<&str>, wrong: Option<
     let say = |words| desk.language.say(words);
     let binding = match Binding::of(desk).await {
         Ok(binding) => binding,
-        Err(error) => return page::trouble(desk, error),
+        Err(error) => return page::trouble(desk, &error),
     };
     let mut body = Html::default();
     if let Some(wrong) = wrong {

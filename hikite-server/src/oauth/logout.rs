@@ -12,7 +12,7 @@ use super::{cookie, words};
 pub(crate) async fn show(desk: Desk) -> Response {
     let binding = match Binding::of(&desk).await {
         Ok(binding) => binding,
-        Err(error) => return page::trouble(&desk, error),
+        Err(error) => return page::trouble(&desk, &error),
     };
     let say = |words| desk.language.say(words);
     let body = Html::default()
@@ -29,7 +29,7 @@ pub(crate) async fn log_out(desk: Desk, body: Body) -> Response {
     if let Some(secret) = cookie::read(&desk.headers, cookie::LOGIN, desk.place.is_https())
         && let Err(error) = desk.identity.end_login(&secret).await
     {
-        return page::trouble(&desk, error);
+        return page::trouble(&desk, &error);
     }
     let body =
         Html::default().element("<p><a href=\"/oauth/login\">", desk.language.say(words::LOG_IN), "</a></p>");

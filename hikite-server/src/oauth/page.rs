@@ -128,7 +128,7 @@ pub(crate) fn with_script(mut response: Response) -> Response {
 }
 
 /// A page that says what is wrong, and leads nowhere.
-pub(crate) fn trouble(desk: &Desk, error: Error) -> Response {
+pub(crate) fn trouble(desk: &Desk, error: &Error) -> Response {
     let status = StatusCode::from_u16(error.kind.face().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if error.kind == Kind::Internal {
         tracing::error!(%error, "a login failed inside hikite");

@@ -104,7 +104,7 @@ pub(crate) async fn remove(desk: Desk, body: Body) -> Response {
 pub(crate) async fn show(desk: Desk) -> Response {
     match listed(&desk).await {
         Ok(response) => response,
-        Err(error) => page::trouble(&desk, error),
+        Err(error) => page::trouble(&desk, &error),
     }
 }
 

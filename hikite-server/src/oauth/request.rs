@@ -33,7 +33,7 @@ pub(crate) struct Asked {
 /// The request, or the answer to one that is wrong.
 pub(crate) async fn read(desk: &Desk, query: &str) -> Result<Asked, Response> {
     let fields =
-        Fields::read(query).map_err(|bad| page::trouble(desk, Error::new(Kind::Validation, bad.0)))?;
+        Fields::read(query).map_err(|bad| page::trouble(desk, &Error::new(Kind::Validation, bad.0)))?;
     let asked = place(desk, &fields).await?;
     match fault(desk, &fields) {
         Some((word, why)) => Err(asked.refused(desk, word, why)),
@@ -43,7 +43,7 @@ pub(crate) async fn read(desk: &Desk, query: &str) -> Result<Asked, Response> {
 
 /// Who asks and where it is answered. Whoever is wrong here is sent nowhere.
 async fn place(desk: &Desk, fields: &Fields) -> Result<Asked, Response> {
-    let trouble = |error| page::trouble(desk, error);
+    let trouble = |error: Error| page::trouble(desk, &error);
     let wrong = |why: &str| trouble(Error::new(Kind::Validation, why));
     let id = fields.get("client_id").ok_or_else(|| wrong("the request names no client_id"))?;
     let client = client::find(desk, id).await.map_err(trouble)?;

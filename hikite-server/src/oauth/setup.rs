@@ -17,7 +17,7 @@ pub(crate) async fn show(desk: Desk, uri: Uri) -> Response {
     match desk.identity.is_setup_token(token).await {
         Ok(true) => ask(&desk, StatusCode::OK, token, None).await,
         Ok(false) => over(&desk),
-        Err(error) => page::trouble(&desk, error),
+        Err(error) => page::trouble(&desk, &error),
     }
 }
 
@@ -42,10 +42,10 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
             let _ = desk.app.brake.note(desk.peer, &desk.app);
             return Err(over(desk));
         }
-        Err(error) => return Err(page::trouble(desk, error)),
+        Err(error) => return Err(page::trouble(desk, &error)),
     };
     tracing::info!(user = &*user.name, "the owner is set up");
-    let login = desk.identity.begin_login(&user).await.map_err(|error| page::trouble(desk, error))?;
+    let login = desk.identity.begin_login(&user).await.map_err(|error| page::trouble(desk, &error))?;
     let say = |words| desk.language.say(words);
     let body = Html::default().element("<p>", say(words::SET_UP_DONE), "</p>\n").element(
         "<p><code>",
@@ -62,7 +62,7 @@ async fn ask(desk: &Desk, status: StatusCode, link: &str, wrong: Option<&str>) -
     let say = |words| desk.language.say(words);
     let binding = match Binding::of(desk).await {
         Ok(binding) => binding,
-        Err(error) => return page::trouble(desk, error),
+        Err(error) => return page::trouble(desk, &error),
     };
     let mut body = Html::default().element("<p>", say(words::SET_UP_WHY), "</p>\n");
     if let Some(wrong) = wrong {

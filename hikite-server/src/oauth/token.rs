@@ -63,11 +63,11 @@ pub(super) async fn client(desk: &Desk, fields: &Fields) -> Result<Client, Refus
     if matches!(proved, Err(Denied::Client(_))) && secret.is_some() {
         desk.app.brake.note(desk.peer, &desk.app)?;
     }
-    proved.map_err(|denied| Refusal::from(denied).to_header(by_header))
+    proved.map_err(|denied| Refusal::from(denied).by_header(by_header))
 }
 
 fn credentials(desk: &Desk, fields: &Fields) -> Result<(String, Option<String>), Refusal> {
-    let wrong = |why: &str| Refusal::new("invalid_client", why).to_header(true);
+    let wrong = |why: &str| Refusal::new("invalid_client", why).by_header(true);
     let mut sent = desk.headers.get_all(AUTHORIZATION).iter();
     match (sent.next(), sent.next()) {
         (None, _) => {

@@ -95,6 +95,7 @@ async fn run(app: &Arc<App>, caller: Caller, origin: Origin, batch: Batch) -> Re
         back: Arc::new(Nobody),
         origin,
         takes_rounds: false,
+        account: None,
     };
     // Boxed, because it is much larger than what is around it.
     let outcome = Box::pin(app.gateway.run_batch("rest", batch, context, &Silent)).await;

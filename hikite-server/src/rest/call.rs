@@ -40,6 +40,7 @@ struct Request {
     name: String,
     parameters: Option<Raw>,
     options: (CallOptions, Wanted),
+    account: Option<String>,
 }
 
 pub(crate) async fn call(
@@ -86,13 +87,13 @@ async fn request(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Resul
     if parameters.as_ref().is_some_and(|sent| !sent.is_object() && sent.text().is_none()) {
         form.fault("parameters", "`parameters` must be an object");
     }
-    let options = options(&mut form);
+    let (options, account) = options(&mut form);
     form.finish()?;
-    Ok(Request { name: name.unwrap_or_default(), parameters, options })
+    Ok(Request { name: name.unwrap_or_default(), parameters, options, account })
 }
 
-fn options(form: &mut Form) -> (CallOptions, Wanted) {
-    let known = ["timeout", "retry", "retryDelay", "format", "select"];
+fn options(form: &mut Form) -> ((CallOptions, Wanted), Option<String>) {
+    let known = ["timeout", "retry", "retryDelay", "format", "select", "account"];
     let Some(mut options) = form.inner("options", &known) else {
         return Default::default();
     };
@@ -101,8 +102,9 @@ fn options(form: &mut Form) -> (CallOptions, Wanted) {
     let delay = options.whole("retryDelay", 0..=DELAY_MS_MAX).map_or(Retry::DELAY, span);
     let retry = options.whole("retry", 0..=RETRY_MAX).map(|attempts| Retry { attempts, delay });
     let wanted = wanted(&mut options);
+    let account = options.text("account", NAME_CHARS).filter(|name| !name.is_empty());
     form.join(options);
-    (CallOptions { timeout, retry }, wanted)
+    ((CallOptions { timeout, retry }, wanted), account)
 }
 
 fn wanted(options: &mut Form) -> Wanted {
@@ -134,9 +136,10 @@ async fn run(
         back: Arc::new(Nobody),
         origin,
         takes_rounds: false,
+        account: None,
     };
-    let Request { name, parameters, options } = request;
-    let outcome = app.gateway.run_tool_as(&name, parameters, options, context).await;
+    let Request { name, parameters, options, account } = request;
+    let outcome = app.gateway.run_tool_with(&name, account.as_deref(), parameters, options, context).await;
     // After a time-out the server may still be at it.
     if outcome.as_ref().map_or_else(|error| error.kind != Kind::Timeout, |_| true) {
         lease.answered();

@@ -1,6 +1,7 @@
 //! The description of the REST API (`OpenAPI` 3.1), rendered once. It is written by hand from the parts the handlers
 //! use themselves (bounds, the table of errors), because what is relayed has no types it could be made from.
 
+mod account;
 mod identity;
 mod operation;
 mod refused;
@@ -41,6 +42,7 @@ pub(crate) fn document() -> Value {
             { "name": "Overview", "description": "Where tools come from and how they are grouped." },
             { "name": "Projects", "description": "Who asks, and the boundaries between callers; for admins." },
             { "name": "Tokens", "description": "Who may come in; for admins." },
+            { "name": "Accounts", "description": "With which accounts services are called." },
             { "name": "Users", "description": "People who log in; for admins." },
             { "name": "Clients", "description": "Programs that log in for them; for admins." },
             { "name": "Audit", "description": "What was done, by whom; for admins." },
@@ -66,7 +68,7 @@ pub(crate) fn document() -> Value {
 
 fn schemas() -> Value {
     let mut all = schema::schemas();
-    for (name, schema) in identity::schemas() {
+    for (name, schema) in identity::schemas().into_iter().chain(account::schemas()) {
         all[name] = schema;
     }
     all
@@ -81,7 +83,7 @@ fn parameters() -> Value {
         "schema": { "type": "string", "minLength": 1 },
         "example": "files:read_file",
     });
-    let all = identity::parameters().into_iter().chain([("Key", key)]);
+    let all = identity::parameters().into_iter().chain(account::parameters()).chain([("Key", key)]);
     all.map(|(name, parameter)| (name.to_owned(), parameter)).collect::<Map<_, _>>().into()
 }
 

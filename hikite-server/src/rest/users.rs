@@ -37,6 +37,7 @@ pub(crate) async fn create(
     let name = form.text("name").unwrap_or_default();
     let work = identity(&app)?.add_user(&form);
     let (user, made) = app.gateway.audit_admin((&caller, &origin), "user.create", &name, work).await?;
+    app.gateway.show_users();
     let mut user = user.object().unwrap_or_default();
     if let Some(password) = made {
         user.set("password", password.expose());
@@ -58,7 +59,9 @@ pub(crate) async fn change(
     let changes = body::read(&app, &headers, body).await?;
     let name = key(path)?;
     let work = identity(&app)?.change_user(&name, &changes);
-    Ok(ok(&app.gateway.audit_admin((&caller, &origin), "user.change", &name, work).await?))
+    let user = app.gateway.audit_admin((&caller, &origin), "user.change", &name, work).await?;
+    app.gateway.show_users();
+    Ok(ok(&user))
 }
 
 pub(crate) async fn delete(
@@ -71,5 +74,6 @@ pub(crate) async fn delete(
     let name = key(path)?;
     let work = identity(&app)?.remove_user(&name);
     app.gateway.audit_admin((&caller, &origin), "user.delete", &name, work).await?;
+    app.gateway.show_users();
     Ok(StatusCode::NO_CONTENT.into_response())
 }

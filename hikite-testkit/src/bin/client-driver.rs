@@ -7,16 +7,30 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use hikite_core::{
     caller::{Abilities, Caller, Session, SessionId},
+    error::Kind,
     json::{Object, Raw},
+    keep::Signer,
     limits::Limits,
     listing::{ListCache, Listing},
+    secret::Secret,
     source::{
         Backchannel, BoxFuture, CallContext, Invocation, Method, Origin, Question, QuestionKind, Source,
         State,
     },
 };
-use hikite_upstream::{Definition, Environment, Share, Spawner, Transport, Upstream};
+use hikite_egress::Allow;
+use hikite_testkit::keep::{Key, Memory};
+use hikite_upstream::{
+    Access, Definition, Document, Environment, Fixed, Grant, Share, Spawner, Transport, Upstream,
+};
 use serde_json::{Map, Value, json};
+
+/// Where the suite expects our own description.
+const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+/// Where the browser comes back to. Nobody listens there: it is played.
+const REDIRECT: &str = "http://localhost:3000/connect/callback";
+/// So often a person logs in for one call.
+const LOGINS: usize = 5;
 
 /// Time for another call to run while a question is open.
 const A_MOMENT: Duration = Duration::from_millis(100);
@@ -37,6 +51,8 @@ enum Plan {
     Interleaved,
     /// The schema of one tool as the argument of another.
     Schema,
+    /// A tool of a server that wants a login.
+    Login,
 }
 
 const PLANS: [(&str, Plan); 11] = [
@@ -56,7 +72,8 @@ const PLANS: [(&str, Plan); 11] = [
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
-    let Some((_, plan)) = PLANS.iter().find(|(name, _)| *name == scenario) else {
+    let known = PLANS.iter().find(|(name, _)| *name == scenario).map(|(_, plan)| plan);
+    let Some(plan) = known.or_else(|| scenario.starts_with("auth/").then_some(&Plan::Login)) else {
         return complain(&format!("no plan for the scenario `{scenario}`"));
     };
     let Some(url) = std::env::args().next_back() else {
@@ -83,6 +100,7 @@ async fn run(plan: &Plan, url: &str) -> Result<(), String> {
             headers: http::HeaderMap::new(),
         },
         share: Share::Auto,
+        access: Some(access()?),
         hash: "suite".to_owned(),
     };
     let environment = Environment {
@@ -97,6 +115,33 @@ async fn run(plan: &Plan, url: &str) -> Result<(), String> {
     let outcome = driver.follow(plan).await;
     driver.upstream.close(limits.drain).await;
     outcome
+}
+
+/// How the suite wants us to log in, as far as it says so.
+fn access() -> Result<Access, String> {
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+    let context: Value = serde_json::from_str(&context).unwrap_or_default();
+    let text = |name: &str| context[name].as_str().map(ToOwned::to_owned);
+    let signer = match text("private_key_pem") {
+        Some(pem) => Some(Arc::new(Key::read(&Secret::hidden(pem))?) as Arc<dyn Signer>),
+        None => None,
+    };
+    let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
+    let alone = scenario.starts_with("auth/client-credentials");
+    Ok(Access {
+        grant: if alone { Grant::ClientCredentials } else { Grant::AuthorizationCode },
+        client: text("client_id").map(|id| Fixed {
+            id,
+            secret: text("client_secret").map(Secret::hidden),
+            signer,
+        }),
+        scopes: Vec::new(),
+        issuer: text("issuer"),
+        document: Some(Document { url: DOCUMENT.to_owned(), redirect: REDIRECT.to_owned() }),
+        advice: "log in".to_owned(),
+        egress: Allow::default(),
+        keep: Arc::new(Memory::default()),
+    })
 }
 
 /// Every run begins without lists.
@@ -128,6 +173,7 @@ impl Driver {
             back: Arc::new(Person),
             origin: Origin::default(),
             takes_rounds: false,
+            account: None,
         };
         Self { upstream, context }
     }
@@ -155,7 +201,47 @@ impl Driver {
                 let schema = self.definition("json_schema_2020_12_tool")["inputSchema"].clone();
                 self.tool("json_schema_echo", json!({"schema": schema})).await
             }
+            Plan::Login => Box::pin(self.log_in_and_call()).await,
         }
+    }
+
+    /// Logs in as often as it is told to; a server that is never content is not asked for ever.
+    async fn log_in_and_call(&self) -> Result<(), String> {
+        let mut refused = None;
+        for _ in 0..LOGINS {
+            let listed = match self.upstream.listing() {
+                Some(_) => Ok(()),
+                None => Box::pin(self.upstream.relist()).await,
+            };
+            let params = json!({"name": "test-tool", "arguments": {}});
+            let invocation = Invocation {
+                method: Method::CallTool,
+                params: Raw::of(&params).object().unwrap_or_default(),
+            };
+            let done = match listed {
+                Ok(()) => self.upstream.call(invocation, self.context.clone()).await.map(drop),
+                Err(error) => Err(error),
+            };
+            match done {
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind == Kind::AccountRequired => refused = Some(error.to_string()),
+                Err(error) => return Err(error.to_string()),
+            }
+            self.log_in().await?;
+        }
+        Err(refused.unwrap_or_default())
+    }
+
+    /// Plays the browser and the person in front of it, who agrees to everything.
+    async fn log_in(&self) -> Result<(), String> {
+        let begun = self.upstream.begin_login(REDIRECT).await.map_err(|error| error.to_string())?;
+        let mut request = http::Request::new(http_body_util::Full::default());
+        *request.uri_mut() = begun.url.parse().map_err(|_| format!("`{}` is no URL", begun.url))?;
+        let answer = hikite_egress::Client::new().send(request).await.map_err(|error| error.to_string())?;
+        let back = answer.headers().get(http::header::LOCATION).and_then(|value| value.to_str().ok());
+        let query = back.and_then(|back| back.strip_prefix(REDIRECT)?.strip_prefix('?'));
+        let query = query.ok_or("the browser is not sent back")?;
+        self.upstream.finish_login(query).await.map_err(|error| error.to_string())
     }
 
     async fn all(&self, names: &[&str]) -> Result<(), String> {

@@ -38,6 +38,11 @@ impl Programs {
         Command::new(&self.writer)
     }
 
+    /// The program that renews a token until it is killed.
+    pub fn refresher(&self) -> Command {
+        Command::new(self.writer.with_file_name("token-refresher"))
+    }
+
     pub fn fixture(&self) -> &str {
         self.fixture.to_str().expect("UTF-8")
     }
@@ -97,6 +102,8 @@ fn build_others(hikite: &Path) -> PathBuf {
         "fixture-upstream",
         "--bin",
         "store-writer",
+        "--bin",
+        "token-refresher",
         "--manifest-path",
         manifest,
     ]);

@@ -88,6 +88,7 @@ impl Batch {
             back: Arc::new(Nobody),
             origin: Origin::default(),
             takes_rounds: false,
+            account: None,
         };
         let batch = hikite_gateway::Batch {
             commands: Raw::from(text),

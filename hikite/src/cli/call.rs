@@ -93,6 +93,7 @@ async fn call_as(
         back: Arc::new(Terminal),
         origin: Origin::default(),
         takes_rounds: false,
+        account: None,
     };
     let (target, options) = (Target::Named(tool.to_owned()), CallOptions::default());
     let command = if wanted == Wanted::default() {

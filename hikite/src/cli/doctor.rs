@@ -179,6 +179,12 @@ async fn upstream_findings(config: &Config) -> Result<Vec<Finding>> {
         let is_server = config.servers.iter().any(|server| server.name == module.name);
         let what = format!("{} {}", if is_server { "server" } else { "module" }, module.name);
         match (&module.listing, module.source.state()) {
+            (_, State::NeedsLogin { .. }) if is_server => findings.push(Finding {
+                what: what.clone(),
+                level: Level::Warning,
+                text: "needs a login".into(),
+                hint: module.source.advice(),
+            }),
             // Services that nobody has an account with are no trouble.
             (_, State::NeedsLogin { .. }) => {}
             (Some(listing), _) => {

@@ -14,7 +14,8 @@ use serde_json::json;
 
 use super::Common;
 use crate::config::Config;
-use crate::{master, token};
+use crate::master::Places;
+use crate::token;
 
 pub(super) struct Desk {
     pub(super) config: Config,
@@ -37,7 +38,8 @@ impl Desk {
 
     /// Who people are that log in.
     pub(super) async fn identity(&self) -> Result<Identity> {
-        let safe = Safe::new(self.store.clone(), master::ring(&self.config)?);
+        let keys = Places::of(&self.config).open(&self.store).await?;
+        let safe = Safe::new(self.store.clone(), keys);
         let identity = Identity::new(Arc::new(safe));
         identity.read_store().await?;
         Ok(identity)

@@ -11,7 +11,7 @@ use super::problem::Report;
 use super::tool_request::literal;
 use super::{
     Config, audit, auth, category, egress, expand, issuer, limits, modules, project, provider, search,
-    server, store, telemetry, tool, upstream,
+    server, store, telemetry, tool, upstream, vault,
 };
 
 /// The world as the config sees it, so that loading is a function of its arguments.
@@ -77,6 +77,7 @@ impl Check<'_, '_> {
             search: search::check(self, &Path::ROOT.key("search"), &file.search.clone().unwrap_or_default()),
             limits: limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default()),
             store: store::check(self, &Path::ROOT.key("store"), &file.store.clone().unwrap_or_default()),
+            vault: vault::check(self, &Path::ROOT.key("vault"), &file.vault.clone().unwrap_or_default()),
             telemetry: telemetry::check(
                 self,
                 &Path::ROOT.key("telemetry"),

@@ -19,6 +19,7 @@ use super::store::StoreFile;
 use super::telemetry::TelemetryFile;
 use super::tool::ToolFile;
 use super::upstream::Upstream;
+use super::vault::VaultFile;
 
 /// The configuration of hikite. A plain `mcpServers` block, pasted from another client, is a whole file.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
@@ -52,6 +53,8 @@ pub(crate) struct File {
     pub(crate) audit: Option<AuditFile>,
     /// Where registered tools, switches and cached lists are kept.
     pub(crate) store: Option<StoreFile>,
+    /// Where the key is kept that opens the secrets in the store.
+    pub(crate) vault: Option<VaultFile>,
     /// How tools are found by what they do.
     pub(crate) search: Option<SearchFile>,
     /// Every limit of the program. What is left out keeps its default.

@@ -29,6 +29,9 @@ pub(crate) struct ProjectFile {
     /// Which tools there are. Default: all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     permissions: Option<PermissionsFile>,
+    /// Which account is used, by provider, where a call does not say. Default: that of the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accounts: Option<std::collections::BTreeMap<String, String>>,
     /// What its clients are shown. Default: that of `server.surface`.
     #[serde(skip_serializing_if = "Option::is_none")]
     surface: Option<OneOrMany<SurfaceWord>>,

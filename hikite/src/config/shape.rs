@@ -9,7 +9,7 @@ use super::place::Path;
 use super::problem::Report;
 
 /// Keys of the design that a later version will know.
-const LATER_KEYS: &[&str] = &["modules", "vault", "server.public_url", "server.node_url"];
+const LATER_KEYS: &[&str] = &["server.node_url"];
 
 /// The file's value without its wrong parts; `None` if nothing is left of it.
 pub(crate) fn check(report: &mut Report<'_>, schema: &Json) -> Option<Json> {

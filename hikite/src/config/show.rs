@@ -9,11 +9,12 @@ use hikite_core::selection::{Argument, Override, Selection, ToolRef};
 use serde_json::{Map, Value, json};
 
 use super::unit::{show_size, show_span};
-use super::{audit, auth, issuer, policy};
+use super::{audit, auth, issuer, policy, provider, vault};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 use hikite_modules::Language;
 
+use super::access::AccessConfig;
 use super::search::{Model, Place, SearchSection};
 use super::{
     Config, Cors, ModulesSection, Otlp, ProviderConfig, ServerConfig, Share, Telemetry, TlsSection,
@@ -56,6 +57,7 @@ pub fn show(config: &Config) -> Value {
         "audit": audit::show(&config.audit),
         "auth": show_auth(config),
         "store": { "url": config.store_url().to_string() },
+        "vault": vault::show(&config.vault),
         "search": show_search(&config.search),
         "limits": show_limits(&config.limits),
         "telemetry": show_telemetry(&config.telemetry),
@@ -75,9 +77,11 @@ fn show_modules(modules: &ModulesSection) -> Value {
 fn show_provider(provider: &ProviderConfig) -> (String, Value) {
     let mut shown = Map::new();
     match &provider.token {
-        TokenPlace::Here(_) => shown.insert("token".into(), MASK.into()),
-        TokenPlace::File(file) => shown.insert("token_file".into(), json!(file)),
-    };
+        Some(TokenPlace::Here(_)) => drop(shown.insert("token".into(), MASK.into())),
+        Some(TokenPlace::File(file)) => drop(shown.insert("token_file".into(), json!(file))),
+        None => {}
+    }
+    shown.extend(provider.oauth.as_ref().map(|oauth| ("oauth".to_owned(), provider::show_oauth(oauth))));
     let texts = [("email", &provider.email), ("api", &provider.api)];
     shown.extend(texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), json!(text.as_ref()?)))));
     shown.extend(provider.details.iter().map(|(key, text)| (key.clone(), json!(text))));
@@ -187,6 +191,8 @@ fn show_server(server: &ServerConfig) -> Value {
             set("headers", pairs(headers).into());
         }
     }
+    let access = server.access.as_ref().filter(|access| **access != AccessConfig::default());
+    access.map(|access| set("auth", access.show()));
     set("share", share(server.share).into());
     server.call_timeout.map(|timeout| set("timeout", show_span(timeout).into()));
     server.concurrency.map(|count| set("concurrency", count.into()));

@@ -7,6 +7,7 @@ use hikite_core::rate::Rate;
 
 use hikite_gateway::Surface;
 
+mod access;
 mod project;
 mod tool;
 
@@ -228,11 +229,9 @@ hint: `hikite config schema` describes every key",
 #[test]
 fn what_comes_later_says_so() {
     refused(
-        r#"{ "vault": {}, "server": { "node_url": "x" } }"#,
+        r#"{ "server": { "node_url": "x" } }"#,
         "
-error: hikite.json:1:3: vault: `vault` is not supported by this version
-hint: leave it out for now
-error: hikite.json:1:28: server.node_url: `node_url` is not supported by this version
+error: hikite.json:1:15: server.node_url: `node_url` is not supported by this version
 hint: leave it out for now",
     );
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::access::AccessConfig;
 use super::check::Check;
 use super::place::Path;
 use super::secret;
@@ -74,7 +75,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    pub(crate) fn hash(&self) -> String {
+    pub(crate) fn hash(&self, access: Option<&AccessConfig>) -> String {
         let pairs = |pairs: &[(String, Secret)]| -> Value {
             pairs.iter().map(|(name, secret)| json!([name, secret.expose()])).collect()
         };
@@ -85,6 +86,10 @@ impl Transport {
             }
             Self::Http { url, headers } => json!(["http", url.expose(), pairs(headers)]),
             Self::Sse { url, headers } => json!(["sse", url.expose(), pairs(headers)]),
+        };
+        let identity = match access {
+            Some(access) => json!([identity, access.identity()]),
+            None => identity,
         };
         hex(&Sha256::digest(identity.to_string()))
     }

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::access::{self, AccessConfig, AccessFile};
 use super::check::Check;
 use super::place::Path;
 use super::policy::{self, RetryFile};
@@ -40,6 +41,9 @@ pub(crate) struct Upstream {
     pub(crate) url: Option<String>,
     /// Headers sent to a remote server.
     pub(crate) headers: Option<Named<Given>>,
+    /// How hikite logs in to a remote server, where that cannot be found out. An `Authorization` in `headers` switches
+    /// logging in off.
+    pub(crate) auth: Option<AccessFile>,
     /// `false` leaves the server out.
     #[schemars(extend("default" = true))]
     pub(crate) enabled: Option<bool>,
@@ -113,6 +117,8 @@ pub struct ServerConfig {
     /// Empty if the file has none.
     pub description: String,
     pub transport: Transport,
+    /// How it is logged in to, where it may be.
+    pub access: Option<AccessConfig>,
     pub share: Share,
     pub call_timeout: Option<Duration>,
     pub concurrency: Option<usize>,
@@ -168,10 +174,13 @@ fn server(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &Upstream
     let cache = policy::span(check, &path.key("cache"), raw.cache.as_ref());
     let cache_resources = policy::span(check, &path.key("cacheResources"), raw.cache_resources.as_ref());
     let transport = transport?;
+    let access = access::check(check, path, raw.auth.as_ref(), &transport);
+    let own_access = access.as_ref().filter(|_| raw.auth.is_some());
     Some(ServerConfig {
         description: raw.description.clone().unwrap_or_default(),
-        definition_hash: transport.hash(),
+        definition_hash: transport.hash(own_access),
         transport,
+        access,
         share: raw.share.unwrap_or_default(),
         call_timeout,
         concurrency,

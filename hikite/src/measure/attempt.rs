@@ -55,6 +55,7 @@ async fn call(gateway: &Gateway, tool: &Tool) -> Result<Raw, Error> {
         back: Arc::new(Nobody),
         origin: Origin::default(),
         takes_rounds: false,
+        account: None,
     };
     let params = Object::default().with("name", &*tool.key.tool).with("arguments", Raw::empty_object());
     let options = CallOptions { timeout: Some(TIMEOUT), ..CallOptions::default() };

@@ -164,5 +164,6 @@ fn context() -> CallContext {
         back: Arc::new(Nobody),
         origin: Origin::default(),
         takes_rounds: true,
+        account: None,
     }
 }

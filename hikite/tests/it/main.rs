@@ -1,6 +1,7 @@
 //! The whole product, as its users meet it: the real program as a process, fixture upstreams behind it, clients
 //! in front of it. One binary; every wait has a limit; nothing leaves the loopback.
 
+mod accounts;
 mod answers;
 mod ask;
 mod audit;
@@ -48,6 +49,8 @@ mod store;
 mod tasks;
 mod tls;
 mod traces;
+mod upstream_login;
+mod vault;
 
 use std::sync::LazyLock;
 

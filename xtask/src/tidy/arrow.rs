@@ -38,7 +38,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     // For tests and chores alone.
     (
         "hikite-testkit",
-        &["hikite", "hikite-core", "hikite-egress", "hikite-store", "hikite-upstream", "hikite-wire"],
+        &[
+            "hikite",
+            "hikite-core",
+            "hikite-egress",
+            "hikite-gateway",
+            "hikite-store",
+            "hikite-upstream",
+            "hikite-vault",
+            "hikite-wire",
+        ],
     ),
     ("hikite-fuzz", &["hikite", "hikite-core", "hikite-wire"]),
     ("xtask", &[]),

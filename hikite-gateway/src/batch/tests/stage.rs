@@ -219,7 +219,7 @@ impl Scene {
         let abilities = Abilities::all();
         let session = Arc::new(Session { id: SessionId(1), caller: self.caller.clone(), abilities });
         let back = Arc::clone(&self.client) as Arc<dyn Backchannel>;
-        CallContext { session, back, origin: Origin::default(), takes_rounds: false }
+        CallContext { session, back, origin: Origin::default(), takes_rounds: false, account: None }
     }
 
     pub(super) async fn send(&self, batch: Batch) -> Result<Value, Error> {

@@ -30,7 +30,7 @@ async fn a_code_is_good_once_for_its_client_its_address_and_its_verifier() {
         Code { code: "x", ..right },
         Code { code: &hash(&text), ..right },
     ] {
-        is_denied(identity.use_code(&terms(), wrong).await);
+        is_denied(&identity.use_code(&terms(), wrong).await);
     }
     let pair = identity.use_code(&terms(), right).await.expect("tokens");
     assert!(is_in(&identity, pair.access.expose()));
@@ -43,9 +43,9 @@ async fn a_code_that_comes_twice_ends_what_it_gave() {
     let text = code_for(&identity, &client, OWNER, Scopes::USUAL).await;
     let (access, refresh) = texts(&identity.use_code(&terms(), code(&text, &client)).await.expect("tokens"));
     assert!(is_in(&identity, &access));
-    is_denied(identity.use_code(&terms(), code(&text, &client)).await);
+    is_denied(&identity.use_code(&terms(), code(&text, &client)).await);
     assert!(!is_in(&identity, &access));
-    is_denied(refreshed(&identity, &client, &refresh, now_ms()).await);
+    is_denied(&refreshed(&identity, &client, &refresh, now_ms()).await);
 }
 
 #[tokio::test]
@@ -96,8 +96,8 @@ async fn a_used_refresh_token_gets_the_same_pair_within_the_grace_and_ends_the_f
         let again = refreshed(&identity, &client, &first, now + later).await.expect("the same");
         assert_eq!(texts(&again), second, "{later}");
     }
-    is_denied(refreshed(&identity, &client, &first, now + 60_001).await);
-    is_denied(refreshed(&identity, &client, &second.1, now + 60_002).await);
+    is_denied(&refreshed(&identity, &client, &first, now + 60_001).await);
+    is_denied(&refreshed(&identity, &client, &second.1, now + 60_002).await);
     assert!(!is_in(&identity, &second.0), "the family is over, and its access tokens with it");
 }
 
@@ -109,8 +109,8 @@ async fn the_grace_is_for_the_last_token_alone() {
     let now = now_ms();
     let (_, second) = texts(&refreshed(&identity, &client, &first, now).await.expect("rotated"));
     refreshed(&identity, &client, &second, now + 1).await.expect("rotated");
-    is_denied(refreshed(&identity, &client, &first, now + 2).await);
-    is_denied(refreshed(&identity, &client, &second, now + 3).await);
+    is_denied(&refreshed(&identity, &client, &first, now + 2).await);
+    is_denied(&refreshed(&identity, &client, &second, now + 3).await);
 }
 
 #[tokio::test]
@@ -118,11 +118,11 @@ async fn a_refresh_token_is_of_its_client_and_of_ours() {
     let identity = house().await;
     let (client, other) = (registered(&identity).await, registered(&identity).await);
     let (access, first) = texts(&pair(&identity, &client, OWNER, Scopes::USUAL).await);
-    is_denied(refreshed(&identity, &other, &first, now_ms()).await);
+    is_denied(&refreshed(&identity, &other, &first, now_ms()).await);
     let changed = first.replacen('A', "B", 1);
     for wrong in ["", "hkr_", "x", &access, &first[..first.len() - 1], &format!("{first}x"), &changed] {
         if wrong != first {
-            is_denied(refreshed(&identity, &client, wrong, now_ms()).await);
+            is_denied(&refreshed(&identity, &client, wrong, now_ms()).await);
         }
     }
     let narrow = identity.refresh_at(&terms(), &client, (&first, Some(Scopes::ADMIN)), now_ms()).await;
@@ -147,7 +147,7 @@ async fn who_revokes_a_token_ends_its_family_and_no_other() {
         assert!(is_in(&identity, &access), "another client ends nothing");
         identity.revoke(&client, token).await.expect("ended");
         assert!(!is_in(&identity, &access));
-        is_denied(refreshed(&identity, &client, &refresh, now_ms()).await);
+        is_denied(&refreshed(&identity, &client, &refresh, now_ms()).await);
     }
 }
 
@@ -162,7 +162,7 @@ async fn nothing_that_opens_something_lies_in_the_drawers() {
     let mut shown = String::new();
     for kind in [USER, SETUP, LOGIN, CLIENT, CONSENT, CODE, SPENT, GRANT] {
         let entries = identity.store.entries(kind, None, now_ms()).await.expect("a store");
-        shown.push_str(&format!("{entries:?}"));
+        shown = format!("{shown}{entries:?}");
     }
     assert!(shown.contains(&client.id));
     let signature = second.0.rsplit('.').next().expect("a signature");

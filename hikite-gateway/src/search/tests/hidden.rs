@@ -27,7 +27,13 @@ fn project(name: &str, form: &str) -> Arc<Project> {
 fn of(project: &str) -> CallContext {
     let caller = Caller { project: Some(project.into()), ..Caller::named("alice") };
     let session = Arc::new(Session { id: SessionId(1), caller, abilities: Abilities::default() });
-    CallContext { session, back: Arc::new(Nobody), origin: Origin::default(), takes_rounds: false }
+    CallContext {
+        session,
+        back: Arc::new(Nobody),
+        origin: Origin::default(),
+        takes_rounds: false,
+        account: None,
+    }
 }
 
 async fn ask(gateway: &Gateway, project: &str, name: &str, arguments: Value) -> Value {

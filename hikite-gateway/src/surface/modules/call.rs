@@ -6,6 +6,7 @@ use hikite_core::key::ToolKey;
 use serde_json::{Value, json};
 
 use crate::command::{CallOptions, Command, Dialect, Target};
+use crate::exchange::choice::with_account;
 use crate::surface::form::Form;
 
 /// What says what is meant; exactly one of them is there.
@@ -15,23 +16,22 @@ const PARAMS: [&str; 3] = ["params", "arguments", "args"];
 const OTHERS: [&str; 7] = ["module", "account", "format", "select", "page", "jq", "search"];
 
 pub(super) fn schema() -> Value {
-    let text = json!({ "type": "string" });
     let told = |description: &str| json!({ "type": "string", "description": description });
     json!({
         "type": "object",
         "properties": {
-            "module": text,
-            "tool": text,
+            "module": told("Where the tool is"),
+            "tool": told("Its name"),
             "toolKey": told("`module:tool`, in place of the two"),
             "params": { "type": "object", "description": "Arguments of the tool", "additionalProperties": true },
             "select": told("Only this of the result: fields such as `id,user.name`, or jq"),
-            "format": { "type": "string", "enum": ["compact", "raw"] },
+            "format": { "type": "string", "enum": ["compact", "raw"], "description": "Of the result" },
             "account": told("Where a service has several"),
             "uri": told("A resource, or the `result://` of a long answer"),
-            "page": { "type": "integer", "minimum": 1, "description": "Of a `result://`, as `jq` and `search`" },
-            "jq": text,
-            "search": text,
-            "prompt": text,
+            "page": { "type": "integer", "minimum": 1, "description": "Of a `result://`; `jq` and `search` likewise" },
+            "jq": told("Only what it gives"),
+            "search": told("Only lines with it"),
+            "prompt": told("A prompt, in place of a tool"),
         },
     })
 }
@@ -48,7 +48,7 @@ pub(super) fn translate(params: &Object) -> Result<Command, Error> {
     let meant = meant(&mut form);
     let word = form.only_one(&PARAMS).unwrap_or("params");
     let inner = form.object(word);
-    form.text("account");
+    let account = form.filled("account");
     let (wanted, part) = (form.wanted(), form.part());
     match &meant {
         Some(Meant::Tool(_)) => form.none_of(&["page", "jq", "search"], "goes with a `uri` alone"),
@@ -62,7 +62,7 @@ pub(super) fn translate(params: &Object) -> Result<Command, Error> {
     }
     let meant = form.end_with(meant)?;
     // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
-    let params = params.clone().with("arguments", inner);
+    let params = with_account(params.clone().with("arguments", inner), account.as_deref());
     Ok(match meant {
         Meant::Resource(uri) => Command::Fetch { uri, part, params, dialect: Dialect::Result },
         Meant::Prompt { module, name } => Command::Recite { module, name, params },

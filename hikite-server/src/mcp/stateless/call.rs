@@ -134,8 +134,13 @@ fn begin(
     let origin = Origin { client: request.claim.client.clone(), ..request.arrival.origin.clone() };
     let within = origin.clone();
     let outcome = async move {
-        let context =
-            CallContext { session: Arc::clone(&lease.session), back: way_back, origin, takes_rounds: true };
+        let context = CallContext {
+            session: Arc::clone(&lease.session),
+            back: way_back,
+            origin,
+            takes_rounds: true,
+            account: None,
+        };
         if let Some(level) = level {
             app.gateway.set_level(Object::default().with("level", level.name()), &context).await;
         }

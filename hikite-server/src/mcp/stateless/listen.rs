@@ -107,6 +107,7 @@ async fn subscribe(app: &App, session: &Arc<Session>, uris: &[Raw]) -> Vec<Raw> 
             back: Arc::new(Nobody),
             origin: Origin::default(),
             takes_rounds: false,
+            account: None,
         };
         let params = Object::default().with("uri", uri.clone());
         if app.gateway.dispatch(Command::Subscribe { params }, context).await.is_ok() {

@@ -126,7 +126,8 @@ pub(crate) fn statuses() -> BTreeSet<u16> {
 }
 
 fn operations() -> Vec<Operation> {
-    let all = [looking(), using(), changing(), super::identity::operations(), recorded(), health()];
+    let identity = super::identity::operations();
+    let all = [looking(), using(), changing(), identity, super::account::operations(), recorded(), health()];
     all.into_iter().flatten().collect()
 }
 

@@ -153,6 +153,10 @@ fn call_request() -> Value {
                         "enum": ["compact", "raw"],
                         "description": "`compact`: `result` is a short text for a model, and `answer` tells of it; `raw`, which is the default: the value.",
                     },
+                    "account": {
+                        "type": "string", "minLength": 1, "maxLength": 512,
+                        "description": "Which account to use, where a service has several.",
+                    },
                     "select": {
                         "type": "string", "minLength": 1, "maxLength": SELECT_CHARS, "pattern": "\\S",
                         "description": "The part of the result that is wanted: fields (`number,title,user.login`), a path (`.items[0]`) or a program in jq.",

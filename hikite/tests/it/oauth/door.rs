@@ -66,11 +66,8 @@ async fn whoever_comes_without_a_token_is_told_where_to_get_one() {
             let expected = format!(
                 "Bearer realm=\"hikite\", resource_metadata=\"{base}/.well-known/oauth-protected-resource{description}\""
             );
-            assert_eq!(
-                (reply.status, reply.headers["www-authenticate"].to_str()),
-                (401, Ok(&*expected)),
-                "{method} {path}"
-            );
+            let told = reply.headers["www-authenticate"].to_str().expect("text");
+            assert_eq!((reply.status, told), (401, &*expected), "{method} {path}");
         }
     }
     let host = format!("localhost:{}", gateway.address().port());

@@ -159,6 +159,15 @@ async fn a_token_that_allows_too_little_is_told_what_to_ask_for() {
     assert_eq!(called.status, 403, "{}", called.text());
     assert!(challenge(&called).contains("scope=\"read call\""), "{}", challenge(&called));
 
+    let mcp = crate::identity::client(&gateway, "/mcp", access(&reader)).await;
+    assert!(!mcp.names("tools/list").await.is_empty(), "it may look");
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "echo", "arguments": { "text": "hi" } } });
+    let request = ask("/mcp", "POST").json(message.to_string()).header("mcp-session-id", &mcp.session());
+    let called = gateway.send(request).await;
+    assert_eq!((called.status, &called.value()["error"]["code"]), (403, &json!(-32003)), "{}", called.text());
+    assert!(challenge(&called).contains("scope=\"read call\""), "{}", challenge(&called));
+
     let more = tokens(&gateway, &mut browser, &client, "read call admin").await;
     let users = gateway.send(crate::identity::as_bearer(access(&more), "GET", "/v1/users")).await;
     assert_eq!((users.status, &users.value()["users"][0]["name"]), (200, &json!("kana")));

@@ -1,0 +1,364 @@
+//! The accounts with which services are called: who has which, which one is meant, and a credential that is good now.
+//! Accounts are forms in the store, kept in memory; their secrets are in the safe alone. No HTTP: providers are asked
+//! through `TokenEndpoint`. What no other account serves, those of the config do.
+
+mod account;
+mod change;
+pub(crate) mod choice;
+mod connect;
+mod directory;
+mod invite;
+mod mask;
+mod provider;
+mod refresh;
+#[cfg(test)]
+mod tests;
+mod token;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use hikite_core::caller::Caller;
+use hikite_core::credential::{Credential, Exchanger, TokenEndpoint};
+use hikite_core::error::{Error, Kind};
+use hikite_core::hex::hex;
+use hikite_core::source::{BoxFuture, CallContext};
+use hikite_vault::random_bytes;
+use parking_lot::Mutex;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::now_ms;
+use crate::safe::Safe;
+pub use account::{Account, Standing as AccountStanding};
+pub use connect::{Browser, Link, Returned, Waiting};
+use directory::Directory;
+pub(crate) use mask::{Mask, Masks};
+pub use provider::{App, Provider, TokenAuth};
+use refresh::Flight;
+use token::Tokens;
+
+/// The drawers.
+pub(crate) const ACCOUNT: &str = "account";
+pub(crate) const PROVIDER: &str = "provider";
+const CONNECTION: &str = "connection";
+/// The fields in the safe.
+const OAUTH: &str = "oauth";
+const TOKEN: &str = "token";
+const CLIENT_SECRET: &str = "client_secret";
+/// The id of what the config file says about a provider, as far as it is an account.
+const OF_THE_FILE: &str = "file";
+/// What an account is called that nobody named.
+pub const DEFAULT: &str = "default";
+
+pub struct Accounts {
+    me: Weak<Self>,
+    safe: Arc<Safe>,
+    endpoint: Arc<dyn TokenEndpoint>,
+    /// Those of the config.
+    configured: Arc<dyn Exchanger>,
+    settings: ArcSwap<Settings>,
+    known: ArcSwap<Directory>,
+    /// Changes are made one at a time, so that memory follows the store in order.
+    turn: tokio::sync::Mutex<()>,
+    held: Mutex<HashMap<Arc<str>, Held>>,
+    flights: Mutex<HashMap<Arc<str>, Flight>>,
+    links: Mutex<HashMap<(Arc<str>, String), Link>>,
+    /// What this process calls itself where only one may act.
+    holder: String,
+    pace: Pace,
+    tasks: TaskTracker,
+}
+
+/// What is known of an account's secret, as of which version of its form.
+#[derive(Clone, Debug)]
+struct Held {
+    version: u64,
+    tokens: Arc<Tokens>,
+}
+
+/// What the config decides.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub providers: Vec<Provider>,
+    /// The providers with which everybody has an account by the config.
+    pub of_the_file: Vec<String>,
+    /// Where browsers reach us, without a slash at the end.
+    pub public_url: String,
+    /// Which account a project uses, by project and provider.
+    pub rules: HashMap<Arc<str>, BTreeMap<String, String>>,
+}
+
+/// How long one process may be at a refresh, and how often others look.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    pub lease: Duration,
+    pub look: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { lease: Duration::from_secs(30), look: Duration::from_millis(50) }
+    }
+}
+
+/// Who serves a call.
+#[derive(Clone, Debug)]
+pub(crate) enum Chosen {
+    Account(Arc<Account>),
+    /// The one of the config file.
+    Configured,
+}
+
+impl std::fmt::Debug for Accounts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Accounts").finish_non_exhaustive()
+    }
+}
+
+impl Accounts {
+    pub fn new(
+        safe: Arc<Safe>,
+        endpoint: Arc<dyn TokenEndpoint>,
+        configured: Arc<dyn Exchanger>,
+    ) -> Arc<Self> {
+        Self::paced(safe, endpoint, configured, Pace::default())
+    }
+
+    pub fn paced(
+        safe: Arc<Safe>,
+        endpoint: Arc<dyn TokenEndpoint>,
+        configured: Arc<dyn Exchanger>,
+        pace: Pace,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            safe,
+            endpoint,
+            configured,
+            settings: ArcSwap::default(),
+            known: ArcSwap::default(),
+            turn: tokio::sync::Mutex::default(),
+            held: Mutex::default(),
+            flights: Mutex::default(),
+            links: Mutex::default(),
+            holder: id().unwrap_or_default(),
+            pace,
+            tasks: TaskTracker::new(),
+        })
+    }
+
+    /// Follows the config.
+    pub fn follow(&self, settings: Settings) {
+        // Links name the address they were made for.
+        self.links.lock().clear();
+        self.settings.store(Arc::new(settings));
+    }
+
+    /// Which account each project uses.
+    pub(crate) fn follow_rules(&self, rules: &HashMap<Arc<str>, BTreeMap<String, String>>) {
+        self.settings.rcu(|settings| Settings { rules: rules.clone(), ..Settings::clone(settings) });
+    }
+
+    /// Takes in what the store holds; whether anything of it changed what somebody sees.
+    pub async fn read_store(&self) -> Result<bool, Error> {
+        let _turn = self.turn.lock().await;
+        self.read().await
+    }
+
+    async fn read(&self) -> Result<bool, Error> {
+        let now = now_ms();
+        let accounts = self.safe.store().entries(ACCOUNT, None, now).await?;
+        let apps = self.safe.store().entries(PROVIDER, None, now).await?;
+        let next = Arc::new(Directory::of(&accounts, &apps));
+        let before = self.known.swap(Arc::clone(&next));
+        let is_same = |id: &Arc<str>, held: &mut Held| {
+            next.by_id(id).is_some_and(|account| account.version == held.version)
+        };
+        self.held.lock().retain(is_same);
+        Ok(!before.looks_like(&next))
+    }
+
+    /// Waits for what must not be broken off.
+    pub async fn stop(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Whether browsers reach us over TLS.
+    pub fn is_https(&self) -> bool {
+        self.settings.load().public_url.starts_with("https://")
+    }
+
+    pub fn safe(&self) -> &Arc<Safe> {
+        &self.safe
+    }
+
+    /// The account that serves a caller: the one it asks for, else that of its project, else its default. Another's
+    /// account is as unknown as one that is not there.
+    pub(crate) fn choose(
+        &self,
+        caller: &Caller,
+        provider: &str,
+        asked: Option<&str>,
+    ) -> Result<Option<Chosen>, Error> {
+        let known = self.known.load();
+        let settings = self.settings.load();
+        let rule = || settings.rules.get(caller.project.as_ref()?)?.get(provider).map(String::as_str);
+        let in_file = settings.of_the_file.iter().any(|name| name == provider);
+        let Some(name) = asked.or_else(rule) else {
+            let own = known.default_of(&caller.subject, provider).map(Chosen::Account);
+            let file = || in_file.then_some(Chosen::Configured);
+            return Ok(own.or_else(file).or_else(|| known.shared(provider).next().map(Chosen::Account)));
+        };
+        let own = known.named(&caller.subject, provider, name).map(Chosen::Account);
+        let file = || (in_file && name == DEFAULT).then_some(Chosen::Configured);
+        let shared = || known.shared(provider).find(|account| account.name == name).map(Chosen::Account);
+        match own.or_else(file).or_else(shared) {
+            Some(chosen) => Ok(Some(chosen)),
+            None => Err(no_account(provider, name, &self.names(caller, provider))),
+        }
+    }
+
+    /// What the accounts are called that a caller may choose among.
+    pub(crate) fn names(&self, caller: &Caller, provider: &str) -> Vec<String> {
+        let known = self.known.load();
+        let mut names: Vec<String> =
+            known.usable(&caller.subject, provider).map(|a| a.name.clone()).collect();
+        let in_file = self.settings.load().of_the_file.iter().any(|name| name == provider);
+        if in_file && !names.iter().any(|name| name == DEFAULT) {
+            names.push(DEFAULT.into());
+        }
+        names.dedup();
+        names
+    }
+
+    /// The one of this id, if the caller may use it.
+    fn usable(&self, caller: &Caller, id: &str) -> Option<Arc<Account>> {
+        let account = self.known.load().by_id(id)?;
+        (account.subject == caller.subject || account.shared).then_some(account)
+    }
+
+    fn chosen(&self, provider: &str, context: &CallContext) -> Result<Option<Chosen>, Error> {
+        let caller = &context.session.caller;
+        match context.account.as_deref() {
+            Some(OF_THE_FILE) => Ok(Some(Chosen::Configured)),
+            Some(id) => Ok(self.usable(caller, id).map(Chosen::Account)),
+            None => self.choose(caller, provider, None),
+        }
+    }
+
+    async fn credential_for(
+        &self,
+        provider: &str,
+        context: &CallContext,
+    ) -> Result<Option<Arc<Credential>>, Error> {
+        let mut chosen = self.chosen(provider, context)?;
+        if chosen.as_ref().is_none_or(Chosen::is_lost) && self.invite(provider, context).await? {
+            chosen = self.choose(&context.session.caller, provider, None)?;
+        }
+        match chosen {
+            Some(Chosen::Configured) => self.configured.credential(provider, context).await,
+            Some(Chosen::Account(account)) => {
+                let tokens = self.fresh(&account, None).await;
+                let tokens = match tokens {
+                    Err(error) if error.kind == Kind::AccountRequired => {
+                        return Err(self.with_link(error, provider, context).await);
+                    }
+                    tokens => tokens?,
+                };
+                Ok(Some(Arc::new(self.shown_as(&account, &tokens))))
+            }
+            None => match self.link_for(provider, context).await {
+                Some(link) => Err(connect_first(provider, &link)),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// What a service is shown; at the provider's own address, unless the owner names another.
+    fn shown_as(&self, account: &Account, tokens: &Tokens) -> Credential {
+        let credential = tokens.credential(account);
+        let api = || self.provider(&account.provider).and_then(|provider| provider.api);
+        Credential { api: credential.api.clone().or_else(api), ..credential }
+    }
+
+    async fn credential_after(
+        &self,
+        provider: &str,
+        refused: &Credential,
+        context: &CallContext,
+    ) -> Result<Option<Arc<Credential>>, Error> {
+        match self.chosen(provider, context)? {
+            Some(Chosen::Configured) => self.configured.renewed(provider, refused, context).await,
+            Some(Chosen::Account(account)) => {
+                let tokens = match self.fresh(&account, Some(&refused.secret)).await {
+                    Err(error) if error.kind == Kind::AccountRequired => {
+                        return Err(self.with_link(error, provider, context).await);
+                    }
+                    tokens => tokens?,
+                };
+                let credential = self.shown_as(&account, &tokens);
+                Ok((credential != *refused).then(|| Arc::new(credential)))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+impl Chosen {
+    /// Whether nothing but to connect it again makes it good.
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Account(account) if account.standing == AccountStanding::Reconnect)
+    }
+
+    pub(crate) fn id(&self) -> Arc<str> {
+        match self {
+            Self::Account(account) => Arc::clone(&account.id),
+            Self::Configured => OF_THE_FILE.into(),
+        }
+    }
+}
+
+impl Exchanger for Accounts {
+    fn knows(&self, provider: &str) -> bool {
+        self.configured.knows(provider) || self.known.load().has(provider)
+    }
+
+    fn credential<'a>(
+        &'a self,
+        provider: &'a str,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
+        Box::pin(self.credential_for(provider, context))
+    }
+
+    fn renewed<'a>(
+        &'a self,
+        provider: &'a str,
+        refused: &'a Credential,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
+        Box::pin(self.credential_after(provider, refused, context))
+    }
+}
+
+fn no_account(provider: &str, name: &str, known: &[String]) -> Error {
+    let error = Error::new(Kind::Validation, format!("there is no account `{name}` with `{provider}`"));
+    if known.is_empty() {
+        return error.hint("leave `account` out to be told how to connect one");
+    }
+    error.hint(format!("there are: {}", known.join(", ")))
+}
+
+fn connect_first(provider: &str, link: &Link) -> Error {
+    Error::new(Kind::AccountRequired, format!("no account with `{provider}` is connected"))
+        .hint(format!("give this address to the user, who connects one there: {}", link.url.expose()))
+}
+
+/// 128 random bits.
+fn id() -> Result<String, Error> {
+    let bytes: [u8; 16] = random_bytes().map_err(|why| Error::new(Kind::Internal, why.to_string()))?;
+    Ok(hex(&bytes))
+}

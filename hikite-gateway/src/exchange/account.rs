@@ -1,0 +1,171 @@
+//! One account: whose it is, with which provider, and what may be done with it. Its secrets are elsewhere.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hikite_core::error::Error;
+use hikite_core::fault::{self, Fault};
+use hikite_core::json::{Object, Raw};
+use hikite_core::permission::Permissions;
+use hikite_core::time::rfc3339;
+use hikite_store::Entry;
+
+use super::ACCOUNT;
+
+const NAME_CHARS: usize = 64;
+
+#[derive(Clone, Debug)]
+pub struct Account {
+    pub id: Arc<str>,
+    pub subject: Arc<str>,
+    pub provider: Arc<str>,
+    pub name: String,
+    pub standing: Standing,
+    /// The one that is meant where several could be.
+    pub is_default: bool,
+    /// Whether everybody may use it.
+    pub shared: bool,
+    pub scopes: Vec<String>,
+    /// The user that a token belongs to, where the service wants both.
+    pub email: Option<String>,
+    pub details: BTreeMap<String, String>,
+    pub api: Option<String>,
+    /// When the token ends that is there now; zero is never. Milliseconds since 1970, as all times.
+    pub expires_at: u64,
+    pub last_refresh: u64,
+    /// Which tools may be called with it.
+    pub permissions: Arc<Permissions>,
+    pub created_at: u64,
+    pub version: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Connected,
+    /// Its provider takes its token no more: somebody has to connect it again.
+    Reconnect,
+}
+
+impl Standing {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Connected => "connected",
+            Self::Reconnect => "reconnect",
+        }
+    }
+}
+
+impl Account {
+    /// A new one that nothing is known of yet.
+    pub(super) fn new(id: String, subject: &str, provider: &str, name: &str, now: u64) -> Self {
+        Self {
+            id: id.into(),
+            subject: subject.into(),
+            provider: provider.into(),
+            name: name.to_owned(),
+            standing: Standing::Connected,
+            is_default: false,
+            shared: false,
+            scopes: Vec::new(),
+            email: None,
+            details: BTreeMap::new(),
+            api: None,
+            expires_at: 0,
+            last_refresh: 0,
+            permissions: Arc::default(),
+            created_at: now,
+            version: 1,
+        }
+    }
+
+    /// As it stands in the store. A mask that cannot be read allows nothing.
+    pub(super) fn of(entry: &Entry) -> Option<Self> {
+        let form = entry.form.object()?;
+        let number = |name: &str| form.get(name).and_then(|at| at.decode().ok()).unwrap_or_default();
+        let flag = |name: &str| form.get(name).and_then(|flag| flag.decode().ok()).unwrap_or_default();
+        let permissions = match form.get("permissions").map(Permissions::read) {
+            None => Arc::default(),
+            Some(Ok(permissions)) => Arc::new(permissions),
+            Some(Err(_)) => hikite_core::permission::nothing(),
+        };
+        let is_lost = form.text("state").as_deref() == Some(Standing::Reconnect.word());
+        Some(Self {
+            id: entry.id.as_str().into(),
+            subject: entry.owner.as_str().into(),
+            provider: form.text("provider")?.into(),
+            name: form.text("name")?,
+            standing: if is_lost { Standing::Reconnect } else { Standing::Connected },
+            is_default: flag("default"),
+            shared: flag("shared"),
+            scopes: form.get("scopes").and_then(|list| list.decode().ok()).unwrap_or_default(),
+            email: form.text("email"),
+            details: form.get("details").and_then(|map| map.decode().ok()).unwrap_or_default(),
+            api: form.text("api"),
+            expires_at: number("expires_at"),
+            last_refresh: number("last_refresh"),
+            permissions,
+            created_at: entry.created_at,
+            version: entry.version,
+        })
+    }
+
+    pub(super) fn entry(&self) -> Entry {
+        let mut form = Object::default()
+            .with("provider", &*self.provider)
+            .with("name", self.name.as_str())
+            .with("state", self.standing.word())
+            .with("default", Raw::of(&self.is_default))
+            .with("shared", Raw::of(&self.shared))
+            .with("scopes", Raw::of(&self.scopes))
+            .with("details", Raw::of(&self.details))
+            .with("expires_at", Raw::of(&self.expires_at))
+            .with("last_refresh", Raw::of(&self.last_refresh))
+            .with("permissions", self.permissions.form());
+        for (name, value) in [("email", &self.email), ("api", &self.api)] {
+            if let Some(value) = value {
+                form.set(name, value.as_str());
+            }
+        }
+        Entry {
+            kind: ACCOUNT,
+            id: self.id.to_string(),
+            owner: self.subject.to_string(),
+            form: form.raw(),
+            version: self.version,
+            created_at: self.created_at,
+            expires_at: 0,
+        }
+    }
+
+    /// As people and programs see it.
+    pub fn object(&self) -> Raw {
+        let time = |at: u64| if at == 0 { Raw::null() } else { rfc3339(at).into() };
+        Object::default()
+            .with("id", &*self.id)
+            .with("name", self.name.as_str())
+            .with("provider", &*self.provider)
+            .with("subject", &*self.subject)
+            .with("state", self.standing.word())
+            .with("default", Raw::of(&self.is_default))
+            .with("shared", Raw::of(&self.shared))
+            .with("scopes", Raw::of(&self.scopes))
+            .with("details", Raw::of(&self.details))
+            .with("permissions", self.permissions.form())
+            .with("expiresAt", time(self.expires_at))
+            .with("lastRefresh", time(self.last_refresh))
+            .with("createdAt", time(self.created_at))
+            .with("managedByFile", Raw::of(&false))
+            .raw()
+    }
+}
+
+/// Whether an account may be called this: it stands in calls of models.
+pub(super) fn check_name(name: &str) -> Result<(), Error> {
+    let fine = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+');
+    if (1..=NAME_CHARS).contains(&name.chars().count()) && name.chars().all(fine) {
+        return Ok(());
+    }
+    let message =
+        format!("the name of an account must be letters, digits, `-_.@+`, at most {NAME_CHARS} of them");
+    Err(fault::error(&[Fault::new("/name", message)]))
+}

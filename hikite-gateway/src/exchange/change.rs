@@ -1,0 +1,264 @@
+//! Changing accounts: what changes is written to the store first and shown after that. Whoever calls this has seen to it
+//! that the caller may.
+
+use std::sync::Arc;
+
+use hikite_core::caller::{Caller, Scopes};
+use hikite_core::error::{Error, Kind};
+use hikite_core::fault::{self, Fault};
+use hikite_core::json::{Object, Raw};
+use hikite_core::permission::Permissions;
+use hikite_core::secret::Secret;
+use hikite_core::suggest;
+use hikite_store::Entry;
+
+use super::account::{Account, check_name};
+use super::provider::safe_of;
+use super::{Accounts, CLIENT_SECRET, DEFAULT, OF_THE_FILE, PROVIDER, TOKEN, id};
+use crate::clock::now_ms;
+
+const NEW: [&str; 6] = ["provider", "name", "token", "email", "site", "api"];
+const CHANGES: [&str; 4] = ["name", "default", "shared", "permissions"];
+const TOKEN_CHARS: usize = 8192;
+
+impl Accounts {
+    /// The accounts that a caller may use, or all there are, and those of the config.
+    pub fn objects(&self, caller: &Caller, all: bool) -> Vec<Raw> {
+        let known = self.known.load();
+        let is_shown = |account: &&Arc<Account>| all || account.subject == caller.subject || account.shared;
+        let mut objects: Vec<Raw> =
+            known.all().iter().filter(is_shown).map(|account| account.object()).collect();
+        for provider in &self.settings.load().of_the_file {
+            let object = Object::default()
+                .with("id", format!("{OF_THE_FILE}:{provider}"))
+                .with("name", DEFAULT)
+                .with("provider", provider.as_str())
+                .with("state", "connected")
+                .with("shared", Raw::of(&true))
+                .with("managedByFile", Raw::of(&true));
+            objects.push(object.raw());
+        }
+        objects
+    }
+
+    /// One that is the caller's own, or anybody's if it is an admin.
+    pub fn account(&self, caller: &Caller, id: &str) -> Result<Arc<Account>, Error> {
+        let found = self.known.load().by_id(id);
+        let may = |account: &Arc<Account>| account.subject == caller.subject || caller.is_admin();
+        found.filter(may).ok_or_else(|| unknown(id))
+    }
+
+    /// The account of a subject by its id, or by the name it has with a provider.
+    pub fn find(&self, subject: &str, provider: Option<&str>, named: &str) -> Result<Arc<Account>, Error> {
+        let known = self.known.load();
+        if let Some(account) = known.by_id(named) {
+            return Ok(account);
+        }
+        let is_meant = |account: &&Arc<Account>| {
+            &*account.subject == subject
+                && account.name == named
+                && provider.is_none_or(|provider| &*account.provider == provider)
+        };
+        let mut found = known.all().iter().filter(is_meant);
+        match (found.next(), found.next()) {
+            (Some(only), None) => Ok(Arc::clone(only)),
+            (Some(_), Some(_)) => {
+                Err(Error::new(Kind::Validation, format!("several accounts are called `{named}`"))
+                    .hint("say which: its id, or `--provider`"))
+            }
+            _ => Err(unknown(named)),
+        }
+    }
+
+    /// An account with a token that somebody made by hand: `{provider, name?, token, email?, site?, api?}`.
+    pub async fn add(&self, caller: &Caller, form: &Object) -> Result<Arc<Account>, Error> {
+        let account = self.read_new(caller, form)?;
+        let token = form.text("token").map(|token| token.trim().to_owned()).unwrap_or_default();
+        let _turn = self.turn.lock().await;
+        self.read().await?;
+        if self.known.load().named(&account.subject, &account.provider, &account.name).is_some() {
+            let message =
+                format!("there is an account `{}` with `{}` already", account.name, account.provider);
+            return Err(Error::new(Kind::Conflict, message).hint("remove it first, or choose another `name`"));
+        }
+        self.safe.set((&account.id, &account.provider, TOKEN), &Secret::hidden(token)).await?;
+        self.safe.store().put_entry(&account.entry()).await?;
+        self.read().await?;
+        self.known.load().by_id(&account.id).ok_or_else(|| unknown(&account.id))
+    }
+
+    fn read_new(&self, caller: &Caller, form: &Object) -> Result<Account, Error> {
+        let mut faults = unknown_members(form, &NEW);
+        let text = |name: &str| form.text(name).filter(|text| !text.trim().is_empty());
+        let name = text("name").unwrap_or_else(|| DEFAULT.into());
+        let Some(provider) = text("provider") else {
+            faults.push(Fault::new("/provider", "`provider` must be the name of a provider"));
+            return Err(fault::error(&faults));
+        };
+        let fine = |token: &str| {
+            token.chars().count() <= TOKEN_CHARS && token.trim().bytes().all(|byte| byte.is_ascii_graphic())
+        };
+        if !text("token").is_some_and(|token| fine(&token)) {
+            faults.push(Fault::new("/token", "`token` must be a token without spaces"));
+        }
+        let mut account = Account::new(id()?, &caller.subject, &provider, &name, now_ms());
+        account.email = text("email");
+        account.api = text("api");
+        if account.api.is_some() && !caller.is_admin() {
+            faults.push(Fault::new("/api", "only an admin may name another address of the service"));
+        }
+        if let Some(site) = text("site") {
+            let site = site.trim_start_matches("https://").trim_end_matches('/').to_owned();
+            if !caller.is_admin() && !self.is_site(&provider, &site) {
+                faults.push(Fault::new("/site", "only an admin may name a site outside the service's own"));
+            }
+            account.details.insert("site".into(), site);
+        }
+        if !faults.is_empty() {
+            return Err(fault::error(&faults));
+        }
+        check_name(&name)?;
+        Ok(account)
+    }
+
+    /// Whether a host is one of the provider's own.
+    fn is_site(&self, provider: &str, site: &str) -> bool {
+        let plain = site.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
+        let ends = self.provider(provider).map(|provider| provider.sites).unwrap_or_default();
+        plain && ends.iter().any(|end| site.ends_with(end.as_str()))
+    }
+
+    /// Changes what `changes` names: `name`, `default`, `shared`, `permissions`.
+    pub async fn change(&self, account: &Account, changes: &Object) -> Result<Arc<Account>, Error> {
+        let mut faults = unknown_members(changes, &CHANGES);
+        let mut flag = |name: &str| {
+            let value = changes.get(name)?.decode::<bool>().ok();
+            if value.is_none() {
+                faults.push(Fault::new(fault::step(name), format!("`{name}` must be true or false")));
+            }
+            value
+        };
+        let (is_default, shared) = (flag("default"), flag("shared"));
+        let permissions = match changes.get("permissions").map(Permissions::read).transpose() {
+            Ok(permissions) => permissions.map(Arc::new),
+            Err(inner) => {
+                let inside =
+                    |fault: Fault| Fault::new(format!("/permissions{}", fault.pointer), fault.message);
+                faults.extend(inner.into_iter().map(inside));
+                None
+            }
+        };
+        if !faults.is_empty() {
+            return Err(fault::error(&faults));
+        }
+        let name = changes.text("name");
+        name.as_deref().map_or(Ok(()), check_name)?;
+        self.mark(account, |account| {
+            account.name = name.clone().unwrap_or_else(|| account.name.clone());
+            account.is_default = is_default.unwrap_or(account.is_default);
+            account.shared = shared.unwrap_or(account.shared);
+            account.permissions = permissions.clone().unwrap_or_else(|| Arc::clone(&account.permissions));
+        })
+        .await;
+        if is_default == Some(true) {
+            self.unmark_others(account).await;
+        }
+        self.read_store().await?;
+        self.known.load().by_id(&account.id).ok_or_else(|| unknown(&account.id))
+    }
+
+    /// One alone is the default.
+    async fn unmark_others(&self, account: &Account) {
+        let known = self.known.load_full();
+        let others = known.own(&account.subject, &account.provider).filter(|other| other.id != account.id);
+        for other in others.filter(|other| other.is_default) {
+            self.mark(other, |other| other.is_default = false).await;
+        }
+    }
+
+    /// The form first: from then on nobody asks for the secrets.
+    pub async fn remove(&self, account: &Account) -> Result<(), Error> {
+        let _turn = self.turn.lock().await;
+        self.safe.store().take_entry(super::ACCOUNT, &account.id, now_ms()).await?;
+        self.safe.remove(&account.id, None).await?;
+        self.read().await.map(drop)
+    }
+
+    /// What we are to a provider: `{client_id, client_secret?}`.
+    pub async fn set_app(&self, provider: &str, form: &Object) -> Result<(), Error> {
+        let mut faults = unknown_members(form, &["client_id", CLIENT_SECRET]);
+        let client_id = form.text("client_id").filter(|id| !id.is_empty() && id.len() <= 512);
+        if client_id.is_none() {
+            faults.push(Fault::new("/client_id", "`client_id` must be the id of the app"));
+        }
+        if !faults.is_empty() {
+            return Err(fault::error(&faults));
+        }
+        match self.provider(provider) {
+            None => return Err(Error::new(Kind::NotFound, format!("there is no provider `{provider}`"))),
+            Some(definition) if definition.app.is_some() => {
+                let message = format!("the app of `{provider}` is managed by the file");
+                return Err(Error::new(Kind::Conflict, message).hint("change it in the config file"));
+            }
+            Some(_) => {}
+        }
+        let _turn = self.turn.lock().await;
+        if let Some(secret) = form.text(CLIENT_SECRET) {
+            self.safe.set((&safe_of(provider), provider, CLIENT_SECRET), &Secret::hidden(secret)).await?;
+        }
+        let form = Object::default().with("client_id", client_id.unwrap_or_default());
+        self.safe.store().take_entry(PROVIDER, provider, now_ms()).await?;
+        let entry = Entry {
+            kind: PROVIDER,
+            id: provider.to_owned(),
+            owner: String::new(),
+            form: form.raw(),
+            version: 1,
+            created_at: now_ms(),
+            expires_at: 0,
+        };
+        self.safe.store().put_entry(&entry).await?;
+        self.read().await.map(drop)
+    }
+
+    pub async fn remove_app(&self, provider: &str) -> Result<(), Error> {
+        let _turn = self.turn.lock().await;
+        let taken = self.safe.store().take_entry(PROVIDER, provider, now_ms()).await?;
+        self.safe.remove(&safe_of(provider), None).await?;
+        self.read().await?;
+        taken
+            .map(drop)
+            .ok_or_else(|| Error::new(Kind::NotFound, format!("`{provider}` has no app in the store")))
+    }
+}
+
+/// Whether a caller may change accounts: not from inside a project, and not with a token that may only call. What holds a
+/// model back must not be in its own hands.
+pub(super) fn may_change(caller: &Caller) -> Result<(), Error> {
+    if caller.project.is_none() && caller.scopes.contains(Scopes::ADMIN) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Authorization, "this caller may not change accounts")
+        .hint("it needs the scope `admin`, outside any project; or use `hikite account` at the terminal"))
+}
+
+impl Accounts {
+    pub fn check_may_change(caller: &Caller) -> Result<(), Error> {
+        may_change(caller)
+    }
+}
+
+fn unknown_members(form: &Object, known: &[&str]) -> Vec<Fault> {
+    let unknown = form.iter().map(|(name, _)| name).filter(|name| !known.contains(name));
+    let fault = |name: &str| {
+        let near = suggest::did_you_mean(name, known.iter().copied());
+        let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
+        Fault::new(fault::step(name), format!("Unknown member `{name}`{hint}"))
+    };
+    unknown.map(fault).collect()
+}
+
+fn unknown(id: &str) -> Error {
+    Error::new(Kind::NotFound, format!("there is no account `{id}`"))
+        .hint("`hikite account list` names those there are")
+}

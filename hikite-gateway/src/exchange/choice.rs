@@ -1,0 +1,111 @@
+//! Which account one call is made with: what the call says, in the one place where every surface puts it, and what the
+//! account's mask makes of it.
+
+use std::sync::Arc;
+
+use hikite_core::caller::Caller;
+use hikite_core::catalog::Module;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::permission::{self, Permissions};
+use hikite_core::view::View;
+
+use super::Chosen;
+use crate::gateway::Gateway;
+use crate::snapshot::Snapshot;
+
+/// The member of `_meta` that names an account.
+pub(crate) const META: &str = "hikite/account";
+
+/// The params with the account that was asked for beside the arguments.
+pub(crate) fn with_account(mut params: Object, account: Option<&str>) -> Object {
+    if let Some(account) = account {
+        let meta = params.get("_meta").and_then(Raw::object).unwrap_or_default();
+        params.set("_meta", meta.with(META, account));
+    }
+    params
+}
+
+/// Takes the account out of the params: it is for us alone.
+pub(crate) fn asked(params: &mut Object) -> Result<Option<String>, Error> {
+    let Some(meta) = params.get("_meta").filter(|meta| meta.bytes().len() > META.len()) else {
+        return Ok(None);
+    };
+    let Some(mut meta) = meta.object() else { return Ok(None) };
+    let Some(account) = meta.remove(META) else { return Ok(None) };
+    if meta.is_empty() {
+        params.remove("_meta");
+    } else {
+        params.set("_meta", meta);
+    }
+    if account.is_null() {
+        return Ok(None);
+    }
+    let account = account.text().filter(|name| !name.is_empty());
+    account.map(Some).ok_or_else(|| {
+        Error::new(Kind::Validation, format!("`_meta[\"{META}\"]` must be the name of an account"))
+    })
+}
+
+impl Gateway {
+    /// The account that serves a call of a module; nothing where the module has no use for one or nobody has one.
+    pub(crate) fn account_for(
+        &self,
+        caller: &Caller,
+        module: &Module,
+        asked: Option<&str>,
+    ) -> Result<Option<Chosen>, Error> {
+        match (self.accounts(), module.source.provider()) {
+            (Some(accounts), Some(provider)) => accounts.choose(caller, provider, asked),
+            _ => Ok(None),
+        }
+    }
+
+    /// What the caller would see if it had this account alone, if the account does not allow what is asked for: whoever
+    /// then looks it up there is told what everybody is told of what is not there.
+    pub(crate) fn view_without(
+        snapshot: &Snapshot,
+        (caller, module): (&Caller, &Module),
+        chosen: Option<&Chosen>,
+        allows: impl FnOnce(&Permissions) -> bool,
+    ) -> Option<View> {
+        let Some(Chosen::Account(account)) = chosen else { return None };
+        if allows(&account.permissions) {
+            return None;
+        }
+        let alone =
+            permission::Accounts::from([(Arc::clone(&module.name), vec![Arc::clone(&account.permissions)])]);
+        let permissions = Permissions::together(snapshot.permissions_of(caller), alone);
+        Some(View::narrowed(&snapshot.catalog, &permissions))
+    }
+}
+
+impl Chosen {
+    /// As people know it.
+    pub(crate) fn words(&self, module: &Module) -> String {
+        let provider = module.source.provider().unwrap_or_default();
+        match self {
+            Self::Account(account) => format!("{provider}/{}", account.name),
+            Self::Configured => format!("{provider}/{}", super::DEFAULT),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::raw;
+
+    #[test]
+    fn an_account_is_put_in_and_taken_out_and_nothing_else_changes() {
+        let params = raw(r#"{"name":"x","_meta":{"a":1}}"#).object().expect("an object");
+        let mut with = with_account(params.clone(), Some("work"));
+        assert_eq!(asked(&mut with).expect("right").as_deref(), Some("work"));
+        assert_eq!(with.raw().value(), params.raw().value());
+        let mut alone = with_account(raw(r#"{"name":"x"}"#).object().expect("an object"), Some("work"));
+        asked(&mut alone).expect("right");
+        assert_eq!(alone.raw().as_str(), r#"{"name":"x"}"#);
+        let mut wrong = raw(r#"{"_meta":{"hikite/account":5}}"#).object().expect("an object");
+        assert_eq!(asked(&mut wrong).expect_err("refused").kind, Kind::Validation);
+    }
+}

@@ -1,0 +1,288 @@
+//! Connecting an account in a browser, from the link to the tokens. One form in the store carries it from step to step,
+//! and each step is taken once. What proves a step (link, browser, state) is known to its bearer; we keep hashes. The
+//! verifier is kept nowhere: it is derived.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hikite_core::error::{Error, Kind};
+use hikite_core::hex::hex;
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+use hikite_core::time::rfc3339;
+use hikite_core::uri::encode;
+use hikite_store::Entry;
+use hikite_vault::random_bytes;
+use sha2::{Digest, Sha256};
+
+use super::account::{Account, Standing, check_name};
+use super::provider::Provider;
+use super::token::{Details, Said, Tokens, failed};
+use super::{Accounts, CONNECTION, DEFAULT, OAUTH, id};
+use crate::clock::now_ms;
+
+/// A person needs no longer from the link to the consent.
+const LIFE_MS: u64 = 15 * 60_000;
+const WAITING: &str = "waiting";
+const LEFT: &str = "opened";
+const BACK: &str = "exchanging";
+const CONNECTED: &str = "connected";
+const FAILED: &str = "failed";
+
+/// What a person opens to connect an account.
+#[derive(Clone, Debug)]
+pub struct Link {
+    pub id: String,
+    pub url: Secret,
+    pub expires_at: u64,
+}
+
+/// What waits behind a link, for the page that asks whether to go on.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    pub provider: String,
+    pub title: String,
+    pub account: String,
+    pub subject: Arc<str>,
+}
+
+/// What tells a browser from others: a secret in a cookie.
+#[derive(Clone, Debug)]
+pub struct Browser(pub Secret);
+
+/// What a provider sends a browser back with.
+#[derive(Clone, Debug, Default)]
+pub struct Returned {
+    pub state: String,
+    pub code: Option<Secret>,
+    pub error: Option<String>,
+}
+
+impl Browser {
+    pub fn random() -> Result<Self, Error> {
+        secret().map(Self)
+    }
+}
+
+impl Accounts {
+    /// A link with which its bearer connects an account for a subject. One of the same name is connected again.
+    pub async fn begin(&self, subject: &str, provider: &str, name: Option<&str>) -> Result<Link, Error> {
+        let name = name.unwrap_or(DEFAULT);
+        check_name(name)?;
+        self.connectable(provider).await?;
+        let (id, secret, now) = (id()?, secret()?, now_ms());
+        let form = Object::default()
+            .with("provider", provider)
+            .with("name", name)
+            .with("step", WAITING)
+            .with("link", hash(secret.expose()));
+        let entry = Entry {
+            kind: CONNECTION,
+            id: id.clone(),
+            owner: subject.to_owned(),
+            form: form.raw(),
+            version: 1,
+            created_at: now,
+            expires_at: now + LIFE_MS,
+        };
+        self.safe.store().put_entry(&entry).await?;
+        let base = self.settings.load().public_url.clone();
+        let url = format!("{base}/connect/{}?link={id}.{}", encode(provider), secret.expose());
+        Ok(Link { id, url: Secret::hidden(url), expires_at: now + LIFE_MS })
+    }
+
+    /// How far a connection has come that this subject began.
+    pub async fn progress(&self, subject: &str, id: &str) -> Result<Raw, Error> {
+        let entry = self.safe.store().entry(CONNECTION, id, now_ms()).await?;
+        let entry = entry.filter(|entry| entry.owner == subject);
+        let entry = entry
+            .ok_or_else(|| Error::new(Kind::NotFound, "there is no such connection, or its time is over"))?;
+        let form = entry.form.object().unwrap_or_default();
+        let or_null = |name: &str| form.text(name).map_or_else(Raw::null, Raw::from);
+        let shown = Object::default()
+            .with("id", entry.id.as_str())
+            .with("provider", or_null("provider"))
+            .with("name", or_null("name"))
+            .with("state", or_null("step"))
+            .with("account", or_null("account"))
+            .with("error", or_null("error"))
+            .with("expiresAt", rfc3339(entry.expires_at));
+        Ok(shown.raw())
+    }
+
+    /// What a link is for. To look changes nothing: programs that look at links for people must not use them up.
+    pub async fn waiting(&self, provider: &str, link: &str) -> Result<Waiting, Error> {
+        let (entry, form) = self.at(link, (WAITING, "link")).await?;
+        self.shown(provider, &entry, &form)
+    }
+
+    /// Takes the link: where the browser goes next.
+    pub async fn leave(&self, provider: &str, link: &str, browser: &Browser) -> Result<Secret, Error> {
+        let (entry, form) = self.at(link, (WAITING, "link")).await?;
+        self.shown(provider, &entry, &form)?;
+        let (definition, app) = self.connectable(provider).await?;
+        let state = format!("{}.{}", entry.id, secret()?.expose());
+        let form = form
+            .with("step", LEFT)
+            .with("link", Raw::null())
+            .with("state", hash(secret_of(&state)))
+            .with("browser", hash(browser.0.expose()));
+        if !self.safe.store().change_entry(&Entry { form: form.raw(), ..entry }).await? {
+            return Err(spent());
+        }
+        Ok(self.authorize_url(&definition, &app.client_id, &state))
+    }
+
+    /// A browser is back: the code becomes tokens, and these an account.
+    pub async fn arrive(&self, returned: Returned, browser: Option<&Browser>) -> Result<Waiting, Error> {
+        let (entry, form) = self.at(&returned.state, (LEFT, "state")).await?;
+        let same = browser.map(|browser| hash(browser.0.expose()));
+        if same.is_none() || same != form.text("browser") {
+            return Err(spent());
+        }
+        let provider = form.text("provider").unwrap_or_default();
+        let waiting = self.shown(&provider, &entry, &form)?;
+        let taken = Entry { form: form.clone().with("step", BACK).with("state", Raw::null()).raw(), ..entry };
+        if !self.safe.store().change_entry(&taken).await? {
+            return Err(spent());
+        }
+        let outcome = self.connected(&waiting, &returned).await;
+        let form = match &outcome {
+            Ok(account) => form.with("step", CONNECTED).with("account", &**account),
+            Err(error) => form.with("step", FAILED).with("error", &*error.message),
+        };
+        let form = form.with("state", Raw::null()).with("browser", Raw::null());
+        let done = Entry { form: form.raw(), version: taken.version + 1, ..taken };
+        self.safe.store().change_entry(&done).await?;
+        outcome.map(|_| waiting)
+    }
+
+    async fn connected(&self, waiting: &Waiting, returned: &Returned) -> Result<Arc<str>, Error> {
+        if let Some(error) = &returned.error {
+            let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
+            let error = Error::new(Kind::AccountRequired, format!("{} said no: `{word}`", waiting.title));
+            return Err(error.hint("begin again, and allow what is asked for"));
+        }
+        let code = returned.code.clone().ok_or_else(spent)?;
+        let (provider, app) = self.connectable(&waiting.provider).await?;
+        let mut form = vec![
+            ("grant_type".to_owned(), Secret::hidden("authorization_code")),
+            ("code".to_owned(), code),
+            ("redirect_uri".to_owned(), Secret::hidden(self.redirect_uri())),
+        ];
+        if provider.pkce {
+            form.push(("code_verifier".to_owned(), self.verifier(&returned.state)));
+        }
+        let answer = self.endpoint.post(provider.request(&app, form)).await?;
+        match Said::read(&provider, &answer, None, now_ms()) {
+            Said::Tokens(tokens, more) => self.store_account(waiting, &tokens, more).await,
+            said => Err(failed(&provider.title, said)),
+        }
+    }
+
+    /// The secrets first: a form without them would be an account that cannot be used.
+    async fn store_account(
+        &self,
+        waiting: &Waiting,
+        tokens: &Tokens,
+        more: Details,
+    ) -> Result<Arc<str>, Error> {
+        let (subject, provider) = (&*waiting.subject, waiting.provider.as_str());
+        self.read_store().await?;
+        let there = self.known.load().named(subject, provider, &waiting.account);
+        let account = match there {
+            Some(there) => there,
+            None => Arc::new(Account::new(id()?, subject, provider, &waiting.account, now_ms())),
+        };
+        self.safe.set((&account.id, provider, OAUTH), &tokens.text()).await?;
+        let change = |account: &mut Account| {
+            account.standing = Standing::Connected;
+            (account.expires_at, account.last_refresh) = (tokens.expires_at, tokens.got_at);
+            account.scopes = more.scopes.clone().unwrap_or_default();
+            account.details.extend(more.details.clone());
+        };
+        let mut fresh = Account::clone(&account);
+        change(&mut fresh);
+        if !self.safe.store().put_entry(&fresh.entry()).await? {
+            self.mark(&account, change).await;
+        }
+        self.held.lock().remove(&account.id);
+        self.read_store().await?;
+        Ok(Arc::clone(&account.id))
+    }
+
+    /// The form that `proof` belongs to, if it is at this step and the proof is right.
+    async fn at(&self, proof: &str, (step, field): (&str, &str)) -> Result<(Entry, Object), Error> {
+        let id = proof.split('.').next().unwrap_or_default();
+        let entry = self.safe.store().entry(CONNECTION, id, now_ms()).await?.ok_or_else(spent)?;
+        let form = entry.form.object().ok_or_else(spent)?;
+        let is_there = form.text("step").as_deref() == Some(step);
+        let is_right = form.text(field).is_some_and(|kept| kept == hash(secret_of(proof)));
+        if is_there && is_right { Ok((entry, form)) } else { Err(spent()) }
+    }
+
+    fn shown(&self, provider: &str, entry: &Entry, form: &Object) -> Result<Waiting, Error> {
+        if form.text("provider").as_deref() != Some(provider) {
+            return Err(spent());
+        }
+        let title = self.provider(provider).map_or_else(|| provider.to_owned(), |provider| provider.title);
+        Ok(Waiting {
+            provider: provider.to_owned(),
+            title,
+            account: form.text("name").unwrap_or_default(),
+            subject: entry.owner.as_str().into(),
+        })
+    }
+
+    fn redirect_uri(&self) -> String {
+        format!("{}/connect/callback", self.settings.load().public_url)
+    }
+
+    fn verifier(&self, state: &str) -> Secret {
+        Secret::hidden(URL_SAFE_NO_PAD.encode(self.safe.derive(&format!("connect {state}"))))
+    }
+
+    fn authorize_url(&self, provider: &Provider, client_id: &str, state: &str) -> Secret {
+        let redirect = self.redirect_uri();
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier(state).expose()));
+        let scopes = provider.scopes.join(" ");
+        let mut pairs = vec![
+            ("response_type", "code"),
+            ("client_id", client_id),
+            ("redirect_uri", &redirect),
+            ("state", state),
+        ];
+        if !scopes.is_empty() {
+            pairs.push(("scope", &scopes));
+        }
+        if provider.pkce {
+            pairs.extend([("code_challenge", challenge.as_str()), ("code_challenge_method", "S256")]);
+        }
+        pairs.extend(provider.authorize_params.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let query: Vec<String> =
+            pairs.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
+        let joint = if provider.authorize_url.contains('?') { '&' } else { '?' };
+        Secret::hidden(format!("{}{joint}{}", provider.authorize_url, query.join("&")))
+    }
+}
+
+fn secret() -> Result<Secret, Error> {
+    let bytes: [u8; 32] = random_bytes().map_err(|why| Error::new(Kind::Internal, why.to_string()))?;
+    Ok(Secret::hidden(URL_SAFE_NO_PAD.encode(bytes)))
+}
+
+/// What of a proof is secret: all behind the id.
+fn secret_of(proof: &str) -> &str {
+    proof.split_once('.').map_or("", |(_, secret)| secret)
+}
+
+fn hash(text: &str) -> String {
+    hex(&Sha256::digest(text))
+}
+
+/// Whatever is wrong with it: who has a good one need not know, and who has none shall not.
+fn spent() -> Error {
+    Error::new(Kind::NotFound, "this link is not good, or not any more")
+        .hint("ask for a new one: `hikite account connect`")
+}

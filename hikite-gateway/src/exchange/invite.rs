@@ -1,0 +1,105 @@
+//! An account is missing: the user is asked to connect it, by a question where the client can put an address to its user,
+//! else by an address in the answer.
+
+use std::time::Duration;
+
+use hikite_core::caller::Scopes;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::{CallContext, Question, QuestionKind};
+
+use super::connect::Link;
+use super::{AccountStanding, Accounts, DEFAULT};
+use crate::clock::now_ms;
+
+/// A link that is given again has at least so long to go, in milliseconds.
+const LEFT_MS: u64 = 5 * 60_000;
+/// How long a call waits for somebody who said yes.
+const PATIENCE: Duration = Duration::from_secs(120);
+const LOOK: Duration = Duration::from_millis(300);
+
+impl Accounts {
+    /// The address where a caller connects an account. One that was given lately is given again.
+    pub(super) async fn link_for(&self, provider: &str, context: &CallContext) -> Option<Link> {
+        let caller = &context.session.caller;
+        if !caller.scopes.contains(Scopes::CALL) {
+            return None;
+        }
+        let key = (caller.subject.clone(), provider.to_owned());
+        let known = self.links.lock().get(&key).cloned();
+        if let Some(link) = known.filter(|link| link.expires_at > now_ms() + LEFT_MS) {
+            let at = self.progress(&caller.subject, &link.id).await.ok().and_then(|raw| raw.object());
+            if at.and_then(|at| at.text("state")).as_deref() == Some("waiting") {
+                return Some(link);
+            }
+        }
+        let name = self.lost_name(&caller.subject, provider);
+        let link = self.begin(&caller.subject, provider, name.as_deref()).await.ok()?;
+        let mut links = self.links.lock();
+        links.retain(|_, link| link.expires_at > now_ms());
+        links.insert(key, link.clone());
+        Some(link)
+    }
+
+    /// The error, with where to connect the account again.
+    pub(super) async fn with_link(&self, error: Error, provider: &str, context: &CallContext) -> Error {
+        match self.link_for(provider, context).await {
+            Some(link) => error.hint(format!(
+                "give this address to the user, who connects it again there: {}",
+                link.url.expose()
+            )),
+            None => error,
+        }
+    }
+
+    /// Asks the user to connect an account now; whether one is there after it.
+    pub(super) async fn invite(&self, provider: &str, context: &CallContext) -> Result<bool, Error> {
+        if !can_open(context) {
+            return Ok(false);
+        }
+        let Some(link) = self.link_for(provider, context).await else { return Ok(false) };
+        let title = self.provider(provider).map_or_else(|| provider.to_owned(), |provider| provider.title);
+        let params = Object::default()
+            .with("mode", "url")
+            .with("message", format!("Connect an account with {title} to go on."))
+            .with("url", link.url.expose())
+            .with("elicitationId", link.id.as_str());
+        let question = Question { kind: QuestionKind::Elicitation, params: params.raw(), key: None };
+        let answer = context.back.ask(question).await;
+        let action = answer.ok().and_then(|raw| raw.object()).and_then(|answer| answer.text("action"));
+        if action.as_deref() != Some("accept") {
+            return Ok(false);
+        }
+        let waited =
+            tokio::time::timeout(PATIENCE, self.until_connected(&context.session.caller.subject, &link.id));
+        waited.await.unwrap_or(Ok(false))
+    }
+
+    async fn until_connected(&self, subject: &str, id: &str) -> Result<bool, Error> {
+        loop {
+            let state = match self.progress(subject, id).await {
+                Ok(at) => at.object().and_then(|at| at.text("state")).unwrap_or_default(),
+                Err(error) if error.kind == Kind::NotFound => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            match state.as_str() {
+                "connected" => return self.read_store().await.map(|_| true),
+                "failed" => return Ok(false),
+                _ => tokio::time::sleep(LOOK).await,
+            }
+        }
+    }
+
+    /// What the account is called that has to be connected again.
+    fn lost_name(&self, subject: &str, provider: &str) -> Option<String> {
+        let known = self.known.load();
+        let lost = known.own(subject, provider).find(|a| a.standing == AccountStanding::Reconnect);
+        lost.map(|account| account.name.clone()).or_else(|| Some(DEFAULT.to_owned()))
+    }
+}
+
+/// Whether the client says that it can show its user an address.
+fn can_open(context: &CallContext) -> bool {
+    let elicitation = context.session.abilities.elicitation.as_ref().and_then(Raw::object);
+    elicitation.is_some_and(|ability| ability.get("url").is_some())
+}

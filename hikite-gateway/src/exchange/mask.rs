@@ -1,0 +1,51 @@
+//! Which tools accounts allow. A tool is there for a subject if one of the accounts allows it that could serve the
+//! subject's call; of which account a call is made, the call itself decides.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use hikite_core::permission::Permissions;
+
+use super::Accounts;
+
+/// What the accounts of one subject allow, by provider. A provider that is not here is not held back.
+pub(crate) type Mask = HashMap<Arc<str>, Vec<Arc<Permissions>>>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Masks {
+    /// Of those who have accounts of their own.
+    pub(crate) subjects: HashMap<Arc<str>, Mask>,
+    /// Of everybody else.
+    pub(crate) others: Mask,
+}
+
+impl Accounts {
+    pub(crate) fn masks(&self) -> Masks {
+        let known = self.known.load();
+        if known.all().iter().all(|account| account.permissions.is_everything()) {
+            return Masks::default();
+        }
+        let subjects: BTreeSet<&Arc<str>> = known.all().iter().map(|account| &account.subject).collect();
+        let subjects = subjects.into_iter().map(|subject| (Arc::clone(subject), self.mask_of(subject)));
+        // Nobody has this name.
+        Masks { subjects: subjects.collect(), others: self.mask_of("") }
+    }
+
+    fn mask_of(&self, subject: &str) -> Mask {
+        let (known, settings) = (self.known.load(), self.settings.load());
+        let providers: BTreeSet<&Arc<str>> = known.all().iter().map(|account| &account.provider).collect();
+        let mut mask = Mask::new();
+        for provider in providers {
+            // That of the file allows everything.
+            if settings.of_the_file.iter().any(|name| **name == **provider) {
+                continue;
+            }
+            let allowed: Vec<Arc<Permissions>> =
+                known.usable(subject, provider).map(|account| Arc::clone(&account.permissions)).collect();
+            if !allowed.is_empty() && !allowed.iter().any(|permissions| permissions.is_everything()) {
+                mask.insert(Arc::clone(provider), allowed);
+            }
+        }
+        mask
+    }
+}

@@ -1,0 +1,136 @@
+//! A provider as data: where it asks its users, where it gives tokens, and how it wants to be asked.
+
+use hikite_core::credential::TokenRequest;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+
+use super::{Accounts, CLIENT_SECRET};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provider {
+    pub name: String,
+    pub title: String,
+    pub authorize_url: String,
+    pub token_url: String,
+    /// What else stands in the address that users are sent to.
+    pub authorize_params: Vec<(String, String)>,
+    pub scopes: Vec<String>,
+    pub pkce: bool,
+    pub auth: TokenAuth,
+    /// Whether tokens are asked for with JSON in place of a form.
+    pub as_json: bool,
+    /// Whether the scopes are named again at every refresh.
+    pub repeats_scopes: bool,
+    /// What of its answers is kept with the account.
+    pub details: Vec<String>,
+    /// The ends of names of hosts that an account may name as its site.
+    pub sites: Vec<String>,
+    /// An address in place of the service's own.
+    pub api: Option<String>,
+    /// Our app, where the config names it.
+    pub app: Option<App>,
+}
+
+/// How we say at the token endpoint who we are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TokenAuth {
+    #[default]
+    Basic,
+    Post,
+    /// We are no secret: the id alone.
+    None,
+}
+
+/// What we are to a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct App {
+    pub client_id: String,
+    pub client_secret: Option<Secret>,
+}
+
+impl Provider {
+    /// A form for the token endpoint, with who asks.
+    pub(super) fn request(&self, app: &App, mut form: Vec<(String, Secret)>) -> TokenRequest {
+        let secret = || app.client_secret.clone().unwrap_or_else(|| Secret::hidden(""));
+        let id = || ("client_id".to_owned(), Secret::hidden(app.client_id.as_str()));
+        let basic = match self.auth {
+            TokenAuth::Basic => Some((app.client_id.clone(), secret())),
+            TokenAuth::Post => {
+                form.extend([id(), (CLIENT_SECRET.to_owned(), secret())]);
+                None
+            }
+            TokenAuth::None => {
+                form.push(id());
+                None
+            }
+        };
+        TokenRequest { url: self.token_url.clone(), form, as_json: self.as_json, basic }
+    }
+
+    fn object(&self, client_id: Option<&str>, of_the_file: bool, account_of_the_file: bool) -> Raw {
+        Object::default()
+            .with("name", self.name.as_str())
+            .with("title", self.title.as_str())
+            .with("scopes", Raw::of(&self.scopes))
+            .with("clientId", client_id.map_or_else(Raw::null, Raw::from))
+            .with("connectable", Raw::of(&client_id.is_some()))
+            .with("managedByFile", Raw::of(&of_the_file))
+            .with("accountOfTheFile", Raw::of(&account_of_the_file))
+            .raw()
+    }
+}
+
+impl Accounts {
+    /// All that are known, by name.
+    pub fn provider_objects(&self) -> Vec<Raw> {
+        let (settings, known) = (self.settings.load(), self.known.load());
+        let object = |provider: &Provider| {
+            let of_the_file = provider.app.is_some();
+            let stored = || known.app(&provider.name).and_then(|form| form.text("client_id"));
+            let client_id = provider.app.as_ref().map(|app| app.client_id.clone()).or_else(stored);
+            let has_account = settings.of_the_file.contains(&provider.name);
+            provider.object(client_id.as_deref(), of_the_file, has_account)
+        };
+        settings.providers.iter().map(object).collect()
+    }
+
+    pub(super) fn provider(&self, name: &str) -> Option<Provider> {
+        self.settings.load().providers.iter().find(|provider| provider.name == name).cloned()
+    }
+
+    /// What we are to a provider: by the config, else by the store.
+    pub(super) async fn app(&self, provider: &Provider) -> Result<Option<App>, Error> {
+        if let Some(app) = &provider.app {
+            return Ok(Some(app.clone()));
+        }
+        let name = &provider.name;
+        let client_id = self.known.load().app(name).and_then(|form| form.text("client_id"));
+        let Some(client_id) = client_id else { return Ok(None) };
+        let kept = self.safe.get(&safe_of(name), name, CLIENT_SECRET).await?;
+        Ok(Some(App { client_id, client_secret: kept.map(|kept| kept.secret) }))
+    }
+
+    /// A provider that accounts can be connected with, and what we are to it.
+    pub(super) async fn connectable(&self, name: &str) -> Result<(Provider, App), Error> {
+        let Some(provider) = self.provider(name) else {
+            let known: Vec<String> =
+                self.settings.load().providers.iter().map(|provider| provider.name.clone()).collect();
+            let error = Error::new(Kind::NotFound, format!("there is no provider `{name}`"));
+            return Err(error.hint(format!("there are: {}", known.join(", "))));
+        };
+        match self.app(&provider).await? {
+            Some(app) => Ok((provider, app)),
+            None => Err(Error::new(Kind::AccountRequired, format!("hikite is no app of {}", provider.title))
+                .hint(format!(
+                    "the owner registers one there and gives its id and secret: `providers.{name}.oauth` in the config, \
+                     or a token with `hikite account add {name}`"
+                ))),
+        }
+    }
+}
+
+/// Under which account the secret of our app is kept.
+pub(super) fn safe_of(provider: &str) -> String {
+    format!("provider:{provider}")
+}

@@ -1,0 +1,255 @@
+//! A token that is good now. It is renewed before it ends: once for all who wait in this process, by one process of all,
+//! and what the provider gives is in the safe before anybody uses it. The old refresh token stays there until then, so
+//! that whoever is stopped in the middle loses nothing that the provider would still take.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use hikite_core::error::{Error, Kind};
+use hikite_core::secret::Secret;
+use tokio::sync::oneshot;
+
+use super::account::{Account, Standing};
+use super::token::{Said, Tokens, failed};
+use super::{Accounts, Held, OAUTH, TOKEN};
+use crate::clock::now_ms;
+
+type Outcome = Result<Arc<Tokens>, Error>;
+/// One refresh, for all who wait for it.
+pub(super) type Flight = Shared<BoxFuture<'static, Outcome>>;
+
+/// Whoever comes while tokens change twice is served by the third.
+const ROUNDS: usize = 3;
+
+impl Accounts {
+    /// Tokens that are good now, and not the one that was refused.
+    pub(super) async fn fresh(&self, account: &Arc<Account>, refused: Option<&Secret>) -> Outcome {
+        let plain = refused.map(|refused| own_part(account, refused));
+        for _ in 0..ROUNDS {
+            let tokens = self.tokens(account).await?;
+            if tokens.serves(now_ms(), plain.as_ref()) {
+                return Ok(tokens);
+            }
+            if tokens.refresh.is_none() {
+                // What was typed in is shown until it is refused; then it may have been replaced meanwhile.
+                let again = self.load(account).await?;
+                if again.serves(now_ms(), plain.as_ref()) {
+                    return Ok(again);
+                }
+                self.mark(account, |account| account.standing = Standing::Reconnect).await;
+                return Err(over(account));
+            }
+            let renewed = self.flight(account, Arc::clone(&tokens)).await;
+            match renewed {
+                Ok(tokens) if tokens.serves(now_ms(), plain.as_ref()) => return Ok(tokens),
+                Ok(_) => {}
+                // It has not ended yet: better than nothing.
+                Err(error) if error.kind != Kind::AccountRequired && plain.is_none() => {
+                    return if tokens.lives(now_ms()) { Ok(tokens) } else { Err(error) };
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::new(Kind::UpstreamUnavailable, "the account's tokens end faster than they come"))
+    }
+
+    /// What is known, else what the safe has.
+    async fn tokens(&self, account: &Arc<Account>) -> Outcome {
+        let held = self.held.lock().get(&account.id).cloned();
+        match held.filter(|held| held.version == account.version) {
+            Some(held) => Ok(held.tokens),
+            None => self.load(account).await,
+        }
+    }
+
+    async fn load(&self, account: &Arc<Account>) -> Outcome {
+        let (id, provider) = (&*account.id, &*account.provider);
+        let tokens = match self.safe.get(id, provider, OAUTH).await? {
+            Some(kept) => Tokens::read(&kept.secret, kept.version),
+            None => {
+                let kept = self.safe.get(id, provider, TOKEN).await?;
+                kept.map(|kept| Tokens::fixed(kept.secret, kept.version))
+            }
+        };
+        let tokens = Arc::new(tokens.ok_or_else(|| over(account))?);
+        self.keep(account, &tokens);
+        Ok(tokens)
+    }
+
+    fn keep(&self, account: &Account, tokens: &Arc<Tokens>) {
+        let held = Held { version: account.version, tokens: Arc::clone(tokens) };
+        self.held.lock().insert(Arc::clone(&account.id), held);
+    }
+
+    /// The one refresh of this account that runs. It goes on though all who wait for it go away.
+    fn flight(&self, account: &Arc<Account>, bad: Arc<Tokens>) -> Flight {
+        let mut flights = self.flights.lock();
+        if let Some(flight) = flights.get(&account.id) {
+            return flight.clone();
+        }
+        let (tell, told) = oneshot::channel();
+        let flight = async move { told.await.unwrap_or_else(|_| Err(stopping())) }.boxed().shared();
+        if let Some(me) = self.me.upgrade() {
+            flights.insert(Arc::clone(&account.id), flight.clone());
+            let account = Arc::clone(account);
+            self.tasks.spawn(async move {
+                let outcome = me.renew(&account, &bad).await;
+                me.flights.lock().remove(&account.id);
+                let _ = tell.send(outcome);
+            });
+        }
+        flight
+    }
+
+    /// Waits for its turn among all processes, and asks the provider if nobody has done so meanwhile.
+    async fn renew(&self, account: &Arc<Account>, bad: &Tokens) -> Outcome {
+        let name = format!("refresh:{}", account.id);
+        let lease_ms = u64::try_from(self.pace.lease.as_millis()).unwrap_or(u64::MAX);
+        let patience = now_ms().saturating_add(lease_ms.saturating_mul(2).max(10_000));
+        loop {
+            let now = now_ms();
+            let lease = self.safe.store().take_lease(&name, &self.holder, now, now + lease_ms).await?;
+            let current = self.load(account).await?;
+            if current.access != bad.access || lease.is_some() {
+                let outcome = match &lease {
+                    Some(_) if current.access == bad.access => self.ask(account, current).await,
+                    _ => Ok(current),
+                };
+                if let Some(lease) = lease {
+                    self.safe.store().release_lease(&lease).await?;
+                }
+                return outcome;
+            }
+            if now > patience {
+                return Err(Error::new(
+                    Kind::Overloaded,
+                    "another process is still renewing the account's token",
+                ));
+            }
+            tokio::time::sleep(self.pace.look).await;
+        }
+    }
+
+    async fn ask(&self, account: &Arc<Account>, current: Arc<Tokens>) -> Outcome {
+        let (provider, app) = self.connectable(&account.provider).await?;
+        let Some(refresh) = current.refresh.clone() else { return Err(over(account)) };
+        // Whoever puts this in is the one who asks; one that comes late finds another version.
+        let begun = Tokens { attempt: Some(now_ms()), ..Tokens::clone(&current) };
+        let at = (&*account.id, &*account.provider, OAUTH);
+        if !self.safe.put(at, current.version, &begun.text()).await? {
+            return self.load(account).await;
+        }
+        if current.attempt.is_some() {
+            tracing::warn!(account = %account.id, provider = %account.provider, "an earlier refresh is not known to have ended; its token is tried again");
+        }
+        let mut form = vec![
+            ("grant_type".to_owned(), Secret::hidden("refresh_token")),
+            ("refresh_token".to_owned(), refresh),
+        ];
+        if provider.repeats_scopes {
+            form.push(("scope".to_owned(), Secret::hidden(provider.scopes.join(" "))));
+        }
+        let limit = self.pace.lease.mul_f32(0.8).max(std::time::Duration::from_secs(2));
+        let answer = tokio::time::timeout(limit, self.endpoint.post(provider.request(&app, form))).await;
+        let answer = answer.unwrap_or_else(|_| {
+            Err(Error::new(Kind::UpstreamUnavailable, format!("{} does not answer", provider.title)))
+        })?;
+        match Said::read(&provider, &answer, Some(&current), now_ms()) {
+            Said::Tokens(tokens, more) => {
+                let tokens = self.write_down(account, (&current, begun.version_after()), tokens).await?;
+                self.mark(account, |account| {
+                    account.standing = Standing::Connected;
+                    (account.expires_at, account.last_refresh) = (tokens.expires_at, tokens.got_at);
+                    account.scopes = more.scopes.clone().unwrap_or_else(|| account.scopes.clone());
+                })
+                .await;
+                Ok(tokens)
+            }
+            Said::Over => {
+                // Another may have used it before us, and what it got is there.
+                let now = self.load(account).await?;
+                if now.access != current.access {
+                    return Ok(now);
+                }
+                tracing::warn!(account = %account.id, provider = %account.provider, "the account has to be connected again");
+                self.mark(account, |account| account.standing = Standing::Reconnect).await;
+                Err(over(account))
+            }
+            said => Err(failed(&provider.title, said)),
+        }
+    }
+
+    /// Puts new tokens in the safe, after whatever was begun meanwhile, but never over other new ones.
+    async fn write_down(
+        &self,
+        account: &Arc<Account>,
+        (old, mut after): (&Tokens, u64),
+        tokens: Tokens,
+    ) -> Outcome {
+        let at = (&*account.id, &*account.provider, OAUTH);
+        let text = tokens.text();
+        loop {
+            if self.safe.put(at, after, &text).await? {
+                let tokens = Arc::new(Tokens { version: after + 1, ..tokens });
+                self.keep(account, &tokens);
+                return Ok(tokens);
+            }
+            let now = self.load(account).await?;
+            if now.access != old.access {
+                return Ok(now);
+            }
+            after = now.version;
+        }
+    }
+
+    /// Changes the form of an account, whoever else does. What is told there is of use to people; no call depends on it.
+    pub(super) async fn mark(&self, account: &Account, change: impl Fn(&mut Account)) {
+        let store = self.safe.store();
+        let outcome = async {
+            loop {
+                let Some(entry) = store.entry(super::ACCOUNT, &account.id, now_ms()).await? else {
+                    return Ok(());
+                };
+                let Some(mut now) = Account::of(&entry) else { return Ok(()) };
+                change(&mut now);
+                if store.change_entry(&now.entry()).await? {
+                    return self.read_store().await.map(drop);
+                }
+            }
+        };
+        if let Err::<(), Error>(error) = outcome.await {
+            tracing::warn!(account = %account.id, %error, "how the account stands could not be written down");
+        }
+    }
+}
+
+impl Tokens {
+    /// The version of the record that was put in after this one was read.
+    fn version_after(&self) -> u64 {
+        self.version + 1
+    }
+}
+
+/// What of a credential is the token: it may stand behind a user's name.
+fn own_part(account: &Account, refused: &Secret) -> Secret {
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+    let Some(email) = &account.email else { return refused.clone() };
+    let pair = BASE64_STANDARD.decode(refused.expose()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let token = pair.as_deref().and_then(|pair| pair.strip_prefix(email.as_str())?.strip_prefix(':'));
+    token.map_or_else(|| refused.clone(), Secret::hidden)
+}
+
+fn over(account: &Account) -> Error {
+    let message = format!(
+        "the account `{}` with `{}` has to be connected again: its token is not taken any more",
+        account.name, account.provider
+    );
+    Error::new(Kind::AccountRequired, message)
+        .hint(format!("the user runs `hikite account connect {}`", account.provider))
+}
+
+fn stopping() -> Error {
+    Error::new(Kind::Overloaded, "hikite is stopping")
+}

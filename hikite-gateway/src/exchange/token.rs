@@ -1,0 +1,183 @@
+//! The secret of an account as it lies in the safe: one record, so that all of it changes at once or nothing does.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hikite_core::credential::{Credential, Scheme, TokenAnswer};
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+
+use super::account::Account;
+use super::provider::Provider;
+
+/// A token is renewed so long before its end, in milliseconds, or after three quarters of a shorter life.
+const MARGIN_MS: u64 = 60_000;
+
+#[derive(Clone, Debug)]
+pub(super) struct Tokens {
+    pub(super) access: Secret,
+    pub(super) refresh: Option<Secret>,
+    /// Milliseconds since 1970; zero is never.
+    pub(super) expires_at: u64,
+    pub(super) got_at: u64,
+    /// When the last refresh was begun that is not known to have ended.
+    pub(super) attempt: Option<u64>,
+    /// The record's version in the safe.
+    pub(super) version: u64,
+}
+
+/// What a provider said.
+#[derive(Debug)]
+pub(super) enum Said {
+    Tokens(Tokens, Details),
+    /// The grant is over.
+    Over,
+    /// We are not who we say we are, or ask for what there is not.
+    Wrong(String),
+    /// Perhaps later.
+    Later(String),
+}
+
+/// What came beside the tokens.
+#[derive(Debug, Default)]
+pub(super) struct Details {
+    pub(super) scopes: Option<Vec<String>>,
+    pub(super) details: BTreeMap<String, String>,
+}
+
+impl Tokens {
+    /// A token that somebody typed in: it never ends as far as we know.
+    pub(super) fn fixed(access: Secret, version: u64) -> Self {
+        Self { access, refresh: None, expires_at: 0, got_at: 0, attempt: None, version }
+    }
+
+    pub(super) fn read(text: &Secret, version: u64) -> Option<Self> {
+        let form = Raw::parse(text.expose().to_owned()).ok()?.object()?;
+        let number = |name: &str| form.get(name).and_then(|at| at.decode::<u64>().ok());
+        Some(Self {
+            access: Secret::hidden(form.text("access")?),
+            refresh: form.text("refresh").map(Secret::hidden),
+            expires_at: number("expires_at").unwrap_or_default(),
+            got_at: number("got_at").unwrap_or_default(),
+            attempt: number("attempt"),
+            version,
+        })
+    }
+
+    pub(super) fn text(&self) -> Secret {
+        let mut form = Object::default()
+            .with("access", self.access.expose())
+            .with("expires_at", Raw::of(&self.expires_at))
+            .with("got_at", Raw::of(&self.got_at));
+        if let Some(refresh) = &self.refresh {
+            form.set("refresh", refresh.expose());
+        }
+        if let Some(attempt) = self.attempt {
+            form.set("attempt", Raw::of(&attempt));
+        }
+        Secret::hidden(form.raw().as_str())
+    }
+
+    /// Whether it is good now and not the one that a service has just refused.
+    pub(super) fn serves(&self, now: u64, refused: Option<&Secret>) -> bool {
+        let life = self.expires_at.saturating_sub(self.got_at);
+        let margin = MARGIN_MS.min(life / 4);
+        let is_good = self.expires_at == 0 || now + margin < self.expires_at;
+        is_good && !self.is(refused)
+    }
+
+    /// Whether it has not ended, though it soon may.
+    pub(super) fn lives(&self, now: u64) -> bool {
+        self.expires_at == 0 || now < self.expires_at
+    }
+
+    /// Whether this is what was refused: alone, or behind a user's name.
+    pub(super) fn is(&self, refused: Option<&Secret>) -> bool {
+        refused.is_some_and(|refused| *refused == self.access)
+    }
+
+    pub(super) fn credential(&self, account: &Account) -> Credential {
+        let (scheme, secret) = match &account.email {
+            Some(email) => {
+                let pair = format!("{email}:{}", self.access.expose());
+                (Scheme::Basic, Secret::hidden(BASE64_STANDARD.encode(pair)))
+            }
+            None => (Scheme::Bearer, self.access.clone()),
+        };
+        Credential { scheme, secret, details: account.details.clone(), api: account.api.clone() }
+    }
+}
+
+impl Said {
+    /// `before` keeps the refresh token where the provider gives no other.
+    pub(super) fn read(provider: &Provider, answer: &TokenAnswer, before: Option<&Tokens>, now: u64) -> Self {
+        let body = Raw::parse(answer.body.expose().to_owned()).ok().and_then(|raw| raw.object());
+        let Some(body) = body else {
+            return Self::Later(format!("it answered {} without JSON", answer.status));
+        };
+        // Some say with a status of success that they refuse.
+        if let Some(error) = body.text("error") {
+            return Self::refusal(&error, answer.status);
+        }
+        let Some(access) = body.text("access_token").filter(|_| (200..300).contains(&answer.status)) else {
+            return Self::Later(format!("it answered {} without a token", answer.status));
+        };
+        let seconds = body.get("expires_in").and_then(|raw| {
+            raw.decode::<f64>().ok().or_else(|| raw.text().and_then(|text| text.parse().ok()))
+        });
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "bounded to a hundred years"
+        )]
+        let life = seconds.map(|seconds| (seconds.clamp(0.0, 3.2e9) * 1000.0) as u64);
+        let refresh = body.text("refresh_token").map(Secret::hidden);
+        let tokens = Tokens {
+            access: Secret::hidden(access),
+            refresh: refresh.or_else(|| before.and_then(|before| before.refresh.clone())),
+            expires_at: life.map_or(0, |life| now + life),
+            got_at: now,
+            attempt: None,
+            version: 0,
+        };
+        let scopes = body.text("scope").map(|scopes| {
+            scopes.split([' ', ',']).filter(|scope| !scope.is_empty()).map(str::to_owned).collect()
+        });
+        let detail = |name: &String| Some((name.clone(), body.text(name)?));
+        Self::Tokens(
+            tokens,
+            Details { scopes, details: provider.details.iter().filter_map(detail).collect() },
+        )
+    }
+
+    fn refusal(error: &str, status: u16) -> Self {
+        let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
+        match error {
+            "invalid_grant" | "bad_refresh_token" | "bad_verification_code" => Self::Over,
+            // One provider says so of a refresh token that is over.
+            "unauthorized_client" if status == 403 => Self::Over,
+            _ if status >= 500 || status == 429 => Self::Later(word),
+            "temporarily_unavailable" | "server_error" | "slow_down" => Self::Later(word),
+            _ => Self::Wrong(word),
+        }
+    }
+}
+
+/// Why there are no tokens, as far as it may be told.
+pub(super) fn failed(title: &str, said: Said) -> Error {
+    match said {
+        Said::Over => Error::new(Kind::AccountRequired, format!("{title} takes the account's token no more")),
+        Said::Wrong(word) => {
+            Error::new(Kind::AccountRequired, format!("{title} refuses this hikite: `{word}`")).hint(
+                "the owner looks at the app's id and secret: `providers` of the config, or `hikite provider`",
+            )
+        }
+        Said::Later(word) => {
+            Error::new(Kind::UpstreamUnavailable, format!("{title} gives no tokens at present: {word}"))
+                .hint("try again in a moment")
+        }
+        Said::Tokens(..) => Error::new(Kind::Internal, "tokens are no failure"),
+    }
+}

@@ -1,0 +1,127 @@
+//! A copy of the vault that opens with a passphrase and no key of ours: every secret, and the forms that say whose they
+//! are. It is made to be put back into this store or another one.
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+use hikite_store::Entry;
+use hikite_vault::{Password, Refused, open_backup, seal_backup};
+
+use super::{Safe, refused};
+use crate::clock::now_ms;
+
+/// What was put back, and what was there already and stayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    pub secrets: usize,
+    pub forms: usize,
+    pub kept: usize,
+}
+
+impl Safe {
+    /// Everything under a passphrase, with the forms of these kinds. Slow on purpose.
+    pub async fn export(&self, passphrase: Password, kinds: &[&'static str]) -> Result<String, Error> {
+        let mut secrets = Vec::new();
+        for row in self.store.vault_secrets().await? {
+            let Some(kept) = self.get(&row.account, &row.provider, &row.field).await? else { continue };
+            let place = [&*row.account, &*row.provider, &*row.field, kept.secret.expose()];
+            secrets.push(Raw::of(&place));
+        }
+        let mut forms = Vec::new();
+        for kind in kinds {
+            for entry in self.store.entries(kind, None, now_ms()).await? {
+                let form = Object::default()
+                    .with("kind", entry.kind)
+                    .with("id", entry.id.as_str())
+                    .with("owner", entry.owner.as_str())
+                    .with("created_at", Raw::of(&entry.created_at))
+                    .with("form", entry.form);
+                forms.push(form.raw());
+            }
+        }
+        let whole = Object::default().with("secrets", Raw::array(&secrets)).with("forms", Raw::array(&forms));
+        let plain = Secret::hidden(whole.raw().as_str());
+        slowly(move || seal_backup(&plain, &passphrase)).await
+    }
+
+    /// Puts back what a copy holds. What is there already stays, unless it is to be replaced.
+    pub async fn import(
+        &self,
+        copy: String,
+        passphrase: Password,
+        (kinds, replace): (&[&'static str], bool),
+    ) -> Result<Restored, Error> {
+        let plain = slowly(move || open_backup(&copy, &passphrase)).await?;
+        let whole = Raw::parse(plain.expose().to_owned()).ok().and_then(|raw| raw.object());
+        let whole = whole.ok_or_else(|| no_copy(Refused::Sealed))?;
+        let items = |name: &str| whole.get(name).and_then(Raw::items).unwrap_or_default();
+        let mut restored = Restored::default();
+        for secret in items("secrets") {
+            let Ok([account, provider, field, text]) = secret.decode::<[String; 4]>() else { continue };
+            let at = (&*account, &*provider, &*field);
+            let there = self.store.vault_secret(at.0, at.1, at.2).await?.is_some();
+            if there && !replace {
+                restored.kept += 1;
+                continue;
+            }
+            self.set(at, &Secret::hidden(text)).await?;
+            restored.secrets += 1;
+        }
+        for form in items("forms").iter().filter_map(Raw::object) {
+            let kind = kinds.iter().find(|kind| form.text("kind").as_deref() == Some(kind));
+            let (Some(kind), Some(id), Some(body)) = (kind, form.text("id"), form.get("form")) else {
+                continue;
+            };
+            let entry = Entry {
+                kind,
+                id,
+                owner: form.text("owner").unwrap_or_default(),
+                form: body.copied(),
+                version: 1,
+                created_at: form.get("created_at").and_then(|at| at.decode().ok()).unwrap_or_default(),
+                expires_at: 0,
+            };
+            if self.put_back(entry, replace).await? {
+                restored.forms += 1;
+            } else {
+                restored.kept += 1;
+            }
+        }
+        Ok(restored)
+    }
+
+    async fn put_back(&self, entry: Entry, replace: bool) -> Result<bool, Error> {
+        let now = now_ms();
+        loop {
+            if self.store.put_entry(&entry).await? {
+                return Ok(true);
+            }
+            match self.store.entry(entry.kind, &entry.id, now).await? {
+                Some(_) if !replace => return Ok(false),
+                Some(there) => {
+                    let changed = Entry { version: there.version, ..entry.clone() };
+                    if self.store.change_entry(&changed).await? {
+                        return Ok(true);
+                    }
+                }
+                None => drop(self.store.sweep_entries(now).await?),
+            }
+        }
+    }
+}
+
+/// On a thread where nobody waits.
+async fn slowly<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| refused("the copy", Refused::Hash))?.map_err(no_copy)
+}
+
+fn no_copy(why: Refused) -> Error {
+    let error = Error::new(Kind::Validation, "the copy does not open");
+    match why {
+        Refused::Sealed => error.hint("the passphrase is another, or the file was changed"),
+        _ => Error::new(Kind::Internal, why.to_string()),
+    }
+}

@@ -1,0 +1,135 @@
+//! Connecting an account in a browser: a page that says for whom, the way to the provider, and the way back. What a
+//! browser may do here is proven by a one-time link and bound to that browser by a cookie; nothing is shown that was sent.
+
+mod page;
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use hikite_core::error::{Error, Kind};
+use hikite_core::secret::Secret;
+use hikite_gateway::{Accounts, Browser, Returned, Waiting};
+use http::header::{CACHE_CONTROL, COOKIE, HeaderValue, LOCATION, REFERRER_POLICY, SET_COOKIE};
+use http::{HeaderMap, StatusCode, Uri};
+
+use crate::app::App;
+use crate::oauth;
+
+const COOKIE_NAME: &str = "hikite_connect";
+const COOKIE_SECONDS: u32 = 900;
+
+/// `GET /connect/{provider}?link=…`: what the link is for. It stays good, whoever looks at it.
+pub(crate) async fn ask(
+    State(app): State<Arc<App>>,
+    Path(provider): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let words = page::Words::of(&headers);
+    let outcome = async {
+        let accounts = accounts(&app)?;
+        if let Some(link) = parameter(&uri, "link") {
+            let waiting = accounts.waiting(&provider, &link).await?;
+            check_login(&app, &headers, &waiting).await?;
+            return Ok(words.question(&waiting));
+        }
+        // Whoever is logged in needs no link, and gets one; whoever is not can log in where people do.
+        let Some(subject) = oauth::logged_in(&app, &headers).await? else {
+            let can_log_in = app.settings.load().oauth.is_some();
+            return if can_log_in { Ok(oauth::log_in_first(&uri)) } else { Err(no_link()) };
+        };
+        let link = accounts.begin(&subject, &provider, parameter(&uri, "name").as_deref()).await?;
+        Ok(redirect(link.url.expose()))
+    };
+    outcome.await.unwrap_or_else(|error| words.failure(&error))
+}
+
+/// `POST /connect/{provider}?link=…`: the link is used, and the browser goes to the provider.
+pub(crate) async fn go(
+    State(app): State<Arc<App>>,
+    Path(provider): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let outcome = async {
+        let accounts = accounts(&app)?;
+        let link = parameter(&uri, "link").ok_or_else(no_link)?;
+        check_login(&app, &headers, &accounts.waiting(&provider, &link).await?).await?;
+        let browser = match browser(&headers) {
+            Some(browser) => browser,
+            None => Browser::random()?,
+        };
+        let away = accounts.leave(&provider, &link, &browser).await?;
+        let mut response = redirect(away.expose());
+        let value = HeaderValue::try_from(cookie(&browser, accounts.is_https()));
+        response.headers_mut().extend(value.ok().map(|value| (SET_COOKIE, value)));
+        Ok(response)
+    };
+    outcome.await.unwrap_or_else(|error| page::Words::of(&headers).failure(&error))
+}
+
+/// `GET /connect/callback`: the provider sends the browser back.
+pub(crate) async fn callback(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
+    let words = page::Words::of(&headers);
+    let outcome = async {
+        let accounts = accounts(&app)?;
+        let returned = Returned {
+            state: parameter(&uri, "state").ok_or_else(no_link)?,
+            code: parameter(&uri, "code").map(Secret::hidden),
+            error: parameter(&uri, "error"),
+        };
+        let connected = accounts.arrive(returned, browser(&headers).as_ref()).await?;
+        app.gateway.show_accounts();
+        Ok(words.success(&connected))
+    };
+    outcome.await.unwrap_or_else(|error| words.failure(&error))
+}
+
+fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {
+    app.gateway.accounts().ok_or_else(no_link)
+}
+
+/// Somebody who is logged in connects for nobody else: a link that was sent to them may be a trap.
+async fn check_login(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<(), Error> {
+    match oauth::logged_in(app, headers).await? {
+        Some(subject) if subject != waiting.subject => Err(no_link()),
+        _ => Ok(()),
+    }
+}
+
+/// The only parameter of this name.
+fn parameter(uri: &Uri, name: &str) -> Option<String> {
+    let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?.0;
+    let mut values = pairs.into_iter().filter(|(key, _)| key == name).map(|(_, value)| value);
+    let (value, more) = (values.next()?, values.next());
+    more.is_none().then_some(value)
+}
+
+fn browser(headers: &HeaderMap) -> Option<Browser> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs =
+        cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let ours = |name: &str| name.strip_prefix("__Host-").unwrap_or(name) == COOKIE_NAME;
+    pairs.find(|(name, _)| ours(name)).map(|(_, value)| Browser(Secret::hidden(value)))
+}
+
+fn cookie(browser: &Browser, https: bool) -> String {
+    let (prefix, secure) = if https { ("__Host-", "; Secure") } else { ("", "") };
+    let value = browser.0.expose();
+    format!("{prefix}{COOKIE_NAME}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={COOKIE_SECONDS}{secure}")
+}
+
+fn redirect(to: &str) -> Response {
+    let Ok(place) = HeaderValue::try_from(to) else { return StatusCode::BAD_GATEWAY.into_response() };
+    let headers = [
+        (LOCATION, place),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    ];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+fn no_link() -> Error {
+    Error::new(Kind::NotFound, "this link is not good, or not any more")
+}

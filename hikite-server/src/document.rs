@@ -1,0 +1,19 @@
+//! What we say of ourselves to the authorization servers of others, where we have a public address.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use hikite_core::json::Raw;
+use http::StatusCode;
+
+use crate::app::App;
+use crate::health;
+use crate::refusal::json;
+
+pub(crate) async fn document(State(app): State<Arc<App>>) -> Response {
+    match &app.settings.load().document {
+        Some(document) => json(StatusCode::OK, &Raw::of(document)),
+        None => health::not_found().await,
+    }
+}

@@ -1,0 +1,190 @@
+//! Accounts with services: a caller's own, and for admins everybody's. Secrets go in and never come out.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use hikite_core::caller::{Caller, Scopes};
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::Origin;
+use hikite_core::time::rfc3339;
+use hikite_gateway::Accounts;
+use http::{HeaderMap, StatusCode, Uri};
+
+use super::form::Form;
+use super::query::Query;
+use super::{Answer, Named, body, created, key, location, ok, query};
+use crate::app::App;
+use crate::arrival::Arrival;
+
+const NAME_CHARS: usize = 128;
+
+fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {
+    app.gateway.accounts().ok_or_else(|| Error::new(Kind::NotFound, "there are no accounts here"))
+}
+
+/// Does the work, records it, and shows what it changed.
+async fn recorded<T>(
+    app: &App,
+    who: (&Caller, &Origin),
+    (action, what): (&'static str, &str),
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let outcome = app.gateway.audit_admin(who, action, what, work).await;
+    app.gateway.show_accounts();
+    outcome
+}
+
+pub(crate) async fn list(State(app): State<Arc<App>>, Arrival { caller, .. }: Arrival, uri: Uri) -> Answer {
+    let mut query = Query::read(&uri, &["all"]);
+    let all = query.flag("all").unwrap_or_default();
+    query.finish()?;
+    caller.must_have(Scopes::READ)?;
+    if all && !caller.is_admin() {
+        return Err(Error::new(Kind::Authorization, "only an admin sees the accounts of others").into());
+    }
+    let objects = accounts(&app)?.objects(&caller, all);
+    Ok(ok(&Object::default().with("accounts", Raw::array(&objects)).raw()))
+}
+
+pub(crate) async fn get(
+    State(app): State<Arc<App>>,
+    Arrival { caller, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    caller.must_have(Scopes::READ)?;
+    Ok(ok(&accounts(&app)?.account(&caller, &key(path)?)?.object()))
+}
+
+/// With a token that somebody made by hand.
+pub(crate) async fn add(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    query::none(&uri)?;
+    let form = body::read(&app, &headers, body).await?;
+    caller.must_have(Scopes::CALL)?;
+    let accounts = accounts(&app)?;
+    let what = form.text("provider").unwrap_or_default();
+    let work = accounts.add(&caller, &form);
+    let account = recorded(&app, (&caller, &origin), ("account.add", &what), work).await?;
+    Ok(created(&account.object(), location("/v1/accounts/", &account.id)))
+}
+
+pub(crate) async fn change(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    query::none(&uri)?;
+    let (id, form) = (key(path)?, body::read(&app, &headers, body).await?);
+    Accounts::check_may_change(&caller)?;
+    let accounts = accounts(&app)?;
+    let account = accounts.account(&caller, &id)?;
+    let work = accounts.change(&account, &form);
+    let account = recorded(&app, (&caller, &origin), ("account.change", &id), work).await?;
+    Ok(ok(&account.object()))
+}
+
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    let id = key(path)?;
+    Accounts::check_may_change(&caller)?;
+    let accounts = accounts(&app)?;
+    let account = accounts.account(&caller, &id)?;
+    recorded(&app, (&caller, &origin), ("account.remove", &id), accounts.remove(&account)).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// A link to connect an account in a browser.
+pub(crate) async fn connect(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    query::none(&uri)?;
+    let mut form = Form::new(body::read(&app, &headers, body).await?, &["provider", "name"]);
+    let (provider, name) = (form.text("provider", NAME_CHARS), form.text("name", NAME_CHARS));
+    if provider.is_none() && form.raw("provider").is_none() {
+        form.fault("provider", "`provider` must be the name of a provider");
+    }
+    form.finish()?;
+    caller.must_have(Scopes::CALL)?;
+    let (accounts, provider) = (accounts(&app)?, provider.unwrap_or_default());
+    let work = accounts.begin(&caller.subject, &provider, name.as_deref());
+    let link = app.gateway.audit_admin((&caller, &origin), "account.connect", &provider, work).await?;
+    let shown = Object::default()
+        .with("id", link.id.as_str())
+        .with("url", link.url.expose())
+        .with("expiresAt", rfc3339(link.expires_at));
+    Ok(created(&shown.raw(), location("/v1/accounts/connect/", &link.id)))
+}
+
+/// How far it has come.
+pub(crate) async fn connection(
+    State(app): State<Arc<App>>,
+    Arrival { caller, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    caller.must_have(Scopes::CALL)?;
+    Ok(ok(&accounts(&app)?.progress(&caller.subject, &key(path)?).await?))
+}
+
+pub(crate) async fn providers(
+    State(app): State<Arc<App>>,
+    Arrival { caller, .. }: Arrival,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    caller.must_have(Scopes::READ)?;
+    let objects = accounts(&app)?.provider_objects();
+    Ok(ok(&Object::default().with("providers", Raw::array(&objects)).raw()))
+}
+
+/// What hikite is to a provider; for admins, which the router sees to.
+pub(crate) async fn set_app(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    query::none(&uri)?;
+    let (name, form) = (key(path)?, body::read(&app, &headers, body).await?);
+    let work = accounts(&app)?.set_app(&name, &form);
+    recorded(&app, (&caller, &origin), ("provider.set", &name), work).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+pub(crate) async fn remove_app(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    let name = key(path)?;
+    let work = accounts(&app)?.remove_app(&name);
+    recorded(&app, (&caller, &origin), ("provider.remove", &name), work).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

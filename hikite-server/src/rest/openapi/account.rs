@@ -1,0 +1,192 @@
+//! The part of the description that is about accounts with services.
+
+use serde_json::{Value, json};
+
+use super::operation::Operation;
+
+pub(super) fn operations() -> Vec<Operation> {
+    let of = |method, path, id, summary| Operation {
+        method,
+        path,
+        id,
+        tag: "Accounts",
+        summary,
+        answer: (200, "The account as it is now.", Some("Account")),
+        errors: &[404],
+        ..Operation::NEW
+    };
+    let one = "/v1/accounts/{id}";
+    let account = || vec![json!({ "$ref": "#/components/parameters/Account" })];
+    let all = json!({
+        "name": "all", "in": "query", "description": "Those of everybody; for admins.",
+        "schema": { "type": "boolean", "default": false },
+    });
+    let provider = || vec![json!({ "$ref": "#/components/parameters/Provider" })];
+    vec![
+        Operation {
+            parameters: vec![all],
+            answer: (200, "The accounts that the caller may use.", Some("Accounts")),
+            ..of("get", "/v1/accounts", "listAccounts", "Lists accounts, without their secrets.")
+        },
+        Operation {
+            body: Some("NewAccount"),
+            answer: (201, "The account.", Some("Account")),
+            errors: &[404, 409],
+            ..of("post", "/v1/accounts", "addAccount", "Adds an account with a token made by hand.")
+        },
+        Operation { parameters: account(), ..of("get", one, "getAccount", "Shows one account.") },
+        Operation {
+            parameters: account(),
+            body: Some("AccountChanges"),
+            ..of("patch", one, "changeAccount", "Changes what is named; for admins.")
+        },
+        Operation {
+            parameters: account(),
+            answer: (204, "It is gone.", None),
+            ..of("delete", one, "removeAccount", "Takes an account and its secrets away; for admins.")
+        },
+        Operation {
+            body: Some("NewConnection"),
+            answer: (201, "A link for the caller's browser.", Some("ConnectionLink")),
+            ..of(
+                "post",
+                "/v1/accounts/connect",
+                "connectAccount",
+                "Begins to connect an account in a browser.",
+            )
+        },
+        Operation {
+            parameters: vec![json!({ "$ref": "#/components/parameters/Connection" })],
+            answer: (200, "How far it has come.", Some("Connection")),
+            ..of("get", "/v1/accounts/connect/{id}", "getConnection", "Says how far a connection has come.")
+        },
+        Operation {
+            answer: (200, "The providers that are known.", Some("Providers")),
+            ..of("get", "/v1/providers", "listProviders", "Lists the providers of accounts.")
+        },
+        Operation {
+            method: "put",
+            parameters: provider(),
+            body: Some("ProviderApp"),
+            answer: (204, "It is kept.", None),
+            errors: &[404, 409],
+            ..of("put", "/v1/providers/{name}", "setProviderApp", "Says which app hikite is; for admins.")
+        },
+        Operation {
+            parameters: provider(),
+            answer: (204, "It is gone.", None),
+            ..of("delete", "/v1/providers/{name}", "removeProviderApp", "Forgets the app; for admins.")
+        },
+    ]
+}
+
+pub(super) fn parameters() -> [(&'static str, Value); 3] {
+    let part = |name: &str, description: &str, example: &str| {
+        json!({
+            "name": name, "in": "path", "required": true, "description": description,
+            "schema": { "type": "string", "minLength": 1 }, "example": example,
+        })
+    };
+    [
+        ("Account", part("id", "The account's id.", "0123456789abcdef0123456789abcdef")),
+        ("Connection", part("id", "The connection's id.", "0123456789abcdef0123456789abcdef")),
+        ("Provider", part("name", "The provider's name.", "notion")),
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let flag = |description: &str| json!({ "type": "boolean", "description": description });
+    let time = || json!({ "type": ["string", "null"], "format": "date-time" });
+    let permissions =
+        json!({ "type": "object", "description": "Which tools may be called with it: `allow`, `deny`." });
+    let listed = |member: &str, of: &str| {
+        let items = json!({ "type": "array", "items": { "$ref": format!("#/components/schemas/{of}") } });
+        json!({ "type": "object", "required": [member], "properties": { member: items } })
+    };
+    let closed = |required: &[&str], properties: Value| json!({ "type": "object", "required": required, "additionalProperties": false, "properties": properties });
+    let name = || text("What it is called in calls: letters, digits, `-_.@+`.");
+    vec![
+        (
+            "Account",
+            json!({
+                "type": "object",
+                "required": ["id", "name", "provider", "state", "shared", "managedByFile"],
+                "properties": {
+                    "id": text("Its id."), "name": name(), "provider": text("With whom."),
+                    "subject": text("Whose it is."),
+                    "state": { "enum": ["connected", "reconnect"] },
+                    "default": flag("The one that is meant where several could be."),
+                    "shared": flag("Everybody may use it."),
+                    "scopes": { "type": "array", "items": { "type": "string" } },
+                    "details": { "type": "object", "additionalProperties": { "type": "string" } },
+                    "permissions": permissions, "expiresAt": time(), "lastRefresh": time(), "createdAt": time(),
+                    "managedByFile": flag("The config file names it, and everybody has it."),
+                },
+            }),
+        ),
+        ("Accounts", listed("accounts", "Account")),
+        (
+            "NewAccount",
+            closed(
+                &["provider", "token"],
+                json!({
+                    "provider": text("With whom."), "name": name(), "token": text("The token; it is not shown again."),
+                    "email": text("Whose token it is, where the service wants both."),
+                    "site": text("The host of the account's site."),
+                    "api": text("An address in place of the service's own; for admins."),
+                }),
+            ),
+        ),
+        (
+            "AccountChanges",
+            closed(
+                &[],
+                json!({ "name": name(), "default": flag("Meant where several could be."),
+                    "shared": flag("Everybody may use it."), "permissions": permissions }),
+            ),
+        ),
+        ("NewConnection", closed(&["provider"], json!({ "provider": text("With whom."), "name": name() }))),
+        (
+            "ConnectionLink",
+            json!({
+                "type": "object", "required": ["id", "url", "expiresAt"],
+                "properties": { "id": text("Its id."), "url": text("What the browser opens, once."), "expiresAt": time() },
+            }),
+        ),
+        (
+            "Connection",
+            json!({
+                "type": "object", "required": ["id", "state"],
+                "properties": {
+                    "id": text("Its id."), "provider": text("With whom."), "name": name(),
+                    "state": { "enum": ["waiting", "opened", "exchanging", "connected", "failed"] },
+                    "account": { "type": ["string", "null"] }, "error": { "type": ["string", "null"] },
+                    "expiresAt": time(),
+                },
+            }),
+        ),
+        (
+            "ProviderObject",
+            json!({
+                "type": "object", "required": ["name", "title", "connectable"],
+                "properties": {
+                    "name": text("Its name."), "title": text("As people know it."),
+                    "scopes": { "type": "array", "items": { "type": "string" } },
+                    "clientId": { "type": ["string", "null"] },
+                    "connectable": flag("Accounts can be connected in a browser."),
+                    "managedByFile": flag("The config file names the app."),
+                    "accountOfTheFile": flag("The config file has an account for everybody."),
+                },
+            }),
+        ),
+        ("Providers", listed("providers", "ProviderObject")),
+        (
+            "ProviderApp",
+            closed(
+                &["client_id"],
+                json!({ "client_id": text("The app's id."), "client_secret": text("Its secret; it is not shown again.") }),
+            ),
+        ),
+    ]
+}

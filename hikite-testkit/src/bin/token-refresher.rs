@@ -1,0 +1,123 @@
+//! Renews the token of the only account in a store again and again, and prints a line for each, until it is killed.
+//!
+//!     token-refresher sqlite:/tmp/x.db KEY http://127.0.0.1:1234
+
+use std::{io::Write, process::ExitCode, sync::Arc, time::Duration};
+
+use hikite::Endpoint;
+use hikite_core::{
+    caller::{Abilities, Caller, Session, SessionId},
+    credential::{Credential, Exchanger},
+    error::Error,
+    source::{BoxFuture, CallContext, Nobody, Origin},
+};
+use hikite_egress::Client;
+use hikite_gateway::{AccountSettings, Accounts, App, Pace, Provider, Safe, TokenAuth};
+use hikite_store::{Store, StoreUrl};
+use hikite_vault::Ring;
+
+const PROVIDER: &str = "fake";
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [store, key, provider] = &arguments[..] else { return complain("three arguments are wanted") };
+    match run(store, key, provider).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => complain(&reason),
+    }
+}
+
+async fn run(store: &str, key: &str, provider: &str) -> Result<(), String> {
+    let url = StoreUrl::parse(store).map_err(|bad| bad.to_string())?;
+    let store = Store::open(&url).await.map_err(|error| error.to_string())?;
+    let safe = Safe::new(store, Ring::parse(key).map_err(|why| why.to_string())?);
+    // Whoever was killed holds its turn no longer than this.
+    let pace = Pace { lease: Duration::from_millis(20), look: Duration::from_millis(2) };
+    let endpoint = Arc::new(Endpoint::new(Client::new()));
+    let accounts = Accounts::paced(Arc::new(safe), endpoint, Arc::new(NoAccounts), pace);
+    accounts.follow(AccountSettings { providers: vec![definition(provider)], ..AccountSettings::default() });
+    accounts.read_store().await.map_err(|error| error.to_string())?;
+    let context = context();
+    let mut credential = ask(accounts.credential(PROVIDER, &context).await)?;
+    for number in 0_u64.. {
+        let mut out = std::io::stdout();
+        if writeln!(out, "{number}").and_then(|()| out.flush()).is_err() {
+            break;
+        }
+        credential = ask(accounts.renewed(PROVIDER, &credential, &context).await)?;
+    }
+    Ok(())
+}
+
+fn ask(outcome: Result<Option<Arc<Credential>>, Error>) -> Result<Arc<Credential>, String> {
+    outcome
+        .map_err(|error| format!("{}: {}", error.code(), error.message))?
+        .ok_or_else(|| "no account".into())
+}
+
+fn definition(base: &str) -> Provider {
+    Provider {
+        name: PROVIDER.into(),
+        title: "Fake".into(),
+        authorize_url: format!("{base}/authorize"),
+        token_url: format!("{base}/token"),
+        authorize_params: Vec::new(),
+        scopes: Vec::new(),
+        pkce: true,
+        auth: TokenAuth::Basic,
+        as_json: false,
+        repeats_scopes: false,
+        details: Vec::new(),
+        sites: Vec::new(),
+        api: None,
+        app: Some(App {
+            client_id: hikite_testkit::provider::CLIENT_ID.into(),
+            client_secret: Some(hikite_core::secret::Secret::hidden(hikite_testkit::provider::CLIENT_SECRET)),
+        }),
+    }
+}
+
+fn context() -> CallContext {
+    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+    CallContext {
+        session: Arc::new(session),
+        back: Arc::new(Nobody),
+        origin: Origin::default(),
+        takes_rounds: false,
+        account: None,
+    }
+}
+
+/// The config names no account.
+#[derive(Debug)]
+struct NoAccounts;
+
+impl Exchanger for NoAccounts {
+    fn knows(&self, _: &str) -> bool {
+        false
+    }
+
+    fn credential<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    fn renewed<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a Credential,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a program says why it failed")]
+fn complain(reason: &str) -> ExitCode {
+    eprintln!("token-refresher: {reason}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,296 @@
+//! A provider of accounts as strict as they come: it counts who asks for tokens, checks the app, PKCE and the redirect,
+//! gives a code and a refresh token for one use alone, and takes an access token only while it lives. By default a
+//! refresh token that was used is no longer taken; `forgiving` takes the one before the newest until the newest was
+//! used, as providers do that think of answers that never arrived.
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{RawQuery, State},
+    response::{IntoResponse, Response},
+    routing::{any, get, post},
+};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD, prelude::BASE64_STANDARD};
+use hikite_core::{hex::hex, uri::decode};
+use http::{HeaderMap, StatusCode, header};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub const CLIENT_ID: &str = "hikite-app";
+pub const CLIENT_SECRET: &str = "app-secret-canary";
+
+/// The running provider. Dropping it ends it.
+#[derive(Debug)]
+pub struct Provider {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    _tasks: TaskTracker,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    requests: AtomicUsize,
+    refused: AtomicUsize,
+    again: AtomicUsize,
+    /// Seconds that access tokens live.
+    life: AtomicU64,
+    delay_ms: AtomicU64,
+    forgiving: AtomicBool,
+    denies: AtomicBool,
+    state: Mutex<Books>,
+    stopping: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Books {
+    codes: HashMap<String, Code>,
+    families: Vec<Family>,
+    /// Access tokens and whose they are.
+    access: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+struct Code {
+    challenge: Option<String>,
+    redirect: String,
+}
+
+#[derive(Debug, Default)]
+struct Family {
+    newest: String,
+    before: Option<String>,
+}
+
+impl Provider {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let shared = Arc::new(Shared { life: AtomicU64::new(3600), ..Shared::default() });
+        let routes = Router::new()
+            .route("/token", post(token))
+            .route("/authorize", get(authorize))
+            .fallback(any(api))
+            .with_state(Arc::clone(&shared));
+        let tasks = TaskTracker::new();
+        let stopping = shared.stopping.clone();
+        tasks.spawn(async move {
+            let _ = axum::serve(listener, routes).with_graceful_shutdown(stopping.cancelled_owned()).await;
+        });
+        Self { address, shared, _tasks: tasks }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// How often tokens were asked for.
+    pub fn requests(&self) -> usize {
+        self.shared.requests.load(Ordering::Relaxed)
+    }
+
+    /// How often a grant was not taken.
+    pub fn refused(&self) -> usize {
+        self.shared.refused.load(Ordering::Relaxed)
+    }
+
+    /// How often the refresh token before the newest was taken: an answer had not arrived.
+    pub fn again(&self) -> usize {
+        self.shared.again.load(Ordering::Relaxed)
+    }
+
+    /// How long tokens live from now on, in seconds.
+    pub fn life(&self, seconds: u64) {
+        self.shared.life.store(seconds, Ordering::Relaxed);
+    }
+
+    pub fn delay(&self, delay: Duration) {
+        self.shared.delay_ms.store(u64::try_from(delay.as_millis()).unwrap_or_default(), Ordering::Relaxed);
+    }
+
+    pub fn forgiving(&self) {
+        self.shared.forgiving.store(true, Ordering::Relaxed);
+    }
+
+    /// Its users say no from now on.
+    pub fn denies(&self) {
+        self.shared.denies.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes every access token back.
+    pub fn forget_access(&self) {
+        self.shared.state.lock().access.clear();
+    }
+
+    /// Takes every grant back.
+    pub fn forget_grants(&self) {
+        let mut books = self.shared.state.lock();
+        books.access.clear();
+        books.families.iter_mut().for_each(|family| *family = Family::default());
+    }
+
+    /// All refresh tokens that it would take now.
+    pub fn good(&self) -> Vec<String> {
+        let books = self.shared.state.lock();
+        let forgiving = self.shared.forgiving.load(Ordering::Relaxed);
+        let good = books.families.iter().flat_map(|family| {
+            let before = family.before.clone().filter(|_| forgiving);
+            [Some(family.newest.clone()), before].into_iter().flatten()
+        });
+        good.collect()
+    }
+
+    /// A user says yes at the address that a browser was sent to: the code and the state that it is sent back with.
+    pub fn consent(&self, url: &str) -> (String, String) {
+        let query = url.split_once('?').expect("a query").1;
+        let to = self.shared.consent(&pairs(query)).expect("a right request");
+        let back = pairs(to.split_once('?').expect("a query").1);
+        (back["code"].clone(), back["state"].clone())
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.shared.stopping.cancel();
+    }
+}
+
+impl Shared {
+    fn consent(&self, query: &HashMap<String, String>) -> Result<String, &'static str> {
+        let redirect = query.get("redirect_uri").ok_or("no redirect")?;
+        let state = query.get("state").ok_or("no state")?;
+        if query.get("client_id").map(String::as_str) != Some(CLIENT_ID) {
+            return Err("another app");
+        }
+        if self.denies.load(Ordering::Relaxed) {
+            return Ok(format!("{redirect}?error=access_denied&state={state}"));
+        }
+        let code = random("code");
+        let challenge = query.get("code_challenge").cloned();
+        self.state.lock().codes.insert(code.clone(), Code { challenge, redirect: redirect.clone() });
+        Ok(format!("{redirect}?code={code}&state={state}"))
+    }
+
+    fn grant(&self, form: &HashMap<String, String>) -> Option<Value> {
+        let mut books = self.state.lock();
+        let family = match form.get("grant_type")?.as_str() {
+            "authorization_code" => {
+                let code = books.codes.remove(form.get("code")?)?;
+                let proven = match (&code.challenge, form.get("code_verifier")) {
+                    (None, _) => true,
+                    (Some(challenge), Some(verifier)) => {
+                        URL_SAFE_NO_PAD.encode(Sha256::digest(verifier)) == *challenge
+                    }
+                    (Some(_), None) => false,
+                };
+                if !proven || form.get("redirect_uri") != Some(&code.redirect) {
+                    return None;
+                }
+                books.families.push(Family::default());
+                books.families.len() - 1
+            }
+            "refresh_token" => {
+                let token = form.get("refresh_token").filter(|token| !token.is_empty())?;
+                let forgiving = self.forgiving.load(Ordering::Relaxed);
+                let takes = |family: &Family| {
+                    family.newest == *token || forgiving && family.before.as_ref() == Some(token)
+                };
+                let at = books.families.iter().position(takes)?;
+                let family = &mut books.families[at];
+                if family.newest == *token {
+                    family.before = Some(family.newest.clone());
+                } else {
+                    self.again.fetch_add(1, Ordering::Relaxed);
+                }
+                at
+            }
+            _ => return None,
+        };
+        let (access, refresh) = (random("access"), random("refresh"));
+        books.families[family].newest.clone_from(&refresh);
+        books.access.insert(access.clone(), family);
+        let life = self.life.load(Ordering::Relaxed);
+        Some(json!({
+            "access_token": access, "refresh_token": refresh, "token_type": "bearer",
+            "expires_in": life, "scope": "read write", "workspace_name": "Acme",
+        }))
+    }
+}
+
+async fn token(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    shared.requests.fetch_add(1, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_millis(shared.delay_ms.load(Ordering::Relaxed))).await;
+    let text = String::from_utf8_lossy(&body).into_owned();
+    let form: HashMap<String, String> =
+        if text.starts_with('{') { serde_json::from_str(&text).unwrap_or_default() } else { pairs(&text) };
+    if !is_app(&headers, &form) {
+        return answer(StatusCode::UNAUTHORIZED, &json!({ "error": "invalid_client" }));
+    }
+    match shared.grant(&form) {
+        Some(tokens) => answer(StatusCode::OK, &tokens),
+        None => {
+            shared.refused.fetch_add(1, Ordering::Relaxed);
+            answer(StatusCode::BAD_REQUEST, &json!({ "error": "invalid_grant" }))
+        }
+    }
+}
+
+fn is_app(headers: &HeaderMap, form: &HashMap<String, String>) -> bool {
+    let basic =
+        headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Basic "));
+    let pair = basic.and_then(|text| String::from_utf8(BASE64_STANDARD.decode(text).ok()?).ok());
+    let posted = || {
+        let part = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
+        format!("{}:{}", part("client_id"), part("client_secret"))
+    };
+    pair.unwrap_or_else(posted) == format!("{CLIENT_ID}:{CLIENT_SECRET}")
+}
+
+async fn authorize(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Response {
+    match shared.consent(&pairs(&query.unwrap_or_default())) {
+        Ok(to) => (StatusCode::FOUND, [(header::LOCATION, to)]).into_response(),
+        Err(why) => (StatusCode::BAD_REQUEST, why).into_response(),
+    }
+}
+
+/// What the tokens open: it says whose they are.
+async fn api(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    let bearer =
+        headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    let family = bearer.and_then(|token| shared.state.lock().access.get(token).copied());
+    match family {
+        Some(family) => answer(StatusCode::OK, &json!({ "family": family, "results": [] })),
+        None => answer(StatusCode::UNAUTHORIZED, &json!({ "message": "who are you?" })),
+    }
+}
+
+fn answer(status: StatusCode, body: &Value) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+fn pairs(text: &str) -> HashMap<String, String> {
+    let pair = |pair: &str| {
+        let (name, value) = pair.split_once('=')?;
+        Some((decode(name)?, decode(value)?))
+    };
+    text.split('&').filter_map(pair).collect()
+}
+
+/// Every secret here has a word in it by which it is found where it should not be.
+fn random(what: &str) -> String {
+    let mut bytes = [0_u8; 12];
+    getrandom::fill(&mut bytes).expect("random bytes");
+    format!("{what}-canary-{}", hex(&bytes))
+}

@@ -1,0 +1,144 @@
+//! Finding out who lets us in: from a server to its authorization server. Every document must speak of the very place it
+//! was looked for at; one that does not ends the search.
+
+use hikite_core::error::Error;
+use http::Uri;
+use serde_json::Value;
+
+use super::address;
+use super::fetch::Fetcher;
+use super::metadata::{self, ResourceDocument, ServerDocument};
+
+/// Where to log in to, and for what.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// What the server calls itself, to the letter.
+    pub(super) resource: String,
+    pub(super) scopes: Vec<String>,
+    pub(super) server: ServerDocument,
+    /// Whether PKCE must be announced: older servers may do it and say nothing.
+    pub(super) announces: bool,
+}
+
+/// `told` is where the server says that it describes itself; `wanted` the issuer that the owner named.
+pub(super) async fn find(
+    fetcher: &Fetcher,
+    told: Option<&str>,
+    wanted: Option<&str>,
+) -> Result<Found, Error> {
+    let Some(resource) = resource(fetcher, told).await? else {
+        return of_old(fetcher, wanted).await;
+    };
+    let issuer = match (wanted, resource.authorization_servers.first()) {
+        (Some(wanted), Some(_)) => {
+            let named = resource.authorization_servers.iter();
+            let named = named.into_iter().find(|issuer| metadata::same_issuer(issuer, wanted));
+            named.ok_or_else(|| fetcher.failed("it no longer names the issuer in its `auth.issuer`"))?.clone()
+        }
+        (Some(wanted), None) => wanted.to_owned(),
+        (None, Some(first)) => first.clone(),
+        (None, None) => address::origin(&fetcher.home),
+    };
+    let Some(server) = server(fetcher, &issuer, None).await? else {
+        return Err(fetcher.failed("its authorization server describes itself nowhere"));
+    };
+    Ok(Found { resource: resource.resource, scopes: resource.scopes_supported, server, announces: true })
+}
+
+/// A server of 2025-03-26 is its own authorization server, and need not describe itself.
+async fn of_old(fetcher: &Fetcher, wanted: Option<&str>) -> Result<Found, Error> {
+    let issuer = address::origin(&fetcher.home);
+    let described = server(fetcher, &issuer, wanted).await?;
+    let server = described.unwrap_or_else(|| metadata::of_old(&fetcher.home));
+    let resource = address::canonical(&fetcher.home);
+    Ok(Found { resource, scopes: Vec::new(), server, announces: false })
+}
+
+async fn resource(fetcher: &Fetcher, told: Option<&str>) -> Result<Option<ResourceDocument>, Error> {
+    let document = match told {
+        Some(told) => {
+            let url = fetcher.address("`resource_metadata`", told)?;
+            let document = fetcher.document(&url).await?;
+            Some(document.ok_or_else(|| fetcher.failed("it describes itself where there is nothing"))?)
+        }
+        None => first(fetcher, &metadata::resource_places(&fetcher.home)).await?,
+    };
+    let Some(document) = document else { return Ok(None) };
+    let document: ResourceDocument =
+        serde_json::from_value(document).map_err(|_| fetcher.failed("it describes itself wrongly"))?;
+    let resource: Option<Uri> = document.resource.parse().ok().filter(|_| !document.resource.contains('#'));
+    if !resource.is_some_and(|resource| address::covers(&resource, &fetcher.home)) {
+        return Err(fetcher.failed("it describes another server than itself"));
+    }
+    Ok(Some(document))
+}
+
+/// What the issuer says of itself; also under the name that the owner gave it.
+async fn server(
+    fetcher: &Fetcher,
+    issuer: &str,
+    also: Option<&str>,
+) -> Result<Option<ServerDocument>, Error> {
+    let url = fetcher.address("issuer", issuer)?;
+    let Some(document) = first(fetcher, &metadata::server_places(&url)).await? else { return Ok(None) };
+    let document: ServerDocument = serde_json::from_value(document)
+        .map_err(|_| fetcher.failed("its authorization server describes itself wrongly"))?;
+    let is_known = |known: &str| metadata::same_issuer(known, &document.issuer);
+    if !is_known(issuer) && !also.is_some_and(is_known) {
+        return Err(fetcher.failed("its authorization server says that it is another one"));
+    }
+    Ok(Some(document))
+}
+
+/// The first document there is.
+async fn first(fetcher: &Fetcher, places: &[String]) -> Result<Option<Value>, Error> {
+    for place in places {
+        let url = fetcher.address("address", place)?;
+        if let Some(document) = fetcher.document(&url).await? {
+            return Ok(Some(document));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::Arc;
+
+    use hikite_egress::{Allow, Client};
+
+    use super::*;
+
+    /// A server somewhere else, whose words lead back to this machine: nobody is to come.
+    async fn check(told: impl Fn(u16) -> String) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("it does not wait");
+        let told = told(listener.local_addr().expect("bound").port());
+        let home = Uri::from_static("https://mcp.example/mcp");
+        let client = Client::guarded(address::allowed(&home, &Allow::default()));
+        let fetcher = Fetcher { name: Arc::from("far"), home, client };
+        find(&fetcher, Some(&told), None).await.expect_err(&told);
+        server(&fetcher, &told, None).await.expect_err(&told);
+        assert!(listener.accept().is_err(), "{told} was called");
+    }
+
+    #[tokio::test]
+    async fn a_server_elsewhere_leads_nobody_into_this_machine() {
+        for host in [
+            "127.0.0.1",
+            "localhost",
+            "127.1",
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "0",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "[64:ff9b::7f00:1]",
+        ] {
+            check(|port| format!("https://{host}:{port}/x")).await;
+            check(|port| format!("http://{host}:{port}/x")).await;
+        }
+    }
+}

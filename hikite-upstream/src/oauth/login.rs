@@ -1,0 +1,156 @@
+//! A person logs in: where the browser is sent, and what becomes of what it brings back. The answer is taken from the
+//! authorization server that was asked, once, and from no other.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hikite_core::error::{Error, Kind};
+use hikite_core::login::Begun;
+use hikite_core::secret::Secret;
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use super::client::{self, Client};
+use super::discovery::Found;
+use super::endpoint::{self, Offer, Refusal};
+use super::pending::Login;
+use super::tokens::Bound;
+use super::{Authorization, Grant, form, random};
+use crate::clock::now_ms;
+
+impl Authorization {
+    /// Sends a person to the authorization server, and back to `redirect`.
+    pub(crate) async fn begin(&self, redirect: &str) -> Result<Begun, Error> {
+        if self.access.grant == Grant::ClientCredentials {
+            let message = format!("`{}` is not logged in to by people", self.name);
+            return Err(Error::new(Kind::Validation, message));
+        }
+        let challenge = self.state.lock().challenge.clone();
+        let found = self.find(&challenge).await?;
+        self.demand_pkce(&found)?;
+        let authorize = found.server.authorization_endpoint.clone();
+        let authorize = authorize.ok_or_else(|| self.fetcher.failed("it has no page to log in"))?;
+        let page = self.fetcher.address("`authorization_endpoint`", &authorize)?;
+        let scopes = self.scopes(&found, &challenge);
+        let client =
+            Client::find(&self.access, &self.fetcher, &found.server, (redirect, &scopes), now_ms()).await?;
+        let (verifier, state) = (URL_SAFE_NO_PAD.encode(random()?), URL_SAFE_NO_PAD.encode(random()?));
+        let proof = URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
+        let mut pairs = vec![
+            ("response_type", "code"),
+            ("client_id", &client.id),
+            ("redirect_uri", redirect),
+            ("state", &state),
+            ("code_challenge", &proof),
+            ("code_challenge_method", "S256"),
+            ("resource", &found.resource),
+        ];
+        let words = scopes.join(" ");
+        if !words.is_empty() {
+            pairs.push(("scope", &words));
+        }
+        // Without a way to ask again for what was granted before, some servers give a refresh token only so.
+        if scopes.iter().any(|scope| scope == "offline_access") {
+            pairs.push(("prompt", "consent"));
+        }
+        let joint = if page.query().is_some() { '&' } else { '?' };
+        let url = format!("{page}{joint}{}", form::write(pairs));
+        let login = Login {
+            server: found.server,
+            client,
+            resource: found.resource,
+            redirect: redirect.to_owned(),
+            scopes,
+            verifier: Secret::hidden(verifier),
+        };
+        self.state.lock().pending.put(state.clone(), login, Instant::now());
+        Ok(Begun { url, state })
+    }
+
+    pub(crate) fn awaits(&self, state: &str) -> bool {
+        self.state.lock().pending.has(state, Instant::now())
+    }
+
+    /// What the browser brought back.
+    pub(crate) async fn finish(&self, query: &str) -> Result<(), Error> {
+        let Some(pairs) = form::read(query) else { return Err(refused("the answer makes no sense")) };
+        let value = |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
+        let login = value("state").and_then(|state| self.state.lock().pending.take(state, Instant::now()));
+        let Some(login) = login else {
+            return Err(refused("this login is not known, or over").hint("begin it again"));
+        };
+        check_issuer(&login, value("iss"))?;
+        if let Some(error) = value("error") {
+            let what = format!("the authorization server refused ({})", endpoint::plain(error));
+            return Err(refused(&what));
+        }
+        let Some(code) = value("code").filter(|code| !code.is_empty()) else {
+            return Err(refused("the answer has no code"));
+        };
+        self.exchange(login, code).await
+    }
+
+    /// Lets go of the token and of what is registered.
+    pub(crate) async fn leave(&self) -> Result<(), Error> {
+        let _turn = self.turn.lock().await;
+        self.take_kept(None).await?;
+        let tokens = self.state.lock().tokens.clone();
+        if let Some(tokens) = tokens {
+            client::forget(&*self.access.keep, &tokens.bound).await?;
+        }
+        self.lose().await
+    }
+
+    async fn exchange(&self, login: Login, code: &str) -> Result<(), Error> {
+        let _turn = self.turn.lock().await;
+        let bound = Bound {
+            issuer: login.server.issuer.clone(),
+            client_id: login.client.id.clone(),
+            resource: login.resource,
+            redirect: login.redirect,
+        };
+        let offer = Offer::Code { code, verifier: login.verifier.expose() };
+        let who = (&login.server, &login.client);
+        let asked = endpoint::ask(&self.fetcher, who, offer, &login.scopes, bound.clone(), now_ms()).await;
+        let tokens = match asked {
+            Ok(tokens) => tokens,
+            Err(Refusal::Other(error)) => return Err(error),
+            Err(Refusal::Worthless) => return Err(refused("the code is worth nothing any more")),
+            Err(Refusal::Unknown) => {
+                client::forget(&*self.access.keep, &bound).await?;
+                return Err(
+                    refused("the authorization server does not know us").hint("begin the login again")
+                );
+            }
+        };
+        self.keep(tokens).await?;
+        self.state.lock().more.clear();
+        self.news.notify_one();
+        Ok(())
+    }
+
+    /// Without it a code that somebody catches is as good as a token.
+    fn demand_pkce(&self, found: &Found) -> Result<(), Error> {
+        let methods = found.server.code_challenge_methods_supported.as_deref();
+        let is_right = match methods {
+            Some(methods) => methods.iter().any(|method| method == "S256"),
+            None => !found.announces,
+        };
+        if is_right {
+            return Ok(());
+        }
+        Err(self.fetcher.failed("its authorization server does not protect codes (PKCE with S256)"))
+    }
+}
+
+/// Who answers must be who was asked (RFC 9207), to the letter.
+fn check_issuer(login: &Login, answered: Option<&str>) -> Result<(), Error> {
+    match answered {
+        Some(answered) if answered == login.server.issuer => Ok(()),
+        None if !login.server.authorization_response_iss_parameter_supported => Ok(()),
+        _ => Err(refused("the answer is from another authorization server")),
+    }
+}
+
+fn refused(what: &str) -> Error {
+    Error::new(Kind::Validation, format!("the login failed: {what}"))
+}

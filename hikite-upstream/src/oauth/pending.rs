@@ -1,0 +1,50 @@
+//! Logins that have begun: each is known by a state that nobody can guess, ends once, and is over after a while.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use hikite_core::secret::Secret;
+use tokio::time::Instant;
+
+use super::client::Client;
+use super::metadata::ServerDocument;
+
+/// How long a person may take.
+const TIME: Duration = Duration::from_secs(600);
+/// More at once are not meant; the oldest gives way.
+const MOST: usize = 32;
+
+/// All that the answer is held against.
+#[derive(Clone, Debug)]
+pub(super) struct Login {
+    pub(super) server: ServerDocument,
+    pub(super) client: Client,
+    pub(super) resource: String,
+    pub(super) redirect: String,
+    pub(super) scopes: Vec<String>,
+    pub(super) verifier: Secret,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Pending(HashMap<String, (Instant, Login)>);
+
+impl Pending {
+    pub(super) fn put(&mut self, state: String, login: Login, now: Instant) {
+        self.0.retain(|_, (begun, _)| now.duration_since(*begun) < TIME);
+        let oldest = self.0.iter().min_by_key(|(_, (begun, _))| *begun).map(|(state, _)| state.clone());
+        if let Some(oldest) = oldest.filter(|_| self.0.len() >= MOST) {
+            self.0.remove(&oldest);
+        }
+        self.0.insert(state, (now, login));
+    }
+
+    pub(super) fn has(&self, state: &str, now: Instant) -> bool {
+        self.0.get(state).is_some_and(|(begun, _)| now.duration_since(*begun) < TIME)
+    }
+
+    /// Gives it out once.
+    pub(super) fn take(&mut self, state: &str, now: Instant) -> Option<Login> {
+        let (begun, login) = self.0.remove(state)?;
+        (now.duration_since(begun) < TIME).then_some(login)
+    }
+}

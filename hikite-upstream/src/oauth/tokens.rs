@@ -1,0 +1,178 @@
+//! A token and all it is bound to. What is kept of it is one sealed text; it is never sent to any other place than the
+//! one it was given for.
+
+use hikite_core::secret::Secret;
+use http::Uri;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::address;
+use super::challenge::scopes;
+
+/// A token this close to its end is renewed before it is used, in milliseconds.
+const EARLY: u64 = 30_000;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    pub(super) access: Secret,
+    pub(super) refresh: Option<Secret>,
+    /// Milliseconds since 1970.
+    pub(super) expires_at: Option<u64>,
+    /// What was asked for. The server may have given less.
+    pub(super) scopes: Vec<String>,
+    pub(super) bound: Bound,
+}
+
+/// Whose token it is, and for what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    pub(super) issuer: String,
+    pub(super) client_id: String,
+    pub(super) resource: String,
+    /// Where the browser came back to: with which registration it was got.
+    pub(super) redirect: String,
+}
+
+#[derive(Deserialize)]
+struct Form {
+    access_token: String,
+    refresh_token: Option<String>,
+    expires_at: Option<u64>,
+    scopes: Vec<String>,
+    issuer: String,
+    client_id: String,
+    resource: String,
+    redirect: String,
+}
+
+impl Tokens {
+    /// What a token endpoint answered, or what is wrong with it.
+    pub(super) fn answered(
+        answer: &Value,
+        asked: &[String],
+        bound: Bound,
+        now: u64,
+    ) -> Result<Self, &'static str> {
+        let text = |name: &str| answer[name].as_str().filter(|text| !text.is_empty());
+        let access = text("access_token").ok_or("its answer has no token")?;
+        if !text("token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
+            return Err("its token is of a type that is not used");
+        }
+        if !access.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("its token cannot be sent");
+        }
+        let seconds = answer["expires_in"].as_u64().or_else(|| text("expires_in")?.parse().ok());
+        let mut all = asked.to_vec();
+        // What was given unasked belongs to it as well.
+        all.extend(text("scope").map(scopes).unwrap_or_default());
+        let mut known = Vec::new();
+        all.retain(|scope| {
+            !known.contains(scope) && {
+                known.push(scope.clone());
+                true
+            }
+        });
+        Ok(Self {
+            access: Secret::hidden(access),
+            refresh: text("refresh_token").map(Secret::hidden),
+            expires_at: seconds.map(|seconds| now.saturating_add(seconds.saturating_mul(1000))),
+            scopes: all,
+            bound,
+        })
+    }
+
+    pub(super) fn is_ending(&self, now: u64) -> bool {
+        self.expires_at.is_some_and(|end| end < now.saturating_add(EARLY))
+    }
+
+    pub(super) fn is_over(&self, now: u64) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
+
+    /// As it is kept.
+    pub(super) fn sealed(&self) -> Secret {
+        let Bound { issuer, client_id, resource, redirect } = &self.bound;
+        let form = json!({
+            "access_token": self.access.expose(),
+            "refresh_token": self.refresh.as_ref().map(Secret::expose),
+            "expires_at": self.expires_at,
+            "scopes": self.scopes,
+            "issuer": issuer,
+            "client_id": client_id,
+            "resource": resource,
+            "redirect": redirect,
+        });
+        Secret::hidden(form.to_string())
+    }
+
+    /// What was kept, if it is for the server at `home`.
+    pub(super) fn of(kept: &Secret, home: &Uri) -> Option<Self> {
+        let form: Form = serde_json::from_str(kept.expose()).ok()?;
+        let resource: Uri = form.resource.parse().ok()?;
+        address::covers(&resource, home).then(|| Self {
+            access: Secret::hidden(form.access_token),
+            refresh: form.refresh_token.map(Secret::hidden),
+            expires_at: form.expires_at,
+            scopes: form.scopes,
+            bound: Bound {
+                issuer: form.issuer,
+                client_id: form.client_id,
+                resource: form.resource,
+                redirect: form.redirect,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound() -> Bound {
+        Bound {
+            issuer: "https://as.example".into(),
+            client_id: "c".into(),
+            resource: "https://a.example/mcp".into(),
+            redirect: "https://hikite.example/connect/callback".into(),
+        }
+    }
+
+    fn answered(answer: &Value) -> Result<Tokens, &'static str> {
+        Tokens::answered(answer, &["read".to_owned()], bound(), 1_000)
+    }
+
+    #[test]
+    fn only_a_bearer_token_is_a_token() {
+        let good = json!({"access_token": "t", "token_type": "bearer", "expires_in": 60, "scope": "read x"});
+        let tokens = answered(&good).expect("a token");
+        assert_eq!((tokens.expires_at, tokens.scopes.join(" ").as_str()), (Some(61_000), "read x"));
+        for bad in [
+            json!({}),
+            json!({"access_token": "t"}),
+            json!({"access_token": "t", "token_type": "DPoP"}),
+            json!({"access_token": "", "token_type": "bearer"}),
+            json!({"access_token": "a\r\nb: c", "token_type": "bearer"}),
+        ] {
+            answered(&bad).expect_err("no token");
+        }
+    }
+
+    #[test]
+    fn a_token_is_kept_for_its_own_server_alone() {
+        let good = json!({"access_token": "t", "token_type": "Bearer", "refresh_token": "r"});
+        let tokens = answered(&good).expect("a token");
+        let of = |home: &str| Tokens::of(&tokens.sealed(), &home.parse().expect("a URL"));
+        assert_eq!(of("https://a.example/mcp"), Some(tokens.clone()));
+        assert_eq!(of("https://b.example/mcp"), None);
+        assert_eq!(of("https://a.example/other"), None);
+        assert!(!format!("{tokens:?}").contains("\"t\"") && !format!("{tokens:?}").contains("\"r\""));
+    }
+
+    #[test]
+    fn a_token_is_renewed_a_little_early() {
+        let good = json!({"access_token": "t", "token_type": "Bearer", "expires_in": 100});
+        let tokens = answered(&good).expect("a token");
+        assert!(!tokens.is_ending(71_000) && tokens.is_ending(71_001));
+        assert!(!tokens.is_over(100_999) && tokens.is_over(101_000));
+    }
+}

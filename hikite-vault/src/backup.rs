@@ -1,0 +1,80 @@
+//! A text under a passphrase, for copies that leave the house. What it costs to try a passphrase stands in the copy, and
+//! nobody can make it less: the costs are sealed with the text.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hikite_core::secret::Secret;
+use zeroize::Zeroizing;
+
+use crate::password::Password;
+use crate::random::random_bytes;
+use crate::seal::{Cipher, Place, Refused, Sealed, secret};
+
+/// How every copy begins.
+const FORM: &str = "hikite-backup-1";
+/// Kibibytes, passes and lanes: more than for a login, because a copy can be tried at leisure.
+const COSTS: [u32; 3] = [65_536, 3, 1];
+/// What a copy may ask of whoever opens it.
+const COSTS_MAX: [u32; 3] = [1_048_576, 16, 16];
+const SALT_BYTES: usize = 16;
+
+/// Slow on purpose, as `open_backup` is.
+pub fn seal_backup(plain: &Secret, passphrase: &Password) -> Result<String, Refused> {
+    let salt: [u8; SALT_BYTES] = random_bytes()?;
+    let head = head(COSTS, &salt);
+    let key = Zeroizing::new(passphrase.derive(&salt, COSTS)?);
+    let sealed = Cipher::new(&key).seal(place(&head), plain.expose().as_bytes())?;
+    Ok(format!("{head}:{}", sealed.text()))
+}
+
+pub fn open_backup(text: &str, passphrase: &Password) -> Result<Secret, Refused> {
+    let (head, sealed) = text.trim().rsplit_once(':').ok_or(Refused::Sealed)?;
+    let (costs, salt) = read_head(head).ok_or(Refused::Sealed)?;
+    let key = Zeroizing::new(passphrase.derive(&salt, costs)?);
+    secret(&Cipher::new(&key).open(place(head), &Sealed::from_text(sealed))?)
+}
+
+fn head([memory, passes, lanes]: [u32; 3], salt: &[u8]) -> String {
+    format!("{FORM}:{memory}:{passes}:{lanes}:{}", URL_SAFE_NO_PAD.encode(salt))
+}
+
+fn read_head(head: &str) -> Option<([u32; 3], Vec<u8>)> {
+    let parts: Vec<&str> = head.split(':').collect();
+    let [FORM, memory, passes, lanes, salt] = parts[..] else { return None };
+    let costs = [memory.parse().ok()?, passes.parse().ok()?, lanes.parse().ok()?];
+    let bearable = costs.iter().zip(COSTS_MAX).all(|(cost, most)| *cost <= most);
+    let salt = URL_SAFE_NO_PAD.decode(salt).ok()?;
+    (bearable && salt.len() >= SALT_BYTES).then_some((costs, salt))
+}
+
+fn place(head: &str) -> Place<'_> {
+    Place { account: "", provider: "", field: head, version: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_opens_with_its_passphrase_alone() {
+        let passphrase = Password::new("correct horse");
+        let copy = seal_backup(&Secret::hidden("canary"), &passphrase).expect("sealed");
+        assert!(!copy.contains("canary"));
+        assert_eq!(open_backup(&format!("{copy}\n"), &passphrase).expect("opened").expose(), "canary");
+        assert_eq!(open_backup(&copy, &Password::new("correct horsf")), Err(Refused::Sealed));
+    }
+
+    #[test]
+    fn nothing_of_a_copy_can_be_changed() {
+        let passphrase = Password::new("correct horse");
+        let copy = seal_backup(&Secret::hidden("canary"), &passphrase).expect("sealed");
+        for (from, to) in [(":65536:", ":8192:"), (":3:", ":1:"), (":65536:", ":4194304:"), (FORM, "hikite")]
+        {
+            let changed = copy.replacen(from, to, 1);
+            assert_eq!(open_backup(&changed, &passphrase), Err(Refused::Sealed), "{to}");
+        }
+        for cut in ["", "hikite-backup-1", &copy[..copy.len() - 1]] {
+            assert_eq!(open_backup(cut, &passphrase), Err(Refused::Sealed));
+        }
+    }
+}

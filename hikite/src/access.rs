@@ -1,0 +1,137 @@
+//! How upstream servers are logged in to: what the config says, who we are to others, and the vault for what they give us.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use hikite_core::error::{Error, Kind};
+use hikite_core::keep::{Keep, Signer};
+use hikite_core::login::{CALLBACK, DOCUMENT};
+use hikite_core::secret::Secret;
+use hikite_core::source::BoxFuture;
+use hikite_gateway::{Safe, now_ms};
+use hikite_store::Lease;
+use hikite_upstream::{Access, Document, Fixed, Grant};
+use hikite_vault::SigningKey;
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::config::{AccessConfig, Config, GrantWord, ServerConfig};
+use crate::token;
+
+/// What is kept under one name is one secret.
+const FIELD: &str = "kept";
+/// How long one process may take to renew a token.
+const TURN: Duration = Duration::from_secs(60);
+
+/// Nothing where a server is not logged in to.
+pub(crate) fn of(config: &Config, server: &ServerConfig, safe: &Arc<Safe>) -> Result<Option<Access>> {
+    let Some(access) = &server.access else { return Ok(None) };
+    let base = base(config);
+    let document = base
+        .starts_with("https://")
+        .then(|| Document { url: format!("{base}{DOCUMENT}"), redirect: format!("{base}{CALLBACK}") });
+    let name = &server.name;
+    Ok(Some(Access {
+        grant: match access.grant {
+            GrantWord::AuthorizationCode => Grant::AuthorizationCode,
+            GrantWord::ClientCredentials => Grant::ClientCredentials,
+        },
+        client: client(access).with_context(|| format!("`mcpServers.{name}.auth.private_key_file`"))?,
+        scopes: access.scopes.clone(),
+        issuer: access.issuer.clone(),
+        document,
+        advice: format!(
+            "log in with `hikite account connect {name}` or at {base}/connect/{name}; \
+             a key goes into `mcpServers.{name}.headers`"
+        ),
+        egress: config.egress.rules(),
+        keep: Arc::new(Kept::new(safe, name)?),
+    }))
+}
+
+/// Where browsers reach us.
+pub(crate) fn base(config: &Config) -> String {
+    match &config.server.public_url {
+        Some(url) => url.trim_end_matches('/').to_owned(),
+        None => format!("http://{}", config.server.listen),
+    }
+}
+
+fn client(access: &AccessConfig) -> Result<Option<Fixed>> {
+    let Some(id) = access.client_id.clone() else { return Ok(None) };
+    let signer = match &access.private_key {
+        Some(pem) => Some(Arc::new(Key(SigningKey::from_pem(pem)?)) as Arc<dyn Signer>),
+        None => None,
+    };
+    Ok(Some(Fixed { id, secret: access.client_secret.clone(), signer }))
+}
+
+#[derive(Debug)]
+struct Key(SigningKey);
+
+impl Signer for Key {
+    fn sign(&self, claims: &Value) -> Result<String, Error> {
+        self.0.sign("JWT", claims).map_err(|why| Error::new(Kind::Internal, why.to_string()))
+    }
+}
+
+/// What a server's authorization server gave us, in the vault.
+#[derive(Debug)]
+struct Kept {
+    safe: Arc<Safe>,
+    account: String,
+    /// Of this process and server alone.
+    holder: String,
+    lease: Mutex<Option<Lease>>,
+}
+
+impl Kept {
+    fn new(safe: &Arc<Safe>, server: &str) -> Result<Self> {
+        let holder = BASE64_URL_SAFE_NO_PAD.encode(token::random_key()?);
+        Ok(Self {
+            safe: Arc::clone(safe),
+            account: format!("upstream:{server}"),
+            holder,
+            lease: Mutex::default(),
+        })
+    }
+}
+
+impl Keep for Kept {
+    fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Secret>, Error>> {
+        Box::pin(async move { Ok(self.safe.get(&self.account, name, FIELD).await?.map(|kept| kept.secret)) })
+    }
+
+    fn save<'a>(&'a self, name: &'a str, secret: &'a Secret) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.safe.set((&self.account, name, FIELD), secret))
+    }
+
+    fn forget<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { self.safe.remove(&self.account, Some(name)).await.map(drop) })
+    }
+
+    fn claim(&self) -> BoxFuture<'_, Result<bool, Error>> {
+        Box::pin(async move {
+            let now = now_ms();
+            let until = now.saturating_add(u64::try_from(TURN.as_millis()).unwrap_or(u64::MAX));
+            let lease = self.safe.store().take_lease(&self.account, &self.holder, now, until).await?;
+            let is_ours = lease.is_some();
+            *self.lease.lock() = lease;
+            Ok(is_ours)
+        })
+    }
+
+    fn done(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let lease = self.lease.lock().take();
+            if let Some(lease) = lease
+                && let Err(error) = self.safe.store().release_lease(&lease).await
+            {
+                tracing::debug!(%error, "a lease was not given back");
+            }
+        })
+    }
+}

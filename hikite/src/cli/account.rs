@@ -1,0 +1,266 @@
+//! `hikite account`: with which accounts services are called, from a terminal. Whoever sits there is the owner. No secret
+//! is printed, and none is taken from the arguments.
+
+mod connect;
+
+use std::io::Read;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use hikite_core::caller::Caller;
+use hikite_core::credential::Exchanger;
+use hikite_core::error::Error;
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+use hikite_egress::Client;
+use hikite_gateway::{Account, AccountSettings, Accounts, DEFAULT_ACCOUNT, Safe, record_admin};
+use hikite_store::Store;
+
+use super::people::{at_terminal, table};
+use super::{Common, note, print, server_login};
+use crate::config::Config;
+use crate::endpoint::Endpoint;
+use crate::exchange::Configured;
+use crate::house::of_the_file;
+use crate::master::Places;
+use crate::providers::providers;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AccountCommand {
+    /// List all accounts, without their secrets
+    List(Plain),
+    /// Connect an account in the browser, through the hikite that runs
+    Connect(connect::Connect),
+    /// Add an account with a token that you made at the service
+    Add(Add),
+    /// Take an account and its secrets away
+    Remove(Named),
+    /// Make an account the one that is meant where several could be
+    Default(Named),
+    /// Say which tools may be called with an account
+    Mask(Mask),
+    /// Let everybody use an account, or nobody else any more
+    Share(Share),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plain {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// With whom: `notion`, `github`, …
+    provider: String,
+    /// What it is called in calls
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_ACCOUNT)]
+    name: String,
+    /// The token is on the first line of stdin
+    #[arg(long, required = true)]
+    token_stdin: bool,
+    /// Whose token it is, where the service wants both
+    #[arg(long)]
+    email: Option<String>,
+    /// The host of the account's site, such as `example.atlassian.net`
+    #[arg(long)]
+    site: Option<String>,
+    /// An address in place of the service's own
+    #[arg(long, value_name = "URL")]
+    api: Option<String>,
+    #[command(flatten)]
+    plain: Plain,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// Its id, or what it is called
+    account: String,
+    /// With whom, where several are called the same
+    #[arg(long)]
+    provider: Option<String>,
+    #[command(flatten)]
+    plain: Plain,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Mask {
+    #[command(flatten)]
+    named: Named,
+    /// A tool that may be called: `module`, `module:tool`, a glob of either, `risk:read` [default: all]
+    #[arg(long, value_name = "WHAT")]
+    allow: Vec<String>,
+    /// A tool that may not, whatever is allowed
+    #[arg(long, value_name = "WHAT")]
+    deny: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Share {
+    #[command(flatten)]
+    named: Named,
+    /// Nobody else any more
+    #[arg(long)]
+    off: bool,
+}
+
+/// The accounts of the store, for commands that need nothing else of the house.
+struct Desk {
+    config: Config,
+    store: Store,
+    accounts: Arc<Accounts>,
+}
+
+impl AccountCommand {
+    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        let command = match self {
+            Self::Connect(connect) if server_login::is_server(&common.load()?, connect.to()) => {
+                return server_login::connect(common, connect.to()).await;
+            }
+            Self::Connect(connect) => return connect.run(&common.load()?).await,
+            other => other,
+        };
+        let desk = Desk::open(common).await?;
+        let outcome = command.act(&desk).await;
+        desk.accounts.stop().await;
+        desk.store.close().await;
+        outcome.map(|()| ExitCode::SUCCESS)
+    }
+
+    async fn act(self, desk: &Desk) -> Result<()> {
+        let owner = Caller::owner();
+        match self {
+            Self::List(plain) => list(&desk.accounts.objects(&owner, true), &plain),
+            Self::Add(add) => {
+                let form = add.form()?;
+                let work = desk.accounts.add(&owner, &form);
+                let account = desk.recorded("account.add", &add.provider, work).await?;
+                tell(&account, &add.plain, "is added");
+            }
+            Self::Remove(named) => {
+                let account = desk.find(&named)?;
+                desk.recorded("account.remove", &account.id, desk.accounts.remove(&account)).await?;
+                tell(&account, &named.plain, "is gone, and so are its secrets");
+            }
+            Self::Default(named) => {
+                let form = Object::default().with("default", Raw::of(&true));
+                desk.change(&named, form, "is the default").await?;
+            }
+            Self::Mask(mask) => {
+                let mut permissions = Object::default();
+                for (member, written) in [("allow", &mask.allow), ("deny", &mask.deny)] {
+                    if !written.is_empty() {
+                        permissions.set(member, Raw::of(written));
+                    }
+                }
+                let form = Object::default().with("permissions", permissions);
+                desk.change(&mask.named, form, "has another mask").await?;
+            }
+            Self::Share(share) => {
+                let form = Object::default().with("shared", Raw::of(&!share.off));
+                let what = if share.off { "is nobody else's any more" } else { "is everybody's to use" };
+                desk.change(&share.named, form, what).await?;
+            }
+            Self::Connect(_) => {}
+        }
+        Ok(())
+    }
+}
+
+impl Desk {
+    async fn open(common: &Common) -> Result<Self> {
+        let config = common.load()?;
+        if config.store.is_none() {
+            crate::token::make_folder(&config.data)?;
+        }
+        let store = Store::open(&config.store_url()).await?;
+        let places = Places::of(&config);
+        let safe = Safe::new(store.clone(), places.open(&store).await?).with_keys(Arc::new(places));
+        let configured = Arc::<Configured>::default();
+        configured.follow(&config.providers);
+        let endpoint = Arc::new(Endpoint::new(Client::new()));
+        let accounts = Accounts::new(Arc::new(safe), endpoint, configured as Arc<dyn Exchanger>);
+        accounts.follow(AccountSettings {
+            providers: providers(&config.providers),
+            of_the_file: of_the_file(&config.providers),
+            public_url: config.server.url(),
+            ..AccountSettings::default()
+        });
+        accounts.read_store().await?;
+        Ok(Self { config, store, accounts })
+    }
+
+    fn find(&self, named: &Named) -> Result<Arc<Account>> {
+        Ok(self.accounts.find(&Caller::owner().subject, named.provider.as_deref(), &named.account)?)
+    }
+
+    async fn change(&self, named: &Named, form: Object, what: &str) -> Result<()> {
+        let account = self.find(named)?;
+        let work = self.accounts.change(&account, &form);
+        let account = self.recorded("account.change", &account.id, work).await?;
+        tell(&account, &named.plain, what);
+        Ok(())
+    }
+
+    async fn recorded<T>(
+        &self,
+        action: &'static str,
+        what: &str,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        if !self.config.audit.enabled {
+            return work.await;
+        }
+        let origin = at_terminal("hikite account");
+        record_admin(&self.store, (&Caller::owner(), &origin), action, what, work).await
+    }
+}
+
+impl Add {
+    fn form(&self) -> Result<Object> {
+        let mut text = String::new();
+        std::io::stdin().take(64 * 1024).read_to_string(&mut text).context("cannot read stdin")?;
+        let token = Secret::hidden(text.lines().next().unwrap_or_default().trim());
+        let mut form = Object::default()
+            .with("provider", self.provider.as_str())
+            .with("name", self.name.as_str())
+            .with("token", token.expose());
+        for (member, value) in [("email", &self.email), ("site", &self.site), ("api", &self.api)] {
+            if let Some(value) = value {
+                form.set(member, value.as_str());
+            }
+        }
+        Ok(form)
+    }
+}
+
+fn tell(account: &Account, plain: &Plain, what: &str) {
+    if plain.json {
+        print(&account.object().as_str());
+    } else {
+        note(&format!("the account `{}` with `{}` {what}", account.name, account.provider));
+    }
+}
+
+/// Provider, name, how it stands, whose, and its id.
+fn list(accounts: &[Raw], plain: &Plain) {
+    if plain.json {
+        return print(&Raw::array(accounts).as_str());
+    }
+    let row = |account: &Object| {
+        let text = |name: &str| account.text(name).unwrap_or_else(|| "-".into());
+        let is = |name: &str| account.get(name).is_some_and(|flag| flag.as_str() == "true");
+        let marks = [("default", "default"), ("shared", "shared"), ("managedByFile", "of the file")];
+        let marks: Vec<&str> = marks.into_iter().filter(|(name, _)| is(name)).map(|(_, mark)| mark).collect();
+        vec![text("provider"), text("name"), text("state"), text("subject"), text("id"), marks.join(", ")]
+    };
+    let rows: Vec<Vec<String>> =
+        accounts.iter().filter_map(Raw::object).map(|account| row(&account)).collect();
+    if !rows.is_empty() {
+        print(&table(&rows));
+    }
+    note(&format!("{} account{}", rows.len(), if rows.len() == 1 { "" } else { "s" }));
+}

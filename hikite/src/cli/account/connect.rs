@@ -1,0 +1,138 @@
+//! `hikite account connect`: asks the hikite that runs for a link, opens it in the browser, and waits for what comes of it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+use hikite_egress::{Client, Content, read};
+use http::Request;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+
+use crate::cli::serve::listen_flag;
+use crate::cli::{note, print};
+use crate::config::{Auth, Config};
+use crate::{progress, token};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(500);
+const ANSWER_BYTES: usize = 1 << 20;
+
+#[derive(Debug, Args)]
+pub(crate) struct Connect {
+    /// With whom: `notion`, `github`, … or a server of `mcpServers`
+    provider: String,
+    /// What the account is called in calls; one of this name is connected again
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Print the address instead of opening it
+    #[arg(long)]
+    no_browser: bool,
+    /// Where hikite runs [default: as the config says]
+    #[arg(long, value_name = "ADDR", env = "HIKITE_LISTEN", value_parser = listen_flag)]
+    listen: Option<SocketAddr>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Connect {
+    /// With whom.
+    pub(crate) fn to(&self) -> &str {
+        &self.provider
+    }
+
+    pub(crate) async fn run(self, config: &Config) -> Result<ExitCode> {
+        let server = Server::of(config, self.listen)?;
+        let mut form = Object::default().with("provider", self.provider.as_str());
+        if let Some(name) = &self.name {
+            form.set("name", name.as_str());
+        }
+        let link = server.ask("POST", "/v1/accounts/connect", Some(&form)).await?;
+        let (id, url) = (link.text("id").unwrap_or_default(), link.text("url").unwrap_or_default());
+        if self.no_browser || !open(&url) {
+            note("open this address in a browser:");
+            note(&url);
+        } else {
+            note("the browser asks you to go on; if it did not open, use this address:");
+            note(&url);
+        }
+        let done = progress::tell_if_long("waiting for the browser", server.wait(&id)).await?;
+        if done.text("state").as_deref() != Some("connected") {
+            bail!("not connected: {}", done.text("error").unwrap_or_else(|| "the time is over".into()));
+        }
+        if self.json {
+            print(&done.raw().as_str());
+        } else {
+            note(&format!(
+                "the account `{}` with `{}` is connected",
+                done.text("name").unwrap_or_default(),
+                self.provider
+            ));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The hikite that runs.
+struct Server {
+    client: Client,
+    address: SocketAddr,
+    token: Option<Secret>,
+}
+
+impl Server {
+    fn of(config: &Config, listen: Option<SocketAddr>) -> Result<Self> {
+        let mut address = listen.unwrap_or(config.server.listen);
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        let token = match &config.auth {
+            Auth::Token(Some(token)) => Some(token.clone()),
+            Auth::Token(None) => Some(token::local_token(&config.data)?),
+            Auth::None => None,
+        };
+        Ok(Self { client: Client::new(), address, token })
+    }
+
+    async fn wait(&self, id: &str) -> Result<Object> {
+        loop {
+            let at = self.ask("GET", &format!("/v1/accounts/connect/{id}"), None).await?;
+            match at.text("state").as_deref() {
+                Some("connected" | "failed") => return Ok(at),
+                _ => tokio::time::sleep(LOOK).await,
+            }
+        }
+    }
+
+    async fn ask(&self, method: &str, path: &str, form: Option<&Object>) -> Result<Object> {
+        let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {}", token.expose()));
+        }
+        let body = form.map(|form| form.raw().bytes().clone()).unwrap_or_default();
+        let request = request.header(CONTENT_TYPE, "application/json").body(Content::new(body))?;
+        let answer = tokio::time::timeout(PATIENCE, self.client.send(request)).await;
+        let answer = answer.context("no answer in time")?.with_context(|| {
+            format!("no hikite answers at {}\nhint: start one with `hikite serve`, or name its address with `--listen`", self.address)
+        })?;
+        let is_well = answer.status().is_success();
+        let body = read(answer.into_body(), ANSWER_BYTES).await?;
+        let body = Raw::parse(body).ok().and_then(|raw| raw.object()).unwrap_or_default();
+        if is_well {
+            return Ok(body);
+        }
+        let hint = body.text("hint").map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+        Err(anyhow!("{}{hint}", body.text("error").unwrap_or_else(|| "hikite refuses".into())))
+    }
+}
+
+/// Whether a program was found that opens it.
+fn open(url: &str) -> bool {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = std::process::Command::new(program);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().is_ok()
+}

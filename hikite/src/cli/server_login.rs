@@ -1,0 +1,124 @@
+//! Logging in to an upstream server from a terminal: the address goes to stdout, a person opens it, and the browser comes
+//! back to a page of our own on this machine. A hikite that runs on the same store sees it by itself.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use hikite_core::error::Error;
+use hikite_core::login::CALLBACK;
+use hikite_core::source::{Source, State};
+use hikite_upstream::Upstream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{Common, note, print, program};
+use crate::config::Config;
+use crate::house::House;
+
+/// How long a person may take.
+const TIME: Duration = Duration::from_secs(600);
+/// For one request of the browser.
+const REQUEST_TIME: Duration = Duration::from_secs(10);
+const REQUEST_BYTES: usize = 16 * 1024;
+
+/// Logs in to the server of this name and waits until that is done.
+pub(crate) async fn connect(common: &Common, name: &str) -> Result<ExitCode> {
+    let mut config = common.load()?;
+    if !config.servers.iter().any(|server| &*server.name == name) {
+        bail!("`{name}` is no server of the config");
+    }
+    config.servers.retain(|server| &*server.name == name);
+    let house = House::start(&config, program()?).await?;
+    let outcome = match house.upstream(name) {
+        Some(upstream) => log_in(&upstream, name).await,
+        None => Err(anyhow::anyhow!("`{name}` is not there")),
+    };
+    house.stop().await;
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// Whether a server of the config has this name and is logged in to.
+pub(crate) fn is_server(config: &Config, name: &str) -> bool {
+    config.servers.iter().any(|server| &*server.name == name && server.access.is_some())
+}
+
+async fn log_in(upstream: &Upstream, name: &str) -> Result<()> {
+    upstream.first_listing().await;
+    if upstream.listing().is_some() && !matches!(upstream.state(), State::NeedsLogin { .. }) {
+        // What it has may be an old list, so that the server is asked.
+        if upstream.relist().await.is_ok() {
+            note(&format!("`{name}` lets us in already"));
+            return Ok(());
+        }
+    }
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port is free")?;
+    let redirect = format!("http://{}{CALLBACK}", listener.local_addr()?);
+    let begun = upstream.begin_login(&redirect).await?;
+    note(&format!("open this address in a browser to log in to `{name}`:"));
+    print(&begun.url);
+    let waiting = tokio::time::timeout(TIME, wait(&listener, upstream));
+    waiting.await.context("nobody logged in")??;
+    match upstream.relist().await {
+        Ok(()) => {
+            let tools = upstream.listing().map_or(0, |listing| listing.tools.len());
+            note(&format!("logged in to `{name}`: {tools} tools"));
+        }
+        Err(error) => {
+            note(&format!("logged in to `{name}`, but its tools cannot be read: {}", error.message));
+        }
+    }
+    Ok(())
+}
+
+/// Waits for the browser to come back; whatever else comes is sent away.
+async fn wait(listener: &TcpListener, upstream: &Upstream) -> Result<(), Error> {
+    loop {
+        let Ok((mut stream, _)) = listener.accept().await else { continue };
+        let reading = tokio::time::timeout(REQUEST_TIME, query(&mut stream)).await;
+        let query = reading.ok().flatten().filter(|query| is_ours(upstream, query));
+        let Some(query) = query else {
+            answer(&mut stream, "404 Not Found", "there is nothing at this address").await;
+            continue;
+        };
+        let done = upstream.finish_login(&query).await;
+        match &done {
+            Ok(()) => answer(&mut stream, "200 OK", "Logged in. You can close this page.").await,
+            Err(error) => answer(&mut stream, "400 Bad Request", &error.message).await,
+        }
+        return done;
+    }
+}
+
+fn is_ours(upstream: &Upstream, query: &str) -> bool {
+    let state = query.split('&').find_map(|pair| pair.strip_prefix("state="));
+    state.is_some_and(|state| upstream.awaits_login(state))
+}
+
+/// The query of a request for our page.
+async fn query(stream: &mut TcpStream) -> Option<String> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        if head.len() > REQUEST_BYTES || stream.read_buf(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let head = String::from_utf8(head).ok()?;
+    let target = head.strip_prefix("GET ")?.split(' ').next()?;
+    Some(target.strip_prefix(CALLBACK)?.strip_prefix('?')?.to_owned())
+}
+
+async fn answer(stream: &mut TcpStream, status: &str, text: &str) {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
+         Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n\
+         Connection: close\r\n\r\n",
+        text.len()
+    );
+    let sending = async {
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(text.as_bytes()).await?;
+        stream.shutdown().await
+    };
+    let _ = tokio::time::timeout(REQUEST_TIME, sending).await;
+}

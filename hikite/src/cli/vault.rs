@@ -1,0 +1,266 @@
+//! `hikite vault`: look after the secrets in the store and the key that opens them. No secret is ever printed.
+
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use hikite_gateway::{ACCOUNT_KINDS, Finding, Rotated, Safe};
+use hikite_store::Store;
+use hikite_vault::{MasterKey, Password, Ring};
+use serde_json::{Value, json};
+
+use super::{Common, WrongSetup, note, print};
+use crate::master::Places;
+use crate::progress;
+
+/// Shorter ones are tried out.
+const PASSPHRASE_CHARS: usize = 12;
+/// Somebody who has just wrapped a key with the old one has looked for the new one by then.
+const GRACE: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum VaultCommand {
+    /// Say where the key is, and how much is under it
+    Status(Plain),
+    /// Put everything under a new key, also while hikite runs
+    Rotate(Plain),
+    /// Write all secrets into a file that a passphrase opens
+    Export(Export),
+    /// Put back what such a file holds
+    Import(Import),
+    /// Open everything, and name what does not open
+    Check(Plain),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plain {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// The file to make; it must not exist yet
+    file: PathBuf,
+    #[command(flatten)]
+    passphrase: Passphrase,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The file that `hikite vault export` made
+    file: PathBuf,
+    /// Replace what is there already
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    passphrase: Passphrase,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where the passphrase is; never among the arguments, where others could read it.
+#[derive(Debug, Args)]
+struct Passphrase {
+    /// A file that holds the passphrase [default: stdin]
+    #[arg(long, value_name = "FILE", env = "HIKITE_VAULT_PASSPHRASE_FILE")]
+    passphrase_file: Option<PathBuf>,
+}
+
+impl VaultCommand {
+    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        let config = common.load()?;
+        if config.store.is_none() {
+            crate::token::make_folder(&config.data)?;
+        }
+        let store = Store::open(&config.store_url()).await?;
+        let places = Places::of(&config);
+        let desk = Desk { safe: safe(&store, &places).await?, places };
+        let outcome = match self {
+            Self::Status(plain) => desk.status(&plain).await,
+            Self::Rotate(plain) => desk.rotate(&plain, &store).await,
+            Self::Export(export) => export.run(&desk.safe).await,
+            Self::Import(import) => import.run(&desk.safe).await,
+            Self::Check(plain) => desk.check(&plain).await,
+        };
+        store.close().await;
+        outcome
+    }
+}
+
+async fn safe(store: &Store, places: &Places) -> Result<Safe> {
+    Ok(Safe::new(store.clone(), places.open(store).await?))
+}
+
+struct Desk {
+    safe: Safe,
+    places: Places,
+}
+
+impl Desk {
+    async fn status(&self, plain: &Plain) -> Result<ExitCode> {
+        let standing = self.safe.standing().await?;
+        let place = self.places.to_string();
+        if plain.json {
+            let report = json!({
+                "key": standing.key,
+                "place": place,
+                "older": standing.older,
+                "accounts": standing.accounts,
+                "secrets": standing.secrets,
+            });
+            print(&report.to_string());
+            return Ok(ExitCode::SUCCESS);
+        }
+        print(&format!("key {} in {place}", standing.key));
+        print(&format!(
+            "{} secrets of {} accounts",
+            standing.secrets,
+            standing.accounts.values().sum::<usize>()
+        ));
+        for (key, count) in standing.accounts.iter().filter(|(key, _)| **key != standing.key) {
+            let known = if standing.older.contains(key) { "an older key" } else { "a key that is not there" };
+            print(&format!("{count} accounts are under {key}, {known}"));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// New key, everything under it, old key away. At any time there is a place from which everything opens.
+    async fn rotate(&self, plain: &Plain, store: &Store) -> Result<ExitCode> {
+        let before = self.places.ring().await?;
+        let old = before.current().id().to_owned();
+        if !self.places.is_ours() {
+            if before.ids().count() < 2 {
+                let message = "the key is kept where hikite cannot write it\n\
+                    hint: put the new key there and name the old one with `vault.previous_key_file` or \
+                    `vault.previous_key_command`, in every hikite on this store; then run this again";
+                return Err(WrongSetup(message.into()).into());
+            }
+            let rotated = self.safe.rotate().await?;
+            return Ok(told(plain, &rotated, (&old, &self.places.to_string())));
+        }
+        let fresh = MasterKey::random()?;
+        let (new, text) = (fresh.id().to_owned(), fresh.text());
+        let both = Ring::new(fresh, Vec::new()).and(before);
+        self.places.replace(&both).await?;
+        let safe = Safe::new(store.clone(), both);
+        let mut rotated = safe.rotate().await?;
+        progress::tell_if_long("waiting for others", async {
+            tokio::time::sleep(GRACE).await;
+            Ok::<_, anyhow::Error>(())
+        })
+        .await?;
+        let again = safe.rotate().await?;
+        rotated = Rotated { rewrapped: rotated.rewrapped + again.rewrapped, left: again.left };
+        if rotated.left.is_empty() {
+            self.places.replace(&Ring::parse(text.expose())?).await?;
+        } else {
+            note("the old key is kept: something is still under it");
+        }
+        Ok(told(plain, &rotated, (&new, &self.places.to_string())))
+    }
+
+    async fn check(&self, plain: &Plain) -> Result<ExitCode> {
+        let findings = progress::tell_if_long("opening everything", self.safe.check()).await?;
+        let standing = self.safe.standing().await?;
+        if plain.json {
+            print(&json!({ "secrets": standing.secrets, "findings": listed(&findings) }).to_string());
+        } else if findings.is_empty() {
+            print(&format!("all {} secrets open", standing.secrets));
+        } else {
+            tell_findings(&findings);
+        }
+        Ok(ExitCode::from(u8::from(!findings.is_empty())))
+    }
+}
+
+impl Export {
+    async fn run(self, safe: &Safe) -> Result<ExitCode> {
+        let passphrase = self.passphrase.read()?;
+        let copy =
+            progress::tell_if_long("sealing the copy", safe.export(passphrase, &ACCOUNT_KINDS)).await?;
+        let mut options = std::fs::OpenOptions::new();
+        let shown = self.file.display();
+        let file = options.write(true).create_new(true).mode(0o600).open(&self.file);
+        let mut file = file.with_context(|| format!("cannot make `{shown}`\nhint: it must not exist yet"))?;
+        std::io::Write::write_all(&mut file, format!("{copy}\n").as_bytes())
+            .and_then(|()| file.sync_all())
+            .with_context(|| format!("cannot write `{shown}`"))?;
+        let secrets = safe.standing().await?.secrets;
+        if self.json {
+            print(&json!({ "file": self.file, "secrets": secrets }).to_string());
+        } else {
+            print(&format!("{shown}: {secrets} secrets; only its passphrase opens it"));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Import {
+    async fn run(self, safe: &Safe) -> Result<ExitCode> {
+        let copy = std::fs::read_to_string(&self.file)
+            .with_context(|| format!("cannot read `{}`", self.file.display()))?;
+        let passphrase = self.passphrase.read()?;
+        let work = safe.import(copy, passphrase, (&ACCOUNT_KINDS, self.replace));
+        let restored = progress::tell_if_long("opening the copy", work).await?;
+        if self.json {
+            let report =
+                json!({ "secrets": restored.secrets, "forms": restored.forms, "kept": restored.kept });
+            print(&report.to_string());
+        } else {
+            print(&format!("{} secrets are back; {} were there and stay", restored.secrets, restored.kept));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Passphrase {
+    fn read(&self) -> Result<Password> {
+        let mut text = String::new();
+        match &self.passphrase_file {
+            Some(file) => {
+                text = std::fs::read_to_string(file)
+                    .with_context(|| format!("cannot read `{}`", file.display()))?;
+            }
+            None => {
+                note("the passphrase, on one line:");
+                std::io::stdin().take(4096).read_to_string(&mut text).context("cannot read stdin")?;
+            }
+        }
+        let passphrase = Password::new(text.lines().next().unwrap_or_default());
+        if passphrase.chars() < PASSPHRASE_CHARS {
+            bail!("the passphrase is too short\nhint: use at least {PASSPHRASE_CHARS} characters");
+        }
+        Ok(passphrase)
+    }
+}
+
+fn told(plain: &Plain, rotated: &Rotated, (key, place): (&str, &str)) -> ExitCode {
+    if plain.json {
+        let report = json!({ "key": key, "rewrapped": rotated.rewrapped, "left": listed(&rotated.left) });
+        print(&report.to_string());
+    } else {
+        print(&format!("key {key} in {place}: {} accounts are under it now", rotated.rewrapped));
+        tell_findings(&rotated.left);
+    }
+    ExitCode::from(u8::from(!rotated.left.is_empty()))
+}
+
+fn tell_findings(findings: &[Finding]) {
+    for finding in findings {
+        print(&format!("{}: {}", finding.record, finding.reason));
+    }
+}
+
+fn listed(findings: &[Finding]) -> Vec<Value> {
+    findings.iter().map(|finding| json!({ "record": finding.record, "reason": finding.reason })).collect()
+}

@@ -1,0 +1,158 @@
+//! `mcpServers.NAME.auth`: how hikite logs in to a remote server, where that cannot be found out or is to be otherwise.
+
+use hikite_core::secret::Secret;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::check::Check;
+use super::place::Path;
+use super::transport::Transport;
+use super::url;
+use hikite_core::secret::MASK;
+
+/// How hikite logs in to a remote server. Most servers say all that is needed.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Access")]
+pub(crate) struct AccessFile {
+    /// Whether a person logs in with a browser, or hikite itself with its client.
+    #[schemars(extend("default" = "authorization_code"))]
+    grant: Option<GrantWord>,
+    /// A client that was registered for hikite. Default: hikite describes or registers itself.
+    client_id: Option<String>,
+    /// Its secret, as a rule from a variable: `${DOCS_SECRET}`.
+    client_secret: Option<String>,
+    /// A file that holds its secret.
+    client_secret_file: Option<String>,
+    /// A file with the key that signs in place of a secret (PKCS #8 in PEM, for ES256).
+    private_key_file: Option<String>,
+    /// What is asked for. Default: what the server says.
+    scopes: Option<Vec<String>>,
+    /// The only authorization server that is used. Default: the one that the server names.
+    issuer: Option<String>,
+}
+
+/// Who logs in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Grant")]
+pub enum GrantWord {
+    /// A person, with a browser.
+    #[default]
+    AuthorizationCode,
+    /// Hikite itself.
+    ClientCredentials,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccessConfig {
+    pub grant: GrantWord,
+    pub client_id: Option<String>,
+    pub client_secret: Option<Secret>,
+    /// In PEM.
+    pub private_key: Option<Secret>,
+    pub scopes: Vec<String>,
+    pub issuer: Option<String>,
+}
+
+impl AccessConfig {
+    /// All that makes it this one and not another.
+    pub(crate) fn identity(&self) -> Value {
+        let exposed = |secret: &Option<Secret>| secret.as_ref().map(|secret| secret.expose().to_owned());
+        let grant = self.grant == GrantWord::ClientCredentials;
+        let secrets = [exposed(&self.client_secret), exposed(&self.private_key)];
+        json!([grant, self.client_id, secrets, self.scopes, self.issuer])
+    }
+
+    pub(crate) fn show(&self) -> Value {
+        let mut shown = serde_json::Map::new();
+        let mut set = |key: &str, value: Value| shown.insert(key.to_owned(), value);
+        let word = match self.grant {
+            GrantWord::AuthorizationCode => "authorization_code",
+            GrantWord::ClientCredentials => "client_credentials",
+        };
+        set("grant", word.into());
+        self.client_id.as_deref().map(|id| set("client_id", id.into()));
+        self.client_secret.as_ref().map(|_| set("client_secret", MASK.into()));
+        self.private_key.as_ref().map(|_| set("private_key_file", MASK.into()));
+        (!self.scopes.is_empty()).then(|| set("scopes", json!(self.scopes)));
+        self.issuer.as_deref().map(|issuer| set("issuer", issuer.into()));
+        shown.into()
+    }
+}
+
+/// Nothing for a program, and where the credentials stand in the headers.
+pub(crate) fn check(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    raw: Option<&AccessFile>,
+    transport: &Transport,
+) -> Option<AccessConfig> {
+    let path = path.key("auth");
+    let unused = match transport {
+        Transport::Stdio { .. } => Some("ignored: a program is not logged in to"),
+        Transport::Http { headers, .. } | Transport::Sse { headers, .. } => {
+            let given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+            given.then_some("ignored: `headers` has an `Authorization`")
+        }
+    };
+    if let Some(why) = unused {
+        if raw.is_some() {
+            check.report.warning(&path, why);
+        }
+        return None;
+    }
+    Some(raw.map(|raw| access(check, &path, raw)).unwrap_or_default())
+}
+
+fn access(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &AccessFile) -> AccessConfig {
+    let mut text = |key: &str, given: &Option<String>| {
+        given.as_ref().and_then(|given| check.expand(&path.key(key), given))
+    };
+    let (client_id, issuer) = (text("client_id", &raw.client_id), text("issuer", &raw.issuer));
+    let written = text("client_secret", &raw.client_secret);
+    let mut file = |key: &str, given: &Option<String>| {
+        let given = given.as_ref()?;
+        check.secret_file(&path.key(key), given).map(Secret::hidden)
+    };
+    let from_file = file("client_secret_file", &raw.client_secret_file);
+    let private_key = file("private_key_file", &raw.private_key_file);
+    let given =
+        [raw.client_secret.is_some(), raw.client_secret_file.is_some(), raw.private_key_file.is_some()];
+    if given.into_iter().filter(|given| *given).count() > 1 {
+        let hint = "keep one of `client_secret`, `client_secret_file` and `private_key_file`";
+        check.report.error(path, "the client proves itself in more than one way", Some(hint.into()));
+    }
+    let needs_client = given.contains(&true) || raw.grant == Some(GrantWord::ClientCredentials);
+    if needs_client && raw.client_id.is_none() {
+        let hint = "write the `client_id` that the secret or key belongs to";
+        check.report.missing(path, "has no `client_id`", Some(hint.into()));
+    }
+    if raw.grant == Some(GrantWord::ClientCredentials) && !given.contains(&true) {
+        let hint = "write `client_secret` or `private_key_file`";
+        check.report.missing(path, "has nothing that proves who it is", Some(hint.into()));
+    }
+    if let Some((fault, hint)) = issuer.as_deref().and_then(url::fault) {
+        check.report.error(&path.key("issuer"), fault.to_owned(), Some(hint.into()));
+    }
+    AccessConfig {
+        grant: raw.grant.unwrap_or_default(),
+        client_id,
+        client_secret: written.map(Secret::hidden).or(from_file),
+        private_key,
+        scopes: scopes(check, &path.key("scopes"), raw.scopes.as_deref().unwrap_or_default()),
+        issuer,
+    }
+}
+
+fn scopes(check: &mut Check<'_, '_>, path: &Path<'_>, written: &[String]) -> Vec<String> {
+    let is_scope = |text: &str| {
+        !text.is_empty() && text.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e))
+    };
+    for (index, scope) in written.iter().enumerate().filter(|(_, scope)| !is_scope(scope)) {
+        let hint = "one word each, without spaces";
+        check.report.error(&path.index(index), format!("`{scope}` is no scope"), Some(hint.into()));
+    }
+    written.to_vec()
+}

@@ -1,0 +1,81 @@
+//! Providers' token endpoints over HTTP: one request, within a time and a size. Nothing of what is sent or comes back is
+//! ever in a message.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use hikite_core::credential::{TokenAnswer, TokenEndpoint, TokenRequest};
+use hikite_core::error::{Error, Kind};
+use hikite_core::secret::Secret;
+use hikite_core::source::BoxFuture;
+use hikite_core::uri::encode;
+use hikite_egress::{Client, Content, SendError, read};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Uri};
+use serde_json::{Map, Value};
+
+use crate::providers::form;
+
+const ANSWER_BYTES: usize = 256 * 1024;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Clone, Debug)]
+pub struct Endpoint(Client);
+
+impl Endpoint {
+    pub fn new(client: Client) -> Self {
+        Self(client)
+    }
+
+    async fn exchange(&self, request: TokenRequest) -> Result<TokenAnswer, Error> {
+        let (kind, body) = if request.as_json {
+            let members: Map<String, Value> =
+                request.form.iter().map(|(name, value)| (name.clone(), value.expose().into())).collect();
+            ("application/json", Value::Object(members).to_string())
+        } else {
+            ("application/x-www-form-urlencoded", form(&request.form))
+        };
+        let mut sent = Request::new(Content::new(Bytes::from(body)));
+        *sent.method_mut() = Method::POST;
+        *sent.uri_mut() =
+            request.url.parse::<Uri>().map_err(|_| unreachable(&request.url, "it is no address"))?;
+        let headers = sent.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some((id, secret)) = &request.basic {
+            // Both as in a form, as RFC 6749 wants it.
+            let pair = format!("{}:{}", encode(id), encode(secret.expose()));
+            let value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
+            let mut value =
+                value.map_err(|_| unreachable(&request.url, "the app's secret cannot be sent"))?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        let told = |error: SendError| unreachable(&request.url, &error.to_string());
+        let answer = self.0.send(sent).await.map_err(told)?;
+        let status = answer.status().as_u16();
+        let body = read(answer.into_body(), ANSWER_BYTES).await.map_err(told)?;
+        let body =
+            String::from_utf8(body.to_vec()).map_err(|_| unreachable(&request.url, "it answered no text"))?;
+        Ok(TokenAnswer { status, body: Secret::hidden(body) })
+    }
+}
+
+impl TokenEndpoint for Endpoint {
+    fn post(&self, request: TokenRequest) -> BoxFuture<'_, Result<TokenAnswer, Error>> {
+        Box::pin(async move {
+            let url = request.url.clone();
+            let answer = tokio::time::timeout(PATIENCE, self.exchange(request)).await;
+            answer.unwrap_or_else(|_| Err(unreachable(&url, "it did not answer in time")))
+        })
+    }
+}
+
+fn unreachable(url: &str, cause: &str) -> Error {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next().unwrap_or_default();
+    Error::new(Kind::UpstreamUnavailable, format!("`{host}`, which gives the tokens, cannot be reached"))
+        .hint("try again in a moment")
+        .because(cause)
+}

@@ -1,0 +1,159 @@
+//! The providers that hikite knows by itself, as data, and what the config says of them or of any other.
+
+use std::collections::BTreeMap;
+
+use hikite_core::uri::encode;
+use hikite_gateway::{App, Provider, TokenAuth};
+use serde::Deserialize;
+
+use crate::config::{OauthConfig, ProviderConfig};
+
+const BUILTIN: &str = include_str!("../providers.json");
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Definition {
+    title: String,
+    authorize_url: String,
+    token_url: String,
+    #[serde(default)]
+    authorize_params: BTreeMap<String, String>,
+    token_auth: AuthWord,
+    #[serde(default)]
+    token_body: BodyWord,
+    pkce: bool,
+    scopes: Vec<String>,
+    #[serde(default)]
+    repeat_scopes: bool,
+    #[serde(default)]
+    details: Vec<String>,
+    #[serde(default)]
+    sites: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum AuthWord {
+    Basic,
+    Post,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum BodyWord {
+    #[default]
+    Form,
+    Json,
+}
+
+/// All of them by name, those of the config laid over our own.
+pub(crate) fn providers(config: &[ProviderConfig]) -> Vec<Provider> {
+    let mut all: BTreeMap<String, Provider> = builtin();
+    for given in config {
+        let known = all.remove(&given.name);
+        let provider = match &given.oauth {
+            Some(oauth) => laid_over(known, &given.name, oauth),
+            None => known,
+        };
+        if let Some(provider) = provider {
+            all.insert(given.name.clone(), Provider { api: given.api.clone(), ..provider });
+        }
+    }
+    all.into_values().collect()
+}
+
+/// Whether hikite knows where a provider's users and tokens are.
+pub(crate) fn is_builtin(name: &str) -> bool {
+    builtin().contains_key(name)
+}
+
+fn builtin() -> BTreeMap<String, Provider> {
+    let definitions: BTreeMap<String, Definition> = serde_json::from_str(BUILTIN).unwrap_or_default();
+    definitions.into_iter().map(|(name, definition)| (name.clone(), of(name, definition))).collect()
+}
+
+fn of(name: String, definition: Definition) -> Provider {
+    Provider {
+        name,
+        title: definition.title,
+        authorize_url: definition.authorize_url,
+        token_url: definition.token_url,
+        authorize_params: definition.authorize_params.into_iter().collect(),
+        scopes: definition.scopes,
+        pkce: definition.pkce,
+        auth: match definition.token_auth {
+            AuthWord::Basic => TokenAuth::Basic,
+            AuthWord::Post => TokenAuth::Post,
+        },
+        as_json: definition.token_body == BodyWord::Json,
+        repeats_scopes: definition.repeat_scopes,
+        details: definition.details,
+        sites: definition.sites,
+        api: None,
+        app: None,
+    }
+}
+
+fn laid_over(known: Option<Provider>, name: &str, oauth: &OauthConfig) -> Option<Provider> {
+    let base = match known {
+        Some(known) => known,
+        None => Provider {
+            name: name.to_owned(),
+            title: name.to_owned(),
+            authorize_url: oauth.authorize_url.clone()?,
+            token_url: oauth.token_url.clone()?,
+            authorize_params: Vec::new(),
+            scopes: Vec::new(),
+            pkce: true,
+            auth: TokenAuth::Basic,
+            as_json: false,
+            repeats_scopes: false,
+            details: Vec::new(),
+            sites: Vec::new(),
+            api: None,
+            app: None,
+        },
+    };
+    let or = |said: &Option<String>, base: String| said.clone().unwrap_or(base);
+    Some(Provider {
+        authorize_url: or(&oauth.authorize_url, base.authorize_url),
+        token_url: or(&oauth.token_url, base.token_url),
+        authorize_params: oauth.authorize_params.clone().unwrap_or(base.authorize_params),
+        scopes: oauth.scopes.clone().unwrap_or(base.scopes),
+        pkce: oauth.pkce.unwrap_or(base.pkce),
+        auth: oauth.token_auth.unwrap_or(base.auth),
+        as_json: oauth.token_json.unwrap_or(base.as_json),
+        repeats_scopes: oauth.repeat_scopes.unwrap_or(base.repeats_scopes),
+        app: oauth
+            .client_id
+            .clone()
+            .map(|client_id| App { client_id, client_secret: oauth.client_secret.clone() }),
+        ..base
+    })
+}
+
+/// A form as it is sent.
+pub(crate) fn form(pairs: &[(String, hikite_core::secret::Secret)]) -> String {
+    let pair = |(name, value): &(String, hikite_core::secret::Secret)| {
+        format!("{}={}", encode(name), encode(value.expose()))
+    };
+    pairs.iter().map(pair).collect::<Vec<_>>().join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_provider_of_our_own_is_whole() {
+        let all = providers(&[]);
+        let names: Vec<&str> = all.iter().map(|provider| provider.name.as_str()).collect();
+        assert_eq!(names, ["atlassian", "github", "google", "microsoft", "notion", "supabase"]);
+        for provider in &all {
+            for url in [&provider.authorize_url, &provider.token_url] {
+                assert!(url.starts_with("https://"), "{}: {url}", provider.name);
+            }
+            assert!(provider.app.is_none() && !provider.title.is_empty());
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Accounts as people and models meet them: connected in a browser, chosen by a call, held back by a mask; and what holds
+//! where many call at once and where programs are killed.
+
+mod browser;
+mod masks;
+mod refresh;
+
+use hikite_testkit::gateway::{Reply, Request, TestGateway};
+use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
+use serde_json::{Value, json};
+
+use crate::configured;
+
+/// A hikite whose Notion is the fake provider.
+async fn with(provider: &Provider, more: Value) -> TestGateway {
+    let mut config = json!({
+        "modules": { "builtin": ["notion"] },
+        "providers": { "notion": {
+            "api": provider.url(""),
+            "oauth": {
+                "client_id": CLIENT_ID,
+                "client_secret": CLIENT_SECRET,
+                "authorize_url": provider.url("/authorize"),
+                "token_url": provider.url("/token"),
+                "pkce": true,
+            },
+        } },
+    });
+    for (key, value) in more.as_object().expect("an object") {
+        config[key] = value.clone();
+    }
+    configured(config).await
+}
+
+fn path_of(url: &str) -> String {
+    let rest = url.split_once("://").expect("an address").1;
+    rest[rest.find('/').expect("a path")..].to_owned()
+}
+
+#[track_caller]
+fn to(reply: &Reply) -> String {
+    assert!((300..400).contains(&reply.status), "{} {}", reply.status, String::from_utf8_lossy(&reply.body));
+    reply.headers["location"].to_str().expect("text").to_owned()
+}
+
+fn cookie_of(reply: &Reply) -> String {
+    let cookie = reply.headers["set-cookie"].to_str().expect("text");
+    cookie.split(';').next().expect("a pair").to_owned()
+}
+
+fn body(reply: &Reply) -> Value {
+    serde_json::from_slice(&reply.body).unwrap_or_default()
+}
+
+async fn post(gateway: &TestGateway, path: &str, form: &Value) -> Reply {
+    gateway.send(gateway.request("POST", path).json(form.to_string())).await
+}
+
+/// A browser: nothing but a cookie.
+async fn visit(gateway: &TestGateway, method: &str, path: &str, cookie: Option<&str>) -> Reply {
+    let mut request = Request::new(method, path);
+    if let Some(cookie) = cookie {
+        request = request.header("cookie", cookie);
+    }
+    gateway.send(request).await
+}
+
+/// A link, from the REST API.
+async fn link(gateway: &TestGateway, name: &str) -> (String, String) {
+    let reply = post(gateway, "/v1/accounts/connect", &json!({ "provider": "notion", "name": name })).await;
+    assert_eq!(reply.status, 201, "{}", String::from_utf8_lossy(&reply.body));
+    let link = body(&reply);
+    let text = |name: &str| link[name].as_str().expect("text").to_owned();
+    (text("id"), path_of(&text("url")))
+}
+
+/// Connects an account as a person would, and gives its id.
+async fn connect(gateway: &TestGateway, provider: &Provider, name: &str) -> String {
+    let (id, path) = link(gateway, name).await;
+    let away = visit(gateway, "POST", &path, None).await;
+    let (code, state) = provider.consent(&to(&away));
+    let back = format!("/connect/callback?code={code}&state={state}");
+    let done = visit(gateway, "GET", &back, Some(&cookie_of(&away))).await;
+    assert_eq!(done.status, 200, "{}", String::from_utf8_lossy(&done.body));
+    let at = gateway.send(gateway.request("GET", &format!("/v1/accounts/connect/{id}"))).await;
+    assert_eq!(body(&at)["state"], "connected");
+    body(&at)["account"].as_str().expect("an id").to_owned()
+}
+
+fn search(account: Option<&str>) -> Value {
+    let mut call =
+        json!({ "module": "notion", "tool": "search", "params": { "query": "x" }, "format": "raw" });
+    if let Some(account) = account {
+        call["account"] = account.into();
+    }
+    call
+}
+
+/// Which of the provider's grants served the call.
+#[track_caller]
+fn family(result: &Value) -> i64 {
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    let value: Value = serde_json::from_str(text).unwrap_or_default();
+    value["family"].as_i64().unwrap_or_else(|| panic!("{result}"))
+}

@@ -1,0 +1,174 @@
+//! Refreshes where many want them at once, and where those who make them are killed. For the second the provider takes
+//! the refresh token before the newest until the newest was used: with one that does not, an answer that never arrived
+//! cannot be made good by anybody.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use hikite::Endpoint;
+use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::credential::{Credential, Exchanger};
+use hikite_core::error::Error;
+use hikite_core::secret::Secret;
+use hikite_core::source::{BoxFuture, CallContext, Nobody, Origin};
+use hikite_egress::Client;
+use hikite_gateway::{AccountSettings, Accounts, App, Browser, Returned, Safe, TokenAuth};
+use hikite_store::{Store, StoreUrl};
+use hikite_testkit::postgres;
+use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
+use hikite_vault::{MasterKey, Ring};
+
+use crate::PROGRAMS;
+
+const NAME: &str = "fake";
+
+#[derive(Debug)]
+struct NoAccounts;
+
+impl Exchanger for NoAccounts {
+    fn knows(&self, _: &str) -> bool {
+        false
+    }
+
+    fn credential<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    fn renewed<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a Credential,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+/// What one process has: a store, a safe and the accounts over it.
+async fn process(url: &str, key: &str, provider: &Provider) -> Arc<Accounts> {
+    let store = Store::open(&StoreUrl::parse(url).expect("an address")).await.expect("a store");
+    let safe = Safe::new(store, Ring::parse(key).expect("a key"));
+    let endpoint = Arc::new(Endpoint::new(Client::new()));
+    let accounts = Accounts::new(Arc::new(safe), endpoint, Arc::new(NoAccounts));
+    let definition = hikite_gateway::Provider {
+        name: NAME.into(),
+        title: "Fake".into(),
+        authorize_url: provider.url("/authorize"),
+        token_url: provider.url("/token"),
+        authorize_params: Vec::new(),
+        scopes: Vec::new(),
+        pkce: true,
+        auth: TokenAuth::Basic,
+        as_json: false,
+        repeats_scopes: false,
+        details: Vec::new(),
+        sites: Vec::new(),
+        api: None,
+        app: Some(App { client_id: CLIENT_ID.into(), client_secret: Some(Secret::hidden(CLIENT_SECRET)) }),
+    };
+    let public_url = "http://127.0.0.1:1".into();
+    accounts.follow(AccountSettings {
+        providers: vec![definition],
+        public_url,
+        ..AccountSettings::default()
+    });
+    accounts.read_store().await.expect("read");
+    accounts
+}
+
+async fn connect(accounts: &Accounts, provider: &Provider) {
+    let link = accounts.begin("owner", NAME, None).await.expect("a link");
+    let secret = link.url.expose().split_once("link=").expect("a link").1;
+    let browser = Browser::random().expect("random");
+    let away = accounts.leave(NAME, secret, &browser).await.expect("away");
+    let (code, state) = provider.consent(away.expose());
+    let returned = Returned { state, code: Some(Secret::hidden(code)), error: None };
+    accounts.arrive(returned, Some(&browser)).await.expect("connected");
+}
+
+fn context() -> CallContext {
+    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+    CallContext {
+        session: Arc::new(session),
+        back: Arc::new(Nobody),
+        origin: Origin::default(),
+        takes_rounds: false,
+        account: None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_callers_of_two_processes_ask_the_provider_once() {
+    let provider = Provider::start().await;
+    let (url, key) = (postgres::database(), MasterKey::random().expect("random").text());
+    let here = process(&url, key.expose(), &provider).await;
+    provider.life(0);
+    connect(&here, &provider).await;
+    let there = process(&url, key.expose(), &provider).await;
+    provider.life(3600);
+    provider.delay(Duration::from_millis(100));
+    let before = provider.requests();
+    let call = |accounts: Arc<Accounts>| async move {
+        let credential = accounts.credential(NAME, &context()).await.expect("a token").expect("an account");
+        credential.secret.expose().to_owned()
+    };
+    let calls = (0..1000).map(|number| call(Arc::clone(if number % 2 == 0 { &here } else { &there })));
+    let mut tokens = join_all(calls).await;
+    assert_eq!(tokens.len(), 1000);
+    tokens.dedup();
+    assert_eq!(tokens.len(), 1, "all have the same");
+    assert_eq!((provider.requests() - before, provider.refused()), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_kills_in_the_middle_of_a_refresh_lose_nothing() {
+    let provider = Provider::start().await;
+    provider.forgiving();
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = format!("sqlite:{}", folder.path().join("hikite.db").display());
+    let key = MasterKey::random().expect("random").text();
+    let accounts = process(&url, key.expose(), &provider).await;
+    connect(&accounts, &provider).await;
+    let before = provider.requests();
+    for kill in 0..200_u64 {
+        let mut child = PROGRAMS
+            .refresher()
+            .args([&url, key.expose(), &provider.url("")])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a refresher");
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let first = tokio::task::spawn_blocking(move || {
+            let mut line = String::new();
+            out.read_line(&mut line).expect("a line");
+            (line, out)
+        });
+        let (line, _out) = first.await.expect("read");
+        if line.is_empty() {
+            let output = child.wait_with_output().expect("ended");
+            panic!("kill {kill}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        // Spread over the first refreshes: what runs is somewhere between two lines.
+        tokio::time::sleep(Duration::from_micros(kill * 7919 % 15_000)).await;
+        child.kill().expect("it runs");
+        child.wait().expect("our child");
+    }
+    assert!(
+        provider.requests() > before && provider.again() > 0,
+        "some were killed before they had written it down"
+    );
+    assert_eq!(provider.refused(), 0, "no refresh token was lost");
+    let after = process(&url, key.expose(), &provider).await;
+    provider.forget_access();
+    let held = after.credential(NAME, &context()).await.expect("a token").expect("an account");
+    after.renewed(NAME, &held, &context()).await.expect("renewed").expect("a new one");
+    assert_eq!(provider.refused(), 0);
+}

@@ -1,0 +1,86 @@
+"""Two published programs that look for holes and for bad manners in MCP servers, let loose on hikite.
+
+`mcp-fuzzer` audits the authorization, with and without a token; `mcpscore` holds the whole server against its rules.
+"""
+
+import datetime
+import ipaddress
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+SECONDS = 300
+SCORE_PERCENT = 95
+# What its fuzzing says of any server that answers a well-formed request, and of any message that repeats a wrong name.
+# The audits are what is judged here.
+OF_THE_FUZZING = {"accepted_malformed", "injection_reflection"}
+
+
+@pytest.fixture(scope="module")
+def gateway(start_gateway, parts):
+    return start_gateway({"mcpServers": {"everything": parts.everything()}})
+
+
+def fuzzer(parts, gateway, folder, *more: str, **environment: str) -> list[dict]:
+    command = [parts.python / "mcp-fuzzer", "--protocol", "http", "--endpoint", gateway.mcp(), "--no-network"]
+    command += ["--auth-audit", "--auth-audit-intrusive", "--security-audit", "--output-dir", folder / "found", "--seed", "7"]
+    command += ["--runs", "3", "--runs-per-type", "2", "--timeout", "20", *more]
+    run = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=SECONDS, cwd=folder,
+        env=os.environ | {"HOME": str(folder)} | environment,
+    )
+    findings = folder / "found" / "findings.json"
+    assert findings.exists(), run.stdout[-4000:] + run.stderr[-4000:]
+    return json.loads(findings.read_text())["findings"]
+
+
+def test_mcp_fuzzer_finds_nothing_without_a_token(parts, gateway, tmp_path):
+    assert fuzzer(parts, gateway, tmp_path) == []
+
+
+def test_mcp_fuzzer_finds_no_way_around_the_token(parts, gateway, tmp_path):
+    found = fuzzer(parts, gateway, tmp_path, "--auth-env", MCP_API_KEY=gateway.token)
+    audited = [finding for finding in found if finding["category"] not in OF_THE_FUZZING]
+    assert audited == []
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for this machine, which whoever is given it may trust, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "hikite tests")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(7)
+        .not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + datetime.timedelta(days=7))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    cert_file, key_file = folder / "cert.pem", folder / "key.pem"
+    cert_file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    key_file.write_bytes(key.private_bytes(*form))
+    key_file.chmod(0o600)
+    return cert_file, key_file
+
+
+def test_mcpscore_gives_nearly_everything(parts, start_gateway, tmp_path):
+    """Over TLS, as whoever can be reached by others must be."""
+    cert_file, key_file = certificate(tmp_path)
+    tls = {"cert_file": str(cert_file), "key_file": str(key_file)}
+    gateway = start_gateway({"mcpServers": {"everything": parts.everything()}, "server": {"tls": tls}})
+    command = [parts.python / "mcpscore", gateway.mcp(), "--token", gateway.token, "--no-config", "--json"]
+    run = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=SECONDS, cwd=tmp_path,
+        env=os.environ | {"HOME": str(tmp_path), "SSL_CERT_FILE": str(cert_file)},
+    )
+    assert run.stdout, run.stderr
+    report = json.loads(run.stdout)
+    failed = [result["rule_id"] for result in report["results"] if not result["passed"]]
+    percent = 100 * report["score"] / report["max_score"]
+    assert percent >= SCORE_PERCENT, f"{report['score']} of {report['max_score']}; failed: {failed}"
