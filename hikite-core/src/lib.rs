@@ -14,6 +14,7 @@ pub mod compact;
 pub mod credential;
 pub mod error;
 pub mod fault;
+pub mod fetch;
 pub mod hex;
 pub mod json;
 pub mod keep;

@@ -15,6 +15,7 @@ mod password;
 mod redirect;
 mod secret;
 mod setup;
+mod stranger;
 mod user;
 
 #[cfg(test)]

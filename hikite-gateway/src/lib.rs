@@ -9,10 +9,12 @@ mod command;
 mod conversation;
 mod deadline;
 mod dispatch;
+mod entrance;
 mod exchange;
 mod execute;
 #[cfg(test)]
 mod fake;
+mod federation;
 mod gate;
 mod gateway;
 mod generation;
@@ -21,10 +23,12 @@ mod health;
 #[cfg(test)]
 mod hidden;
 pub mod identity;
+mod issuer;
 mod list;
 pub mod meter;
 mod open;
 mod parking;
+mod passkey;
 mod people;
 mod present;
 #[cfg(test)]
@@ -52,17 +56,21 @@ pub use audit::{AuditRules, WhenFull, record_admin};
 pub use batch::{Batch, Ending, Observer, Report, Silent};
 pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
+pub use entrance::Entrances;
 pub use exchange::{
     Account, AccountStanding, Accounts, App, Browser, DEFAULT as DEFAULT_ACCOUNT, Link, Pace, Provider,
     Returned, Settings as AccountSettings, TokenAuth, Waiting,
 };
+pub use federation::{Comeback, Federation, LoginRule, Stranger};
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use handle::Part;
 pub use hikite_store::{AuditFilter, AuditRow, Verified};
 pub use identity::Identity;
+pub use issuer::{IssuerRule, Issuers};
 pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
+pub use passkey::Passkeys;
 pub use people::{People, Token};
 pub use present::Wanted;
 pub use project::{Optimization, Project};

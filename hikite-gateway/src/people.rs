@@ -15,6 +15,7 @@ use hikite_store::{ProjectRow, Store, TokenRow};
 use parking_lot::Mutex;
 
 use crate::clock::now_ms;
+use crate::entrance::Entrances;
 use crate::gateway::Gateway;
 use crate::identity::{Identity, User};
 use crate::project::Project;
@@ -29,6 +30,8 @@ pub struct People {
     shown: ArcSwap<Directory>,
     /// Who people are that log in, where they can.
     identity: OnceLock<Arc<Identity>>,
+    /// The other ways in.
+    entrances: OnceLock<Arc<Entrances>>,
 }
 
 /// What the directory is made of.
@@ -54,6 +57,7 @@ impl People {
             known: Mutex::default(),
             shown: ArcSwap::default(),
             identity: OnceLock::new(),
+            entrances: OnceLock::new(),
         }
     }
 
@@ -65,6 +69,15 @@ impl People {
 
     pub fn identity(&self) -> Option<&Arc<Identity>> {
         self.identity.get()
+    }
+
+    /// From now on there are other ways in.
+    pub fn enter_through(&self, entrances: Arc<Entrances>) {
+        let _ = self.entrances.set(entrances);
+    }
+
+    pub fn entrances(&self) -> Option<&Arc<Entrances>> {
+        self.entrances.get()
     }
 
     /// Takes the projects of the file, in place of those it had before.

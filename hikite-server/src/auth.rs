@@ -10,6 +10,7 @@ use axum::response::Response;
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, Kind};
 use hikite_core::secret::Secret;
+use hikite_gateway::People;
 use hikite_gateway::identity::Bearer;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
@@ -82,7 +83,20 @@ pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
 pub(crate) fn known(app: &App, token: &str) -> Option<Caller> {
     match &app.settings.load().auth {
         Auth::Token(own) if is_same(token, own) => Some(Caller::owner()),
-        _ => app.gateway.people().bearer(token).or_else(|| granted(app, token)),
+        _ => {
+            let people = app.gateway.people();
+            let known = people.bearer(token).or_else(|| granted(app, token));
+            known.or_else(|| of_others(people, token))
+        }
+    }
+}
+
+/// Who bears a token of another issuer, in the project that its people work in.
+fn of_others(people: &People, token: &str) -> Option<Caller> {
+    let caller = people.entrances()?.issuers.bearer(token)?;
+    match caller.project.clone() {
+        Some(project) => people.enter(&caller, &project),
+        None => Some(caller),
     }
 }
 
@@ -103,7 +117,8 @@ fn access(app: &App, token: &str) -> Bearer {
     }
 }
 
-/// An access token that another process has just given is not refused because we have not heard of it yet.
+/// An access token that another process has just given is not refused because we have not heard of it yet, nor one of
+/// another issuer because we have not got its keys.
 async fn look_for_grant(app: &App, token: &str) {
     if !token.starts_with(SIGNED) {
         return;
@@ -112,6 +127,9 @@ async fn look_for_grant(app: &App, token: &str) {
         && let Err(error) = identity.look_for_grant(&grant).await
     {
         tracing::warn!(%error, "a grant could not be looked up");
+    }
+    if let Some(entrances) = app.gateway.people().entrances() {
+        entrances.issuers.look(token).await;
     }
 }
 

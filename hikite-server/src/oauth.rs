@@ -10,18 +10,21 @@ mod cookie;
 mod desk;
 mod discovery;
 mod document;
+mod federated;
 mod fields;
 mod form;
 mod jwks;
 mod login;
 mod logout;
 mod page;
+mod passkey;
 mod place;
 mod register;
 mod request;
 mod revoke;
 mod setup;
 mod token;
+mod trial;
 mod words;
 
 use std::net::IpAddr;
@@ -86,6 +89,8 @@ pub(crate) struct Tries {
     registrations: Buckets<IpAddr>,
     /// Descriptions that were looked up, likewise.
     lookups: Buckets<IpAddr>,
+    /// Questions that were kept, likewise.
+    begun: Buckets<IpAddr>,
 }
 
 pub(crate) fn routes() -> Router<Arc<App>> {
@@ -103,6 +108,15 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/oauth/login", get(login::show).post(login::log_in))
         .route("/oauth/logout", get(logout::show).post(logout::log_out))
         .route("/oauth/consent", post(consent::decide))
+        .route("/oauth/federated/{name}", get(federated::go))
+        .route("/oauth/federated/{name}/callback", get(federated::back))
+        .route("/oauth/passkey", get(passkey::show))
+        .route("/oauth/passkey.js", get(passkey::script))
+        .route("/oauth/passkey/login", post(passkey::log_in))
+        .route("/oauth/passkey/login/options", post(passkey::ask_to_log_in))
+        .route("/oauth/passkey/register", post(passkey::register))
+        .route("/oauth/passkey/register/options", post(passkey::ask_to_register))
+        .route("/oauth/passkey/remove", post(passkey::remove))
         .route("/oauth/page.css", get(page::css))
         .route("/setup", get(setup::show).post(setup::set_up))
 }

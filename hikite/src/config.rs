@@ -12,6 +12,7 @@ mod egress;
 mod expand;
 mod file;
 pub mod import;
+mod issuer;
 pub mod jsonc;
 mod limits;
 mod location;
@@ -50,7 +51,7 @@ use std::sync::Arc;
 
 use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
-use hikite_gateway::Project;
+use hikite_gateway::{IssuerRule, LoginRule, Project};
 use hikite_store::StoreUrl;
 
 pub use access::{AccessConfig, GrantWord};
@@ -101,6 +102,10 @@ pub struct Config {
     pub auth: Auth,
     /// How people log in; `None` where they do not.
     pub oauth: Option<OauthSection>,
+    /// Whose tokens are good here besides our own.
+    pub issuers: Vec<IssuerRule>,
+    /// With whom people may log in.
+    pub logins: Vec<LoginRule>,
     pub audit: AuditSection,
     /// The store, where the file names one.
     pub store: Option<StoreUrl>,

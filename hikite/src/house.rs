@@ -18,7 +18,9 @@ use hikite_core::search::encoder::Encoder;
 use hikite_core::secret::Secret;
 use hikite_core::source::{Implementation, Source};
 use hikite_egress::Client;
-use hikite_gateway::{AccountSettings, Accounts, Gateway, Identity, Registry, Rules, Safe, Throttle};
+use hikite_gateway::{
+    AccountSettings, Accounts, Entrances, Gateway, Identity, Registry, Rules, Safe, Throttle,
+};
 use hikite_modules::{Service, Settings};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, Spawner, Upstream};
@@ -30,6 +32,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::{Config, ProviderConfig, ServerConfig, Share, Transport};
 use crate::endpoint::Endpoint;
 use crate::exchange::Configured;
+use crate::fetch::Fetcher;
 use crate::master::Places;
 use crate::services::Services;
 use crate::sieve::Processes;
@@ -153,6 +156,9 @@ impl House {
             tracing::error!(%error, "nobody can log in: the keys that tokens are signed with do not open");
         }
         house.gateway.people().identify_with(identity);
+        let fetcher = Fetcher { client: house.client().clone(), guarded: house.guarded.clone() };
+        let entrances = Entrances::new(&house.store, Arc::new(fetcher));
+        house.gateway.people().enter_through(Arc::new(entrances));
         house.apply(config)?;
         house.gateway.open_store().await?;
         house.tasks.spawn(Arc::clone(&house).follow_store());
@@ -190,6 +196,9 @@ impl House {
         self.gateway.search_with(search::settings(config, self.client(), &self.encoder)?);
         self.gateway.apply(rules);
         self.guarded.allow(config.egress.rules());
+        if let Some(entrances) = self.gateway.people().entrances() {
+            entrances.follow(&config.issuers, &config.logins);
+        }
         for client in [self.client(), &self.guarded] {
             client.speak(config.egress.min_tls);
         }

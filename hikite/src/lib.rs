@@ -9,6 +9,7 @@ mod endpoint;
 mod evaluation;
 mod exchange;
 mod exposure;
+mod fetch;
 mod house;
 mod log;
 mod logins;

@@ -140,6 +140,8 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
 /// Under which name tokens are made: the public one, else that of this machine.
 fn oauth(config: &Config, section: &OauthSection) -> Oauth {
     let issuer = config.server.url();
+    let client = Client::guarded(config.egress.rules());
+    client.speak(config.egress.min_tls);
     Oauth {
         terms: Terms {
             audience: format!("{issuer}/mcp").into(),
@@ -150,7 +152,7 @@ fn oauth(config: &Config, section: &OauthSection) -> Oauth {
         is_local: config.server.public_url.is_none(),
         cimd: section.cimd,
         registration: section.registration,
-        client: Client::guarded(config.egress.rules()),
+        client,
     }
 }
 

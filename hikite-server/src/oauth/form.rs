@@ -38,6 +38,21 @@ impl Binding {
         Ok(Self { name, value, is_new, token })
     }
 
+    /// What the browser alone knows.
+    pub(crate) fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// What a page made for it carries.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Whether the browser has yet to be given its cookie: it cannot have one of our pages.
+    pub(crate) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
     /// The hidden field.
     pub(crate) fn field(&self) -> Html {
         Html::hidden(TOKEN, &self.token)
@@ -66,7 +81,7 @@ pub(crate) async fn read(desk: &Desk, body: Body) -> Result<Fields, Response> {
 }
 
 /// Every browser says where a form comes from; what says nothing must still know the token.
-fn is_from_us(desk: &Desk) -> bool {
+pub(crate) fn is_from_us(desk: &Desk) -> bool {
     let text = |name| desk.headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
     match (text(ORIGIN), text(HOST)) {
         (None, _) => true,

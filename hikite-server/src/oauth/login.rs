@@ -11,17 +11,17 @@ use hikite_core::rate::Rate;
 use hikite_gateway::identity::Redirect;
 use http::{StatusCode, Uri};
 
-use super::cookie;
 use super::desk::Desk;
 use super::fields::{Fields, encode};
 use super::form::{self, Binding};
 use super::page::{self, Html};
 use super::words::{self, Words};
+use super::{cookie, federated, passkey};
 
 /// Wrong passwords are counted within it.
 const SPAN: Duration = Duration::from_secs(60);
 /// Where a login may lead: to what asked for it. Nothing else is a place of ours to be sent to.
-const NEXT: [&str; 3] = ["/oauth/authorize?", "/connect/", "/ui"];
+const NEXT: [&str; 4] = ["/oauth/authorize?", "/oauth/passkey", "/connect/", "/ui"];
 
 /// Sends a browser here, and from here on to `next`.
 pub(crate) fn send_to(next: &str) -> Response {
@@ -34,11 +34,11 @@ pub(crate) async fn show(desk: Desk, uri: Uri) -> Response {
     match (desk.login().await, next) {
         (Ok(Some(_)), Some(next)) => page::go(next),
         (Ok(Some(login)), None) => {
-            let body = Html::default().element("<p>", &login.user.name, "</p>").element(
-                "<p><a href=\"/oauth/logout\">",
-                desk.language.say(words::LOG_OUT),
-                "</a></p>",
-            );
+            let say = |words| desk.language.say(words);
+            let body = Html::default()
+                .element("<p>", &login.user.name, "</p>")
+                .element("<p><a href=\"/oauth/passkey\">", say(words::PASSKEYS), "</a></p>")
+                .element("<p><a href=\"/oauth/logout\">", say(words::LOG_OUT), "</a></p>");
             page::page(StatusCode::OK, desk.language, desk.language.say(words::LOGGED_IN), &body, None)
         }
         (Ok(None), next) => ask(&desk, StatusCode::OK, next, None).await,
@@ -92,8 +92,15 @@ async fn ask(desk: &Desk, status: StatusCode, next: Option<&str>, wrong: Option<
         .and(&binding.field())
         .and(&Html::hidden("next", next.unwrap_or_default()))
         .and(&credentials(desk, "current-password"))
-        .element("<div class=\"choice\"><button>", say(words::LOG_IN), "</button></div>\n</form>");
-    let page = page::page(status, desk.language, say(words::LOG_IN), &body, next.and_then(source).as_deref());
+        .element("<div class=\"choice\"><button>", say(words::LOG_IN), "</button></div>\n</form>\n")
+        .and(&federated::links(desk, next));
+    let elsewhere = next.and_then(source);
+    let whole =
+        |body: &Html| page::page(status, desk.language, say(words::LOG_IN), body, elsewhere.as_deref());
+    let page = match passkey::button(desk, &binding, next) {
+        Some(button) => page::with_script(whole(&body.and(&button))),
+        None => whole(&body),
+    };
     binding.put_on(page, desk)
 }
 
@@ -110,7 +117,7 @@ pub(crate) fn credentials(desk: &Desk, kind: &'static str) -> Html {
 }
 
 /// A place of ours that a login may lead to.
-fn local(next: &str) -> Option<&str> {
+pub(crate) fn local(next: &str) -> Option<&str> {
     let plain = next.bytes().all(|byte| byte.is_ascii_graphic()) && !next.contains('\\');
     (plain && NEXT.iter().any(|start| next.starts_with(start))).then_some(next)
 }

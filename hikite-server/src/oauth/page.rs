@@ -1,4 +1,4 @@
-//! The pages: small, without a script, and readable by nobody but who they are for. What comes from elsewhere is
+//! The pages: small, with no script but one of ours, and readable by nobody but who they are for. What comes from elsewhere is
 //! escaped where it is put in; nothing else can be put in.
 
 use axum::response::{IntoResponse, Response};
@@ -114,6 +114,16 @@ pub(crate) fn page(
     let policy =
         policy.unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    response
+}
+
+/// The same page with a script of ours, which speaks to us alone.
+pub(crate) fn with_script(mut response: Response) -> Response {
+    let policy = response.headers().get(CONTENT_SECURITY_POLICY).and_then(|policy| policy.to_str().ok());
+    let policy = policy.map(|policy| format!("{policy}; script-src 'self'; connect-src 'self'"));
+    if let Some(policy) = policy.and_then(|policy| HeaderValue::from_str(&policy).ok()) {
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    }
     response
 }
 

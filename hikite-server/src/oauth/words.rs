@@ -63,6 +63,17 @@ pub(crate) const UNSURE: Words = (
     "Allow it only if you have just started this login yourself.",
     "ご自身で今このログインを始めた場合にだけ許可してください。",
 );
+pub(crate) const LOG_IN_WITH: Words = ("Log in with {}", "{} でログイン");
+pub(crate) const PASSKEYS: Words = ("Passkeys", "パスキー");
+pub(crate) const PASSKEY_LOG_IN: Words = ("Log in with a passkey", "パスキーでログイン");
+pub(crate) const PASSKEY_WHY: Words = (
+    "A passkey on your device or in your password manager logs you in without a password.",
+    "端末やパスワードマネージャーのパスキーで、パスワードなしでログインできます。",
+);
+pub(crate) const PASSKEY_NAME: Words = ("Name of the new passkey", "新しいパスキーの名前");
+pub(crate) const PASSKEY_MAKE: Words = ("Register a passkey", "パスキーを登録");
+pub(crate) const PASSKEY_REMOVE: Words = ("Remove", "削除");
+pub(crate) const PASSKEY_FAILED: Words = ("That did not work.", "うまくいきませんでした。");
 pub(crate) const TROUBLE: Words = ("This does not work", "処理できませんでした");
 pub(crate) const PENDING: Words = ("This client waits for approval", "このクライアントは承認待ちです");
 pub(crate) const PENDING_WHY: Words = (

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use hikite_core::secret::Secret;
+use hikite_modules::Named;
 use hikite_server::Cimd;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::check::Check;
+use super::issuer::{IssuerFile, LoginFile};
 use super::place::Path;
 use super::unit::{Span, show_span};
 
@@ -37,6 +39,10 @@ pub(crate) struct AuthFile {
     /// Whether clients may register themselves. Those that lead back to a place that is not known wait for an admin.
     #[schemars(extend("default" = "open"))]
     pub(crate) registration: Option<Registration>,
+    /// Issuers whose tokens are good here besides our own.
+    pub(crate) issuers: Option<Vec<IssuerFile>>,
+    /// With whom people may log in, by name: issuers of OpenID Connect.
+    pub(crate) login: Option<Named<LoginFile>>,
 }
 
 /// How clients prove who they are.

@@ -10,8 +10,8 @@ use super::place::Path;
 use super::problem::Report;
 use super::tool_request::literal;
 use super::{
-    Config, audit, auth, category, egress, expand, limits, modules, project, provider, search, server, store,
-    telemetry, tool, upstream, vault,
+    Config, audit, auth, category, egress, expand, issuer, limits, modules, project, provider, search,
+    server, store, telemetry, tool, upstream, vault,
 };
 
 /// The world as the config sees it, so that loading is a function of its arguments.
@@ -43,8 +43,9 @@ impl Check<'_, '_> {
         let names = category::Servers { all: self.server_names(), disabled: &disabled };
         let categories = category::check(self, &Path::ROOT.key("categories"), &raw_categories, &names);
         let server = file.server.clone().unwrap_or_default();
-        let (auth, oauth) =
-            auth::check(self, &Path::ROOT.key("auth"), &file.auth.clone().unwrap_or_default());
+        let raw_auth = file.auth.clone().unwrap_or_default();
+        let auth_path = Path::ROOT.key("auth");
+        let (auth, oauth) = auth::check(self, &auth_path, &raw_auth);
         Config {
             file: None,
             server: server::check(self, &Path::ROOT.key("server"), &server, !categories.is_empty()),
@@ -71,6 +72,8 @@ impl Check<'_, '_> {
             audit: audit::check(self, &Path::ROOT.key("audit"), &file.audit.clone().unwrap_or_default()),
             auth,
             oauth,
+            issuers: issuer::issuers(self, &auth_path.key("issuers"), raw_auth.issuers.as_deref()),
+            logins: issuer::logins(self, &auth_path.key("login"), raw_auth.login.as_ref()),
             search: search::check(self, &Path::ROOT.key("search"), &file.search.clone().unwrap_or_default()),
             limits: limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default()),
             store: store::check(self, &Path::ROOT.key("store"), &file.store.clone().unwrap_or_default()),

@@ -9,7 +9,7 @@ use hikite_core::selection::{Argument, Override, Selection, ToolRef};
 use serde_json::{Map, Value, json};
 
 use super::unit::{show_size, show_span};
-use super::{audit, auth, policy, provider, vault};
+use super::{audit, auth, issuer, policy, provider, vault};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
 use hikite_modules::Language;
@@ -55,7 +55,7 @@ pub fn show(config: &Config) -> Value {
         "providers": config.providers.iter().map(show_provider).collect::<Map<_, _>>(),
         "egress": { "allow": config.egress.allow, "min_tls": config.egress.min_tls.word() },
         "audit": audit::show(&config.audit),
-        "auth": auth::show(&config.auth, config.oauth.as_ref()),
+        "auth": show_auth(config),
         "store": { "url": config.store_url().to_string() },
         "vault": vault::show(&config.vault),
         "search": show_search(&config.search),
@@ -86,6 +86,14 @@ fn show_provider(provider: &ProviderConfig) -> (String, Value) {
     shown.extend(texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), json!(text.as_ref()?)))));
     shown.extend(provider.details.iter().map(|(key, text)| (key.clone(), json!(text))));
     (provider.name.clone(), shown.into())
+}
+
+fn show_auth(config: &Config) -> Value {
+    let mut shown = auth::show(&config.auth, config.oauth.as_ref());
+    if let Some(members) = shown.as_object_mut() {
+        members.extend(issuer::show(&config.issuers, &config.logins));
+    }
+    shown
 }
 
 fn show_tls(tls: &TlsSection) -> Value {
@@ -246,7 +254,7 @@ fn tool_name(name: &ToolRef) -> String {
     name.server.as_ref().map_or_else(|| name.tool.to_string(), |server| format!("{server}:{}", name.tool))
 }
 
-fn pattern(pattern: &Pattern) -> String {
+pub(crate) fn pattern(pattern: &Pattern) -> String {
     match pattern {
         Pattern::Glob(glob) => glob.glob().to_string(),
         Pattern::Regex(regex) => format!("/{regex}/"),

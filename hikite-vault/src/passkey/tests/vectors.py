@@ -19,6 +19,8 @@ from fido2.utils import sha256
 from soft_webauthn import SoftWebauthnDevice
 
 SITE, ORIGIN = "hikite.example", "https://hikite.example"
+# What stands for the user `alice`.
+USER = sha256(b"alice")
 
 
 def text(data):
@@ -33,7 +35,7 @@ def written(answer):
 def soft():
     device, first, second = SoftWebauthnDevice(), os.urandom(32), os.urandom(32)
     made = device.create(
-        {"publicKey": {"rp": {"id": SITE}, "user": {"id": b"user"}, "challenge": first,
+        {"publicKey": {"rp": {"id": SITE}, "user": {"id": USER}, "challenge": first,
                        "pubKeyCredParams": [{"alg": -7, "type": "public-key"}], "attestation": "none"}}, ORIGIN)
     used = device.get({"publicKey": {"rpId": SITE, "challenge": second}}, ORIGIN)
     return {"name": "soft", "verified": False, "made_for": text(first), "made": written(made),
@@ -58,7 +60,7 @@ def hard(name, key, cose_key, sign, attest=False):
     authenticator = sha256(SITE.encode()) + b"\x85" + pack(">I", 8) + cbor.encode({"appid": True})
     used = {"rawId": identifier, "type": "public-key",
             "response": {"clientDataJSON": data, "authenticatorData": authenticator,
-                         "signature": sign(authenticator + sha256(data)), "userHandle": b"user"}}
+                         "signature": sign(authenticator + sha256(data)), "userHandle": USER}}
     return {"name": name, "verified": True, "made_for": text(first), "made": written(made),
             "used_for": text(second), "used": written(used)}
 

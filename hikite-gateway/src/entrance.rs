@@ -1,0 +1,33 @@
+//! The ways in that are not ours alone: passkeys, tokens of other issuers, and logins with somebody else. One of each for
+//! as long as we run; the config says what they let in.
+
+use std::sync::Arc;
+
+use hikite_core::fetch::Fetch;
+use hikite_store::Store;
+
+use crate::federation::{Federation, LoginRule};
+use crate::issuer::{IssuerRule, Issuers};
+use crate::passkey::Passkeys;
+
+#[derive(Debug)]
+pub struct Entrances {
+    pub passkeys: Passkeys,
+    pub issuers: Issuers,
+    pub federation: Federation,
+}
+
+impl Entrances {
+    pub fn new(store: &Store, fetch: Arc<dyn Fetch>) -> Self {
+        Self {
+            passkeys: Passkeys::new(store.clone()),
+            issuers: Issuers::new(Arc::clone(&fetch)),
+            federation: Federation::new(fetch, store.clone()),
+        }
+    }
+
+    pub fn follow(&self, issuers: &[IssuerRule], logins: &[LoginRule]) {
+        self.issuers.follow(issuers.to_vec());
+        self.federation.follow(logins.to_vec());
+    }
+}

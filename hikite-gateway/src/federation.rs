@@ -1,0 +1,301 @@
+//! Logging in with somebody else: the code flow of OpenID Connect, with PKCE, state and nonce, each made for one browser
+//! and used once. What comes of it is who the issuer says it is, by the issuer's own number for them; an address is
+//! never taken for a person.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hikite_core::error::{Error, Kind};
+use hikite_core::fetch::{Fetch, Form};
+use hikite_core::json::Raw;
+use hikite_core::pattern::Pattern;
+use hikite_core::secret::Secret;
+use hikite_store::{Entry, Store};
+use hikite_vault::{Unverified, random_bytes};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::clock::now_ms;
+use crate::issuer::{Discovery, Keys, Times, holds, text};
+
+/// The drawer of logins that have begun elsewhere.
+const BEGUN: &str = "federation";
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// How long we remember what an issuer says of itself.
+const FRESH_MS: u64 = 10 * 60_000;
+
+/// What the owner says of somewhere people log in with.
+#[derive(Clone, Debug)]
+pub struct LoginRule {
+    pub name: String,
+    pub issuer: String,
+    pub client_id: String,
+    /// Without it we are a public client.
+    pub client_secret: Option<Secret>,
+    pub scopes: Vec<String>,
+    /// Who may come from there, by verified address or subject; everybody where there is none.
+    pub allow: Vec<Pattern>,
+    /// The role of who comes for the first time: `member` or `admin`.
+    pub role: String,
+}
+
+/// Who somebody is, as the issuer says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    pub issuer: String,
+    /// Its own number for them, which alone counts.
+    pub subject: String,
+    /// What they might be called here, if nobody is yet.
+    pub names: Vec<String>,
+    pub role: String,
+}
+
+/// What a browser came back with.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Comeback {
+    pub state: Option<String>,
+    pub code: Option<String>,
+    pub iss: Option<String>,
+    pub error: Option<String>,
+}
+
+pub struct Federation {
+    fetch: Arc<dyn Fetch>,
+    store: Store,
+    places: ArcSwap<BTreeMap<String, Arc<Place>>>,
+}
+
+struct Place {
+    rule: LoginRule,
+    keys: Keys,
+    /// What the issuer said of itself, and when, so that not every visitor makes us ask.
+    told: Mutex<Option<(Arc<Discovery>, u64)>>,
+}
+
+/// A login that has begun, as it lies in the drawer.
+#[derive(Serialize, Deserialize)]
+struct Begun {
+    place: String,
+    nonce: String,
+    verifier: String,
+    browser: String,
+    next: String,
+}
+
+impl std::fmt::Debug for Federation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Federation").finish_non_exhaustive()
+    }
+}
+
+impl Federation {
+    pub fn new(fetch: Arc<dyn Fetch>, store: Store) -> Self {
+        Self { fetch, store, places: ArcSwap::default() }
+    }
+
+    pub fn follow(&self, rules: Vec<LoginRule>) {
+        let place = |rule: LoginRule| {
+            let keys = Keys::new(&rule.issuer, None);
+            (rule.name.clone(), Arc::new(Place { rule, keys, told: Mutex::default() }))
+        };
+        self.places.store(Arc::new(rules.into_iter().map(place).collect()));
+    }
+
+    /// Where people may log in with.
+    pub fn names(&self) -> Vec<String> {
+        self.places.load().keys().cloned().collect()
+    }
+
+    /// Where to send a browser. `browser` is a secret that it alone knows, `callback` the address it shall come back to,
+    /// `next` what it wanted here.
+    pub async fn begin(
+        &self,
+        name: &str,
+        browser: &str,
+        callback: &str,
+        next: &str,
+    ) -> Result<String, Error> {
+        let place = self.place(name)?;
+        let discovery = self.discovery(&place).await?;
+        let (endpoint, _) = discovery.address("authorization_endpoint")?;
+        let (state, nonce, verifier) = (random()?, random()?, random()?);
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
+        let scopes = place.rule.scopes.join(" ");
+        let query = query(&[
+            ("response_type", "code"),
+            ("client_id", &place.rule.client_id),
+            ("redirect_uri", callback),
+            ("scope", &scopes),
+            ("state", &state),
+            ("nonce", &nonce),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+        ]);
+        let begun =
+            Begun { place: name.into(), nonce, verifier, browser: hashed(browser), next: next.into() };
+        let now = now_ms();
+        let entry = Entry {
+            kind: BEGUN,
+            id: hashed(&state),
+            owner: String::new(),
+            form: Raw::of(&begun),
+            version: 0,
+            created_at: now,
+            expires_at: now + u64::try_from(PATIENCE.as_millis()).unwrap_or_default(),
+        };
+        self.store.put_entry(&entry).await?;
+        let joint = if endpoint.contains('?') { '&' } else { '?' };
+        Ok(format!("{endpoint}{joint}{query}"))
+    }
+
+    /// Who came back, and what they wanted here.
+    pub async fn finish(
+        &self,
+        name: &str,
+        browser: &str,
+        callback: &str,
+        returned: &Comeback,
+    ) -> Result<(Stranger, String), Error> {
+        let state = returned.state.as_deref().ok_or_else(|| refused("the answer has no state"))?;
+        let taken = self.store.take_entry(BEGUN, &hashed(state), now_ms()).await?;
+        let begun: Option<Begun> = taken.and_then(|entry| entry.form.decode().ok());
+        let begun = begun.filter(|begun| begun.place == name && begun.browser == hashed(browser));
+        let begun = begun.ok_or_else(|| refused("this login was not begun here, or too long ago"))?;
+        let place = self.place(name)?;
+        if let Some(error) = &returned.error {
+            let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
+            return Err(refused(&format!("`{name}` answered `{word}`")));
+        }
+        let discovery = self.discovery(&place).await?;
+        let told = returned.iss.as_deref();
+        let must_tell = discovery.says("authorization_response_iss_parameter_supported");
+        if told.is_some_and(|iss| iss != place.rule.issuer) || (must_tell && told.is_none()) {
+            return Err(refused("the answer is of another issuer"));
+        }
+        let code = returned.code.as_deref().ok_or_else(|| refused("the answer has no code"))?;
+        let token = self.redeem(&place.rule, &discovery, (code, &begun.verifier, callback)).await?;
+        let claims = self.verified(&place, &token, &begun.nonce).await?;
+        Ok((place.rule.stranger(&claims)?, begun.next))
+    }
+
+    /// The identity token for a code.
+    async fn redeem(
+        &self,
+        rule: &LoginRule,
+        discovery: &Discovery,
+        (code, verifier, callback): (&str, &str, &str),
+    ) -> Result<String, Error> {
+        let (endpoint, word) = discovery.address("token_endpoint")?;
+        let mut form = Form {
+            fields: vec![
+                ("grant_type", Secret::hidden("authorization_code")),
+                ("code", Secret::hidden(code)),
+                ("redirect_uri", Secret::hidden(callback)),
+                ("code_verifier", Secret::hidden(verifier)),
+            ],
+            basic: None,
+        };
+        let basic = discovery.offers("token_endpoint_auth_methods_supported", "client_secret_basic", true);
+        match &rule.client_secret {
+            Some(secret) if basic => form.basic = Some((rule.client_id.clone(), secret.clone())),
+            secret => {
+                form.fields.push(("client_id", Secret::hidden(rule.client_id.as_str())));
+                form.fields.extend(secret.clone().map(|secret| ("client_secret", secret)));
+            }
+        }
+        let reply = self.fetch.post(&endpoint, word, form).await?;
+        let token = text(&reply.body, "id_token").filter(|_| reply.status == 200);
+        token.ok_or_else(|| refused(&format!("`{}` gave no identity for the code", rule.name)))
+    }
+
+    async fn verified(&self, place: &Place, token: &str, nonce: &str) -> Result<Value, Error> {
+        let wrong = || refused(&format!("the identity that `{}` gave is not good", place.rule.name));
+        let now = now_ms();
+        let read = Unverified::read(token).ok_or_else(wrong)?;
+        place.keys.look(&*self.fetch, read.kid.as_deref(), now).await?;
+        let claims = place.keys.verify(&read, now).ok_or_else(wrong)?;
+        let rule = &place.rule;
+        let is_for_us = holds(&claims["aud"], &rule.client_id)
+            && (claims["azp"].is_null() && !is_several(&claims["aud"]) || claims["azp"] == *rule.client_id);
+        let is_good = claims["iss"] == *rule.issuer
+            && is_for_us
+            && claims["nonce"] == *nonce
+            && Times::of(&claims).is_some_and(|times| times.are_good(now));
+        if is_good { Ok(claims) } else { Err(wrong()) }
+    }
+
+    async fn discovery(&self, place: &Place) -> Result<Arc<Discovery>, Error> {
+        let now = now_ms();
+        let told = place.told.lock().clone().filter(|(_, at)| now < at.saturating_add(FRESH_MS));
+        if let Some((discovery, _)) = told {
+            return Ok(discovery);
+        }
+        let discovery = Arc::new(Discovery::read(&*self.fetch, &place.rule.issuer).await?);
+        *place.told.lock() = Some((Arc::clone(&discovery), now));
+        Ok(discovery)
+    }
+
+    fn place(&self, name: &str) -> Result<Arc<Place>, Error> {
+        let found = self.places.load().get(name).cloned();
+        found.ok_or_else(|| Error::new(Kind::NotFound, "nobody logs in this way here"))
+    }
+}
+
+impl LoginRule {
+    fn stranger(&self, claims: &Value) -> Result<Stranger, Error> {
+        let subject = text(claims, "sub").filter(|subject| !subject.is_empty());
+        let subject = subject.ok_or_else(|| refused("the identity names nobody"))?;
+        let email = (claims["email_verified"] == true).then(|| text(claims, "email")).flatten();
+        let email = email.map(|email| email.to_lowercase());
+        let matches = |text: &str| self.allow.iter().any(|pattern| pattern.matches(text));
+        if !self.allow.is_empty() && !matches(&subject) && !email.as_deref().is_some_and(matches) {
+            let error = Error::new(Kind::Authorization, "this account may not log in here");
+            return Err(error.hint("ask whoever runs this hikite"));
+        }
+        let names = ["preferred_username", "nickname", "name"].iter().filter_map(|claim| text(claims, claim));
+        let names = names.chain(email).chain([format!("{}-{subject}", self.name)]).collect();
+        Ok(Stranger { issuer: self.issuer.clone(), subject, names, role: self.role.clone() })
+    }
+}
+
+fn is_several(audience: &Value) -> bool {
+    audience.as_array().is_some_and(|all| all.len() > 1)
+}
+
+fn random() -> Result<String, Error> {
+    let bytes = random_bytes::<32>().map_err(|_| Error::new(Kind::Internal, "there is no randomness"))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+fn hashed(text: &str) -> String {
+    hikite_core::hex::hex(&Sha256::digest(text))
+}
+
+fn query(pairs: &[(&str, &str)]) -> String {
+    let pair = |(name, value): &(&str, &str)| format!("{name}={}", encoded(value));
+    pairs.iter().map(pair).collect::<Vec<_>>().join("&")
+}
+
+/// As a value of a query.
+fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.push_str(&hikite_core::hex::hex(&[byte]).to_ascii_uppercase());
+        }
+    }
+    out
+}
+
+fn refused(message: &str) -> Error {
+    Error::new(Kind::Authentication, message).hint("begin again from the login page")
+}

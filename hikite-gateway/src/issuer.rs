@@ -1,0 +1,215 @@
+//! Tokens of other issuers: who bears one, if the owner lets that issuer's people in. Every issuer has an audience that a
+//! token must be for; what its people are called begins with the issuer, so that nobody is taken for somebody of ours.
+
+mod claims;
+mod discovery;
+mod keys;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use hikite_core::caller::{Caller, Scopes};
+use hikite_core::fetch::Fetch;
+use hikite_core::pattern::Pattern;
+use hikite_vault::Unverified;
+use parking_lot::RwLock;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::clock::now_ms;
+pub(crate) use claims::{Times, holds, text};
+pub(crate) use discovery::Discovery;
+pub(crate) use keys::Keys;
+
+/// What a signed token begins with.
+const SIGNED: &str = "ey";
+/// So many verified tokens are remembered.
+const REMEMBERED: usize = 10_000;
+/// What a token may say to be: kinds that are made for other ends are not for coming in.
+const KINDS: [&str; 2] = ["jwt", "at+jwt"];
+const SUBJECT_BYTES: usize = 512;
+
+/// What the owner says of an issuer.
+#[derive(Clone, Debug)]
+pub struct IssuerRule {
+    /// As its tokens name it, exactly.
+    pub issuer: String,
+    /// Whom its tokens must be for.
+    pub audience: String,
+    /// Where its keys lie; without it the issuer is asked.
+    pub jwks_url: Option<String>,
+    /// Which claim says who somebody is.
+    pub subject_claim: String,
+    /// The most that its people may do.
+    pub scopes: Scopes,
+    /// The claim that says which of it; all without.
+    pub scope_claim: Option<String>,
+    /// Whom it may send us, by subject or address; everybody where there is none.
+    pub allow: Vec<Pattern>,
+    /// Whether an `email` counts of which the token does not say that it was verified.
+    pub trust_email: bool,
+    /// The project in which they work.
+    pub project: Option<Arc<str>>,
+}
+
+/// All of them, with the keys they had last.
+#[derive(Debug)]
+pub struct Issuers {
+    fetch: Arc<dyn Fetch>,
+    all: ArcSwap<Vec<Arc<Issuer>>>,
+    seen: RwLock<HashMap<[u8; 32], Arc<Verified>>>,
+}
+
+#[derive(Debug)]
+struct Issuer {
+    rule: IssuerRule,
+    keys: Keys,
+}
+
+/// A token that was verified once.
+#[derive(Debug)]
+struct Verified {
+    caller: Caller,
+    times: Times,
+}
+
+impl Issuers {
+    pub fn new(fetch: Arc<dyn Fetch>) -> Self {
+        Self { fetch, all: ArcSwap::default(), seen: RwLock::default() }
+    }
+
+    /// From now on these, and nobody that came through others.
+    pub fn follow(&self, rules: Vec<IssuerRule>) {
+        let all = rules.into_iter().map(|rule| {
+            let keys = Keys::new(&rule.issuer, rule.jwks_url.as_deref());
+            Arc::new(Issuer { rule, keys })
+        });
+        self.all.store(Arc::new(all.collect()));
+        self.seen.write().clear();
+    }
+
+    /// Who bears this token, by the keys at hand. Never waits.
+    pub fn bearer(&self, token: &str) -> Option<Caller> {
+        self.bearer_at(token, now_ms())
+    }
+
+    /// Gets the keys that a token needs, if its issuer is one of ours and they are not at hand. Rarely, however many
+    /// tokens name keys that do not exist.
+    pub async fn look(&self, token: &str) {
+        self.look_at(token, now_ms()).await;
+    }
+
+    fn bearer_at(&self, token: &str, now: u64) -> Option<Caller> {
+        if !token.starts_with(SIGNED) || self.all.load().is_empty() {
+            return None;
+        }
+        let hash: [u8; 32] = Sha256::digest(token).into();
+        let known = self.seen.read().get(&hash).cloned();
+        let verified = known.or_else(|| self.verify(token, hash, now))?;
+        verified.times.are_good(now).then(|| verified.caller.clone())
+    }
+
+    async fn look_at(&self, token: &str, now: u64) {
+        if !token.starts_with(SIGNED) || self.all.load().is_empty() {
+            return;
+        }
+        let hash: [u8; 32] = Sha256::digest(token).into();
+        if self.seen.read().contains_key(&hash) {
+            return;
+        }
+        let Some(read) = Unverified::read(token) else { return };
+        let all = self.all.load_full();
+        for issuer in all.iter().filter(|issuer| read.issuer() == Some(&issuer.rule.issuer)) {
+            if let Err(error) = issuer.keys.look(&*self.fetch, read.kid.as_deref(), now).await {
+                tracing::warn!(issuer = %issuer.rule.issuer, %error, "the keys of an issuer cannot be read");
+            }
+        }
+    }
+
+    fn verify(&self, token: &str, hash: [u8; 32], now: u64) -> Option<Arc<Verified>> {
+        let read = Unverified::read(token)?;
+        if read.typ.as_deref().is_some_and(|typ| !KINDS.contains(&typ)) {
+            return None;
+        }
+        let all = self.all.load();
+        let mut theirs = all.iter().filter(|issuer| read.issuer() == Some(&issuer.rule.issuer));
+        let verified = theirs.find_map(|issuer| {
+            let claims = issuer.keys.verify(&read, now)?;
+            issuer.rule.verified(&claims, now)
+        })?;
+        let verified = Arc::new(verified);
+        self.keep(hash, Arc::clone(&verified), now);
+        Some(verified)
+    }
+
+    fn keep(&self, hash: [u8; 32], verified: Arc<Verified>, now: u64) {
+        let mut seen = self.seen.write();
+        if seen.len() >= REMEMBERED {
+            seen.retain(|_, verified| verified.times.are_good(now));
+        }
+        if seen.len() >= REMEMBERED {
+            seen.clear();
+        }
+        seen.insert(hash, verified);
+    }
+}
+
+impl IssuerRule {
+    fn verified(&self, claims: &Value, now: u64) -> Option<Verified> {
+        let times = Times::of(claims)?;
+        if !times.are_good(now) || !holds(&claims["aud"], &self.audience) {
+            return None;
+        }
+        let name = self.name(claims)?;
+        if !self.allow.is_empty() && !self.is_allowed(&name, claims) {
+            return None;
+        }
+        let subject: Arc<str> = format!("{}#{name}", self.issuer).into();
+        let caller = Caller { scopes: self.scopes(claims), ..Caller::named(subject) };
+        let caller = match &self.project {
+            Some(project) => caller.within(Arc::clone(project)),
+            None => caller,
+        };
+        Some(Verified { caller, times })
+    }
+
+    /// What its people are called by it.
+    fn name(&self, claims: &Value) -> Option<String> {
+        let name = if self.subject_claim == "email" {
+            self.email(claims)?
+        } else {
+            text(claims, &self.subject_claim)?
+        };
+        let fits = !name.is_empty() && name.len() <= SUBJECT_BYTES && !name.chars().any(char::is_control);
+        fits.then_some(name)
+    }
+
+    fn is_allowed(&self, name: &str, claims: &Value) -> bool {
+        let email = self.email(claims);
+        let matches = |text: &str| self.allow.iter().any(|pattern| pattern.matches(text));
+        matches(name) || email.is_some_and(|email| matches(&email))
+    }
+
+    /// An address that somebody has shown to be theirs.
+    fn email(&self, claims: &Value) -> Option<String> {
+        let is_verified = match &claims["email_verified"] {
+            Value::Null => self.trust_email,
+            told => *told == true || told == "true",
+        };
+        is_verified.then(|| text(claims, "email")).flatten().map(|email| email.to_lowercase())
+    }
+
+    fn scopes(&self, claims: &Value) -> Scopes {
+        let Some(claim) = &self.scope_claim else { return self.scopes };
+        let words: Vec<&str> = match &claims[claim] {
+            Value::String(words) => words.split(' ').collect(),
+            Value::Array(words) => words.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let told = words.into_iter().filter_map(Scopes::parse);
+        told.filter(|scope| self.scopes.contains(*scope)).fold(Scopes::NONE, Scopes::with)
+    }
+}

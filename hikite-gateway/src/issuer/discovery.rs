@@ -1,0 +1,97 @@
+//! What an issuer says of itself, at the place that the standards name (OpenID Connect Discovery, RFC 8414). It counts
+//! only if it says to be the very issuer that was asked.
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::fetch::{Fetch, Word};
+use serde_json::Value;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Discovery {
+    issuer: String,
+    document: Value,
+}
+
+impl Discovery {
+    pub(crate) async fn read(fetch: &dyn Fetch, issuer: &str) -> Result<Self, Error> {
+        let mut told = None;
+        for place in places(issuer) {
+            let document = match fetch.get(&place, Word::Owner).await {
+                Ok(document) => document,
+                Err(error) => {
+                    told.get_or_insert(error);
+                    continue;
+                }
+            };
+            if document["issuer"] != issuer {
+                let error = Error::new(
+                    Kind::UpstreamUnavailable,
+                    format!("{place} describes another issuer than `{issuer}`"),
+                );
+                return Err(error.hint("write the issuer exactly as its own document does"));
+            }
+            return Ok(Self { issuer: issuer.to_owned(), document });
+        }
+        Err(told
+            .unwrap_or_else(|| Error::new(Kind::UpstreamUnavailable, format!("`{issuer}` is no address"))))
+    }
+
+    /// An address that the document names, and whose word it is: on the issuer's own origin it is the owner's, who
+    /// named it.
+    pub(crate) fn address(&self, name: &str) -> Result<(String, Word), Error> {
+        let lacks = || {
+            Error::new(
+                Kind::UpstreamUnavailable,
+                format!("the document of `{}` names no `{name}`", self.issuer),
+            )
+        };
+        let url = self.document[name].as_str().ok_or_else(lacks)?;
+        if origin(url).is_some() && origin(url) == origin(&self.issuer) {
+            return Ok((url.to_owned(), Word::Owner));
+        }
+        if url.starts_with("https://") {
+            return Ok((url.to_owned(), Word::Stranger));
+        }
+        Err(Error::new(Kind::UpstreamUnavailable, format!("the `{name}` of `{}` is not https", self.issuer)))
+    }
+
+    /// Whether a list in the document holds a word; what is not told holds the standard's default.
+    pub(crate) fn offers(&self, name: &str, word: &str, default: bool) -> bool {
+        self.document[name].as_array().map_or(default, |all| all.iter().any(|one| one == word))
+    }
+
+    pub(crate) fn says(&self, name: &str) -> bool {
+        self.document[name] == true
+    }
+}
+
+/// Scheme, host and port.
+fn origin(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once("://")?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    Some(&url[..scheme.len() + 3 + end])
+}
+
+fn places(issuer: &str) -> Vec<String> {
+    let Some(origin) = origin(issuer) else { return Vec::new() };
+    let path = issuer[origin.len()..].trim_end_matches('/');
+    vec![
+        format!("{origin}{path}/.well-known/openid-configuration"),
+        format!("{origin}/.well-known/oauth-authorization-server{path}"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_lie_where_the_standards_say() {
+        let expected = [
+            "https://i.example/a/b/.well-known/openid-configuration",
+            "https://i.example/.well-known/oauth-authorization-server/a/b",
+        ];
+        assert_eq!(places("https://i.example/a/b"), expected);
+        assert_eq!(places("https://i.example/")[0], "https://i.example/.well-known/openid-configuration");
+        assert!(places("i.example").is_empty());
+    }
+}

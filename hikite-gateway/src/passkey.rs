@@ -1,0 +1,331 @@
+//! The passkeys of users, and the questions that browsers answer with them. A question is answered once, within minutes,
+//! by the browser that it was put to and for what it was put for. Whether the answer is right is for the vault to say.
+
+use std::time::Duration;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::Raw;
+use hikite_core::time::rfc3339;
+use hikite_store::{Entry, Store};
+use hikite_vault::{
+    Assertion, Challenge, Octets, Passkey, PasskeyFault, Registration, RelyingParty, Verification,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::clock::now_ms;
+
+/// The drawers: keys by their ids, and questions by themselves.
+const PASSKEY: &str = "passkey";
+const CHALLENGE: &str = "challenge";
+
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
+/// Keys of one user.
+const KEYS: usize = 20;
+const NAME_CHARS: usize = 64;
+
+#[derive(Clone)]
+pub struct Passkeys {
+    store: Store,
+}
+
+/// A key as it lies in the drawer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Kept {
+    #[serde(flatten)]
+    passkey: Passkey,
+    /// What its user calls it.
+    name: String,
+}
+
+/// A question as it lies in the drawer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Question {
+    purpose: Purpose,
+    /// Who was asked: a hash of what its browser alone knows.
+    browser: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Purpose {
+    Register,
+    Login,
+}
+
+impl std::fmt::Debug for Passkeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Passkeys")
+    }
+}
+
+impl Passkeys {
+    pub fn new(store: Store) -> Self {
+        Self { store }
+    }
+
+    /// What the browser of somebody who is logged in is to be asked, so that it makes a key. `browser` is a secret that
+    /// this browser alone knows: that of its cookie.
+    pub async fn ask_to_register(
+        &self,
+        site: &RelyingParty,
+        (subject, name): (&str, &str),
+        browser: &str,
+    ) -> Result<Value, Error> {
+        let known: Vec<Octets> =
+            self.of(subject).await?.into_iter().map(|(_, kept)| kept.passkey.id).collect();
+        if known.len() >= KEYS {
+            let error = Error::new(Kind::Conflict, format!("there are {KEYS} passkeys already"));
+            return Err(error.hint("remove one that is not used any more"));
+        }
+        let challenge = self.question(Purpose::Register, subject, browser).await?;
+        Ok(site.creation_options(&challenge, (&handle(subject), name), &known))
+    }
+
+    /// Keeps the key that the browser made. `called` is what its user calls it.
+    pub async fn register(
+        &self,
+        site: &RelyingParty,
+        subject: &str,
+        browser: &str,
+        (answer, called): (&Value, &str),
+    ) -> Result<Value, Error> {
+        let answer = Registration::read(answer).map_err(refused)?;
+        let challenge = answer.challenge().ok_or_else(|| refused(PasskeyFault::Malformed))?;
+        let owner = self.taken(&challenge, Purpose::Register, browser).await?;
+        if owner != subject {
+            return Err(refused(PasskeyFault::Challenge));
+        }
+        let passkey =
+            site.verify_registration(&challenge, &answer, Verification::Required).map_err(refused)?;
+        let called: String = called.trim().chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
+        let name = if called.is_empty() { "passkey".to_owned() } else { called };
+        let kept = Kept { passkey, name };
+        let entry = Entry {
+            kind: PASSKEY,
+            id: kept.passkey.id.text(),
+            owner: subject.to_owned(),
+            form: Raw::of(&kept),
+            version: 0,
+            created_at: now_ms(),
+            expires_at: 0,
+        };
+        if !self.store.put_entry(&entry).await? {
+            return Err(Error::new(Kind::Conflict, "this passkey is known already"));
+        }
+        Ok(shown(&entry, &kept))
+    }
+
+    /// What a browser is to be asked, so that it proves who sits at it. Any key will do: which ones somebody has is not
+    /// told to whoever knows a name.
+    pub async fn ask_to_log_in(&self, site: &RelyingParty, browser: &str) -> Result<Value, Error> {
+        let challenge = self.question(Purpose::Login, "", browser).await?;
+        Ok(site.request_options(&challenge, &[]))
+    }
+
+    /// The subject that the browser proved to be.
+    pub async fn log_in(&self, site: &RelyingParty, browser: &str, answer: &Value) -> Result<String, Error> {
+        let answer = Assertion::read(answer).map_err(refused)?;
+        let challenge = answer.challenge().ok_or_else(|| refused(PasskeyFault::Malformed))?;
+        self.taken(&challenge, Purpose::Login, browser).await?;
+        let unknown = || refused(PasskeyFault::Credential);
+        let id = answer.id().text();
+        let mut entry = self.store.entry(PASSKEY, &id, now_ms()).await?.ok_or_else(unknown)?;
+        let mut kept: Kept = entry.form.decode().map_err(|_| unknown())?;
+        if answer.handle().is_some_and(|told| told != handle(&entry.owner)) {
+            return Err(unknown());
+        }
+        let counter = site
+            .verify_assertion(&challenge, &kept.passkey, &answer, Verification::Required)
+            .map_err(refused)?;
+        if counter != kept.passkey.counter {
+            kept.passkey.counter = counter;
+            entry.form = Raw::of(&kept);
+            // Of two who bring the same count one comes from a copy.
+            if !self.store.change_entry(&entry).await? {
+                return Err(refused(PasskeyFault::Counter));
+            }
+        }
+        Ok(entry.owner)
+    }
+
+    /// Those of somebody, the oldest first, as they may be seen.
+    pub async fn list(&self, subject: &str) -> Result<Vec<Value>, Error> {
+        Ok(self.of(subject).await?.iter().map(|(entry, kept)| shown(entry, kept)).collect())
+    }
+
+    /// Takes one away; nothing happens to one of somebody else.
+    pub async fn remove(&self, subject: &str, id: &str) -> Result<(), Error> {
+        let mine = self.of(subject).await?.into_iter().any(|(entry, _)| entry.id == id);
+        if mine && self.store.take_entry(PASSKEY, id, now_ms()).await?.is_some() {
+            return Ok(());
+        }
+        Err(Error::new(Kind::NotFound, "there is no such passkey"))
+    }
+
+    async fn of(&self, subject: &str) -> Result<Vec<(Entry, Kept)>, Error> {
+        let entries = self.store.entries(PASSKEY, Some(subject), now_ms()).await?;
+        Ok(entries.into_iter().filter_map(|entry| Some((entry.clone(), entry.form.decode().ok()?))).collect())
+    }
+
+    async fn question(&self, purpose: Purpose, subject: &str, browser: &str) -> Result<Challenge, Error> {
+        let failed = |_| Error::new(Kind::Internal, "there is no randomness");
+        let challenge = Challenge::random().map_err(failed)?;
+        let now = now_ms();
+        let patience = u64::try_from(PATIENCE.as_millis()).unwrap_or_default();
+        let entry = Entry {
+            kind: CHALLENGE,
+            id: challenge.text(),
+            owner: subject.to_owned(),
+            form: Raw::of(&Question { purpose, browser: hashed(browser) }),
+            version: 0,
+            created_at: now,
+            expires_at: now + patience,
+        };
+        self.store.put_entry(&entry).await?;
+        Ok(challenge)
+    }
+
+    /// Whom the question was put to. It is used up, whatever comes of the answer.
+    async fn taken(&self, challenge: &Challenge, purpose: Purpose, browser: &str) -> Result<String, Error> {
+        let taken = self.store.take_entry(CHALLENGE, &challenge.text(), now_ms()).await?;
+        let expected = Question { purpose, browser: hashed(browser) };
+        let fits = |entry: &Entry| entry.form.decode().is_ok_and(|asked: Question| asked == expected);
+        let entry = taken.filter(fits).ok_or_else(|| refused(PasskeyFault::Challenge))?;
+        Ok(entry.owner)
+    }
+}
+
+fn shown(entry: &Entry, kept: &Kept) -> Value {
+    json!({ "id": entry.id, "name": kept.name, "createdAt": rfc3339(entry.created_at) })
+}
+
+/// What stands for a user in its authenticator: says nothing of it.
+fn handle(subject: &str) -> [u8; 32] {
+    Sha256::digest(subject.as_bytes()).into()
+}
+
+fn hashed(browser: &str) -> String {
+    hikite_core::hex::hex(&Sha256::digest(browser.as_bytes()))
+}
+
+fn refused(fault: PasskeyFault) -> Error {
+    Error::new(Kind::Authentication, format!("the passkey was not accepted: {fault}"))
+        .hint("try again; if it is lost, log in with a password and register another")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe;
+
+    /// Answers of authenticators that are not ours, with the questions they answer.
+    const VECTORS: &str = include_str!("../../hikite-vault/src/passkey/tests/vectors.json");
+    const BROWSER: &str = "what the cookie holds";
+
+    async fn passkeys() -> (Passkeys, RelyingParty) {
+        let site = RelyingParty::of("https://hikite.example").expect("a site");
+        (Passkeys::new(probe::store().await), site)
+    }
+
+    fn vector(name: &str) -> Value {
+        let all: Value = serde_json::from_str(VECTORS).expect("JSON");
+        let found = all.as_array().and_then(|all| all.iter().find(|vector| vector["name"] == name));
+        found.expect("a vector").clone()
+    }
+
+    /// As if this question had been put.
+    async fn put(passkeys: &Passkeys, question: &Value, purpose: Purpose, subject: &str) {
+        let entry = Entry {
+            kind: CHALLENGE,
+            id: question.as_str().expect("text").to_owned(),
+            owner: subject.to_owned(),
+            form: Raw::of(&Question { purpose, browser: hashed(BROWSER) }),
+            version: 0,
+            created_at: 1,
+            expires_at: now_ms() + 60_000,
+        };
+        assert!(passkeys.store.put_entry(&entry).await.expect("a store"));
+    }
+
+    async fn registered(passkeys: &Passkeys, site: &RelyingParty) -> Value {
+        let vector = vector("EdDSA");
+        put(passkeys, &vector["made_for"], Purpose::Register, "alice").await;
+        let answer = (&vector["made"], " laptop\n");
+        let shown = passkeys.register(site, "alice", BROWSER, answer).await.expect("registered");
+        assert_eq!(shown["name"], "laptop");
+        vector
+    }
+
+    #[tokio::test]
+    async fn a_key_lets_in_whom_it_was_made_for_once_per_question() {
+        let (passkeys, site) = passkeys().await;
+        let vector = registered(&passkeys, &site).await;
+        put(&passkeys, &vector["used_for"], Purpose::Login, "").await;
+        let subject = passkeys.log_in(&site, BROWSER, &vector["used"]).await.expect("let in");
+        assert_eq!(subject, "alice");
+        let again = passkeys.log_in(&site, BROWSER, &vector["used"]).await;
+        assert_eq!(again.map_err(|error| error.kind), Err(Kind::Authentication), "the question is used up");
+        put(&passkeys, &vector["used_for"], Purpose::Login, "").await;
+        let copied =
+            passkeys.log_in(&site, BROWSER, &vector["used"]).await.expect_err("the same count again");
+        assert!(copied.message.contains("higher count"), "{}", copied.message);
+    }
+
+    #[tokio::test]
+    async fn a_question_is_for_one_browser_one_deed_and_one_user() {
+        let (passkeys, site) = passkeys().await;
+        let vector = vector("EdDSA");
+        put(&passkeys, &vector["made_for"], Purpose::Register, "alice").await;
+        let other = passkeys.register(&site, "alice", "another browser", (&vector["made"], "x")).await;
+        assert!(other.is_err());
+        let late = passkeys.register(&site, "alice", BROWSER, (&vector["made"], "x")).await;
+        assert!(late.is_err(), "a question is used up by a wrong answer, too");
+        put(&passkeys, &vector["made_for"], Purpose::Register, "bob").await;
+        assert!(passkeys.register(&site, "alice", BROWSER, (&vector["made"], "x")).await.is_err(), "of bob");
+        put(&passkeys, &vector["made_for"], Purpose::Login, "").await;
+        assert!(
+            passkeys.register(&site, "alice", BROWSER, (&vector["made"], "x")).await.is_err(),
+            "to log in"
+        );
+        assert!(passkeys.list("alice").await.expect("a list").is_empty());
+        let elsewhere = RelyingParty::of("https://evil.example").expect("a site");
+        put(&passkeys, &vector["made_for"], Purpose::Register, "alice").await;
+        assert!(passkeys.register(&elsewhere, "alice", BROWSER, (&vector["made"], "x")).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_key_whose_authenticator_names_another_user_lets_nobody_in() {
+        let (passkeys, site) = passkeys().await;
+        let vector = vector("RS256");
+        put(&passkeys, &vector["made_for"], Purpose::Register, "mallory").await;
+        passkeys.register(&site, "mallory", BROWSER, (&vector["made"], "x")).await.expect("registered");
+        put(&passkeys, &vector["used_for"], Purpose::Login, "").await;
+        assert!(passkeys.log_in(&site, BROWSER, &vector["used"]).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn whoever_was_not_made_sure_of_registers_nothing() {
+        let (passkeys, site) = passkeys().await;
+        let vector = vector("soft");
+        put(&passkeys, &vector["made_for"], Purpose::Register, "alice").await;
+        assert!(passkeys.register(&site, "alice", BROWSER, (&vector["made"], "x")).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn keys_are_listed_and_removed_by_their_owner_alone() {
+        let (passkeys, site) = passkeys().await;
+        let vector = registered(&passkeys, &site).await;
+        let id = vector["made"]["id"].as_str().expect("an id");
+        assert!(passkeys.remove("bob", id).await.is_err());
+        let shown = passkeys.list("alice").await.expect("a list");
+        assert_eq!((shown.len(), &shown[0]["id"]), (1, &json!(id)));
+        assert!(!shown[0].to_string().contains("public_key"));
+        let asked = passkeys.ask_to_register(&site, ("alice", "alice"), BROWSER).await.expect("options");
+        assert_eq!(asked["excludeCredentials"][0]["id"], id);
+        passkeys.remove("alice", id).await.expect("removed");
+        put(&passkeys, &vector["used_for"], Purpose::Login, "").await;
+        assert!(passkeys.log_in(&site, BROWSER, &vector["used"]).await.is_err());
+    }
+}

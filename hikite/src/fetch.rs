@@ -1,0 +1,98 @@
+//! Documents and endpoints of issuers over HTTP: one request, within a time and a size. What the owner named is reached
+//! wherever it is; what a document named, only on the public internet. Nothing of what comes back is in a message.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use hikite_core::error::{Error, Kind};
+use hikite_core::fetch::{Fetch, Form, Reply, Word};
+use hikite_core::source::BoxFuture;
+use hikite_egress::{Client, Content, read};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::{Method, Request};
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_BYTES: usize = 512 * 1024;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Fetcher {
+    pub(crate) client: Client,
+    pub(crate) guarded: Client,
+}
+
+impl Fetcher {
+    async fn send(&self, word: Word, request: Request<Content>) -> Result<Reply, Error> {
+        let url = request.uri().clone();
+        let failed = |cause: String| {
+            let host = url.host().unwrap_or_default();
+            Error::new(Kind::UpstreamUnavailable, format!("`{host}` cannot be reached")).because(cause)
+        };
+        let client = match word {
+            Word::Owner => &self.client,
+            Word::Stranger => &self.guarded,
+        };
+        let exchange = async {
+            let answer = client.send(request).await?;
+            let status = answer.status().as_u16();
+            Ok((status, read(answer.into_body(), ANSWER_BYTES).await?))
+        };
+        let answer: Result<_, hikite_egress::SendError> =
+            tokio::time::timeout(PATIENCE, exchange).await.map_err(|_| failed("no answer in time".into()))?;
+        let (status, body) = answer.map_err(|error| failed(error.to_string()))?;
+        let body =
+            serde_json::from_slice(&body).map_err(|_| failed(format!("it answers {status} and no JSON")))?;
+        Ok(Reply { status, body })
+    }
+}
+
+impl Fetch for Fetcher {
+    fn get<'a>(&'a self, url: &'a str, word: Word) -> BoxFuture<'a, Result<Value, Error>> {
+        Box::pin(async move {
+            let reply = self.send(word, request(Method::GET, url, Bytes::new())?).await?;
+            if reply.status != 200 {
+                let message = format!("{} answers {}", shown(url), reply.status);
+                return Err(Error::new(Kind::UpstreamUnavailable, message));
+            }
+            Ok(reply.body)
+        })
+    }
+
+    fn post<'a>(&'a self, url: &'a str, word: Word, form: Form) -> BoxFuture<'a, Result<Reply, Error>> {
+        Box::pin(async move {
+            let pairs = form.fields.iter().map(|(name, value)| format!("{name}={}", encoded(value.expose())));
+            let body = pairs.collect::<Vec<_>>().join("&");
+            let mut request = request(Method::POST, url, body.into())?;
+            let headers = request.headers_mut();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+            if let Some((id, secret)) = &form.basic {
+                // Both as in a form, as RFC 6749 wants it.
+                let pair = format!("{}:{}", encoded(id), encoded(secret.expose()));
+                let value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
+                let mut value = value.map_err(|_| Error::new(Kind::Internal, "base64 is text"))?;
+                value.set_sensitive(true);
+                headers.insert(AUTHORIZATION, value);
+            }
+            self.send(word, request).await
+        })
+    }
+}
+
+fn request(method: Method, url: &str, body: Bytes) -> Result<Request<Content>, Error> {
+    let request = Request::builder().method(method).uri(url).header(ACCEPT, "application/json");
+    let wrong = |_| Error::new(Kind::UpstreamUnavailable, format!("{} is no address", shown(url)));
+    request.body(Content::new(body)).map_err(wrong)
+}
+
+fn shown(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
+}
+
+/// As a value of a form.
+fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let each = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(each).collect()
+}
