@@ -8,7 +8,7 @@ pub(super) fn operations() -> Vec<Operation> {
     [of_accounts(), of_connections(), of_providers()].into_iter().flatten().collect()
 }
 
-const fn of(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+fn of(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> Operation {
     Operation {
         method,
         path,
