@@ -36,8 +36,10 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How the answer to somebody begins who may not do this, and where that is to be found in it.
-const REFUSED: &[u8] = b"\"error\":{\"code\":-32003,";
+/// How the answer to somebody begins who may not do this, as an error and as what a tool says, and where that is to be
+/// found in it.
+const REFUSED: [&[u8]; 2] =
+    [b"\"error\":{\"code\":-32003,", b"\"text\":\"AUTHORIZATION_ERROR: this caller may not "];
 const HEAD: usize = 256;
 
 #[derive(Debug, Deserialize)]
@@ -229,7 +231,8 @@ impl Answer {
     }
 
     pub(crate) fn response(self) -> Response {
-        let is_refused = memmem::find(&self.body[..self.body.len().min(HEAD)], REFUSED).is_some();
+        let head = &self.body[..self.body.len().min(HEAD)];
+        let is_refused = REFUSED.iter().any(|words| memmem::find(head, words).is_some());
         let mut response = json(self.status, self.body);
         if is_refused {
             response.extensions_mut().insert(Lacks(None));

@@ -165,7 +165,12 @@ async fn a_token_that_allows_too_little_is_told_what_to_ask_for() {
         "params": { "name": "echo", "arguments": { "text": "hi" } } });
     let request = ask("/mcp", "POST").json(message.to_string()).header("mcp-session-id", &mcp.session());
     let called = gateway.send(request).await;
-    assert_eq!((called.status, &called.value()["error"]["code"]), (403, &json!(-32003)), "{}", called.text());
+    assert_eq!(
+        (called.status, &called.value()["result"]["isError"]),
+        (403, &json!(true)),
+        "{}",
+        called.text()
+    );
     assert!(challenge(&called).contains("scope=\"read call\""), "{}", challenge(&called));
 
     let more = tokens(&gateway, &mut browser, &client, "read call admin").await;
