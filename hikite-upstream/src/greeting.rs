@@ -59,10 +59,11 @@ impl Connection {
         match verdict {
             Verdict::Stateless(welcome) => self.has_none(welcome),
             Verdict::Again(error) => return Err(error),
-            Verdict::Nothing(error)
-                if stdio || error.name == Some(UNREACHED) || error.kind == Kind::AccountRequired =>
-            {
-                return Err(error);
+            Verdict::Nothing(error) if stdio || error.name == Some(UNREACHED) => return Err(error),
+            // What wants a login for what it does not know may let the rest in.
+            Verdict::Nothing(error) if error.kind == Kind::AccountRequired => {
+                let welcome = self.initialize().await.map_err(|_| error)?;
+                self.has_sessions(welcome);
             }
             // Whatever stands before a web server may be in the way of what it does not know.
             Verdict::Sessions | Verdict::Nothing(_) => {

@@ -70,12 +70,15 @@ impl Inner {
     pub(crate) async fn let_in(&self) {
         let Some(authorization) = &self.authorization else { return std::future::pending().await };
         loop {
-            let told = tokio::time::timeout(LOOK, authorization.news.notified()).await.is_ok();
-            if told && authorization.is_needed() {
+            tokio::select! {
+                () = authorization.news.notified() => return,
                 // What others see of it has changed.
-                (self.listener)(Event::ListChanged);
-            } else if told || (authorization.is_needed() && authorization.has_news().await) {
-                return;
+                () = authorization.changed.notified() => (self.listener)(Event::ListChanged),
+                () = tokio::time::sleep(LOOK) => {
+                    if authorization.is_needed() && authorization.has_news().await {
+                        return;
+                    }
+                }
             }
         }
     }

@@ -91,7 +91,9 @@ pub(crate) struct Authorization {
     looked: AtomicBool,
     /// A person must log in before anything else can be done.
     needed: AtomicBool,
-    /// Somebody logged in, or has to.
+    /// Whether somebody has to log in has changed.
+    pub(crate) changed: Notify,
+    /// Somebody did.
     pub(crate) news: Notify,
 }
 
@@ -122,6 +124,7 @@ impl Authorization {
             turn: tokio::sync::Mutex::default(),
             looked: AtomicBool::new(false),
             needed: AtomicBool::new(false),
+            changed: Notify::new(),
             news: Notify::new(),
         }
     }
@@ -133,6 +136,13 @@ impl Authorization {
 
     pub(crate) fn is_needed(&self) -> bool {
         self.needed.load(Ordering::Relaxed)
+    }
+
+    /// The server let us in after all.
+    pub(crate) fn opened(&self) {
+        if self.needed.swap(false, Ordering::Relaxed) {
+            self.changed.notify_one();
+        }
     }
 
     /// Puts the token into a request to the server, if there is one.
@@ -214,7 +224,7 @@ impl Authorization {
     /// Nothing can be shown: a person has to do something.
     fn must_log_in(&self) -> Error {
         if !self.needed.swap(true, Ordering::Relaxed) {
-            self.news.notify_one();
+            self.changed.notify_one();
         }
         Error::new(Kind::AccountRequired, format!("`{}` needs a login", self.name))
             .hint(self.access.advice.as_str())
@@ -229,7 +239,7 @@ impl Authorization {
         let has = tokens.is_some();
         self.state.lock().tokens = tokens;
         if has {
-            self.needed.store(false, Ordering::Relaxed);
+            self.opened();
         }
     }
 }

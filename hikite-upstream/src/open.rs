@@ -36,6 +36,9 @@ impl Inner {
             Err(error) => failing(error, false),
         };
         let connection = opened?;
+        if let Some(authorization) = &self.authorization {
+            authorization.opened();
+        }
         self.learn(&connection);
         self.compare(&connection).await;
         self.tell_level(&connection);

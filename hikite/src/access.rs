@@ -45,7 +45,7 @@ pub(crate) fn of(config: &Config, server: &ServerConfig, safe: &Arc<Safe>) -> Re
         document,
         advice: format!(
             "log in with `hikite account connect {name}` or at {base}/connect/{name}; \
-             a key goes into `mcpServers.{name}.headers`"
+             for a server with a key, check the credentials in `mcpServers.{name}.headers`"
         ),
         egress: config.egress.rules(),
         keep: Arc::new(Kept::new(safe, name)?),

@@ -193,8 +193,8 @@ async fn headers_of_the_config_are_sent_and_their_absence_is_explained() {
     let client = gateway.client("direct,categories").await;
     assert_eq!(client.text("echo", json!({ "text": "in" })).await, "in");
     let error = error_of(&client.call_in("c", "echo", json!({ "text": "x" })).await);
-    assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");
-    assert!(error["message"].as_str().expect("text").contains("`wrong` failed: it answered 401"), "{error}");
+    assert_eq!(error["code"], "ACCOUNT_REQUIRED");
+    assert_eq!(error["message"], "`wrong` needs a login");
     gateway.says("check the credentials in `mcpServers.wrong.headers`").await;
     assert!(!gateway.stderr().contains("s3cret"));
 }
