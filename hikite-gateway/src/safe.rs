@@ -212,15 +212,16 @@ impl Safe {
         Ok(!same)
     }
 
-    /// The key that an account has now, if it is not the one that is known.
+    /// The key that an account has now, if it is not the one that is known. What was seen of the known one stays.
     async fn other_key(&self, account: &str, known: &Arc<Opened>) -> Result<Option<Arc<Opened>>, Error> {
-        {
-            let mut all = self.opened.lock();
-            if all.get(account).is_some_and(|opened| Arc::ptr_eq(opened, known)) {
-                all.remove(account);
-            }
+        let Some(row) = self.store.vault_key(account).await? else { return Ok(None) };
+        let key = self.unwrap(&row).await?;
+        if key.is(&known.key) {
+            return Ok(None);
         }
-        self.key(account, false).await
+        let other = Arc::new(Opened { key, seen: Mutex::default() });
+        self.opened.lock().insert(account.to_owned(), Arc::clone(&other));
+        Ok(Some(other))
     }
 
     fn saw(&self, (account, provider, field): (&str, &str, &str), version: u64) {

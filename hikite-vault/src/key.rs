@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -171,6 +172,11 @@ impl DataKey {
 
     fn of(bytes: [u8; 32]) -> Self {
         Self { cipher: Cipher::new(&bytes), bytes: Zeroizing::new(bytes) }
+    }
+
+    /// Whether both are one key.
+    pub fn is(&self, other: &Self) -> bool {
+        verify_slices_are_equal(&*self.bytes, &*other.bytes).is_ok()
     }
 
     pub fn seal(&self, place: Place<'_>, plain: &Secret) -> Result<Sealed, Refused> {

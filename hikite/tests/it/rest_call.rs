@@ -123,7 +123,7 @@ async fn what_a_call_asks_for_is_checked() {
         (
             json!({ "name": "x", "options": { "retries": 1 } }),
             "/options/retries",
-            "unknown member `retries`; there are: timeout, retry, retryDelay, format, select",
+            "unknown member `retries`; there are: timeout, retry, retryDelay, format, select, account",
         ),
         (
             json!({ "name": "x", "options": { "timeout": 0 } }),

@@ -5,7 +5,11 @@ use serde_json::{Value, json};
 use super::operation::Operation;
 
 pub(super) fn operations() -> Vec<Operation> {
-    let of = |method, path, id, summary| Operation {
+    [of_accounts(), of_connections(), of_providers()].into_iter().flatten().collect()
+}
+
+fn of(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    Operation {
         method,
         path,
         id,
@@ -14,14 +18,19 @@ pub(super) fn operations() -> Vec<Operation> {
         answer: (200, "The account as it is now.", Some("Account")),
         errors: &[404],
         ..Operation::NEW
-    };
+    }
+}
+
+fn reference(parameter: &str) -> Vec<Value> {
+    vec![json!({ "$ref": format!("#/components/parameters/{parameter}") })]
+}
+
+fn of_accounts() -> Vec<Operation> {
     let one = "/v1/accounts/{id}";
-    let account = || vec![json!({ "$ref": "#/components/parameters/Account" })];
     let all = json!({
         "name": "all", "in": "query", "description": "Those of everybody; for admins.",
         "schema": { "type": "boolean", "default": false },
     });
-    let provider = || vec![json!({ "$ref": "#/components/parameters/Provider" })];
     vec![
         Operation {
             parameters: vec![all],
@@ -34,48 +43,55 @@ pub(super) fn operations() -> Vec<Operation> {
             errors: &[404, 409],
             ..of("post", "/v1/accounts", "addAccount", "Adds an account with a token made by hand.")
         },
-        Operation { parameters: account(), ..of("get", one, "getAccount", "Shows one account.") },
+        Operation { parameters: reference("Account"), ..of("get", one, "getAccount", "Shows one account.") },
         Operation {
-            parameters: account(),
+            parameters: reference("Account"),
             body: Some("AccountChanges"),
             ..of("patch", one, "changeAccount", "Changes what is named; for admins.")
         },
         Operation {
-            parameters: account(),
+            parameters: reference("Account"),
             answer: (204, "It is gone.", None),
             ..of("delete", one, "removeAccount", "Takes an account and its secrets away; for admins.")
         },
+    ]
+}
+
+fn of_connections() -> Vec<Operation> {
+    let begin = "Begins to connect an account in a browser.";
+    let look = "Says how far a connection has come.";
+    vec![
         Operation {
             body: Some("NewConnection"),
             answer: (201, "A link for the caller's browser.", Some("ConnectionLink")),
-            ..of(
-                "post",
-                "/v1/accounts/connect",
-                "connectAccount",
-                "Begins to connect an account in a browser.",
-            )
+            ..of("post", "/v1/accounts/connect", "connectAccount", begin)
         },
         Operation {
-            parameters: vec![json!({ "$ref": "#/components/parameters/Connection" })],
+            parameters: reference("Connection"),
             answer: (200, "How far it has come.", Some("Connection")),
-            ..of("get", "/v1/accounts/connect/{id}", "getConnection", "Says how far a connection has come.")
+            ..of("get", "/v1/accounts/connect/{id}", "getConnection", look)
         },
+    ]
+}
+
+fn of_providers() -> Vec<Operation> {
+    let one = "/v1/providers/{name}";
+    vec![
         Operation {
             answer: (200, "The providers that are known.", Some("Providers")),
             ..of("get", "/v1/providers", "listProviders", "Lists the providers of accounts.")
         },
         Operation {
-            method: "put",
-            parameters: provider(),
+            parameters: reference("Provider"),
             body: Some("ProviderApp"),
             answer: (204, "It is kept.", None),
             errors: &[404, 409],
-            ..of("put", "/v1/providers/{name}", "setProviderApp", "Says which app hikite is; for admins.")
+            ..of("put", one, "setProviderApp", "Says which app hikite is; for admins.")
         },
         Operation {
-            parameters: provider(),
+            parameters: reference("Provider"),
             answer: (204, "It is gone.", None),
-            ..of("delete", "/v1/providers/{name}", "removeProviderApp", "Forgets the app; for admins.")
+            ..of("delete", one, "removeProviderApp", "Forgets the app; for admins.")
         },
     ]
 }
@@ -95,98 +111,123 @@ pub(super) fn parameters() -> [(&'static str, Value); 3] {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let text = |description: &str| json!({ "type": "string", "description": description });
-    let flag = |description: &str| json!({ "type": "boolean", "description": description });
-    let time = || json!({ "type": ["string", "null"], "format": "date-time" });
-    let permissions =
-        json!({ "type": "object", "description": "Which tools may be called with it: `allow`, `deny`." });
-    let listed = |member: &str, of: &str| {
-        let items = json!({ "type": "array", "items": { "$ref": format!("#/components/schemas/{of}") } });
-        json!({ "type": "object", "required": [member], "properties": { member: items } })
-    };
-    let closed = |required: &[&str], properties: Value| json!({ "type": "object", "required": required, "additionalProperties": false, "properties": properties });
-    let name = || text("What it is called in calls: letters, digits, `-_.@+`.");
     vec![
-        (
-            "Account",
-            json!({
-                "type": "object",
-                "required": ["id", "name", "provider", "state", "shared", "managedByFile"],
-                "properties": {
-                    "id": text("Its id."), "name": name(), "provider": text("With whom."),
-                    "subject": text("Whose it is."),
-                    "state": { "enum": ["connected", "reconnect"] },
-                    "default": flag("The one that is meant where several could be."),
-                    "shared": flag("Everybody may use it."),
-                    "scopes": { "type": "array", "items": { "type": "string" } },
-                    "details": { "type": "object", "additionalProperties": { "type": "string" } },
-                    "permissions": permissions, "expiresAt": time(), "lastRefresh": time(), "createdAt": time(),
-                    "managedByFile": flag("The config file names it, and everybody has it."),
-                },
-            }),
-        ),
+        ("Account", account()),
         ("Accounts", listed("accounts", "Account")),
-        (
-            "NewAccount",
-            closed(
-                &["provider", "token"],
-                json!({
-                    "provider": text("With whom."), "name": name(), "token": text("The token; it is not shown again."),
-                    "email": text("Whose token it is, where the service wants both."),
-                    "site": text("The host of the account's site."),
-                    "api": text("An address in place of the service's own; for admins."),
-                }),
-            ),
-        ),
+        ("NewAccount", new_account()),
         (
             "AccountChanges",
             closed(
                 &[],
-                json!({ "name": name(), "default": flag("Meant where several could be."),
-                    "shared": flag("Everybody may use it."), "permissions": permissions }),
+                &json!({ "name": name(), "default": flag("Meant where several could be."),
+                    "shared": flag("Everybody may use it."), "permissions": permissions() }),
             ),
         ),
-        ("NewConnection", closed(&["provider"], json!({ "provider": text("With whom."), "name": name() }))),
+        ("NewConnection", closed(&["provider"], &json!({ "provider": text("With whom."), "name": name() }))),
         (
             "ConnectionLink",
             json!({
                 "type": "object", "required": ["id", "url", "expiresAt"],
-                "properties": { "id": text("Its id."), "url": text("What the browser opens, once."), "expiresAt": time() },
-            }),
-        ),
-        (
-            "Connection",
-            json!({
-                "type": "object", "required": ["id", "state"],
                 "properties": {
-                    "id": text("Its id."), "provider": text("With whom."), "name": name(),
-                    "state": { "enum": ["waiting", "opened", "exchanging", "connected", "failed"] },
-                    "account": { "type": ["string", "null"] }, "error": { "type": ["string", "null"] },
-                    "expiresAt": time(),
+                    "id": text("Its id."), "url": text("What the browser opens, once."), "expiresAt": time(),
                 },
             }),
         ),
-        (
-            "ProviderObject",
-            json!({
-                "type": "object", "required": ["name", "title", "connectable"],
-                "properties": {
-                    "name": text("Its name."), "title": text("As people know it."),
-                    "scopes": { "type": "array", "items": { "type": "string" } },
-                    "clientId": { "type": ["string", "null"] },
-                    "connectable": flag("Accounts can be connected in a browser."),
-                    "managedByFile": flag("The config file names the app."),
-                    "accountOfTheFile": flag("The config file has an account for everybody."),
-                },
-            }),
-        ),
+        ("Connection", connection()),
+        ("ProviderObject", provider()),
         ("Providers", listed("providers", "ProviderObject")),
         (
             "ProviderApp",
             closed(
                 &["client_id"],
-                json!({ "client_id": text("The app's id."), "client_secret": text("Its secret; it is not shown again.") }),
+                &json!({ "client_id": text("The app's id."),
+                    "client_secret": text("Its secret; it is not shown again.") }),
             ),
         ),
     ]
+}
+
+fn account() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "name", "provider", "state", "shared", "managedByFile"],
+        "properties": {
+            "id": text("Its id."), "name": name(), "provider": text("With whom."),
+            "subject": text("Whose it is."),
+            "state": { "enum": ["connected", "reconnect"] },
+            "default": flag("The one that is meant where several could be."),
+            "shared": flag("Everybody may use it."),
+            "scopes": { "type": "array", "items": { "type": "string" } },
+            "details": { "type": "object", "additionalProperties": { "type": "string" } },
+            "permissions": permissions(), "expiresAt": time(), "lastRefresh": time(), "createdAt": time(),
+            "managedByFile": flag("The config file names it, and everybody has it."),
+        },
+    })
+}
+
+fn new_account() -> Value {
+    closed(
+        &["provider", "token"],
+        &json!({
+            "provider": text("With whom."), "name": name(), "token": text("The token; it is not shown again."),
+            "email": text("Whose token it is, where the service wants both."),
+            "site": text("The host of the account's site."),
+            "api": text("An address in place of the service's own; for admins."),
+        }),
+    )
+}
+
+fn connection() -> Value {
+    json!({
+        "type": "object", "required": ["id", "state"],
+        "properties": {
+            "id": text("Its id."), "provider": text("With whom."), "name": name(),
+            "state": { "enum": ["waiting", "opened", "exchanging", "connected", "failed"] },
+            "account": { "type": ["string", "null"] }, "error": { "type": ["string", "null"] },
+            "expiresAt": time(),
+        },
+    })
+}
+
+fn provider() -> Value {
+    json!({
+        "type": "object", "required": ["name", "title", "connectable"],
+        "properties": {
+            "name": text("Its name."), "title": text("As people know it."),
+            "scopes": { "type": "array", "items": { "type": "string" } },
+            "clientId": { "type": ["string", "null"] },
+            "connectable": flag("Accounts can be connected in a browser."),
+            "managedByFile": flag("The config file names the app."),
+            "accountOfTheFile": flag("The config file has an account for everybody."),
+        },
+    })
+}
+
+fn text(description: &str) -> Value {
+    json!({ "type": "string", "description": description })
+}
+
+fn flag(description: &str) -> Value {
+    json!({ "type": "boolean", "description": description })
+}
+
+fn time() -> Value {
+    json!({ "type": ["string", "null"], "format": "date-time" })
+}
+
+fn name() -> Value {
+    text("What it is called in calls: letters, digits, `-_.@+`.")
+}
+
+fn permissions() -> Value {
+    json!({ "type": "object", "description": "Which tools may be called with it: `allow`, `deny`." })
+}
+
+fn listed(member: &str, of: &str) -> Value {
+    let items = json!({ "type": "array", "items": { "$ref": format!("#/components/schemas/{of}") } });
+    json!({ "type": "object", "required": [member], "properties": { member: items } })
+}
+
+fn closed(required: &[&str], properties: &Value) -> Value {
+    json!({ "type": "object", "required": required, "additionalProperties": false, "properties": properties })
 }
