@@ -102,6 +102,11 @@ impl Api {
         self.shared.seen.lock().clone()
     }
 
+    /// The last one to an address.
+    pub fn last_of(&self, path: &str) -> Seen {
+        self.seen().into_iter().rfind(|seen| seen.path == path).expect("a request")
+    }
+
     pub fn last(&self) -> Seen {
         self.shared.seen.lock().last().cloned().expect("a request")
     }

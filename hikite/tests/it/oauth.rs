@@ -4,7 +4,9 @@
 mod client;
 mod door;
 mod flow;
+mod issuer;
 mod page;
+mod passkey;
 mod refuse;
 mod token;
 

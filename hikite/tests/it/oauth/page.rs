@@ -20,19 +20,21 @@ async fn a_hostile_name_is_shown_and_does_nothing() {
 }
 
 #[tokio::test]
-async fn a_browser_is_told_to_run_nothing_and_to_keep_nothing() {
+async fn a_browser_is_told_to_run_nothing_of_others_and_to_keep_nothing() {
     let (gateway, mut browser) = house().await;
     let client = registered(&gateway).await;
     let consent = browser.get(&gateway, &authorize(&gateway, &client, &[])).await;
     let own =
         "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
     let and_back = own.replace("form-action 'self'", "form-action 'self' http://127.0.0.1:3999");
+    // Where passkeys may be used, one script of ours may run.
+    let with_ours = |policy: &str| format!("{policy}; script-src 'self'; connect-src 'self'");
     let next = format!("/oauth/login?next={}", quoted(&authorize(&gateway, &client, &[])));
     let mut visitor = Browser::default();
     for (page, policy) in [
         (consent, and_back.as_str()),
-        (visitor.get(&gateway, "/oauth/login").await, own),
-        (visitor.get(&gateway, &next).await, &and_back),
+        (visitor.get(&gateway, "/oauth/login").await, &with_ours(own)),
+        (visitor.get(&gateway, &next).await, &with_ours(&and_back)),
         (visitor.get(&gateway, "/oauth/authorize").await, own),
         (visitor.get(&gateway, "/setup?token=x").await, own),
         (browser.get(&gateway, "/oauth/logout").await, own),
@@ -47,7 +49,8 @@ async fn a_browser_is_told_to_run_nothing_and_to_keep_nothing() {
         ] {
             assert_eq!(page.header(name), value, "{name}");
         }
-        assert!(!page.text.contains("<script") && !page.text.contains(" style="), "{}", page.text);
+        let text = page.text.replace("<script src=\"/oauth/passkey.js\" defer></script>", "");
+        assert!(!text.contains("<script") && !text.contains(" style="), "{text}");
     }
     let css = gateway.send(Request::new("GET", "/oauth/page.css")).await;
     assert_eq!((css.status, css.headers["content-type"].as_bytes()), (200, &b"text/css; charset=utf-8"[..]));
