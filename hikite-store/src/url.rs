@@ -61,6 +61,11 @@ impl StoreUrl {
         Self(Place::Memory)
     }
 
+    /// Whether it is gone when it is closed.
+    pub fn is_memory(&self) -> bool {
+        self.0 == Place::Memory
+    }
+
     /// The file, where it is one.
     pub fn path(&self) -> Option<&Path> {
         match &self.0 {

@@ -175,7 +175,7 @@ async fn processes_that_open_a_new_store_at_once_make_it_once() {
                 found.extend(writer.numbers);
             }
             found.sort_unstable();
-            assert_eq!(found, [0, 4, 4, 4, 4, 4]);
+            assert_eq!(found, [0, 5, 5, 5, 5, 5]);
             holds(&url, &[]).await;
         }
     }
@@ -249,10 +249,10 @@ async fn a_store_is_checked_copied_and_moved_from_a_terminal() {
     assert!(again.stderr.contains("hint: name a file that does not exist yet"), "{}", again.stderr);
     let check = gateway.run(&["store", "check", "--json"]).await;
     let report: Value = serde_json::from_str(&check.stdout).expect("JSON");
-    assert_eq!((&report["findings"], &report["version"]), (&json!([]), &json!(4)));
+    assert_eq!((&report["findings"], &report["version"]), (&json!([]), &json!(5)));
     assert!(gateway.stop().await.success());
     let run = gateway.run(&["store", "migrate"]).await;
-    assert!(run.stdout.ends_with("data/hikite.db: version 4, nothing to do\n"), "{}", run.stdout);
+    assert!(run.stdout.ends_with("data/hikite.db: version 5, nothing to do\n"), "{}", run.stdout);
     let to = database();
     let run = gateway.run(&["store", "migrate", "--json", "--to", &to]).await;
     let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
