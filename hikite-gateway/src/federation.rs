@@ -1,4 +1,4 @@
-//! Logging in with somebody else: the code flow of OpenID Connect, with PKCE, state and nonce, each made for one browser
+//! Logging in with somebody else: the code flow of `OpenID` Connect, with PKCE, state and nonce, each made for one browser
 //! and used once. What comes of it is who the issuer says it is, by the issuer's own number for them; an address is
 //! never taken for a person.
 
@@ -179,8 +179,8 @@ impl Federation {
             return Err(refused("the answer is of another issuer"));
         }
         let code = returned.code.as_deref().ok_or_else(|| refused("the answer has no code"))?;
-        let token = self.redeem(&place.rule, &discovery, (code, &begun.verifier, callback)).await?;
-        let claims = self.verified(&place, &token, &begun.nonce).await?;
+        let identity = self.redeem(&place.rule, &discovery, (code, &begun.verifier, callback)).await?;
+        let claims = self.verified(&place, &identity, &begun.nonce).await?;
         Ok((place.rule.stranger(&claims)?, begun.next))
     }
 

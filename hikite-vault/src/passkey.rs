@@ -1,4 +1,4 @@
-//! Passkeys (WebAuthn): what a browser is asked, and whether its answer proves the key. Attestation is not asked for and
+//! Passkeys (`WebAuthn`): what a browser is asked, and whether its answer proves the key. Attestation is not asked for and
 //! not believed where it comes unasked. No clock and no store: that a challenge is used once is for others to see to.
 
 mod cbor;

@@ -132,7 +132,7 @@ fn renew(config: &Config, app: &App) {
             tracing::info!("the changed certificate is in force");
         }
         Err(error) => {
-            tracing::error!("the changed certificate is wrong, the old one stays in force:\n{error:#}")
+            tracing::error!("the changed certificate is wrong, the old one stays in force:\n{error:#}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What an issuer says of itself, at the place that the standards name (OpenID Connect Discovery, RFC 8414). It counts
+//! What an issuer says of itself, at the place that the standards name (`OpenID` Connect Discovery, RFC 8414). It counts
 //! only if it says to be the very issuer that was asked.
 
 use hikite_core::error::{Error, Kind};

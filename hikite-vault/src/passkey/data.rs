@@ -12,7 +12,7 @@ const IS_COPIED: u8 = 0x10;
 const HAS_KEY: u8 = 0x40;
 const HAS_EXTENSIONS: u8 = 0x80;
 
-/// Longer ids are none (WebAuthn, 4 "Credential ID").
+/// Longer ids are none (`WebAuthn`, 4 "Credential ID").
 const ID_BYTES: usize = 1023;
 
 #[derive(Debug, Deserialize)]

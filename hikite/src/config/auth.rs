@@ -41,7 +41,7 @@ pub(crate) struct AuthFile {
     pub(crate) registration: Option<Registration>,
     /// Issuers whose tokens are good here besides our own.
     pub(crate) issuers: Option<Vec<IssuerFile>>,
-    /// With whom people may log in, by name: issuers of OpenID Connect.
+    /// With whom people may log in, by name: issuers of `OpenID` Connect.
     pub(crate) login: Option<Named<LoginFile>>,
 }
 

@@ -55,7 +55,7 @@ pub(crate) enum ScopeWord {
     Admin,
 }
 
-/// Somewhere that people log in with, in place of a password here: an issuer of OpenID Connect.
+/// Somewhere that people log in with, in place of a password here: an issuer of `OpenID` Connect.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Login")]
@@ -140,8 +140,8 @@ pub(crate) fn logins(
 }
 
 fn login(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &LoginFile) -> Option<LoginRule> {
-    let fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if name.is_empty() || name.len() > 32 || !name.bytes().all(fine) {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || name.len() > 32 || !name.bytes().all(is_plain) {
         let message = format!("`{name}` is no name for a login");
         return check.fail(path, message, "use up to 32 small letters, digits and `-`");
     }

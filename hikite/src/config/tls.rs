@@ -51,9 +51,10 @@ impl TlsSection {
         };
         let (chain, key) = (read("cert_file", &self.cert_file)?, read("key_file", &self.key_file)?);
         Tls::read(&chain, &key, self.min).map_err(|fault| {
-            let (name, file) = match fault.is_of_certificate() {
-                true => ("cert_file", &self.cert_file),
-                false => ("key_file", &self.key_file),
+            let (name, file) = if fault.is_of_certificate() {
+                ("cert_file", &self.cert_file)
+            } else {
+                ("key_file", &self.key_file)
             };
             format!("`server.tls.{name}`: `{}` {fault}", file.display())
         })

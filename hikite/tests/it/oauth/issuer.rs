@@ -39,7 +39,7 @@ impl Issuer {
         self.api.url("").trim_end_matches('/').to_owned()
     }
 
-    fn token(&self, other: Value) -> String {
+    fn token(&self, other: &Value) -> String {
         let mut claims =
             json!({ "iss": self.name(), "aud": US, "sub": "42", "exp": now() + 600, "iat": now() });
         for (name, value) in other.as_object().expect("members") {
@@ -48,7 +48,7 @@ impl Issuer {
         self.key.sign("JWT", &claims).expect("signed")
     }
 
-    fn login(&self, more: Value) -> Value {
+    fn login(&self, more: &Value) -> Value {
         let mut login = json!({ "issuer": self.name(), "client_id": "us", "client_secret": "s3cret+/&" });
         for (name, value) in more.as_object().expect("members") {
             login[name] = value.clone();
@@ -69,7 +69,7 @@ async fn whoever_has_a_token_of_a_named_issuer_for_us_is_let_in() {
     let rule = json!({ "issuer": issuer.name(), "audience": US, "scopes": ["read"] });
     let config = json!({ "auth": { "issuers": [rule] }, "limits": { "failed_logins": 0 } });
     let gateway = configured(config).await;
-    let (status, told) = me(&gateway, &issuer.token(json!({}))).await;
+    let (status, told) = me(&gateway, &issuer.token(&json!({}))).await;
     assert_eq!((status, &told["subject"]), (200, &json!(format!("{}#42", issuer.name()))), "{told}");
     assert_eq!(told["scopes"], json!(["read"]));
     for wrong in [
@@ -80,11 +80,11 @@ async fn whoever_has_a_token_of_a_named_issuer_for_us_is_let_in() {
         json!({ "nbf": now() + 600 }),
         json!({ "sub": null }),
     ] {
-        assert_eq!(me(&gateway, &issuer.token(wrong.clone())).await.0, 401, "{wrong}");
+        assert_eq!(me(&gateway, &issuer.token(&wrong)).await.0, 401, "{wrong}");
     }
     let admin = gateway.send(
         Request::new("GET", "/v1/tokens")
-            .header("authorization", &format!("Bearer {}", issuer.token(json!({ "scope": "admin" })))),
+            .header("authorization", &format!("Bearer {}", issuer.token(&json!({ "scope": "admin" })))),
     );
     assert_eq!(admin.await.status, 403, "nobody is made an admin by a claim");
     let before = issuer.api.count();
@@ -100,13 +100,13 @@ async fn whoever_has_a_token_of_a_named_issuer_for_us_is_let_in() {
 async fn a_token_of_an_issuer_that_is_not_named_or_names_another_opens_nothing() {
     let issuer = Issuer::start().await;
     let gateway = configured(json!({})).await;
-    assert_eq!(me(&gateway, &issuer.token(json!({}))).await.0, 401);
+    assert_eq!(me(&gateway, &issuer.token(&json!({}))).await.0, 401);
     assert_eq!(issuer.api.count(), 0, "nobody is asked whom nobody named");
     let document = json!({ "issuer": "https://evil.example", "jwks_uri": issuer.api.url("/keys") });
     issuer.api.answer("/.well-known/openid-configuration", Answer::json(&document));
     let rule = json!({ "issuer": issuer.name(), "audience": US });
     let gateway = configured(json!({ "auth": { "issuers": [rule] } })).await;
-    assert_eq!(me(&gateway, &issuer.token(json!({}))).await.0, 401);
+    assert_eq!(me(&gateway, &issuer.token(&json!({}))).await.0, 401);
     gateway.says("describes another issuer").await;
 }
 
@@ -126,7 +126,7 @@ async fn come_back(
     for (name, value) in claims.as_object().expect("members") {
         identity[name] = value.clone();
     }
-    let answer = json!({ "access_token": "x", "token_type": "Bearer", "id_token": issuer.token(identity) });
+    let answer = json!({ "access_token": "x", "token_type": "Bearer", "id_token": issuer.token(&identity) });
     issuer.api.answer("/token", Answer::json(&answer));
     let path = format!("/oauth/federated/other/callback?code=c1&state={}", asked["state"]);
     back.unwrap_or(there).get(gateway, &path).await
@@ -135,7 +135,7 @@ async fn come_back(
 #[tokio::test]
 async fn somebody_logs_in_with_another_issuer_and_is_somebody_of_their_own() {
     let issuer = Issuer::start().await;
-    let (gateway, _) = house_with(issuer.login(json!({}))).await;
+    let (gateway, _) = house_with(issuer.login(&json!({}))).await;
     let page = Browser::default().get(&gateway, "/oauth/login").await;
     assert!(page.text.contains("/oauth/federated/other?next="), "{}", page.text);
     let mut browser = Browser::default();
@@ -162,7 +162,7 @@ async fn somebody_logs_in_with_another_issuer_and_is_somebody_of_their_own() {
 #[tokio::test]
 async fn an_identity_that_is_not_for_this_login_is_refused() {
     let issuer = Issuer::start().await;
-    let mut config = issuer.login(json!({ "allow": ["*@example.com"] }));
+    let mut config = issuer.login(&json!({ "allow": ["*@example.com"] }));
     config["limits"] = json!({ "failed_logins": 0 });
     let (gateway, _) = house_with(config).await;
     let good = json!({ "email": "a@example.com", "email_verified": true });
