@@ -3,8 +3,8 @@
 JSON Schema describes the form that registers a tool member by member. It cannot say how the members agree: that
 `{name}` in an address must be a parameter of the tool, that a default must be one of the allowed values, that no two
 parameters have one name. Data that is meant to be right is made right in these respects, so that a refusal of it is a
-fault of the API. Data that is meant to be wrong is sent as it was made. The same goes for projects and tokens: who is
-a subject, what is a permission, which projects there are; and for batches: which tools there are, and who waits for whom; and
+fault of the API. Data that is meant to be wrong is sent as it was made. The same goes for projects, tokens, users,
+clients and accounts: who is a subject, what is a permission, what is a name, which projects there are; and for batches: which tools there are, and who waits for whom; and
 for the part of an answer that is wanted.
 """
 
@@ -31,6 +31,13 @@ def map_case(context, case):
         "POST /v1/projects": project,
         "PATCH /v1/projects/{name}": project,
         "POST /v1/tokens": token,
+        "POST /v1/users": user,
+        "PATCH /v1/users/{name}": user,
+        "POST /v1/clients": client,
+        "POST /v1/accounts": account,
+        "PATCH /v1/accounts/{id}": account,
+        "POST /v1/accounts/connect": account,
+        "PUT /v1/providers/{name}": app,
         "POST /v1/batch": batch,
         "POST /v1/tools/call": call,
     }.get(case.operation.label)
@@ -40,11 +47,38 @@ def map_case(context, case):
     return case
 
 
+PERMISSIONS = {"allow": ["git", "risk:read"], "deny": ["*:delete_*"]}
+
+
 def project(form: dict) -> dict:
-    name = f"p{zlib.crc32(str(form.get('name')).encode('utf-8', 'surrogatepass'))}"
-    permissions = {"allow": ["git", "risk:read"], "deny": ["*:delete_*"]}
-    right = {"name": name, "members": ["alice", "bob"], "permissions": permissions}
+    return agreed(form, {"name": named("p", form), "members": ["alice", "bob"], "permissions": PERMISSIONS})
+
+
+def user(form: dict) -> dict:
+    return agreed(form, {"name": named("u", form), "permissions": PERMISSIONS})
+
+
+def client(form: dict) -> dict:
+    return form | {"redirectUris": ["https://app.example/callback"]}
+
+
+def account(form: dict) -> dict:
+    right = {"name": named("a", form), "provider": "notion", "token": "t0ken", "permissions": PERMISSIONS}
+    return agreed(form, right)
+
+
+def app(form: dict) -> dict:
+    return agreed(form, {"client_id": "an-app"})
+
+
+def agreed(form: dict, right: dict) -> dict:
+    """The form with what is right in place of what was made, where there was something."""
     return form | {name: value for name, value in right.items() if form.get(name) is not None}
+
+
+def named(letter: str, form: dict) -> str:
+    """A name for each name that was made."""
+    return f"{letter}{zlib.crc32(str(form.get('name')).encode('utf-8', 'surrogatepass'))}"
 
 
 def token(form: dict) -> dict:

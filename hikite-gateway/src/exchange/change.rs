@@ -89,8 +89,9 @@ impl Accounts {
 
     fn read_new(&self, caller: &Caller, form: &Object) -> Result<Account, Error> {
         let mut faults = unknown_members(form, &NEW);
+        faults.extend(not_text(form, &NEW));
         let text = |name: &str| form.text(name).filter(|text| !text.trim().is_empty());
-        let name = text("name").unwrap_or_else(|| DEFAULT.into());
+        let name = form.text("name").unwrap_or_else(|| DEFAULT.into());
         let Some(provider) = text("provider") else {
             faults.push(Fault::new("/provider", "`provider` must be the name of a provider"));
             return Err(fault::error(&faults));
@@ -131,6 +132,7 @@ impl Accounts {
     /// Changes what `changes` names: `name`, `default`, `shared`, `permissions`.
     pub async fn change(&self, account: &Account, changes: &Object) -> Result<Arc<Account>, Error> {
         let mut faults = unknown_members(changes, &CHANGES);
+        faults.extend(not_text(changes, &["name"]));
         let mut flag = |name: &str| {
             let value = changes.get(name)?.decode::<bool>().ok();
             if value.is_none() {
@@ -187,6 +189,7 @@ impl Accounts {
     /// What we are to a provider: `{client_id, client_secret?}`.
     pub async fn set_app(&self, provider: &str, form: &Object) -> Result<(), Error> {
         let mut faults = unknown_members(form, &["client_id", CLIENT_SECRET]);
+        faults.extend(not_text(form, &[CLIENT_SECRET]));
         let client_id = form.text("client_id").filter(|id| !id.is_empty() && id.len() <= 512);
         if client_id.is_none() {
             faults.push(Fault::new("/client_id", "`client_id` must be the id of the app"));
@@ -246,6 +249,13 @@ impl Accounts {
     pub fn check_may_change(caller: &Caller) -> Result<(), Error> {
         may_change(caller)
     }
+}
+
+/// Members that are there and are no text.
+fn not_text<'a>(form: &'a Object, members: &'a [&str]) -> impl Iterator<Item = Fault> + 'a {
+    let wrong = |member: &&&str| form.get(member).is_some_and(|value| value.text().is_none());
+    let fault = |member: &&str| Fault::new(fault::step(member), format!("`{member}` must be a string"));
+    members.iter().filter(wrong).map(fault)
 }
 
 fn unknown_members(form: &Object, known: &[&str]) -> Vec<Fault> {

@@ -123,7 +123,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
                     "shared": flag("Everybody may use it."), "permissions": permissions() }),
             ),
         ),
-        ("NewConnection", closed(&["provider"], &json!({ "provider": text("With whom."), "name": name() }))),
+        ("NewConnection", closed(&["provider"], &json!({ "provider": word("With whom."), "name": name() }))),
         (
             "ConnectionLink",
             json!({
@@ -140,7 +140,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             "ProviderApp",
             closed(
                 &["client_id"],
-                &json!({ "client_id": text("The app's id."),
+                &json!({ "client_id": word("The app's id."),
                     "client_secret": text("Its secret; it is not shown again.") }),
             ),
         ),
@@ -169,7 +169,7 @@ fn new_account() -> Value {
     closed(
         &["provider", "token"],
         &json!({
-            "provider": text("With whom."), "name": name(), "token": text("The token; it is not shown again."),
+            "provider": word("With whom."), "name": name(), "token": word("The token; it is not shown again."),
             "email": text("Whose token it is, where the service wants both."),
             "site": text("The host of the account's site."),
             "api": text("An address in place of the service's own; for admins."),
@@ -216,7 +216,13 @@ fn time() -> Value {
 }
 
 fn name() -> Value {
-    text("What it is called in calls: letters, digits, `-_.@+`.")
+    let description = "What it is called in calls: letters, digits, `-_.@+`.";
+    json!({ "type": "string", "minLength": 1, "maxLength": 64, "description": description })
+}
+
+/// A text that says something.
+fn word(description: &str) -> Value {
+    json!({ "type": "string", "minLength": 1, "description": description })
 }
 
 fn permissions() -> Value {

@@ -154,7 +154,7 @@ fn call_request() -> Value {
                         "description": "`compact`: `result` is a short text for a model, and `answer` tells of it; `raw`, which is the default: the value.",
                     },
                     "account": {
-                        "type": "string", "minLength": 1, "maxLength": 512,
+                        "type": "string", "maxLength": 512,
                         "description": "Which account to use, where a service has several.",
                     },
                     "select": {
