@@ -106,7 +106,10 @@ def start(options: argparse.Namespace, folder: Path) -> tuple[subprocess.Popen, 
     config = folder / "hikite.json"
     # Addresses of this machine are not for registered tools, unless the owner says so.
     egress = {"allow": ["127.0.0.1"]}
-    config.write_text(json.dumps({"mcpServers": {"files": server}, "categories": categories, "egress": egress}))
+    # That every operation refuses a wrong token is tried so often that the brake would answer in its place.
+    limits = {"failed_logins": 0}
+    written = {"mcpServers": {"files": server}, "categories": categories, "egress": egress, "limits": limits}
+    config.write_text(json.dumps(written))
     log = folder / "hikite.log"
     command = [options.hikite.resolve(), "serve", "--config", config, "--data", folder / "data", "--listen", "127.0.0.1:0"]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("HIKITE_")}

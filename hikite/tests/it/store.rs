@@ -256,11 +256,11 @@ async fn a_store_is_checked_copied_and_moved_from_a_terminal() {
     let to = database();
     let run = gateway.run(&["store", "migrate", "--json", "--to", &to]).await;
     let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
-    // The list, and since when each of its tools is known.
-    let rows = json!(tools.len() + 1);
+    // The list, since when each of its tools is known, the link for the owner, and two keys sealed by a third.
+    let rows = json!(tools.len() + 1 + 4);
     assert_eq!(
         (&report["from"], &report["version"], &report["copied"]["rows"]),
-        (&json!(4), &json!(4), &rows)
+        (&json!(5), &json!(5), &rows)
     );
     let run = gateway.run(&["store", "migrate", "--to", &to]).await;
     assert_eq!(run.code, Some(1));

@@ -226,7 +226,7 @@ fn word(description: &str) -> Value {
 }
 
 fn permissions() -> Value {
-    json!({ "type": "object", "description": "Which tools may be called with it: `allow`, `deny`." })
+    json!({ "type": ["object", "null"], "description": "Which tools may be called with it: `allow`, `deny`." })
 }
 
 fn listed(member: &str, of: &str) -> Value {
