@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
 use hikite_egress::{Client, SendError, read, resolve_same_origin};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
+use http::header::{ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::Full;
 use serde_json::Value;
@@ -81,6 +81,8 @@ impl Fetcher {
         mut request: Request<Full<Bytes>>,
     ) -> Result<(StatusCode, Bytes, Option<String>), Error> {
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        // What is sent cannot always be sent twice, so it does not go over a connection that may be gone by now.
+        request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         let origin = address::origin(request.uri());
         let exchange = async {
             let answer = self.client.send(request).await?;
