@@ -17,6 +17,7 @@ pub const CHECKS: &[&str] = &[
     "{\"$defs\":{\"n\":{\"type\":\"object\",\"properties\":{\"n\":{\"$ref\":\"#/$defs/n\"},\"v\":{\"enum\":[1,2]}}}},\"$ref\":\"#/$defs/n\"}\n{\"arguments\":{\"n\":{\"n\":{\"v\":\"2\"}}}}",
     "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"properties\":{\"t\":{\"type\":\"array\",\"items\":[{\"type\":\"boolean\"}],\"uniqueItems\":true}},\"anyOf\":[{\"required\":[\"t\"]},{\"required\":[\"u\"]}]}\n\"{\\\"t\\\":[\\\"true\\\"]}\"",
     "[{\"name\":\"q\",\"type\":\"string\",\"required\":true,\"enum\":[\"a\"],\"default\":\"a\"},{\"name\":\"n\",\"type\":\"number\",\"minimum\":0,\"maximum\":9}]\n{\"n\":1.50e1}",
+    "{\"type\":\"object\",\"allOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#/$defs/a\"}],\"$defs\":{\"a\":{\"$ref\":\"#\",\"not\":{\"$dynamicRef\":\"#\"}}},\"unevaluatedProperties\":false}\n[]",
 ];
 
 pub const OBJECTS: &[&str] = &[

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::document::Document;
 use super::shape::{self, Part};
-use super::survey::{Findings, survey};
+use super::survey::{Findings, NESTED_MAX, survey};
 use crate::json::Raw;
 
 /// The largest of 1,162 schemas of real tools has 12,400 bytes.
@@ -49,7 +49,7 @@ impl Schema {
     /// All that is wrong with a value; `None` where to find out would take too long.
     pub(super) fn errors<'a>(&'a self, value: &'a Value) -> Option<jsonschema::ErrorIterator<'a>> {
         let mut left = VISITS_MAX;
-        self.count(&self.document.root, value, &mut left);
+        self.count(&self.document.root, value, NESTED_MAX, &mut left);
         (left > 0).then(|| self.validator.iter_errors(value))
     }
 
@@ -60,32 +60,33 @@ impl Schema {
     }
 
     /// Counts what the search for faults may look at. Unlike the check itself it stops nowhere and remembers
-    /// nothing, so alternatives that nest can make it take for ever.
-    fn count(&self, schema: &Value, value: &Value, left: &mut usize) {
+    /// nothing, so alternatives that nest can make it take for ever. What is nested deeper than the survey allows
+    /// for one value has led in a circle.
+    fn count(&self, schema: &Value, value: &Value, nested: usize, left: &mut usize) {
         *left = left.saturating_sub(1);
-        if *left == 0 {
+        if *left == 0 || nested == 0 {
             return;
         }
         for reference in shape::references(schema) {
             if let Some(schema) = self.document.target(reference) {
-                self.count(schema, value, left);
+                self.count(schema, value, nested - 1, left);
             }
         }
         shape::inner(schema, &mut |part, name, schema| match (part, value) {
-            (Part::Same, _) => self.count(schema, value, left),
+            (Part::Same, _) => self.count(schema, value, nested - 1, left),
             (Part::Member, Value::Object(members)) => {
                 if let Some(member) = members.get(name) {
-                    self.count(schema, member, left);
+                    self.count(schema, member, NESTED_MAX, left);
                 }
             }
             (Part::Members, Value::Object(members)) => {
                 for member in members.values() {
-                    self.count(schema, member, left);
+                    self.count(schema, member, NESTED_MAX, left);
                 }
             }
             (Part::Items, Value::Array(items)) => {
                 for item in items {
-                    self.count(schema, item, left);
+                    self.count(schema, item, NESTED_MAX, left);
                 }
             }
             _ => {}

@@ -12,7 +12,7 @@ use super::shape::{self, Part};
 const PATTERNS_MAX: usize = 256;
 /// Schemas that are held against one and the same value, and how far they are nested.
 const WEIGHT_MAX: usize = 10_000;
-const NESTED_MAX: usize = 24;
+pub(super) const NESTED_MAX: usize = 24;
 
 pub(super) struct Findings {
     pub(super) has_defaults: bool,

@@ -471,3 +471,39 @@ proptest! {
         }
     }
 }
+
+/// A schema that refers to itself for one and the same value demands nothing more by that, whichever way it leads.
+#[test]
+fn references_in_a_circle_end() {
+    let circle = |keyword: &str, inner: Value| json!({ "type": "object", keyword: inner });
+    let own = || json!({ "$ref": "#" });
+    for schema in [
+        json!({ "type": "object", "$ref": "#" }),
+        json!({ "type": "object", "$dynamicRef": "#" }),
+        json!({ "$schema": "https://json-schema.org/draft/2019-09/schema", "$recursiveRef": "#" }),
+        json!({ "$defs": { "a": { "$ref": "#/$defs/b" }, "b": { "$ref": "#/$defs/a" } }, "$ref": "#/$defs/a" }),
+        circle("allOf", json!([own(), own()])),
+        circle("anyOf", json!([own(), own()])),
+        circle("oneOf", json!([own()])),
+        circle("not", own()),
+        circle("if", own()),
+        json!({ "if": true, "then": own() }),
+        json!({ "if": false, "else": own() }),
+        json!({ "dependentSchemas": { "a": own() } }),
+        json!({ "$schema": "http://json-schema.org/draft-07/schema#", "dependencies": { "a": own() } }),
+        json!({ "$ref": "#", "unevaluatedProperties": false }),
+        json!({ "allOf": [own()], "unevaluatedProperties": false }),
+        json!({ "anyOf": [own(), true], "unevaluatedProperties": { "type": "string" } }),
+        json!({ "properties": { "a": { "$ref": "#/properties/a" } } }),
+        json!({ "properties": { "a": { "$ref": "#/properties/a", "unevaluatedItems": false } } }),
+        json!({ "$defs": { "n": { "$ref": "#", "required": ["z"] } }, "$ref": "#/$defs/n" }),
+    ] {
+        let check = move || {
+            let checker = checker(schema);
+            for sent in [r#"{"a":"x"}"#, r#"{"a":[1]}"#, "{}", "[]", "7"] {
+                let _ = checker.check(Some(&raw(sent)));
+            }
+        };
+        std::thread::Builder::new().stack_size(2 << 20).spawn(check).expect("starts").join().expect("ends");
+    }
+}
