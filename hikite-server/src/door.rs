@@ -21,7 +21,7 @@ use crate::arrival::Arrival;
 use crate::challenge::Challenge;
 use crate::observe::Visit;
 use crate::refusal::refusal;
-use crate::{auth, connection, health, origin, project, proxy, rate};
+use crate::{auth, connection, health, origin, person, project, proxy, rate};
 
 /// What a route wants to know of whoever comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub(crate) enum Needs {
     Reader,
     /// Who it is.
     Caller,
+    /// Who sits at the browser; whoever is not logged in is sent there first.
+    Person,
 }
 
 #[derive(Clone, Debug)]
@@ -59,7 +61,7 @@ impl Door {
         visit.end(&self.app, connection::close_refused(response))
     }
 
-    async fn check_origin<S: Inside>(&self, request: Request, visit: &Visit, inside: S) -> Response {
+    async fn check_origin<S: Inside>(&self, mut request: Request, visit: &Visit, inside: S) -> Response {
         let page = match origin::check(&self.app, &request) {
             Ok(page) => page,
             Err(answer) => return answer,
@@ -74,6 +76,10 @@ impl Door {
                 let nothing = tower::service_fn(|_| async { Ok(health::not_found().await) });
                 self.check_caller(request, visit, nothing).await
             }
+            Needs::Person => match person::admit(&self.app, &mut request, &visit.origin).await {
+                Ok(()) => answer(request, inside).await,
+                Err(instead) => instead,
+            },
             Needs::Nothing | Needs::Oauth => answer(request, inside).await,
         };
         origin::allow(response, page)

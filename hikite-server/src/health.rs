@@ -3,16 +3,25 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::time::rfc3339;
 use hikite_gateway::now_ms;
-use http::StatusCode;
-use http::header::{ALLOW, HeaderValue};
+use http::header::{ACCEPT, ALLOW, HeaderValue};
+use http::{HeaderMap, StatusCode};
 
 use crate::app::App;
 use crate::refusal::{json, refusal};
+
+/// At the root a person is shown the pages; everybody else is told that we are up.
+pub(crate) async fn root(app: State<Arc<App>>, headers: HeaderMap) -> Response {
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    if accept.is_some_and(|accept| accept.starts_with("text/html")) {
+        return Redirect::to("/ui").into_response();
+    }
+    health(app).await
+}
 
 pub(crate) async fn health(State(app): State<Arc<App>>) -> Response {
     let body = Object::default()

@@ -18,6 +18,7 @@ mod metrics;
 mod oauth;
 mod observe;
 mod origin;
+mod person;
 #[cfg(test)]
 mod probe;
 mod project;

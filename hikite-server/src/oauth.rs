@@ -35,7 +35,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use hikite_core::error::Error;
 use hikite_egress::Client;
-use hikite_gateway::identity::Terms;
+use hikite_gateway::identity::{Terms, User};
 use http::{HeaderMap, Uri};
 
 use crate::app::App;
@@ -49,6 +49,20 @@ pub(crate) async fn logged_in(app: &App, headers: &HeaderMap) -> Result<Option<A
     let is_https = Place::of(&oauth, headers).is_https();
     let Some(secret) = cookie::read(headers, cookie::LOGIN, is_https) else { return Ok(None) };
     Ok(identity.login(&secret).await?.map(|login| Arc::clone(&login.user.subject)))
+}
+
+/// Who sits at this browser, what forms made for it carry, and under which of our names it came.
+pub(crate) async fn at_browser(
+    app: &App,
+    headers: &HeaderMap,
+) -> Result<Option<(Arc<User>, String, String)>, Error> {
+    let oauth = app.settings.load().oauth.clone();
+    let Some((oauth, identity)) = oauth.zip(app.gateway.people().identity()) else { return Ok(None) };
+    let place = Place::of(&oauth, headers);
+    let Some(secret) = cookie::read(headers, cookie::LOGIN, place.is_https()) else { return Ok(None) };
+    let Some(login) = identity.login(&secret).await? else { return Ok(None) };
+    let form_token = identity.form_token(&secret).await?;
+    Ok(Some((login.user, form_token, place.base)))
 }
 
 /// Sends a browser to the login, and from there back to where it wanted to go.

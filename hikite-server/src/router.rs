@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::{any, delete, get, post, put};
+use hikite_ui::Api;
 
 use crate::app::App;
 use crate::door::{Door, Needs};
@@ -18,7 +19,7 @@ use crate::{auth, connect, document, health, metrics, oauth};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
     let public = Router::new()
-        .route("/", get(health::health))
+        .route("/", get(health::root))
         .route("/health", get(health::health))
         .route("/v1/openapi.json", get(openapi::openapi))
         .route("/oauth/client.json", get(document::document))
@@ -46,6 +47,25 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/mcp/{project}", mcp())
         .route("/sse", get(sse::open).head(sse::head))
         .route("/messages", post(sse::post))
+        .merge(rest())
+        .route("/tools", get(redirect::to_v1))
+        .route("/tools/call", post(redirect::to_v1))
+        .fallback(any(health::not_found))
+        .method_not_allowed_fallback(health::wrong_method)
+        .layer(Door::new(&app, Needs::Caller));
+
+    // The pages ask the same API from inside, as whoever sits at the browser.
+    let pages = hikite_ui::routes(Api::new(rest().with_state(Arc::clone(&app))))
+        .method_not_allowed_fallback(health::wrong_method)
+        .layer(Door::new(&app, Needs::Person));
+    let looks = hikite_ui::assets().layer(Door::new(&app, Needs::Nothing));
+
+    public.merge(oauth).merge(metrics).merge(protected).with_state(app).merge(pages).merge(looks)
+}
+
+/// What programs ask for over HTTP, and the pages.
+fn rest() -> Router<Arc<App>> {
+    Router::new()
         .route("/v1/me", get(me::me))
         .route("/v1/tools", get(tools::list))
         .route("/v1/tools/call", post(call::call))
@@ -60,14 +80,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/accounts/{id}", get(accounts::get).patch(accounts::change).delete(accounts::remove))
         .route("/v1/providers", get(accounts::providers))
         .route("/catalog/search", post(search::search))
-        .route("/tools", get(redirect::to_v1))
-        .route("/tools/call", post(redirect::to_v1))
         .merge(admin())
-        .fallback(any(health::not_found))
-        .method_not_allowed_fallback(health::wrong_method)
-        .layer(Door::new(&app, Needs::Caller));
-
-    public.merge(oauth).merge(metrics).merge(protected).with_state(app)
 }
 
 /// What changes things for everybody, or tells of everybody.

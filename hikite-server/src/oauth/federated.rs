@@ -58,7 +58,7 @@ async fn finish(desk: &Desk, entrances: &Entrances, name: &str, uri: &Uri) -> Re
     let (stranger, next) = entrances.federation.finish(name, binding.value(), &callback, &returned).await?;
     let user = desk.identity.user_of_stranger(&stranger).await?;
     let begun = desk.identity.begin_login(&user).await?;
-    let next = login::local(&next).unwrap_or("/oauth/login");
+    let next = login::local(&next).unwrap_or("/ui");
     Ok(login::welcome(desk, begun.secret.expose(), next))
 }
 

@@ -63,7 +63,7 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
         return Err(ask(desk, StatusCode::FORBIDDEN, next, Some(words::WRONG)).await);
     };
     let login = desk.identity.begin_login(&user).await.map_err(|error| page::trouble(desk, &error))?;
-    Ok(welcome(desk, login.secret.expose(), next.unwrap_or("/oauth/login")))
+    Ok(welcome(desk, login.secret.expose(), next.unwrap_or("/ui")))
 }
 
 /// The browser of whoever has just proved who they are. What it was bound to before is forgotten.

@@ -52,7 +52,7 @@ pub(crate) async fn log_in(desk: Desk, body: Body) -> Response {
         let subject = proved.inspect_err(|_| trial::failed(&desk))?;
         let user = desk.identity.user_of(&subject).filter(|user| !user.disabled);
         let user = user.ok_or_else(|| Error::new(Kind::Authentication, "this user may not log in"))?;
-        let next = visit.body["next"].as_str().and_then(login::local).unwrap_or("/oauth/login").to_owned();
+        let next = visit.body["next"].as_str().and_then(login::local).unwrap_or("/ui").to_owned();
         Ok((desk.identity.begin_login(&user).await?, next))
     };
     match proved.await {

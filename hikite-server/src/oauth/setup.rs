@@ -9,7 +9,7 @@ use super::desk::Desk;
 use super::fields::Fields;
 use super::form::{self, Binding};
 use super::page::{self, Html};
-use super::{cookie, login, words};
+use super::{login, words};
 
 pub(crate) async fn show(desk: Desk, uri: Uri) -> Response {
     let fields = Fields::read(uri.query().unwrap_or_default()).unwrap_or_default();
@@ -46,16 +46,7 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
     };
     tracing::info!(user = &*user.name, "the owner is set up");
     let login = desk.identity.begin_login(&user).await.map_err(|error| page::trouble(desk, &error))?;
-    let say = |words| desk.language.say(words);
-    let body = Html::default().element("<p>", say(words::SET_UP_DONE), "</p>\n").element(
-        "<p><code>",
-        &desk.place.at("/mcp"),
-        "</code></p>",
-    );
-    let mut response = page::page(StatusCode::OK, desk.language, say(words::SET_UP), &body, None);
-    cookie::set(response.headers_mut(), cookie::LOGIN, login.secret.expose(), desk.place.is_https());
-    cookie::clear(response.headers_mut(), cookie::VISIT, desk.place.is_https());
-    Ok(response)
+    Ok(login::welcome(desk, login.secret.expose(), "/ui?welcome=1"))
 }
 
 async fn ask(desk: &Desk, status: StatusCode, link: &str, wrong: Option<&str>) -> Response {

@@ -35,10 +35,6 @@ pub(crate) const SET_UP_WHY: Words = (
 );
 pub(crate) const SET_UP_LONG: Words = ("10 characters or more", "10文字以上");
 pub(crate) const SET_UP_GO: Words = ("Become the owner", "所有者になる");
-pub(crate) const SET_UP_DONE: Words = (
-    "You are the owner now. Connect a client to the address below; it will send you here to log in.",
-    "あなたが所有者になりました。クライアントを下のアドレスに接続してください。ログインのためにここへ戻ります。",
-);
 pub(crate) const LINK_OVER: Words = (
     "This link is used up or too old. `hikite user setup-link` makes a new one.",
     "このリンクは使用済みか期限切れです。`hikite user setup-link` で新しいリンクを作れます。",

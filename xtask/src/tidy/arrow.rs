@@ -24,9 +24,13 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hikite-wire",
         ],
     ),
-    ("hikite-server", &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-vault", "hikite-wire"]),
+    (
+        "hikite-server",
+        &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-ui", "hikite-vault", "hikite-wire"],
+    ),
     ("hikite-gateway", &["hikite-core", "hikite-store", "hikite-vault"]),
     ("hikite-store", &["hikite-core"]),
+    ("hikite-ui", &["hikite-core"]),
     ("hikite-modules", &["hikite-core", "hikite-egress"]),
     ("hikite-upstream", &["hikite-core", "hikite-egress", "hikite-wire"]),
     ("hikite-egress", &["hikite-core"]),
@@ -55,7 +59,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Foreign crates that only some of ours may know.
 const RESERVED: &[(&str, &[&str], &str)] = &[
-    ("axum", &["hikite-server", "hikite-testkit"], "only the server knows axum"),
+    ("axum", &["hikite-server", "hikite-testkit", "hikite-ui"], "only the server and its pages know axum"),
+    ("askama", &["hikite-ui"], "only the UI has templates"),
     ("hyper-rustls", &["hikite-egress"], "only egress builds HTTP clients"),
     ("aws-lc-rs", &["hikite-vault"], "only the vault encrypts and signs"),
     ("sqlx", &["hikite-store"], "only the store knows SQL"),

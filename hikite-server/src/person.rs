@@ -1,0 +1,76 @@
+//! Who sits at the browser: the login in its cookie becomes a caller with the rights of that user, and what the pages need
+//! to know of it. Where nobody is asked who they are, it is the owner.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::response::Response;
+use hikite_core::caller::Caller;
+use hikite_core::source::Origin;
+use hikite_ui::Visitor;
+use http::header::HOST;
+use http::{Extensions, HeaderMap, Method, Uri};
+
+use crate::app::App;
+use crate::arrival::{Arrival, Proof};
+use crate::auth::Auth;
+use crate::connection::Peer;
+use crate::refusal::refusal;
+use crate::{health, oauth, rate};
+
+/// Gives the request its visitor, or the answer it gets instead: the way to the login, or none.
+pub(crate) async fn admit(app: &App, request: &mut Request, origin: &Origin) -> Result<(), Response> {
+    let (headers, next) = (request.headers().clone(), next(request));
+    let (caller, mut visitor) = find(app, &headers, &next).await?;
+    rate::take(app, &caller)?;
+    visitor.is_admin = caller.is_admin();
+    visitor.pass = pass(request, caller, origin);
+    request.extensions_mut().insert(visitor);
+    Ok(())
+}
+
+async fn find(app: &App, headers: &HeaderMap, next: &Uri) -> Result<(Caller, Visitor), Response> {
+    if matches!(app.settings.load().auth, Auth::None) {
+        return Ok((Caller::owner(), at_home(app, headers)));
+    }
+    if app.settings.load().oauth.is_none() {
+        return Err(health::not_found().await);
+    }
+    match oauth::at_browser(app, headers).await {
+        Ok(Some((user, form_token, base))) => {
+            let caller = Caller { scopes: user.role.scopes(), ..Caller::named(Arc::clone(&user.subject)) };
+            let name = user.name.to_string();
+            Ok((caller, Visitor { name, form_token, base, can_log_out: true, ..Visitor::default() }))
+        }
+        Ok(None) => Err(oauth::log_in_first(next)),
+        Err(error) => Err(refusal(error)),
+    }
+}
+
+/// A form that was sent cannot be sent again after the login.
+fn next(request: &Request) -> Uri {
+    let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
+    if is_safe { request.uri().clone() } else { Uri::from_static("/ui") }
+}
+
+/// Whoever can connect is the owner, as everywhere in this mode; forms are bound to this process.
+fn at_home(app: &App, headers: &HeaderMap) -> Visitor {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let scheme = if app.settings.load().tls.is_some() { "https" } else { "http" };
+    Visitor {
+        name: hikite_core::caller::OWNER.into(),
+        form_token: app.gateway.seal().put(b"form", &[b"of a page"]),
+        base: format!("{scheme}://{host}"),
+        ..Visitor::default()
+    }
+}
+
+/// What requests of the pages carry on: who asks, where from, and the trace they belong to.
+fn pass(request: &Request, caller: Caller, origin: &Origin) -> Extensions {
+    let mut pass = Extensions::new();
+    pass.insert(Arrival::over_http(caller, Proof::Token, origin.clone()));
+    if let Some(peer) = request.extensions().get::<Peer>() {
+        pass.insert(*peer);
+    }
+    pass
+}

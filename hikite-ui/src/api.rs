@@ -1,0 +1,183 @@
+//! The REST API from inside the house: the same handlers, asked by the person at the browser with the same rights.
+
+use std::convert::Infallible;
+use std::fmt;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderValue, Method, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tower::util::BoxCloneSyncService;
+use tower::{Service, ServiceExt};
+
+use crate::visitor::Visitor;
+
+/// No answer that a page is made of is longer.
+const ANSWER_BYTES: usize = 64 << 20;
+
+/// Takes requests to `/v1`; who asks, it finds in what the visitor carries.
+#[derive(Clone)]
+pub struct Api(BoxCloneSyncService<Request, Response, Infallible>);
+
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Api").finish_non_exhaustive()
+    }
+}
+
+/// A refusal, as the API words it.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Refused {
+    #[serde(skip)]
+    pub(crate) status: StatusCode,
+    #[serde(rename = "error", default)]
+    pub(crate) message: String,
+    #[serde(default)]
+    pub(crate) hint: Option<String>,
+    #[serde(default)]
+    pub(crate) details: Vec<Fault>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Fault {
+    pub(crate) pointer: String,
+    pub(crate) message: String,
+}
+
+impl Refused {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), ..Self::default() }
+    }
+}
+
+impl Api {
+    pub fn new<S>(service: S) -> Self
+    where
+        S: Service<Request, Response = Response, Error = Infallible, Future: Send>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+    {
+        Self(BoxCloneSyncService::new(service))
+    }
+
+    /// The whole answer, whatever it is.
+    pub(crate) async fn ask(&self, visitor: &Visitor, request: Asked<'_>) -> Response {
+        let mut built = Request::new(request.body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
+        *built.method_mut() = request.method;
+        *built.extensions_mut() = visitor.pass.clone();
+        if request.body.is_some() {
+            built.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        built.headers_mut().insert(ACCEPT, HeaderValue::from_static(request.accept));
+        match request.path.parse() {
+            Ok(uri) => *built.uri_mut() = uri,
+            Err(_) => return refuse(StatusCode::BAD_REQUEST),
+        }
+        match self.0.clone().oneshot(built).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+
+    /// What it answers, or why it does not.
+    pub(crate) async fn value(&self, visitor: &Visitor, request: Asked<'_>) -> Result<Value, Refused> {
+        let response = self.ask(visitor, request).await;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES).collect().await;
+        let body = body.map_err(|_| Refused::new(StatusCode::BAD_GATEWAY, "the answer is too long"))?.to_bytes();
+        if status.is_success() {
+            return if body.is_empty() { Ok(Value::Null) } else { read(&body) };
+        }
+        let refused: Refused = serde_json::from_slice(&body).unwrap_or_default();
+        Err(Refused { status, ..refused })
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<T, Refused> {
+        let value = self.value(visitor, Asked::get(path)).await?;
+        T::deserialize(value).map_err(|error| unreadable(&error))
+    }
+}
+
+/// A request to the API.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) method: Method,
+    pub(crate) path: &'a str,
+    pub(crate) body: Option<&'a Value>,
+    pub(crate) accept: &'static str,
+}
+
+impl<'a> Asked<'a> {
+    pub(crate) fn get(path: &'a str) -> Self {
+        Self { method: Method::GET, path, body: None, accept: "application/json" }
+    }
+
+    pub(crate) fn send(method: Method, path: &'a str, body: Option<&'a Value>) -> Self {
+        Self { method, path, body, accept: "application/json" }
+    }
+}
+
+fn read(body: &[u8]) -> Result<Value, Refused> {
+    serde_json::from_slice(body).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &serde_json::Error) -> Refused {
+    Refused::new(StatusCode::BAD_GATEWAY, format!("the answer cannot be read: {error}"))
+}
+
+fn refuse(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// A name as one part of a path.
+pub(crate) fn part(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::routing::get;
+    use http::Extensions;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_name_stays_one_part_of_a_path() {
+        assert_eq!(part("m:a/b ?é"), "m:a%2Fb%20%3F%C3%A9");
+    }
+
+    #[tokio::test]
+    async fn who_asks_goes_along_and_refusals_keep_their_words() {
+        #[derive(Clone)]
+        struct Who(&'static str);
+        let inside = Router::new()
+            .route("/v1/me", get(|request: Request| async move { request.extensions().get::<Who>().map_or("", |who| who.0).len().to_string() }))
+            .route("/v1/no", get(|| async { (StatusCode::CONFLICT, json!({ "error": "taken", "hint": "another" }).to_string()) }));
+        let api = Api::new(inside);
+        let mut pass = Extensions::new();
+        pass.insert(Who("alice"));
+        let visitor = Visitor { pass, ..Visitor::default() };
+        assert_eq!(api.get::<usize>(&visitor, "/v1/me").await.expect("an answer"), 5);
+        let refused = api.get::<Value>(&visitor, "/v1/no").await.expect_err("refused");
+        assert_eq!((refused.status.as_u16(), &*refused.message, refused.hint.as_deref()), (409, "taken", Some("another")));
+    }
+}

@@ -1,0 +1,114 @@
+//! Forms that change something. Each carries what was given to this browser alone, and comes from a page of ours.
+
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use axum::response::Response;
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http_body_util::{BodyExt, Limited};
+use subtle::ConstantTimeEq;
+
+use crate::api::{Api, Refused};
+use crate::page;
+use crate::seat::Seat;
+
+/// The longest form: a batch or a client's config that was pasted.
+const FORM_BYTES: usize = 2 << 20;
+/// The field with what was given to this browser.
+const TOKEN: &str = "form_token";
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// What stands in a field, without blanks around it.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.find(name).unwrap_or_default().trim()
+    }
+
+    /// The same, if there is something.
+    pub(crate) fn some(&self, name: &str) -> Option<&str> {
+        Some(self.text(name)).filter(|text| !text.is_empty())
+    }
+
+    /// As it was written.
+    pub(crate) fn find(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
+    }
+
+    pub(crate) fn is_checked(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// Every value of a field that may be there several times.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(known, value)| known == name && !value.is_empty()).map(|(_, value)| &**value)
+    }
+
+    /// The lines, or what stands between commas, of a text.
+    pub(crate) fn list(&self, name: &str) -> Vec<String> {
+        let parts = self.text(name).split(['\n', ',']).map(str::trim);
+        parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    }
+}
+
+/// A form, and who sent it from one of our pages.
+#[derive(Debug)]
+pub(crate) struct Form {
+    pub(crate) seat: Seat,
+    pub(crate) fields: Fields,
+}
+
+impl FromRequest<Api> for Form {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, api: &Api) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let seat = <Seat as axum::extract::FromRequestParts<Api>>::from_request_parts(&mut parts, api).await?;
+        // A browser says so of every form that comes from elsewhere.
+        let from = parts.headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+        let is_form = parts
+            .headers
+            .get(CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
+        if !is_form || from.is_some_and(|from| from != b"same-origin") {
+            return Err(stale(&seat));
+        }
+        let Some(fields) = read(body).await else {
+            return Err(page::trouble(&seat, &Refused::new(StatusCode::PAYLOAD_TOO_LARGE, seat.t("This form is too long."))));
+        };
+        let sent = fields.find(TOKEN).unwrap_or_default().as_bytes();
+        let given = seat.visitor.form_token.as_bytes();
+        if given.is_empty() || !bool::from(sent.ct_eq(given)) {
+            return Err(stale(&seat));
+        }
+        Ok(Self { seat, fields })
+    }
+}
+
+async fn read(body: Body) -> Option<Fields> {
+    let bytes = Limited::new(body, FORM_BYTES).collect().await.ok()?.to_bytes();
+    Some(Fields(form_urlencoded::parse(&bytes).into_owned().collect()))
+}
+
+fn stale(seat: &Seat) -> Response {
+    let why = seat.t("This form is too old, or was made for another browser. Go back, load the page again and try once more.");
+    page::trouble(seat, &Refused::new(StatusCode::FORBIDDEN, why))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A form as it was filled in.
+    pub(crate) fn filled(all: &[(&str, &str)]) -> Fields {
+        Fields(all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
+    #[test]
+    fn lists_are_lines_or_what_stands_between_commas() {
+        let fields = filled(&[("names", " a, b\nc\n\n"), ("one", "x")]);
+        assert_eq!(fields.list("names"), ["a", "b", "c"]);
+        assert_eq!((fields.text("one"), fields.some("two")), ("x", None));
+    }
+}

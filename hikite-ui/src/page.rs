@@ -1,0 +1,104 @@
+//! Pages on their way out: nothing on them comes from elsewhere or runs but our own script, and nobody may frame them.
+
+use askama::Template;
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use http::StatusCode;
+
+use crate::api::Refused;
+use crate::seat::Seat;
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+    form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// What a handler gives: a page, or a refusal that becomes one.
+pub(crate) type Answer = Result<Response, Trouble>;
+
+/// A refusal, and who is to read it.
+#[derive(Debug)]
+pub(crate) struct Trouble(Box<Response>);
+
+impl From<Response> for Trouble {
+    fn from(response: Response) -> Self {
+        Self(Box::new(response))
+    }
+}
+
+impl axum::response::IntoResponse for Trouble {
+    fn into_response(self) -> Response {
+        *self.0
+    }
+}
+
+/// Makes refusals of the API pages for whoever asked.
+pub(crate) trait OrTrouble<T> {
+    fn or_trouble(self, seat: &Seat) -> Result<T, Trouble>;
+}
+
+impl<T> OrTrouble<T> for Result<T, Refused> {
+    fn or_trouble(self, seat: &Seat) -> Result<T, Trouble> {
+        self.map_err(|refused| trouble(seat, &refused).into())
+    }
+}
+
+pub(crate) fn show(page: &impl Template) -> Answer {
+    Ok(with_status(StatusCode::OK, page))
+}
+
+pub(crate) fn with_status(status: StatusCode, page: &impl Template) -> Response {
+    match page.render() {
+        Ok(text) => html(status, text),
+        Err(_) => bare(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}
+
+/// Sends the browser on after a form, to a page that can be loaded again.
+pub(crate) fn go(place: &str) -> Answer {
+    let mut response = bare(StatusCode::SEE_OTHER);
+    if let Ok(place) = HeaderValue::from_str(place) {
+        response.headers_mut().insert(LOCATION, place);
+    }
+    Ok(response)
+}
+
+#[derive(Template)]
+#[template(path = "trouble.html")]
+struct TroublePage<'a> {
+    seat: &'a Seat,
+    refused: &'a Refused,
+}
+
+pub(crate) fn trouble(seat: &Seat, refused: &Refused) -> Response {
+    let status = if refused.status.is_success() { StatusCode::INTERNAL_SERVER_ERROR } else { refused.status };
+    with_status(status, &TroublePage { seat, refused })
+}
+
+/// No page at all.
+pub(crate) fn bare(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn html(status: StatusCode, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let fixed: [(HeaderName, &'static str); 6] = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CACHE_CONTROL, "no-store"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        // With none at all a browser would send `Origin: null` with our own forms.
+        (REFERRER_POLICY, "same-origin"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+    ];
+    for (name, value) in fixed {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,149 @@
+//! Who may come in: people, their clients and what they let them do, tokens, and the sessions that are open.
+
+use askama::Template;
+use axum::extract::Path;
+use http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::api::part;
+use crate::form::Form;
+use crate::number;
+use crate::page::{Answer, OrTrouble, go, show as page};
+use crate::seat::Seat;
+
+/// One row of any of the lists; each uses what it has.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Row {
+    id: String,
+    name: String,
+    subject: String,
+    user: String,
+    role: String,
+    client: Value,
+    client_name: String,
+    redirect_uris: Vec<String>,
+    host: String,
+    origin: String,
+    status: String,
+    scopes: Vec<String>,
+    project: Option<String>,
+    revision: Option<String>,
+    disabled: bool,
+    active: bool,
+    created_at: Option<String>,
+    since: Option<String>,
+    last_seen: Option<String>,
+    expires_at: Option<String>,
+}
+
+impl Row {
+    fn client_text(&self) -> String {
+        match &self.client {
+            Value::String(name) => name.clone(),
+            Value::Object(client) => client.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            _ => self.client_name.clone(),
+        }
+    }
+
+    fn began(&self) -> String {
+        self.since.as_deref().or(self.created_at.as_deref()).map(number::time).unwrap_or_default()
+    }
+
+    fn seen(&self) -> String {
+        self.last_seen.as_deref().map(number::time).unwrap_or_default()
+    }
+
+    fn ends(&self) -> String {
+        self.expires_at.as_deref().map(number::time).unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Rows {
+    #[serde(alias = "users", alias = "tokens", alias = "clients", alias = "consents", alias = "sessions", alias = "logins")]
+    rows: Vec<Row>,
+}
+
+#[derive(Template)]
+#[template(path = "access.html")]
+struct Access<'a> {
+    seat: &'a Seat,
+    users: Vec<Row>,
+    clients: Vec<Row>,
+    consents: Vec<Row>,
+    tokens: Vec<Row>,
+    sessions: Vec<Row>,
+    logins: Vec<Row>,
+    /// A secret that is shown this once: what it opens, and itself.
+    fresh: Option<(String, String)>,
+}
+
+pub(crate) async fn list(seat: Seat) -> Answer {
+    let Rows { rows: tokens } = seat.get("/v1/tokens").await.or_trouble(&seat)?;
+    let access = whole(&seat, tokens, None).await;
+    page(&access)
+}
+
+async fn whole(seat: &Seat, tokens: Vec<Row>, fresh: Option<(String, String)>) -> Access<'_> {
+    let rows = async |path: &str| seat.get_or_default::<Rows>(path).await.rows;
+    Access {
+        seat,
+        users: rows("/v1/users").await,
+        clients: rows("/v1/clients").await,
+        consents: rows("/v1/consents").await,
+        tokens,
+        sessions: rows("/v1/sessions").await,
+        logins: rows("/v1/logins").await,
+        fresh,
+    }
+}
+
+pub(crate) async fn make_token(Form { seat, fields }: Form) -> Answer {
+    let scopes: Vec<&str> = fields.all("scope").collect();
+    let mut body = json!({ "name": fields.text("name"), "scopes": scopes });
+    for name in ["subject", "project"] {
+        if let Some(text) = fields.some(name) {
+            body[name] = Value::from(text);
+        }
+    }
+    if let Ok(days) = fields.text("days").parse::<u32>() {
+        body["expiresIn"] = Value::from(days * 86_400);
+    }
+    let made = seat.post("/v1/tokens", &body).await.or_trouble(&seat)?;
+    tell(&seat, fields.text("name"), made.get("token").or_else(|| made.get("secret"))).await
+}
+
+pub(crate) async fn make_user(Form { seat, fields }: Form) -> Answer {
+    let mut body = json!({ "name": fields.text("name"), "role": fields.text("role") });
+    if let Some(password) = fields.some("password") {
+        body["password"] = Value::from(password);
+    }
+    let made = seat.post("/v1/users", &body).await.or_trouble(&seat)?;
+    tell(&seat, fields.text("name"), made.get("password").or_else(|| made.get("secret"))).await
+}
+
+/// Secrets that were made are shown once, on the page that made them.
+async fn tell(seat: &Seat, name: &str, secret: Option<&Value>) -> Answer {
+    let Some(secret) = secret.and_then(Value::as_str) else { return go("/ui/access?done=saved") };
+    let Rows { rows: tokens } = seat.get("/v1/tokens").await.or_trouble(seat)?;
+    let access = whole(seat, tokens, Some((name.to_owned(), secret.to_owned()))).await;
+    page(&access)
+}
+
+pub(crate) async fn act(Path((kind, id, deed)): Path<(String, String, String)>, Form { seat, .. }: Form) -> Answer {
+    let known = ["users", "clients", "consents", "tokens", "sessions", "logins"];
+    let Some(kind) = known.into_iter().find(|known| *known == kind) else { return go("/ui/access") };
+    let path = format!("/v1/{kind}/{}", part(&id));
+    let (done, outcome) = match (kind, &*deed) {
+        ("clients", "approve") => ("approved", seat.send(Method::POST, &format!("{path}/approve"), None).await),
+        ("users", "disable") => ("disabled", seat.send(Method::PATCH, &path, Some(&json!({ "disabled": true }))).await),
+        ("users", "enable") => ("enabled", seat.send(Method::PATCH, &path, Some(&json!({ "disabled": false }))).await),
+        (_, "revoke") => ("revoked", seat.send(Method::DELETE, &path, None).await),
+        _ => return go("/ui/access"),
+    };
+    outcome.or_trouble(&seat)?;
+    go(&format!("/ui/access?done={done}"))
+}

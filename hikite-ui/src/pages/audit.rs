@@ -1,0 +1,160 @@
+//! What was done: as it happens, filtered, one record at a time, and whether the chain is whole.
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::Path;
+use axum::response::Response;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::api::Asked;
+use crate::number;
+use crate::page::{Answer, OrTrouble, show as page};
+use crate::seat::Seat;
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Record {
+    seq: u64,
+    at: u64,
+    kind: String,
+    decision: String,
+    outcome: String,
+    subject: String,
+    client: Option<String>,
+    project: Option<String>,
+    module: Option<String>,
+    tool: Option<String>,
+    method: Option<String>,
+    what: Option<String>,
+    ms: Option<f64>,
+    bytes_out: Option<u64>,
+}
+
+impl Record {
+    fn when(&self) -> String {
+        number::moment(self.at)
+    }
+
+    fn thing(&self) -> String {
+        let key = self.module.as_deref().zip(self.tool.as_deref()).map(|(module, tool)| format!("{module}:{tool}"));
+        let one = |text: &Option<String>| text.clone();
+        key.or_else(|| one(&self.what)).or_else(|| one(&self.module)).or_else(|| one(&self.method)).unwrap_or_default()
+    }
+
+    fn took(&self) -> String {
+        self.ms.map(|ms| format!("{ms:.1} ms")).unwrap_or_default()
+    }
+
+    fn sent(&self) -> String {
+        self.bytes_out.map(|bytes| number::bytes(usize::try_from(bytes).unwrap_or(usize::MAX))).unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Records {
+    records: Vec<Record>,
+    next: Option<u64>,
+}
+
+/// The fields that records are looked for by.
+const FILTERS: [&str; 10] =
+    ["kind", "decision", "outcome", "requestId", "subject", "project", "module", "tool", "since", "until"];
+
+#[derive(Template)]
+#[template(path = "audit.html")]
+struct List<'a> {
+    seat: &'a Seat,
+    records: Vec<Record>,
+    /// The address of the page after this one.
+    older: Option<String>,
+    /// The filters as a query, for exports.
+    query: String,
+    verdict: Option<Verdict>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Verdict {
+    intact: bool,
+    records: u64,
+    hash: Option<String>,
+    broken: Option<Value>,
+}
+
+impl Verdict {
+    fn why(&self) -> String {
+        self.broken.as_ref().map(Value::to_string).unwrap_or_default()
+    }
+}
+
+pub(crate) async fn list(seat: Seat) -> Answer {
+    whole(seat, None).await
+}
+
+pub(crate) async fn verify(seat: Seat) -> Answer {
+    let verdict = seat.get("/v1/audit/verify").await.or_trouble(&seat)?;
+    whole(seat, Some(verdict)).await
+}
+
+async fn whole(seat: Seat, verdict: Option<Verdict>) -> Answer {
+    let query = filters(&seat);
+    let mut path = format!("/v1/audit?limit=50&{query}");
+    if let Some(before) = seat.asked("before") {
+        path.push_str(&format!("&before={}", crate::api::part(before)));
+    }
+    let Records { records, next } = seat.get(path.trim_end_matches('&')).await.or_trouble(&seat)?;
+    let older = next.map(|next| format!("/ui/audit?{query}&before={next}"));
+    page(&List { seat: &seat, records, older, query, verdict })
+}
+
+fn filters(seat: &Seat) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for name in FILTERS {
+        if let Some(value) = seat.asked(name) {
+            query.append_pair(name, value);
+        }
+    }
+    query.finish()
+}
+
+#[derive(Template)]
+#[template(path = "record.html")]
+struct One<'a> {
+    seat: &'a Seat,
+    id: String,
+    facts: Vec<(String, String)>,
+}
+
+pub(crate) async fn show(seat: Seat, Path(id): Path<String>) -> Answer {
+    let record: Map<String, Value> = seat.get(&format!("/v1/audit/{}", crate::api::part(&id))).await.or_trouble(&seat)?;
+    let told = |(name, value): (&String, &Value)| {
+        let text = match (name.as_str(), value) {
+            ("at", Value::Number(at)) => number::moment(at.as_u64().unwrap_or(0)),
+            (_, Value::String(text)) => text.clone(),
+            (_, other) => other.to_string(),
+        };
+        (name.clone(), text)
+    };
+    let facts = record.iter().map(told).collect();
+    page(&One { seat: &seat, id, facts })
+}
+
+/// The API streams it; the browser keeps it as a file.
+pub(crate) async fn export(seat: Seat) -> Answer {
+    let format = if seat.said("format") == "csv" { "csv" } else { "jsonl" };
+    let path = format!("/v1/audit/export?format={format}&{}", filters(&seat));
+    let asked = Asked { accept: "*/*", ..Asked::get(path.trim_end_matches('&')) };
+    let answer = seat.api.ask(&seat.visitor, asked).await;
+    let mut response = Response::new(Body::new(Body::empty()));
+    *response.status_mut() = answer.status();
+    for name in [CONTENT_TYPE, CONTENT_DISPOSITION] {
+        if let Some(value) = answer.headers().get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    *response.body_mut() = answer.into_body();
+    Ok(response)
+}

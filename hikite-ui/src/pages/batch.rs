@@ -1,0 +1,143 @@
+//! A batch on a page: written, checked and drawn before anything runs, then run with every task in sight.
+
+use askama::Template;
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::api::{Asked, Refused};
+use crate::form::{Fields, Form};
+use crate::graph::{self, Node};
+use crate::page::{Answer, show as page, with_status};
+use crate::seat::Seat;
+
+const EXAMPLE: &str = r#"{"id": "a", "module": "…", "tool": "…", "params": {}}
+{"id": "b", "module": "…", "tool": "…", "params": {"of": "${a.id}"}, "output": true}"#;
+
+#[derive(Template)]
+#[template(path = "batch.html")]
+struct BatchPage<'a> {
+    seat: &'a Seat,
+    commands: String,
+    drawing: String,
+    nodes: Vec<Node>,
+    answer: String,
+    refused: Option<Refused>,
+}
+
+impl<'a> BatchPage<'a> {
+    fn new(seat: &'a Seat, commands: &str) -> Self {
+        Self {
+            seat,
+            commands: commands.to_owned(),
+            drawing: String::new(),
+            nodes: Vec::new(),
+            answer: String::new(),
+            refused: None,
+        }
+    }
+
+    fn example(&self) -> &'static str {
+        EXAMPLE
+    }
+}
+
+pub(crate) async fn show(seat: Seat) -> Answer {
+    page(&BatchPage::new(&seat, ""))
+}
+
+/// Checks and draws; runs it as well for a browser without our script.
+pub(crate) async fn check(Form { seat, fields }: Form) -> Answer {
+    let commands = fields.find("commands").unwrap_or_default();
+    let mut shown = BatchPage::new(&seat, commands);
+    let preview = match seat.post("/v1/batch", &wanted(&fields, true)).await {
+        Ok(answer) => answer.get("result").cloned().unwrap_or_default(),
+        Err(refused) => {
+            let status = refused.status;
+            shown.refused = Some(refused);
+            return Ok(with_status(status, &shown));
+        }
+    };
+    shown.nodes = nodes(&preview);
+    let mut status = StatusCode::OK;
+    if fields.text("deed") == "run" {
+        match seat.post("/v1/batch", &wanted(&fields, false)).await {
+            Ok(answer) => {
+                let result = answer.get("result").cloned().unwrap_or_default();
+                settle(&mut shown.nodes, &result);
+                shown.answer = serde_json::to_string_pretty(&result).unwrap_or_default();
+            }
+            Err(refused) => {
+                status = refused.status;
+                shown.refused = Some(refused);
+            }
+        }
+    }
+    shown.drawing = graph::draw(seat.t("Tasks and what they wait for"), &graph::waves(&preview), &shown.nodes);
+    Ok(with_status(status, &shown))
+}
+
+/// Runs it, and tells of every task as it ends. The answer of the API goes through as it comes.
+pub(crate) async fn run(Form { seat, fields }: Form) -> Answer {
+    let body = wanted(&fields, false);
+    let asked = Asked { method: Method::POST, path: "/v1/batch", body: Some(&body), accept: "text/event-stream" };
+    let answer = seat.api.ask(&seat.visitor, asked).await;
+    let kind = answer.headers().get(CONTENT_TYPE).cloned();
+    let status = answer.status();
+    let mut response = Response::new(Body::new(answer.into_body()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.headers_mut().insert(CONTENT_TYPE, kind.unwrap_or_else(|| HeaderValue::from_static("text/plain")));
+    Ok(response)
+}
+
+/// A list if it is one, else lines.
+fn wanted(fields: &Fields, dry_run: bool) -> Value {
+    let text = fields.find("commands").unwrap_or_default();
+    let list = serde_json::from_str::<Value>(text).ok().filter(Value::is_array);
+    json!({ "commands": list.unwrap_or_else(|| Value::from(text)), "dry_run": dry_run })
+}
+
+fn nodes(preview: &Value) -> Vec<Node> {
+    let tasks = preview.get("tasks").and_then(Value::as_array).into_iter().flatten();
+    let text = |task: &Value, name: &str| task.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    tasks
+        .map(|task| Node {
+            id: text(task, "id"),
+            tool: text(task, "tool"),
+            after: task.get("after").and_then(Value::as_array).into_iter().flatten().filter_map(|id| Some(id.as_str()?.to_owned())).collect(),
+            status: String::new(),
+        })
+        .collect()
+}
+
+/// How each task ended.
+fn settle(nodes: &mut [Node], report: &Value) {
+    let tasks: Vec<&Value> = report.get("tasks").and_then(Value::as_array).into_iter().flatten().collect();
+    for node in nodes {
+        let task = tasks.iter().find(|task| task.get("id").and_then(Value::as_str) == Some(&node.id));
+        let status = task.and_then(|task| task.get("status")?.as_str());
+        node.status = status.unwrap_or_default().to_owned();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::tests::filled;
+
+    #[test]
+    fn a_list_is_sent_as_one_and_lines_as_they_are() {
+        assert_eq!(wanted(&filled(&[("commands", "[{\"id\":\"a\"}]")]), true)["commands"], json!([{ "id": "a" }]));
+        assert_eq!(wanted(&filled(&[("commands", "{\"id\":\"a\"}\n")]), false)["commands"], json!("{\"id\":\"a\"}\n"));
+    }
+
+    #[test]
+    fn tasks_know_how_they_ended() {
+        let mut nodes = nodes(&json!({ "tasks": [{ "id": "a", "tool": "m:t", "after": ["z"] }] }));
+        settle(&mut nodes, &json!({ "tasks": [{ "id": "a", "status": "ok" }] }));
+        assert_eq!((&*nodes[0].status, &nodes[0].after), ("ok", &vec!["z".to_owned()]));
+    }
+}

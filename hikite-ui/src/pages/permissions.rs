@@ -1,0 +1,101 @@
+//! What may be seen and done, as lines that people write: a module, a tool, a pattern or a risk in each. One form for
+//! projects, accounts and people.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::form::Fields;
+use crate::seat::Seat;
+
+/// The lines of a form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lines {
+    /// Whether only what is listed is allowed.
+    pub(crate) is_limited: bool,
+    pub(crate) allow: String,
+    pub(crate) deny: String,
+    /// Single tools that are switched on or off, as JSON; few people need it.
+    pub(crate) tools: String,
+}
+
+impl Lines {
+    pub(crate) fn of(permissions: Option<&Value>) -> Self {
+        let member = |name| permissions.and_then(|permissions| permissions.get(name));
+        let lines = |name| {
+            let entries = member(name).and_then(Value::as_array).into_iter().flatten();
+            entries.map(|entry| entry.as_str().map_or_else(|| entry.to_string(), str::to_owned)).collect::<Vec<_>>().join("\n")
+        };
+        Self {
+            is_limited: member("allow").is_some_and(Value::is_array),
+            allow: lines("allow"),
+            deny: lines("deny"),
+            tools: member("tools").map(Value::to_string).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn read(fields: &Fields) -> Self {
+        let text = |name| fields.text(name).replace("\r\n", "\n");
+        Self { is_limited: fields.is_checked("limited"), allow: text("allow"), deny: text("deny"), tools: text("tools") }
+    }
+
+    /// What the API takes; nothing where everything is allowed.
+    pub(crate) fn value(&self) -> Result<Value, String> {
+        let mut permissions = Map::new();
+        if self.is_limited {
+            permissions.insert("allow".into(), entries(&self.allow)?);
+        }
+        if !self.deny.trim().is_empty() {
+            permissions.insert("deny".into(), entries(&self.deny)?);
+        }
+        if !self.tools.trim().is_empty() {
+            let tools = serde_json::from_str(&self.tools).map_err(|error| error.to_string())?;
+            permissions.insert("tools".into(), tools);
+        }
+        Ok(if permissions.is_empty() { Value::Null } else { Value::Object(permissions) })
+    }
+}
+
+fn entries(lines: &str) -> Result<Value, String> {
+    let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines
+        .map(|line| match line.starts_with('{') {
+            true => serde_json::from_str(line).map_err(|error| format!("{line}: {error}")),
+            false => Ok(Value::from(line)),
+        })
+        .collect()
+}
+
+/// What they let somebody see.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Preview {
+    pub(crate) visible: Vec<String>,
+    pub(crate) hidden: Vec<String>,
+}
+
+pub(crate) async fn preview(seat: &Seat, permissions: &Value) -> Option<Preview> {
+    let body = serde_json::json!({ "permissions": permissions });
+    let answer = seat.post("/v1/permissions/preview", &body).await.ok()?;
+    Preview::deserialize(answer).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_read_is_written_back_the_same() {
+        for permissions in [
+            Value::Null,
+            json!({ "allow": [] }),
+            json!({ "allow": ["github", "jira:get_*"], "deny": ["risk:destructive", { "module": "m", "risk": "write" }] }),
+            json!({ "deny": ["x"], "tools": { "a:b": false } }),
+        ] {
+            assert_eq!(Lines::of(Some(&permissions)).value().expect("permissions"), permissions);
+        }
+        let wrong = Lines { deny: "{".into(), ..Lines::default() };
+        assert!(wrong.value().is_err());
+    }
+}

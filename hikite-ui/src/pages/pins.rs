@@ -1,0 +1,87 @@
+//! Definitions of tools as they were approved, and what has changed since: shown side by side, approved or blocked.
+
+use askama::Template;
+use axum::extract::Path;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::api::part;
+use crate::form::Form;
+use crate::number;
+use crate::page::{Answer, OrTrouble, go, show as page};
+use crate::seat::Seat;
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Pin {
+    key: String,
+    module: String,
+    tool: String,
+    state: String,
+    hash: Option<String>,
+    approved_at: Option<String>,
+    seen_at: Option<String>,
+    diff: Vec<Change>,
+    before: Value,
+    after: Value,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Change {
+    path: String,
+    before: Value,
+    after: Value,
+}
+
+/// A text as it is, all else as JSON.
+fn told(value: &Value) -> String {
+    value.as_str().map_or_else(|| serde_json::to_string_pretty(value).unwrap_or_default(), str::to_owned)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Pins {
+    pins: Vec<Pin>,
+}
+
+#[derive(Template)]
+#[template(path = "pins.html")]
+struct List<'a> {
+    seat: &'a Seat,
+    pins: Vec<Pin>,
+    state: String,
+}
+
+pub(crate) async fn list(seat: Seat) -> Answer {
+    let state = seat.asked("state").filter(|state| ["ok", "changed", "new", "blocked"].contains(state));
+    let path = state.map_or_else(|| "/v1/pins".to_owned(), |state| format!("/v1/pins?state={state}"));
+    let Pins { mut pins } = seat.get(&path).await.or_trouble(&seat)?;
+    // What waits for somebody comes first.
+    pins.sort_by_key(|pin| pin.state == "ok");
+    page(&List { seat: &seat, pins, state: state.unwrap_or_default().to_owned() })
+}
+
+#[derive(Template)]
+#[template(path = "pin.html")]
+struct One<'a> {
+    seat: &'a Seat,
+    pin: Pin,
+}
+
+pub(crate) async fn show(seat: Seat, Path(key): Path<String>) -> Answer {
+    let pin: Pin = seat.get(&format!("/v1/pins/{}", part(&key))).await.or_trouble(&seat)?;
+    page(&One { seat: &seat, pin })
+}
+
+pub(crate) async fn act(Path((key, deed)): Path<(String, String)>, Form { seat, fields }: Form) -> Answer {
+    let done = match &*deed {
+        "approve" => "approved",
+        "block" => "blocked",
+        _ => return go("/ui/pins"),
+    };
+    // What was looked at is what is approved.
+    let body = if deed == "approve" { json!({ "hash": fields.text("hash") }) } else { json!({}) };
+    seat.post(&format!("/v1/pins/{}/{deed}", part(&key)), &body).await.or_trouble(&seat)?;
+    go(&format!("/ui/pins?done={done}"))
+}

@@ -1,0 +1,24 @@
+//! Language and light, kept by the browser.
+
+use http::header::{HeaderValue, SET_COOKIE};
+
+use crate::form::Form;
+use crate::page::{Answer, go};
+use crate::seat::{LANGUAGE, LIGHT, Light};
+use crate::words::Language;
+
+pub(crate) async fn change(Form { seat, fields }: Form) -> Answer {
+    // Only pages of ours are come back to.
+    let back = fields.some("back").filter(|back| back.starts_with("/ui") && !back.contains(['\\', '\n', '\r']));
+    let mut response = go(back.unwrap_or("/ui"))?;
+    let language = fields.some("language").and_then(Language::named).map(|language| (LANGUAGE, language.tag()));
+    let light = fields.some("light").map(|light| (LIGHT, Light::named(light).name()));
+    let secure = if seat.visitor.base.starts_with("https:") { "; Secure" } else { "" };
+    for (name, value) in language.into_iter().chain(light) {
+        let cookie = format!("{name}={value}; Path=/ui; Max-Age=31536000; SameSite=Lax; HttpOnly{secure}");
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            response.headers_mut().append(SET_COOKIE, cookie);
+        }
+    }
+    Ok(response)
+}

@@ -1,0 +1,166 @@
+//! A place at a page: who sits there, in which language and light, and the API as this person may use it.
+
+mod frame;
+
+use axum::extract::FromRequestParts;
+use axum::response::Response;
+use http::header::{ACCEPT_LANGUAGE, COOKIE, REFERER};
+use http::request::Parts;
+use http::{HeaderMap, Method, StatusCode};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::api::{Api, Asked, Refused};
+use crate::page;
+use crate::visitor::Visitor;
+use crate::words::Language;
+
+pub(crate) const LANGUAGE: &str = "hikite-language";
+pub(crate) const LIGHT: &str = "hikite-light";
+
+#[derive(Clone, Debug)]
+pub(crate) struct Seat {
+    pub(crate) api: Api,
+    pub(crate) visitor: Visitor,
+    pub(crate) language: Language,
+    pub(crate) light: Light,
+    /// The page that is looked at, to come back to.
+    pub(crate) path: String,
+    pub(crate) query: Vec<(String, String)>,
+    /// The page of ours that led here, or the first one.
+    pub(crate) back: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Light {
+    /// As the machine has it.
+    #[default]
+    Auto,
+    Light,
+    Dark,
+}
+
+impl Light {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Self {
+        match name {
+            "light" => Self::Light,
+            "dark" => Self::Dark,
+            _ => Self::Auto,
+        }
+    }
+}
+
+impl Seat {
+    /// A text in the language of the person; the English one is its name.
+    pub(crate) fn t(&self, english: &'static str) -> &'static str {
+        self.language.say(english)
+    }
+
+    /// The same with something put in for `{}`.
+    pub(crate) fn tn(&self, english: &'static str, value: impl std::fmt::Display) -> String {
+        self.t(english).replacen("{}", &value.to_string(), 1)
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Refused> {
+        self.api.get(&self.visitor, path).await
+    }
+
+    /// What is there, or nothing where this person may not see it or there is none.
+    pub(crate) async fn get_or_default<T: DeserializeOwned + Default>(&self, path: &str) -> T {
+        self.get(path).await.unwrap_or_default()
+    }
+
+    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Refused> {
+        self.api.value(&self.visitor, Asked::send(method, path, body)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Refused> {
+        self.send(Method::POST, path, Some(body)).await
+    }
+
+    /// The value of a field of the address, if it is not empty.
+    pub(crate) fn asked(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| &**value)
+    }
+
+    /// The same, or nothing as a text.
+    pub(crate) fn said(&self, name: &str) -> &str {
+        self.asked(name).unwrap_or_default()
+    }
+
+    /// A place of the house as others write it.
+    pub(crate) fn place(&self, path: &str) -> String {
+        format!("{}{path}", self.visitor.base)
+    }
+
+    /// Whether a link leads to the part of the house that is looked at.
+    pub(crate) fn is_at(&self, link: &str) -> bool {
+        let below = |rest: &str| rest.is_empty() || rest.starts_with('/');
+        if link == "/ui" { self.path == "/ui" } else { self.path.strip_prefix(link).is_some_and(below) }
+    }
+}
+
+impl FromRequestParts<Api> for Seat {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Response> {
+        let Some(visitor) = parts.extensions.get::<Visitor>().cloned() else {
+            return Err(page::bare(StatusCode::INTERNAL_SERVER_ERROR));
+        };
+        let query = parts.uri.query().unwrap_or_default();
+        Ok(Self {
+            api: api.clone(),
+            back: back(&parts.headers, &visitor.base),
+            visitor,
+            language: language(&parts.headers),
+            light: cookie(&parts.headers, LIGHT).map(Light::named).unwrap_or_default(),
+            path: parts.uri.path().to_owned(),
+            query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
+        })
+    }
+}
+
+/// The one that was chosen here, else the one that the browser likes better.
+fn language(headers: &HeaderMap) -> Language {
+    let chosen = cookie(headers, LANGUAGE).and_then(Language::named);
+    let liked = || headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    chosen.unwrap_or_else(|| Language::liked(liked()))
+}
+
+fn back(headers: &HeaderMap, base: &str) -> String {
+    let from = headers.get(REFERER).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let path = from.strip_prefix(base).filter(|path| path.starts_with("/ui"));
+    path.unwrap_or("/ui").to_owned()
+}
+
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let sent = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = sent.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(all: &[(http::HeaderName, &str)]) -> HeaderMap {
+        all.iter().map(|(name, value)| (name.clone(), value.parse().expect("a value"))).collect()
+    }
+
+    #[test]
+    fn what_was_chosen_goes_before_what_the_browser_likes() {
+        let liked = (ACCEPT_LANGUAGE, "en");
+        assert_eq!(language(&headers(std::slice::from_ref(&liked))), Language::English);
+        let chosen = (COOKIE, "a=b; hikite-language=ja");
+        assert_eq!(language(&headers(&[liked.clone(), chosen])), Language::Japanese);
+        assert_eq!(language(&headers(&[liked, (COOKIE, "hikite-language=xx")])), Language::English);
+    }
+}

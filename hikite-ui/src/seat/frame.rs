@@ -1,0 +1,54 @@
+//! What every page has around it: the ways to the others, what was just done, and the ways to see.
+
+use super::Seat;
+
+/// A way to another page, and the key that leads there after `g`.
+pub(crate) struct Link {
+    pub(crate) place: &'static str,
+    pub(crate) key: &'static str,
+    pub(crate) name: &'static str,
+}
+
+impl Seat {
+    /// Those that this person can go.
+    pub(crate) fn links(&self) -> Vec<Link> {
+        let everybody = [
+            ("/ui", "h", self.t("Home")),
+            ("/ui/modules", "m", self.t("Modules")),
+            ("/ui/playground", "p", self.t("Playground")),
+            ("/ui/batch", "b", self.t("Batch")),
+            ("/ui/accounts", "a", self.t("Accounts")),
+            ("/ui/start", "s", self.t("Connect a client")),
+        ];
+        let admins = [
+            ("/ui/categories", "c", self.t("Categories")),
+            ("/ui/projects", "j", self.t("Projects")),
+            ("/ui/pins", "i", self.t("Pins")),
+            ("/ui/audit", "u", self.t("Audit")),
+            ("/ui/access", "e", self.t("People and clients")),
+        ];
+        let admins = admins.into_iter().filter(|_| self.visitor.is_admin);
+        everybody.into_iter().chain(admins).map(|(place, key, name)| Link { place, key, name }).collect()
+    }
+
+    pub(crate) fn lights(&self) -> [(&'static str, &'static str); 3] {
+        [("auto", self.t("Auto")), ("light", self.t("Light")), ("dark", self.t("Dark"))]
+    }
+
+    /// What the form did that led here. Only these are told: anybody can write an address.
+    pub(crate) fn flash(&self) -> Option<&'static str> {
+        Some(match self.asked("done")? {
+            "saved" => self.t("Saved."),
+            "removed" => self.t("Removed."),
+            "restarted" => self.t("Started anew."),
+            "enabled" => self.t("Switched on."),
+            "disabled" => self.t("Switched off."),
+            "approved" => self.t("Approved."),
+            "blocked" => self.t("Blocked."),
+            "revoked" => self.t("Revoked."),
+            "imported" => self.t("Imported."),
+            "connected" => self.t("Connected."),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! What the pages say. They are written in English, and every text stands in `words/ja.txt` with its Japanese below it.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    English,
+    Japanese,
+}
+
+static JAPANESE: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| pairs(include_str!("words/ja.txt")));
+
+/// A text, its translation, an empty line, and so on.
+fn pairs(file: &'static str) -> HashMap<&'static str, &'static str> {
+    file.split("\n\n").filter_map(|pair| pair.trim_matches('\n').split_once('\n')).collect()
+}
+
+impl Language {
+    pub(crate) fn named(tag: &str) -> Option<Self> {
+        match tag {
+            "en" => Some(Self::English),
+            "ja" => Some(Self::Japanese),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn tag(self) -> &'static str {
+        match self {
+            Self::English => "en",
+            Self::Japanese => "ja",
+        }
+    }
+
+    /// The one that a browser likes better; English if it likes neither.
+    pub(crate) fn liked(wanted: &str) -> Self {
+        let weight = |tag: &str| {
+            let weights = wanted.split(',').filter_map(|part| {
+                let mut parts = part.split(';').map(str::trim);
+                let name = parts.next()?.split('-').next()?;
+                let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok()).unwrap_or(1.0);
+                name.eq_ignore_ascii_case(tag).then_some(quality)
+            });
+            weights.fold(0.0_f32, f32::max)
+        };
+        if weight("ja") > weight("en") { Self::Japanese } else { Self::English }
+    }
+
+    pub(crate) fn say(self, english: &'static str) -> &'static str {
+        match self {
+            Self::English => english,
+            Self::Japanese => JAPANESE.get(english).copied().unwrap_or(english),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            if entry.is_dir() { files(&entry, found) } else { found.push(entry) }
+        }
+    }
+
+    /// Every text that a page or a handler asks for: `t("…")`, `tn("…", n)`, `say("…")`, `W("…")`.
+    fn asked_for() -> BTreeSet<String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut sources = Vec::new();
+        files(&root.join("templates"), &mut sources);
+        files(&root.join("src"), &mut sources);
+        let mut found = BTreeSet::new();
+        for file in sources.iter().filter(|file| !file.ends_with("words.rs")) {
+            let text = fs::read_to_string(file).expect("text");
+            for open in [".t(\"", ".tn(\"", ".say(\"", "W(\""] {
+                for (at, _) in text.match_indices(open) {
+                    let rest = &text[at + open.len()..];
+                    found.insert(rest[..rest.find('"').expect("an end")].to_owned());
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_text_has_its_japanese_and_no_japanese_is_left_over() {
+        let (asked, known) = (asked_for(), JAPANESE.keys().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>());
+        let missing: Vec<_> = asked.difference(&known).collect();
+        let unused: Vec<_> = known.difference(&asked).collect();
+        assert!(missing.is_empty() && unused.is_empty(), "missing: {missing:#?}\nunused: {unused:#?}");
+    }
+
+    #[test]
+    fn places_to_fill_are_the_same_in_both() {
+        for (english, japanese) in JAPANESE.iter() {
+            assert_eq!(english.matches("{}").count(), japanese.matches("{}").count(), "{english}");
+            assert_ne!(english, japanese);
+        }
+    }
+}
