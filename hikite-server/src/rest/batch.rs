@@ -1,6 +1,9 @@
 //! Running a batch. Whether it is right is for the gateway to say; a client that goes away cancels all of it.
 
+mod stream;
+
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -11,7 +14,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::plan::OnError;
 use hikite_core::source::{CallContext, Nobody, Origin};
 use hikite_core::time::rfc3339;
-use hikite_gateway::{Batch, Report, Silent, now_ms};
+use hikite_gateway::{Batch, Observer, Report, Silent, now_ms};
 use http::{HeaderMap, StatusCode, Uri};
 use tokio::time::Instant;
 
@@ -35,22 +38,27 @@ pub(crate) async fn batch(
     body: Body,
 ) -> Response {
     let began = Instant::now();
-    let outcome = match wanted(&app, &uri, &headers, body).await {
-        Ok(batch) => run(&app, caller, origin, batch).await,
-        Err(error) => Err(error),
+    let batch = match wanted(&app, &uri, &headers, body).await {
+        Ok(batch) => batch,
+        Err(error) => return refusal_after(error, began.elapsed()),
     };
-    let took = began.elapsed();
-    match outcome {
-        Ok(report) => {
-            let mut body = Object::default().with("success", Raw::of(&true)).with("result", report.document);
-            if !report.content.is_empty() {
-                body.set("content", Raw::array(&report.content));
-            }
-            body.set("executionTime", milliseconds(took));
-            json(StatusCode::OK, &body.with("timestamp", rfc3339(now_ms())).raw())
-        }
-        Err(error) => refusal_after(error, took),
+    if stream::is_wanted(&headers) {
+        return stream::run(app, caller, origin, batch);
     }
+    match run(&app, caller, origin, batch, &Silent).await {
+        Ok(report) => json(StatusCode::OK, &answer(&report, began.elapsed())),
+        Err(error) => refusal_after(error, began.elapsed()),
+    }
+}
+
+/// What is told at the end.
+fn answer(report: &Report, took: Duration) -> Raw {
+    let mut body = Object::default().with("success", Raw::of(&true)).with("result", report.document.clone());
+    if !report.content.is_empty() {
+        body.set("content", Raw::array(&report.content));
+    }
+    body.set("executionTime", milliseconds(took));
+    body.with("timestamp", rfc3339(now_ms())).raw()
 }
 
 async fn wanted(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result<Batch, Error> {
@@ -87,7 +95,13 @@ fn on_error(form: &mut Form) -> OnError {
 }
 
 /// Runs it on a lane, which is what stands for a session where the client has none.
-async fn run(app: &Arc<App>, caller: Caller, origin: Origin, batch: Batch) -> Result<Report, Error> {
+async fn run(
+    app: &Arc<App>,
+    caller: Caller,
+    origin: Origin,
+    batch: Batch,
+    observer: &dyn Observer,
+) -> Result<Report, Error> {
     let surfaces = app.settings.load().surfaces;
     let mut lease = Lanes::lease(app, (caller, Abilities::default()), surfaces)?;
     let context = CallContext {
@@ -98,7 +112,7 @@ async fn run(app: &Arc<App>, caller: Caller, origin: Origin, batch: Batch) -> Re
         account: None,
     };
     // Boxed, because it is much larger than what is around it.
-    let outcome = Box::pin(app.gateway.run_batch("rest", batch, context, &Silent)).await;
+    let outcome = Box::pin(app.gateway.run_batch("rest", batch, context, observer)).await;
     // Else a server may still be at it.
     if outcome.as_ref().map_or(true, |report| report.is_over) {
         lease.answered();

@@ -1,0 +1,92 @@
+//! A batch that is watched: an event for every task that begins or ends, and the report as the last one. The batch runs
+//! while the stream is read; whoever goes away cancels it.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt};
+use hikite_core::caller::Caller;
+use hikite_core::json::{Object, Raw};
+use hikite_core::plan::Plan;
+use hikite_core::source::Origin;
+use hikite_gateway::{Batch, Ending, Observer, scope};
+use hikite_wire::sse;
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http_body_util::BodyExt;
+use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::time::Instant;
+
+use super::{answer, run as run_batch};
+use crate::app::App;
+use crate::refusal::{milliseconds, refusal_after};
+
+pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.trim_start().starts_with("text/event-stream"))
+}
+
+pub(super) fn run(app: Arc<App>, caller: Caller, origin: Origin, batch: Batch) -> Response {
+    let (told, mut listened) = mpsc::unbounded_channel::<Bytes>();
+    let within = origin.clone();
+    let work = async move {
+        let (began, watcher) = (Instant::now(), Watcher { told, ids: OnceLock::new() });
+        let last = match run_batch(&app, caller, origin, batch, &watcher).await {
+            Ok(report) => sse::event("report", answer(&report, began.elapsed()).bytes()),
+            Err(error) => sse::event("error", &text(refusal_after(error, began.elapsed())).await),
+        };
+        // Nobody to hear it is nobody to tell.
+        let _ = watcher.told.send(last);
+    };
+    let work = stream::once(scope::within(within, work)).filter_map(|()| async { None });
+    let events = stream::poll_fn(move |context| listened.poll_recv(context));
+    let body = stream::select(events, work.boxed()).map(Ok::<_, std::convert::Infallible>);
+    let mut response = Response::new(Body::from_stream(body));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// The words of a refusal, as it would have been answered.
+async fn text(refusal: Response) -> Bytes {
+    refusal.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default()
+}
+
+struct Watcher {
+    told: UnboundedSender<Bytes>,
+    /// By place in the plan.
+    ids: OnceLock<Vec<Arc<str>>>,
+}
+
+impl Watcher {
+    fn tell(&self, task: Object) {
+        let _ = self.told.send(sse::event("task", task.raw().bytes()));
+    }
+}
+
+impl Observer for Watcher {
+    fn begins(&self, plan: &Plan) {
+        let ids = plan.tasks.iter().map(|task| Arc::clone(&task.id)).collect();
+        let _ = self.ids.set(ids);
+    }
+
+    fn starts(&self, at: usize) {
+        if let Some(id) = self.ids.get().and_then(|ids| ids.get(at)) {
+            self.tell(Object::default().with("id", &**id).with("status", "running"));
+        }
+    }
+
+    fn ends(&self, ending: &Ending<'_>) {
+        let count = |count: usize| Raw::of(&count);
+        self.tell(
+            Object::default()
+                .with("id", &*ending.task.id)
+                .with("status", ending.status.name())
+                .with("ms", milliseconds(ending.took))
+                .with("done", count(ending.done))
+                .with("total", count(ending.total)),
+        );
+    }
+}
