@@ -32,7 +32,8 @@ class Person:
         while not (link := re.search(r"https?://\S+/setup\?\S+", gateway.log())) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert link, f"no link to begin with:\n{gateway.log()}"
-        self.go(link[0], until=lambda url: False)
+        end = self.go(link[0], until=lambda url: urlsplit(url).path.startswith("/ui"))
+        assert end, "the set-up did not lead to the pages"
 
     def authorize(self, url: str) -> dict[str, str]:
         """From the address that a client opens to what its callback gets."""
