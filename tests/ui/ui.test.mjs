@@ -189,7 +189,7 @@ test("a mask in a project makes a tool vanish from that caller's list", async ()
   await page().selectOption("[name=optimization]", "bm25");
   await page().getByRole("button", { name: "Save" }).click();
   await page().getByText("Saved.").waitFor();
-  const token = (await house.api("POST", "/v1/tokens", { name: "s", project: "support" })).body.token;
+  const token = (await house.api("POST", "/v1/tokens", { name: "s", project: "support" })).body.secret;
   const names = async () => {
     const one = await client(`${house.url}/mcp`, token);
     const { tools } = await one.listTools();

@@ -11,7 +11,7 @@ use http::{HeaderMap, StatusCode};
 
 /// A form that is sent here leads to the provider, which browsers count as a target of the form.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; \
-    form-action 'self' https: http://127.0.0.1:* http://localhost:* http://[::1]:*";
+    form-action 'self' https: http://127.0.0.1:* http://localhost:*";
 const STYLE: &str = "body{font:1rem/1.6 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}\
     button{font:inherit;padding:.5rem 1.2rem}@media(prefers-color-scheme:dark){body{background:#111;color:#eee}}";
 
@@ -59,10 +59,12 @@ impl Words {
         let (title, account) = (escaped(&waiting.title), escaped(&waiting.account));
         let text = match self {
             Self::English => format!(
-                "<h1>Connected</h1><p>The account <b>{account}</b> with {title} is ready. You can close this page.</p>"
+                "<h1>Connected</h1><p>The account <b>{account}</b> with {title} is ready. You can close this page, or go to \
+                 <a href=\"/ui/accounts\">your accounts</a>.</p>"
             ),
             Self::Japanese => format!(
-                "<h1>接続しました</h1><p>{title} のアカウント <b>{account}</b> が使えます。このページは閉じて構いません。</p>"
+                "<h1>接続しました</h1><p>{title} のアカウント <b>{account}</b> が使えます。このページは閉じて構いません。\
+                 <a href=\"/ui/accounts\">アカウント一覧</a></p>"
             ),
         };
         self.page(StatusCode::OK, &text)

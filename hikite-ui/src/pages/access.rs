@@ -113,7 +113,7 @@ pub(crate) async fn make_token(Form { seat, fields }: Form) -> Answer {
         body["expiresIn"] = Value::from(days * 86_400);
     }
     let made = seat.post("/v1/tokens", &body).await.or_trouble(&seat)?;
-    tell(&seat, fields.text("name"), made.get("token").or_else(|| made.get("secret"))).await
+    tell(&seat, fields.text("name"), made.get("secret")).await
 }
 
 pub(crate) async fn make_user(Form { seat, fields }: Form) -> Answer {
@@ -122,7 +122,7 @@ pub(crate) async fn make_user(Form { seat, fields }: Form) -> Answer {
         body["password"] = Value::from(password);
     }
     let made = seat.post("/v1/users", &body).await.or_trouble(&seat)?;
-    tell(&seat, fields.text("name"), made.get("password").or_else(|| made.get("secret"))).await
+    tell(&seat, fields.text("name"), made.get("password")).await
 }
 
 /// Secrets that were made are shown once, on the page that made them.

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::api::Refused;
 use crate::number;
@@ -13,32 +13,10 @@ use crate::seat::Seat;
 #[serde(default, rename_all = "camelCase")]
 struct Hit {
     key: String,
-    module: String,
-    name: String,
-    title: Option<String>,
     description: String,
-    score: Option<f64>,
-    relevance: Option<Value>,
-    reason: Value,
-    reasons: Vec<String>,
-}
-
-impl Hit {
-    fn why(&self) -> Vec<String> {
-        match &self.reason {
-            Value::String(reason) => vec![reason.clone()],
-            Value::Array(reasons) => reasons.iter().map(|reason| reason.as_str().map_or_else(|| reason.to_string(), str::to_owned)).collect(),
-            _ => self.reasons.clone(),
-        }
-    }
-
-    fn sure(&self) -> String {
-        let relevance = self.relevance.as_ref().and_then(Value::as_str).unwrap_or_default();
-        match self.score {
-            Some(score) => format!("{score:.2} {relevance}"),
-            None => relevance.to_owned(),
-        }
-    }
+    /// From 0 to 1.
+    relevance: Option<f64>,
+    explanation: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -61,7 +39,7 @@ pub(crate) async fn show(seat: Seat) -> Answer {
     let (mut found, mut refused, mut ms) = (None, None, String::new());
     if let Some(query) = seat.asked("q") {
         let began = std::time::Instant::now();
-        match seat.post("/v1/tools/search", &json!({ "query": query, "limit": 20, "explain": true })).await {
+        match seat.post("/v1/tools/search", &json!({ "query": query, "limit": 20 })).await {
             Ok(answer) => found = Found::deserialize(answer).ok(),
             Err(why) => refused = Some(why),
         }
