@@ -379,12 +379,11 @@ fn hide_what_categories_hide(modules: &mut [Module], categories: &[Category]) {
 }
 
 fn name_tools(modules: &mut [Module]) {
-    let names =
-        name::assign(modules.iter().flat_map(|module| {
-            let tools = module.tools.iter().map(|tool| &tool.name);
-            let all = tools.chain(module.held.iter().map(|held| &held.name));
-            all.map(|name| (&*module.name, &**name, module.needs_login))
-        }));
+    let names = name::assign(modules.iter().flat_map(|module| {
+        let tools = module.tools.iter().map(|tool| &tool.name);
+        let all = tools.chain(module.held.iter().map(|held| &held.name));
+        all.map(|name| (&*module.name, &**name, module.needs_login))
+    }));
     let places = modules.iter_mut().flat_map(|module| {
         let tools = module.tools.iter_mut().map(|tool| &mut tool.direct_name);
         tools.chain(module.held.iter_mut().map(|held| &mut held.direct_name))

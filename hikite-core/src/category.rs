@@ -129,10 +129,12 @@ impl Category {
             (Some(entry), None) => Lookup::of(entry),
             // Two servers have it: which one is meant must be said.
             (Some(_), Some(_)) => Lookup::Unknown,
-            (None, _) => match self.held.iter().find(|(shown, held)| **shown == *name || held.is_meant(&wanted)) {
-                Some((_, held)) => Lookup::Disabled(held.off()),
-                None => self.find_unlisted(&wanted),
-            },
+            (None, _) => {
+                match self.held.iter().find(|(shown, held)| **shown == *name || held.is_meant(&wanted)) {
+                    Some((_, held)) => Lookup::Disabled(held.off()),
+                    None => self.find_unlisted(&wanted),
+                }
+            }
         }
     }
 
@@ -186,13 +188,10 @@ impl Category {
 
     fn has(&self, name: &ToolRef, modules: &[Module]) -> bool {
         self.rule.servers.iter().any(|server| {
-            modules
-                .iter()
-                .find(|module| module.name == *server)
-                .is_some_and(|module| {
-                    module.tools.iter().any(|t| name.means(server, &t.key.tool))
-                        || module.held.iter().any(|held| held.is_meant(name))
-                })
+            modules.iter().find(|module| module.name == *server).is_some_and(|module| {
+                module.tools.iter().any(|t| name.means(server, &t.key.tool))
+                    || module.held.iter().any(|held| held.is_meant(name))
+            })
         })
     }
 

@@ -76,8 +76,11 @@ impl Offer {
         if tools.is_empty() && held.is_empty() && !open {
             return None;
         }
-        let listing =
-            if open { Listing { tools, cleaned: Vec::new(), ..Listing::clone(listing) } } else { tools_alone(listing, tools) };
+        let listing = if open {
+            Listing { tools, cleaned: Vec::new(), ..Listing::clone(listing) }
+        } else {
+            tools_alone(listing, tools)
+        };
         Some(Self { rule: self.rule.clone(), listing: Some(Arc::new(listing)), held })
     }
 }

@@ -7,7 +7,6 @@ mod change;
 mod keep;
 mod object;
 
-
 pub(crate) use book::Book;
 pub use object::{PinFilter, PinState, Waiting};
 
@@ -15,3 +14,6 @@ pub use object::{PinFilter, PinState, Waiting};
 const PIN: &str = "pin";
 /// The drawer of definitions that were approved at some time; an id is a hash.
 const DEFINITION: &str = "definition";
+
+#[cfg(test)]
+mod tests;

@@ -11,8 +11,8 @@ use crate::app::App;
 use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
 use crate::rest::{
-    accounts, audit, batch, call, clients, me, openapi, overview, page, pins, projects, redirect, registry, search,
-    tokens, tools, users,
+    accounts, audit, batch, call, clients, me, openapi, overview, page, pins, projects, redirect, registry,
+    search, tokens, tools, users,
 };
 use crate::{auth, connect, document, health, metrics, oauth};
 

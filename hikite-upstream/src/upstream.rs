@@ -325,7 +325,13 @@ impl Inner {
         for Cleaned { kind, name, removed, left_out } in cleaned {
             let module = &*self.definition.name;
             if *left_out {
-                tracing::warn!(module, kind, name, removed, "left out: characters nobody sees are in its name");
+                tracing::warn!(
+                    module,
+                    kind,
+                    name,
+                    removed,
+                    "left out: characters nobody sees are in its name"
+                );
             } else {
                 tracing::warn!(module, kind, name, removed, "characters that nobody sees were taken out");
             }

@@ -18,7 +18,9 @@ fn what_people_write_stays() {
     stays("Reads a file.\n\tLines are counted from 1.\r\n");
     stays("ファイルを読みます。半角ｶﾀｶﾅも、（全角）も、　も。か\u{3099}");
     stays("葛\u{e0100}飾区 辻\u{e0101} 神\u{fe00}");
-    stays("👩\u{200d}💻 👨\u{200d}👩\u{200d}👧 🏳\u{fe0f}\u{200d}🌈 ❤\u{fe0f}\u{200d}🔥 👍🏽 🇯🇵 1\u{fe0f}\u{20e3} ©\u{fe0e}");
+    stays(
+        "👩\u{200d}💻 👨\u{200d}👩\u{200d}👧 🏳\u{fe0f}\u{200d}🌈 ❤\u{fe0f}\u{200d}🔥 👍🏽 🇯🇵 1\u{fe0f}\u{20e3} ©\u{fe0e}",
+    );
     stays("🧑🏽\u{200d}🚀");
     stays("می\u{200c}خواهم क्\u{200d}ष");
     stays("Ünïcödé, עברית, العربية, ไทย, 한국어, 𝛂, \u{2028}");
@@ -60,16 +62,23 @@ fn texts_in_json_are_cleaned_however_they_are_written_and_all_else_keeps_its_byt
     check_value(r#"{"a\u202ee":["x\\u200b","\uD83D\uDE00\udb40\udc41"]}"#, r#"{"ae":["x\\u200b","😀"]}"#, 2);
     check_value(r#"["\b\f\n\t\u0000\"q\""]"#, r#"["\n\t\"q\""]"#, 3);
     check_value(r#"{"a":"\u00e9\/é","b":"\u0041"}"#, r#"{"a":"\u00e9\/é","b":"\u0041"}"#, 0);
-    check_value(r#"["half \ud800 of \udc00\u200b\\ud800 it\ud83d\ude00"]"#, r#"["half  of \\ud800 it😀"]"#, 3);
+    check_value(
+        r#"["half \ud800 of \udc00\u200b\\ud800 it\ud83d\ude00"]"#,
+        r#"["half  of \\ud800 it😀"]"#,
+        3,
+    );
 }
 
 #[test]
 fn a_listing_tells_what_was_hidden_where() {
-    let tool = |text: &str| Item::read(ListKind::Tools, Raw::parse(text.to_owned()).expect("valid")).expect("named");
+    let tool =
+        |text: &str| Item::read(ListKind::Tools, Raw::parse(text.to_owned()).expect("valid")).expect("named");
     let mut dirty = Listing {
         tools: vec![
             tool(r#"{"name":"plain", "description":"é"}"#),
-            tool("{\"name\":\"sly\",\"inputSchema\":{\"properties\":{\"p\":{\"description\":\"a\u{200b}b\u{202e}\"}}}}"),
+            tool(
+                "{\"name\":\"sly\",\"inputSchema\":{\"properties\":{\"p\":{\"description\":\"a\u{200b}b\u{202e}\"}}}}",
+            ),
             tool("{\"name\":\"pla\u{200b}in\"}"),
         ],
         instructions: Some("use\u{e0041} it".into()),
@@ -83,8 +92,11 @@ fn a_listing_tells_what_was_hidden_where() {
         r#"{"name":"sly","inputSchema":{"properties":{"p":{"description":"ab"}}}}"#
     );
     assert_eq!((dirty.tools.len(), dirty.instructions.as_deref()), (2, Some("use it")));
-    let told: Vec<_> =
-        dirty.cleaned.iter().map(|one| (one.kind.as_str(), one.name.as_str(), one.removed, one.left_out)).collect();
+    let told: Vec<_> = dirty
+        .cleaned
+        .iter()
+        .map(|one| (one.kind.as_str(), one.name.as_str(), one.removed, one.left_out))
+        .collect();
     assert_eq!(told, [("tool", "sly", 2, false), ("tool", "plain", 1, true), ("instructions", "", 1, false)]);
     let once = dirty.clone();
     listing(&mut dirty);
@@ -94,8 +106,25 @@ fn a_listing_tells_what_was_hidden_where() {
 /// Texts in which what is hidden is as frequent as what is not.
 fn texts() -> impl Strategy<Value = String> {
     let odd = prop::sample::select(vec![
-        '\u{200b}', '\u{200c}', '\u{200d}', '\u{fe0f}', '\u{fe00}', '\u{e0100}', '\u{e0041}', '\u{202e}', '\u{1b}', '葛',
-        '👩', '💻', '❤', 'م', 'क', '1', '\u{7f}', '"', '\\',
+        '\u{200b}',
+        '\u{200c}',
+        '\u{200d}',
+        '\u{fe0f}',
+        '\u{fe00}',
+        '\u{e0100}',
+        '\u{e0041}',
+        '\u{202e}',
+        '\u{1b}',
+        '葛',
+        '👩',
+        '💻',
+        '❤',
+        'م',
+        'क',
+        '1',
+        '\u{7f}',
+        '"',
+        '\\',
     ]);
     let character = prop_oneof![odd, any::<char>(), prop::char::range(' ', '~')];
     prop::collection::vec(character, 0..24).prop_map(|all| all.into_iter().collect())

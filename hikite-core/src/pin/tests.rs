@@ -12,7 +12,8 @@ fn check_same(one: &str, other: &str, same: bool) {
     assert_eq!(hash(&raw(one)) == hash(&raw(other)), same, "{one} and {other}");
 }
 
-const TOOL: &str = r#"{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"n":{"maximum":10}}}}"#;
+const TOOL: &str =
+    r#"{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"n":{"maximum":10}}}}"#;
 
 #[test]
 fn spelling_order_and_what_is_not_pinned_make_no_difference() {
@@ -87,7 +88,11 @@ fn a_difference_is_told_by_its_place() {
 }
 
 fn values() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![Just(json!(null)), any::<bool>().prop_map(Value::from), "[ab]{0,2}".prop_map(Value::from)];
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(Value::from),
+        "[ab]{0,2}".prop_map(Value::from)
+    ];
     leaf.prop_recursive(3, 16, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),

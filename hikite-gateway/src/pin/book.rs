@@ -92,10 +92,8 @@ impl Book {
         };
         let (mut seen, mut held) = (BTreeMap::new(), Vec::new());
         for item in listing.iter().flat_map(|listing| &listing.tools) {
-            let offered = known(item).unwrap_or_else(|| Seen {
-                definition: item.raw.clone(),
-                hash: pin::hash(&item.raw).into(),
-            });
+            let offered = known(item)
+                .unwrap_or_else(|| Seen { definition: item.raw.clone(), hash: pin::hash(&item.raw).into() });
             let key = ToolKey::new(Arc::clone(&rule.name), Arc::clone(&item.name));
             if let Some(why) = self.verdict(&key, &offered, rule.pins, now) {
                 held.push(Held { item: item.clone(), why });

@@ -49,9 +49,14 @@ impl Gateway {
         let mut decided = Vec::new();
         for name in names {
             let key = self.with_pins(|book| resolve(book, name))?;
-            if self.is_configured(&key.module) && self.with_pins(|book| book.rule(&key.module)) == Pinning::Off {
-                return Err(Error::new(Kind::Conflict, format!("the tools of `{}` are not pinned", key.module))
-                    .hint(format!("switch it off instead: `hikite tools disable {key}`")));
+            if self.is_configured(&key.module)
+                && self.with_pins(|book| book.rule(&key.module)) == Pinning::Off
+            {
+                return Err(Error::new(
+                    Kind::Conflict,
+                    format!("the tools of `{}` are not pinned", key.module),
+                )
+                .hint(format!("switch it off instead: `hikite tools disable {key}`")));
             }
             let hash = self.with_pins(|book| book.pin(&key).map(|pin| Arc::clone(&pin.hash)));
             let pin = Pin { hash: hash.unwrap_or_default(), blocked: true, at: now_ms() };
@@ -69,8 +74,11 @@ impl Gateway {
 
     async fn approve(&self, key: &ToolKey, hash: &Arc<str>) -> Result<Pin, Error> {
         let offered = self.with_pins(|book| book.seen(key).cloned()).ok_or_else(|| {
-            Error::new(Kind::Conflict, format!("`{key}` is not offered at present, so that nobody can look at it"))
-                .hint("try again when its server has told its list")
+            Error::new(
+                Kind::Conflict,
+                format!("`{key}` is not offered at present, so that nobody can look at it"),
+            )
+            .hint("try again when its server has told its list")
         })?;
         if offered.hash != *hash {
             return Err(Error::new(Kind::Conflict, format!("`{key}` is not what was looked at any more"))

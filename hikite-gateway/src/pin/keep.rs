@@ -32,8 +32,10 @@ impl Gateway {
         if fresh.is_empty() {
             return Ok(());
         }
-        let entries: Vec<Entry> =
-            fresh.iter().flat_map(|(key, pin, definition)| [definition_entry(pin, definition), entry(key, pin)]).collect();
+        let entries: Vec<Entry> = fresh
+            .iter()
+            .flat_map(|(key, pin, definition)| [definition_entry(pin, definition), entry(key, pin)])
+            .collect();
         self.registry.store.put_new_entries(&entries).await?;
         self.with_pins(|book| book.written(&fresh));
         Ok(())

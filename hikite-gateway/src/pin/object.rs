@@ -74,6 +74,11 @@ impl Gateway {
         self.with_pins(|book| chosen(book, filter))
     }
 
+    /// The key that is meant: `module:tool`, or the name alone where it is the only one.
+    pub fn pin_key(&self, name: &str) -> Result<ToolKey, Error> {
+        self.with_pins(|book| resolve(book, name))
+    }
+
     /// One pin with what was approved, what is offered now, and what differs.
     pub async fn pin(&self, name: &str) -> Result<Raw, Error> {
         self.write_down_pins().await?;

@@ -85,7 +85,10 @@ fn parameters() -> Value {
         "schema": { "type": "string", "minLength": 1 },
         "example": "files:read_file",
     });
-    let all = identity::parameters().into_iter().chain(account::parameters()).chain([("Key", key), ("Pin", pin::parameter())]);
+    let all = identity::parameters()
+        .into_iter()
+        .chain(account::parameters())
+        .chain([("Key", key), ("Pin", pin::parameter())]);
     all.map(|(name, parameter)| (name.to_owned(), parameter)).collect::<Map<_, _>>().into()
 }
 

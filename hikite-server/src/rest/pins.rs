@@ -42,9 +42,13 @@ pub(crate) async fn approve(
     query::none(&uri)?;
     let mut form = Form::new(body::read(&app, &headers, body).await?, &["hash"]);
     let hash = form.text("hash", HASH_CHARS).unwrap_or_default();
-    let is_hash = hash.len() == HASH_CHARS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_hash =
+        hash.len() == HASH_CHARS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if !is_hash && form.faults.is_empty() {
-        form.fault("hash", "`hash` must be that of the definition which was looked at: 64 digits, a to f small");
+        form.fault(
+            "hash",
+            "`hash` must be that of the definition which was looked at: 64 digits, a to f small",
+        );
     }
     form.finish()?;
     let name = key(path)?;

@@ -162,10 +162,9 @@ pub(crate) fn check(
         } else {
             warn(check, &path, raw);
             let checked = server(check, &path, name, raw);
-            servers.extend(checked.map(|server| ServerConfig {
-                pins: raw.pins.unwrap_or(pins).into(),
-                ..server
-            }));
+            servers.extend(
+                checked.map(|server| ServerConfig { pins: raw.pins.unwrap_or(pins).into(), ..server }),
+            );
         }
     }
     (servers, disabled)

@@ -18,9 +18,7 @@ pub(super) fn operations() -> Vec<Operation> {
         answer: (200, "The pin as it is now.", Some("PinDetail")),
         ..Operation::NEW
     };
-    let filter = |name: &str, description: &str, schema: Value| {
-        json!({ "name": name, "in": "query", "description": description, "schema": schema })
-    };
+    let filter = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "query", "description": description, "schema": schema });
     vec![
         Operation {
             parameters: vec![
@@ -30,11 +28,21 @@ pub(super) fn operations() -> Vec<Operation> {
             answer: (200, "Every tool that is pinned or waits for it.", Some("Pins")),
             ..of("get", "/v1/pins", "listPins", "Lists which tools are approved, and which wait for it.")
         },
-        of("get", "/v1/pins/{key}", "getPin", "Shows what was approved, what is offered now, and what differs."),
+        of(
+            "get",
+            "/v1/pins/{key}",
+            "getPin",
+            "Shows what was approved, what is offered now, and what differs.",
+        ),
         Operation {
             body: Some("PinApproval"),
             errors: &[404, 409],
-            ..of("post", "/v1/pins/{key}/approve", "approvePin", "Approves the definition that was looked at.")
+            ..of(
+                "post",
+                "/v1/pins/{key}/approve",
+                "approvePin",
+                "Approves the definition that was looked at.",
+            )
         },
         Operation {
             errors: &[404, 409],
