@@ -13,8 +13,10 @@ use crate::json::{Object, Raw};
 use crate::key::ToolKey;
 use crate::listing::{Item, ListKind, Listing};
 use crate::name;
-use crate::narrow::{Given, Offer};
+use crate::narrow::Given;
+use crate::offer::{HeldTool, Offer};
 use crate::permission::Permissions;
+use crate::pin::Pinning;
 use crate::risk::Risk;
 use crate::selection::{Argument, Override, Selection};
 use crate::source::{Source, State};
@@ -35,6 +37,8 @@ pub struct ModuleRule {
     pub policy: Policy,
     /// The same for what is read of its resources.
     pub resources: Policy,
+    /// What becomes of tools that nobody approved.
+    pub pins: Pinning,
 }
 
 impl ModuleRule {
@@ -49,6 +53,7 @@ impl ModuleRule {
             registered: false,
             policy: Policy::default(),
             resources: Policy::default(),
+            pins: Pinning::Off,
         }
     }
 }
@@ -62,6 +67,10 @@ pub struct Module {
     pub registered: bool,
     pub selection: Arc<Selection>,
     pub tools: Vec<Tool>,
+    /// Tools that are not shown until somebody approves them.
+    pub held: Vec<HeldTool>,
+    /// What was decided of such.
+    pub pins: Pinning,
     /// Names the module's own rule writes that its list does not have.
     pub unresolved: Vec<Arc<str>>,
     /// How calls of its tools are run where nothing else is decided.
@@ -131,10 +140,20 @@ impl Catalog {
         switches: &Switches,
         before: &Self,
     ) -> Self {
-        let offers = modules.iter().map(|rule| Offer { rule: rule.clone(), listing: rule.source.listing() });
+        let offers = modules.iter().cloned().map(Offer::whole).collect();
+        Self::of(offers, categories, switches, before)
+    }
+
+    /// The same where somebody has looked at what the sources offer.
+    pub fn of(
+        offers: Vec<Offer>,
+        categories: &[Arc<CategoryRule>],
+        switches: &Switches,
+        before: &Self,
+    ) -> Self {
         Self::make(
             Given {
-                modules: offers.collect(),
+                modules: offers,
                 categories: categories.to_vec(),
                 switches: switches.clone(),
                 permissions: None,
@@ -257,12 +276,14 @@ impl Module {
     }
 
     fn read(offer: &Offer, given: &Given, before: &Catalog) -> Self {
-        let Offer { rule, listing } = offer;
+        let Offer { rule, listing, held } = offer;
+        let held: Vec<HeldTool> = held.iter().map(|held| HeldTool::read(rule, held)).collect();
         let items = listing.as_ref().map_or(&[][..], |listing| &listing.tools);
         let unresolved = rule
             .selection
             .written()
             .filter(|name| listing.is_some() && !items.iter().any(|i| name.means(&rule.name, &i.name)))
+            .filter(|name| !held.iter().any(|held| held.is_meant(name)))
             .filter(|name| given.may_name(&rule.name, &name.tool))
             .map(|name| Arc::clone(&name.tool))
             .collect();
@@ -273,6 +294,8 @@ impl Module {
             registered: rule.registered,
             tools: items.iter().map(|item| Tool::read(rule, item, &given.switches, before)).collect(),
             listing: listing.clone(),
+            held,
+            pins: rule.pins,
             selection: Arc::clone(&rule.selection),
             unresolved,
             policy: rule.policy,
@@ -356,12 +379,17 @@ fn hide_what_categories_hide(modules: &mut [Module], categories: &[Category]) {
 }
 
 fn name_tools(modules: &mut [Module]) {
-    let names =
-        name::assign(modules.iter().flat_map(|module| {
-            module.tools.iter().map(|tool| (&*module.name, &*tool.name, module.needs_login))
-        }));
-    for (tool, name) in modules.iter_mut().flat_map(|module| &mut module.tools).zip(names) {
-        tool.direct_name = name;
+    let names = name::assign(modules.iter().flat_map(|module| {
+        let tools = module.tools.iter().map(|tool| &tool.name);
+        let all = tools.chain(module.held.iter().map(|held| &held.name));
+        all.map(|name| (&*module.name, &**name, module.needs_login))
+    }));
+    let places = modules.iter_mut().flat_map(|module| {
+        let tools = module.tools.iter_mut().map(|tool| &mut tool.direct_name);
+        tools.chain(module.held.iter_mut().map(|held| &mut held.direct_name))
+    });
+    for (place, name) in places.zip(names) {
+        *place = name;
     }
 }
 

@@ -9,7 +9,9 @@ use crate::catalog::{Module, renamed};
 use crate::json::Raw;
 use crate::key::ToolKey;
 use crate::narrow::Given;
+use crate::offer::HeldTool;
 use crate::permission::Permissions;
+use crate::pin::Pinning;
 use crate::selection::{Argument, Selection, ToolRef};
 use crate::switch::Off;
 
@@ -33,6 +35,8 @@ pub struct Category {
     pub waiting: Vec<Arc<str>>,
     /// Servers of the rule without a known list.
     pub missing: Vec<Missing>,
+    /// What it would show if it were not held back, under the name that it would have.
+    held: Vec<(Arc<str>, HeldTool)>,
 }
 
 /// A server that has not told its list, and what its own rule says of its tools.
@@ -40,6 +44,8 @@ pub struct Category {
 pub struct Missing {
     pub server: Arc<str>,
     selection: Arc<Selection>,
+    /// Whether nothing of it is called that nobody approved.
+    strict: bool,
     /// What may be used of it; `None` is everything.
     permissions: Option<Arc<Permissions>>,
 }
@@ -69,6 +75,8 @@ pub enum Lookup<'a> {
         arguments: Vec<Argument>,
         policy: Policy,
     },
+    /// The same of a server of which nothing is called before its list is known.
+    Untold(Arc<str>),
     Unknown,
 }
 
@@ -79,15 +87,19 @@ impl Category {
             unresolved: Vec::new(),
             waiting: Vec::new(),
             missing: Vec::new(),
+            held: Vec::new(),
             rule,
         };
         let rule = Arc::clone(&category.rule);
         for server in &rule.servers {
-            match modules.iter().find(|module| module.name == *server) {
+            let module = modules.iter().find(|module| module.name == *server);
+            category.held.extend(module.into_iter().flat_map(|module| held(&rule, module)));
+            match module {
                 Some(module) if module.listing.is_some() => category.entries.extend(entries(&rule, module)),
                 module => category.missing.push(Missing {
                     server: Arc::clone(server),
                     selection: module.map(|module| Arc::clone(&module.selection)).unwrap_or_default(),
+                    strict: module.is_some_and(|module| module.pins == Pinning::Strict),
                     permissions: given.permissions.clone(),
                 }),
             }
@@ -117,13 +129,19 @@ impl Category {
             (Some(entry), None) => Lookup::of(entry),
             // Two servers have it: which one is meant must be said.
             (Some(_), Some(_)) => Lookup::Unknown,
-            (None, _) => self.find_unlisted(&wanted),
+            (None, _) => {
+                match self.held.iter().find(|(shown, held)| **shown == *name || held.is_meant(&wanted)) {
+                    Some((_, held)) => Lookup::Disabled(held.off()),
+                    None => self.find_unlisted(&wanted),
+                }
+            }
         }
     }
 
     /// Whether a server that has not told its list might decide what the name means.
     pub fn is_unsure_of(&self, name: &str) -> bool {
-        !self.missing.is_empty() && matches!(self.find(name), Lookup::Unlisted { .. } | Lookup::Unknown)
+        let unsure = |found| matches!(found, Lookup::Unlisted { .. } | Lookup::Untold(_) | Lookup::Unknown);
+        !self.missing.is_empty() && unsure(self.find(name))
     }
 
     /// Whether at least one of its servers has told its list.
@@ -141,7 +159,7 @@ impl Category {
 
     fn find_unlisted(&self, wanted: &ToolRef) -> Lookup<'_> {
         let ours = &self.rule.selection;
-        for Missing { server, selection: theirs, permissions } in &self.missing {
+        for Missing { server, selection: theirs, strict, permissions } in &self.missing {
             if !wanted.may_be_of(server) {
                 continue;
             }
@@ -154,6 +172,9 @@ impl Category {
                 return Lookup::Disabled(Off::File);
             }
             if ours.selects(server, &tool) && theirs.selects(server, &tool) {
+                if *strict {
+                    return Lookup::Untold(Arc::clone(server));
+                }
                 let changes = [theirs, ours].into_iter().filter_map(|rule| rule.override_of(server, &tool));
                 return Lookup::Unlisted {
                     policy: changes.clone().fold(Policy::default(), |all, change| change.policy.or(all)),
@@ -167,10 +188,10 @@ impl Category {
 
     fn has(&self, name: &ToolRef, modules: &[Module]) -> bool {
         self.rule.servers.iter().any(|server| {
-            modules
-                .iter()
-                .find(|module| module.name == *server)
-                .is_some_and(|module| module.tools.iter().any(|t| name.means(server, &t.key.tool)))
+            modules.iter().find(|module| module.name == *server).is_some_and(|module| {
+                module.tools.iter().any(|t| name.means(server, &t.key.tool))
+                    || module.held.iter().any(|held| held.is_meant(name))
+            })
         })
     }
 
@@ -195,6 +216,16 @@ impl<'a> Lookup<'a> {
             Some(off) => Self::Disabled(off.clone()),
         }
     }
+}
+
+/// Of what one module holds back, what the rule selects.
+fn held(rule: &CategoryRule, module: &Module) -> impl Iterator<Item = (Arc<str>, HeldTool)> {
+    let selected = module.held.iter().filter(|held| rule.selection.selects(&module.name, &held.key.tool));
+    selected.map(|held| {
+        let change = rule.selection.override_of(&module.name, &held.key.tool);
+        let name = change.and_then(|change| change.name.as_deref()).map(Arc::from);
+        (name.unwrap_or_else(|| Arc::clone(&held.name)), held.clone())
+    })
 }
 
 /// The selected tools of one module, and those the rule only switches off.

@@ -40,6 +40,17 @@ impl ListKind {
         }
     }
 
+    /// One thing of this list.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Tools => "tool",
+            Self::Resources => "resource",
+            Self::Templates => "template",
+            Self::Prompts => "prompt",
+            Self::Skills => "skill",
+        }
+    }
+
     /// The member of an item that names it.
     pub fn name_member(self) -> &'static str {
         match self {
@@ -78,6 +89,17 @@ impl Item {
     }
 }
 
+/// Something of which characters were taken out that nobody sees (`clean`).
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Cleaned {
+    /// `tool`, `prompt`, …, or `server`, `capabilities` and `instructions`, which have no name.
+    pub kind: String,
+    pub name: String,
+    pub removed: usize,
+    /// Whether it was left out as a whole, because they were in its name.
+    pub left_out: bool,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     pub tools: Vec<Item>,
@@ -97,6 +119,8 @@ pub struct Listing {
     pub ttl_ms: Option<u64>,
     /// Whether the server has been seen to ask its client something back, or to offer more to one it may ask.
     pub asks_back: bool,
+    /// What was hidden in it, and is not there any more.
+    pub cleaned: Vec<Cleaned>,
 }
 
 impl Listing {
@@ -160,6 +184,7 @@ impl Listing {
             .with("asksBack", Raw::of(&self.asks_back))
             .with("revision", Raw::of(&self.revision))
             .with("ttlMs", Raw::of(&self.ttl_ms))
+            .with("cleaned", Raw::of(&self.cleaned))
             .with("serverInfo", self.info.raw())
             .with("instructions", Raw::of(&self.instructions))
             .with("capabilities", self.capabilities.raw());
@@ -183,6 +208,7 @@ impl Listing {
             asks_back: members.get("asksBack")?.decode().ok()?,
             revision: members.get("revision")?.decode().ok()?,
             ttl_ms: members.get("ttlMs")?.decode().ok()?,
+            cleaned: members.get("cleaned")?.decode().ok()?,
             ..Self::default()
         };
         for kind in ListKind::ALL {
@@ -194,7 +220,7 @@ impl Listing {
 }
 
 /// Raised when what `raw` writes changes; an older cache is then read as absent.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Keeps lists across restarts, keyed by a hash of the definition they came from.
 pub trait ListCache: Send + Sync {
@@ -217,6 +243,7 @@ mod tests {
             asks_back: true,
             revision: Some("2026-07-28".into()),
             ttl_ms: Some(5),
+            cleaned: vec![Cleaned { kind: "tool".into(), name: "t".into(), removed: 3, left_out: false }],
             ..Listing::default()
         };
         assert_eq!(Listing::from_raw(&listing.raw()), Some(listing));

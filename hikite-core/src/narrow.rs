@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::annotation;
 use crate::caller::TASKS;
-use crate::catalog::{Catalog, ModuleRule};
+use crate::catalog::Catalog;
 use crate::category::{Category, CategoryRule};
 use crate::json::{Object, Raw};
 use crate::key::ToolKey;
 use crate::listing::{Item, Listing};
+use crate::offer::{Held, Offer};
 use crate::permission::Permissions;
 use crate::risk::Risk;
 use crate::switch::Switches;
@@ -22,13 +23,6 @@ pub(crate) struct Given {
     pub(crate) switches: Switches,
     /// For whom it is built; `None` sees everything.
     pub(crate) permissions: Option<Arc<Permissions>>,
-}
-
-/// A module's rule, and what its source offered at that moment.
-#[derive(Clone, Debug)]
-pub(crate) struct Offer {
-    pub(crate) rule: ModuleRule,
-    pub(crate) listing: Option<Arc<Listing>>,
 }
 
 impl Given {
@@ -63,24 +57,31 @@ impl Offer {
     /// of it could be.
     fn narrowed(&self, permissions: &Permissions, whole: &Catalog) -> Option<Self> {
         let name = &self.rule.name;
+        let key_of = |item: &Item| ToolKey::new(Arc::clone(name), Arc::clone(&item.name));
         let Some(listing) = &self.listing else {
-            return permissions.may_reach(name).then(|| self.clone());
+            let held = self.held.iter().filter(|held| permissions.allows_unseen(&key_of(&held.item)));
+            let held = held.cloned().collect();
+            return permissions.may_reach(name).then(|| Self { held, ..self.clone() });
         };
         let allowed = |item: &&Item| {
-            let key = ToolKey::new(Arc::clone(name), Arc::clone(&item.name));
+            let key = key_of(item);
             let known = whole.tool_by_key(&key).filter(|tool| tool.original == item.raw);
             let risk =
                 known.map_or_else(|| Risk::of(&annotation::of_definition(&item.raw)), |tool| tool.risk);
             permissions.allows(&key, risk)
         };
         let tools: Vec<Item> = listing.tools.iter().filter(allowed).cloned().collect();
+        let held: Arc<[Held]> = self.held.iter().filter(|held| allowed(&&held.item)).cloned().collect();
         let open = permissions.allows_module(name);
-        if tools.is_empty() && !open {
+        if tools.is_empty() && held.is_empty() && !open {
             return None;
         }
-        let listing =
-            if open { Listing { tools, ..Listing::clone(listing) } } else { tools_alone(listing, tools) };
-        Some(Self { rule: self.rule.clone(), listing: Some(Arc::new(listing)) })
+        let listing = if open {
+            Listing { tools, cleaned: Vec::new(), ..Listing::clone(listing) }
+        } else {
+            tools_alone(listing, tools)
+        };
+        Some(Self { rule: self.rule.clone(), listing: Some(Arc::new(listing)), held })
     }
 }
 
@@ -110,6 +111,7 @@ fn tools_alone(listing: &Listing, tools: Vec<Item>) -> Listing {
         revision: listing.revision.clone(),
         ttl_ms: listing.ttl_ms,
         asks_back: listing.asks_back,
+        cleaned: Vec::new(),
     }
 }
 

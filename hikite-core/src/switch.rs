@@ -1,4 +1,5 @@
-//! Why a tool cannot be called although it is there: the file, a switch, or a tool that it needs.
+//! Why a tool cannot be called although it is there: the file, a switch, a tool that it needs, or a
+//! definition that nobody approved.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use crate::catalog::{Module, Tool};
 use crate::category::Category;
 use crate::error::{Error, Kind};
 use crate::key::ToolKey;
+use crate::pin::Why;
 
 /// What was switched on or off while we ran, and is remembered.
 pub type Switches = HashMap<ToolKey, bool>;
@@ -21,6 +23,8 @@ pub enum Off {
     Missing(Arc<str>),
     /// It needs a tool that is disabled.
     Needs(Arc<str>),
+    /// Its definition is not one that was approved.
+    Held { key: ToolKey, why: Why },
 }
 
 impl Off {
@@ -35,6 +39,10 @@ impl Off {
                 error(format!("the tool `{name}` is disabled: {}", self.reason()))
                     .hint(format!("use another tool, or see to `{needed}`, which it needs"))
             }
+            Self::Held { key, why } => {
+                let hint = format!("it {}; look at it with `hikite pin show {key}`", why.reason());
+                error(format!("the tool `{name}` is held back: it {}", why.reason())).hint(hint)
+            }
         }
     }
 
@@ -45,6 +53,7 @@ impl Off {
             Self::Switch => "switched off".into(),
             Self::Missing(needed) => format!("it needs `{needed}`, which is not registered"),
             Self::Needs(needed) => format!("it needs `{needed}`, which is disabled"),
+            Self::Held { why, .. } => format!("it {}", why.reason()),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::category::Category;
 use crate::error::{Error, Kind};
 use crate::json::Object;
 use crate::key::ToolKey;
+use crate::offer::HeldTool;
 use crate::permission::{self, Permissions};
 use crate::suggest;
 
@@ -129,6 +130,10 @@ impl View {
             let hint = hint.map(|hint| format!("there is no module `{}`; {hint}", key.module));
             return Error { hint: hint.map(Into::into), ..error };
         };
+        let mut held = module.held.iter();
+        if let Some(held) = held.find(|held| held.name == key.tool || held.key.tool == key.tool) {
+            return held.off().error(&key.tool);
+        }
         if module.listing.is_none() {
             return module.untold();
         }
@@ -158,7 +163,20 @@ impl View {
         self.catalog.tool_by_direct_name(name).or_else(by_key).ok_or_else(|| self.no_tool(name))
     }
 
+    /// Why a tool of this name is not there although its server has it.
+    fn held(&self, name: &str) -> Option<Error> {
+        let keyed = name.split_once(':').or_else(|| name.split_once("__"));
+        let is_meant = |held: &&HeldTool| {
+            *held.direct_name == *name || keyed == Some((&*held.key.module, &*held.key.tool))
+        };
+        let held = self.modules().iter().flat_map(|module| &module.held).find(is_meant)?;
+        Some(held.off().error(name))
+    }
+
     fn no_tool(&self, name: &str) -> Error {
+        if let Some(error) = self.held(name) {
+            return error;
+        }
         let namesakes: Vec<String> = self
             .enabled_tools()
             .filter(|tool| &*tool.name == name)

@@ -371,6 +371,12 @@ fn in_category(view: &View, category: &str, name: &str) -> Result<Callable, Erro
             what,
         }),
         Lookup::Disabled(off) => Err(off.error(name).named("ToolDisabled")),
+        Lookup::Untold(server) => {
+            let untold = view.open_module(&server).map(drop).err();
+            Err(untold
+                .unwrap_or_else(|| view::unknown_tool(name, [].into_iter()))
+                .named("UpstreamUnavailable"))
+        }
         Lookup::Unknown => {
             let known = category.enabled().map(|entry| &*entry.name);
             let error = view::unknown_tool(name, known).named("UnknownTool");

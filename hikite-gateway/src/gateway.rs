@@ -30,6 +30,7 @@ use crate::health::Health;
 use crate::meter::{Meter, ModuleMeter};
 use crate::open::Sent;
 use crate::people::People;
+use crate::pin::Book;
 use crate::project::Project;
 use crate::registry::Registry;
 use crate::roster::{Entry, Keeper, Roster};
@@ -55,6 +56,7 @@ struct State {
     roster: Roster,
     projects: Vec<Arc<Project>>,
     masks: UserMasks,
+    pins: Book,
 }
 
 pub struct Gateway {
@@ -170,6 +172,14 @@ impl Gateway {
 
     pub(crate) fn change_roster(&self, change: impl FnOnce(&mut Roster)) {
         self.rebuild(|state| change(&mut state.roster));
+    }
+
+    pub(crate) fn with_pins<T>(&self, look: impl FnOnce(&mut Book) -> T) -> T {
+        self.current.with(|state| look(&mut state.pins))
+    }
+
+    pub(crate) fn change_pins(&self, change: impl FnOnce(&mut Book)) {
+        self.rebuild(|state| change(&mut state.pins));
     }
 
     /// Whether the config names this module.
@@ -292,8 +302,8 @@ impl State {
     }
 
     fn catalog(&mut self, modules: &[(ModuleRule, Throttle)], before: &Catalog) -> Catalog {
-        let rules: Vec<ModuleRule> = modules.iter().map(|(rule, _)| rule.clone()).collect();
-        let catalog = Catalog::build(&rules, &self.rules.categories, &self.roster.switches, before);
+        let offers = self.pins.judge(modules.iter().map(|(rule, _)| rule), now_ms());
+        let catalog = Catalog::of(offers, &self.rules.categories, &self.roster.switches, before);
         self.roster.look_at(&catalog, now_ms());
         catalog
     }

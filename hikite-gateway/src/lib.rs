@@ -30,6 +30,7 @@ mod open;
 mod parking;
 mod passkey;
 mod people;
+mod pin;
 mod present;
 #[cfg(test)]
 mod probe;
@@ -72,6 +73,7 @@ pub use list::Page;
 pub use parking::{Asked, Parking, Running, Step};
 pub use passkey::Passkeys;
 pub use people::{People, Token};
+pub use pin::{PinFilter, PinState, Waiting as WaitingPin};
 pub use present::Wanted;
 pub use project::{Optimization, Project};
 pub use registry::{Registry, read as read_tool};

@@ -177,6 +177,7 @@ impl Gateway {
     }
 
     async fn take_in(&self) -> Result<(), Error> {
+        self.read_pins().await?;
         if self.people.read_store().await? {
             self.show_projects();
         }
@@ -201,8 +202,9 @@ impl Gateway {
         Ok(())
     }
 
-    /// Writes down which tools were seen for the first time. What cannot be written is tried again.
+    /// Writes down which tools were seen for the first time, and what they looked like. What cannot be written is tried again.
     pub async fn write_down_news(&self) -> Result<(), Error> {
+        self.write_down_pins().await?;
         let fresh = self.with_roster(Roster::take_fresh);
         if fresh.is_empty() {
             return Ok(());

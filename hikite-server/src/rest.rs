@@ -12,6 +12,7 @@ pub(crate) mod me;
 pub(crate) mod openapi;
 pub(crate) mod overview;
 pub(crate) mod page;
+pub(crate) mod pins;
 pub(crate) mod projects;
 mod query;
 pub(crate) mod redirect;

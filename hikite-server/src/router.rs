@@ -12,8 +12,8 @@ use crate::app::App;
 use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
 use crate::rest::{
-    accounts, audit, batch, call, clients, me, openapi, overview, page, projects, redirect, registry, search,
-    tokens, tools, users,
+    accounts, audit, batch, call, clients, me, openapi, overview, page, pins, projects, redirect, registry,
+    search, tokens, tools, users,
 };
 use crate::{auth, connect, document, health, metrics, oauth};
 
@@ -100,6 +100,10 @@ fn admin() -> Router<Arc<App>> {
         .route("/v1/clients", get(clients::list).post(clients::create))
         .route("/v1/clients/{id}", get(clients::get).delete(clients::delete))
         .route("/v1/clients/{id}/approve", post(clients::approve))
+        .route("/v1/pins", get(pins::list))
+        .route("/v1/pins/{key}", get(pins::get))
+        .route("/v1/pins/{key}/approve", post(pins::approve))
+        .route("/v1/pins/{key}/block", post(pins::block))
         .route("/v1/audit", get(audit::list))
         .route("/v1/audit/verify", get(audit::verify))
         .route_layer(from_fn(auth::admin_only))
@@ -158,6 +162,10 @@ mod tests {
             ("GET", "/v1/clients/hkc_1"),
             ("DELETE", "/v1/clients/hkc_1"),
             ("POST", "/v1/clients/hkc_1/approve"),
+            ("GET", "/v1/pins"),
+            ("GET", "/v1/pins/m:t"),
+            ("POST", "/v1/pins/m:t/approve"),
+            ("POST", "/v1/pins/m:t/block"),
             ("GET", "/v1/audit"),
             ("GET", "/v1/audit/verify"),
         ] {

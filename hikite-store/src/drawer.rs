@@ -63,6 +63,17 @@ impl Store {
         self.conclude(transaction, done).await
     }
 
+    /// Puts in all of which there is none of this id, as one change; how many those were.
+    pub async fn put_new_entries(&self, entries: &[Entry]) -> Result<u64, StoreError> {
+        let mut transaction = self.begin().await?;
+        let mut new = 0;
+        for entry in entries {
+            new += u64::from(self.insert_entry(&mut transaction, entry).await?);
+        }
+        self.conclude(transaction, new > 0).await?;
+        Ok(new)
+    }
+
     /// Puts in what is new, if nothing of it is there and `taken` is: both or neither. For what is used once and
     /// becomes something else.
     pub async fn exchange_entry(

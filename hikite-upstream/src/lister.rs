@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
+use hikite_core::clean;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::{Item, ListKind, Listing};
@@ -51,6 +52,7 @@ async fn read_once(connection: &Connection) -> Result<Listing, Error> {
     if connection.is_stateless() && connection.outbound().is_some_and(Outbound::is_http) {
         retain_callable(&connection.name, &mut listing.tools);
     }
+    clean::listing(&mut listing);
     Ok(listing)
 }
 

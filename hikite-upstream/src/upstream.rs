@@ -12,7 +12,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
 use hikite_core::limits::Limits;
-use hikite_core::listing::{ListCache, Listing};
+use hikite_core::listing::{Cleaned, ListCache, Listing};
 use hikite_core::source::{BoxFuture, CallContext, Event, Invocation, Listener, Source, State};
 use hikite_egress::Client;
 use parking_lot::Mutex;
@@ -302,7 +302,11 @@ impl Inner {
                 || before.asks_back != listing.asks_back
                 || before.revision != listing.revision
                 || before.ttl_ms != listing.ttl_ms
+                || before.cleaned != listing.cleaned
         };
+        if before.as_ref().is_none_or(|before| before.cleaned != listing.cleaned) {
+            self.tell_cleaned(&listing.cleaned);
+        }
         if changed || before.is_some_and(|before| news(&before)) {
             self.environment.cache.store(&self.definition.hash, &listing);
         }
@@ -315,6 +319,23 @@ impl Inner {
             (self.listener)(Event::ListChanged);
         }
         changed
+    }
+
+    fn tell_cleaned(&self, cleaned: &[Cleaned]) {
+        for Cleaned { kind, name, removed, left_out } in cleaned {
+            let module = &*self.definition.name;
+            if *left_out {
+                tracing::warn!(
+                    module,
+                    kind,
+                    name,
+                    removed,
+                    "left out: characters nobody sees are in its name"
+                );
+            } else {
+                tracing::warn!(module, kind, name, removed, "characters that nobody sees were taken out");
+            }
+        }
     }
 
     async fn stop_idle_processes(self: Arc<Self>) {

@@ -15,6 +15,7 @@ pub(crate) mod jq;
 mod measure;
 mod module;
 mod people;
+mod pin;
 mod project;
 mod register;
 mod search;
@@ -101,6 +102,9 @@ enum Command {
     /// List, make, approve and take away the programs that log in for them
     #[command(subcommand)]
     Client(client::ClientCommand),
+    /// List, show, approve and block the definitions of servers' tools
+    #[command(subcommand)]
+    Pin(pin::PinCommand),
     /// Look at what search remembers, and make it forget
     #[command(subcommand)]
     Search(search::SearchCommand),
@@ -171,6 +175,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Token(token) => block_on(token.run(&common)),
         Command::User(user) => block_on(user.run(&common)),
         Command::Client(client) => block_on(client.run(&common)),
+        Command::Pin(pin) => block_on(pin.run(&common)),
         Command::Search(search) => block_on(search.run(&common)),
         Command::Store(store) => block_on(store.run(&common)),
         Command::Account(account) => block_on(account.run(&common)),

@@ -19,6 +19,7 @@ mod location;
 mod merge;
 mod modules;
 mod otel;
+mod pins;
 mod place;
 mod policy;
 mod problem;
@@ -51,6 +52,7 @@ use std::sync::Arc;
 
 use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
+use hikite_core::pin::Pinning;
 use hikite_gateway::{IssuerRule, LoginRule, Project};
 use hikite_store::StoreUrl;
 
@@ -99,6 +101,8 @@ pub struct Config {
     /// The accounts with which they are called.
     pub providers: Vec<ProviderConfig>,
     pub egress: EgressSection,
+    /// What becomes of tools that nobody approved, where their server says nothing else.
+    pub pins: Pinning,
     pub auth: Auth,
     /// How people log in; `None` where they do not.
     pub oauth: Option<OauthSection>,

@@ -159,6 +159,8 @@ impl House {
         let fetcher = Fetcher { client: house.client().clone(), guarded: house.guarded.clone() };
         let entrances = Entrances::new(&house.store, Arc::new(fetcher));
         house.gateway.people().enter_through(Arc::new(entrances));
+        // Before any tool is seen: what differs from what was approved must not be taken for new.
+        house.gateway.read_pins().await?;
         house.apply(config)?;
         house.gateway.open_store().await?;
         house.tasks.spawn(Arc::clone(&house).follow_store());
@@ -333,6 +335,7 @@ fn module(server: &ServerConfig, source: Arc<dyn Source>) -> ModuleRule {
         selection: Arc::new(server.selection.clone()),
         policy: server.policy,
         resources: server.resources,
+        pins: server.pins,
         ..ModuleRule::new(Arc::clone(&server.name), source)
     }
 }

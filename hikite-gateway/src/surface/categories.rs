@@ -201,7 +201,9 @@ fn unavailable(category: &Category, names: Option<&[String]>) -> Vec<String> {
     match names {
         Some(names) => names
             .iter()
-            .filter(|name| matches!(category.find(name), Lookup::Unknown | Lookup::Unlisted { .. }))
+            .filter(|name| {
+                matches!(category.find(name), Lookup::Unknown | Lookup::Unlisted { .. } | Lookup::Untold(_))
+            })
             .cloned()
             .collect(),
         None => category.waiting.iter().chain(&category.unresolved).map(ToString::to_string).collect(),

@@ -4,6 +4,7 @@
 mod account;
 mod identity;
 mod operation;
+mod pin;
 mod refused;
 mod schema;
 
@@ -45,6 +46,7 @@ pub(crate) fn document() -> Value {
             { "name": "Accounts", "description": "With which accounts services are called." },
             { "name": "Users", "description": "People who log in; for admins." },
             { "name": "Clients", "description": "Programs that log in for them; for admins." },
+            { "name": "Pins", "description": "Which definitions of tools are approved; for admins." },
             { "name": "Audit", "description": "What was done, by whom; for admins." },
             { "name": "Health", "description": "Whether the gateway is up." },
         ],
@@ -68,7 +70,7 @@ pub(crate) fn document() -> Value {
 
 fn schemas() -> Value {
     let mut all = schema::schemas();
-    for (name, schema) in identity::schemas().into_iter().chain(account::schemas()) {
+    for (name, schema) in identity::schemas().into_iter().chain(account::schemas()).chain(pin::schemas()) {
         all[name] = schema;
     }
     all
@@ -83,7 +85,10 @@ fn parameters() -> Value {
         "schema": { "type": "string", "minLength": 1 },
         "example": "files:read_file",
     });
-    let all = identity::parameters().into_iter().chain(account::parameters()).chain([("Key", key)]);
+    let all = identity::parameters()
+        .into_iter()
+        .chain(account::parameters())
+        .chain([("Key", key), ("Pin", pin::parameter())]);
     all.map(|(name, parameter)| (name.to_owned(), parameter)).collect::<Map<_, _>>().into()
 }
 

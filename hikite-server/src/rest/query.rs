@@ -46,6 +46,16 @@ impl Query {
         flag
     }
 
+    /// One of a few words.
+    pub(crate) fn one_of(&mut self, name: &str, words: &[&str]) -> Option<String> {
+        let value = self.one(name)?;
+        if !words.contains(&value.as_str()) {
+            self.fault(name, format!("`{name}` must be one of: {}", words.join(", ")));
+            return None;
+        }
+        Some(value)
+    }
+
     pub(crate) fn whole(&mut self, name: &str, range: RangeInclusive<u32>) -> Option<u32> {
         let value = self.one(name)?;
         let digits = value.bytes().all(|byte| byte.is_ascii_digit());

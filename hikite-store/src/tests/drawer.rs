@@ -32,6 +32,21 @@ async fn a_form_is_changed_by_who_knows_its_version() {
 }
 
 #[tokio::test]
+async fn of_many_that_are_put_in_at_once_those_that_are_there_stay_as_they_are() {
+    for place in Place::both() {
+        let store = place.open().await;
+        assert!(store.put_entry(&entry("a", "alice", 1, 0)).await.expect("put"));
+        let many = [entry("a", "bob", 2, 0), entry("b", "bob", 2, 0), entry("b", "eve", 3, 0)];
+        assert_eq!(store.put_new_entries(&many).await.expect("put"), 1);
+        let owners = store.entries("login", None, 9).await.expect("read");
+        assert_eq!(owners.iter().map(|entry| entry.owner.as_str()).collect::<Vec<_>>(), ["alice", "bob"]);
+        let before = store.revision().await.expect("read");
+        assert_eq!(store.put_new_entries(&many).await.expect("put"), 0);
+        assert_eq!(store.revision().await.expect("read"), before, "nothing changed");
+    }
+}
+
+#[tokio::test]
 async fn what_may_be_used_once_is_used_by_one() {
     for place in Place::both() {
         let store = place.open().await;

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use hikite_core::catalog::Module;
+use hikite_core::listing::Cleaned;
 use hikite_core::source::State;
 use hikite_core::suggest::did_you_mean;
 use hikite_modules::Service;
@@ -201,6 +203,9 @@ async fn upstream_findings(config: &Config) -> Result<Vec<Finding>> {
         for name in &module.unresolved {
             findings.push(unresolved(&what, name));
         }
+        findings.extend(held(&what, module));
+        let cleaned = module.listing.iter().flat_map(|listing| &listing.cleaned);
+        findings.extend(cleaned.map(|cleaned| hidden(&what, cleaned)));
     }
     for category in view.categories() {
         for name in &category.unresolved {
@@ -209,6 +214,29 @@ async fn upstream_findings(config: &Config) -> Result<Vec<Finding>> {
     }
     house.stop().await;
     Ok(findings)
+}
+
+/// Tools that wait for approval.
+fn held(what: &str, module: &Module) -> Option<Finding> {
+    let names: Vec<&str> = module.held.iter().map(|held| &*held.key.tool).collect();
+    (!names.is_empty()).then(|| Finding {
+        what: what.into(),
+        level: Level::Warning,
+        text: format!("held back until they are approved: {}", names.join(", ")),
+        hint: Some("`hikite pin list` says why".into()),
+    })
+}
+
+/// Characters that nobody sees.
+fn hidden(what: &str, cleaned: &Cleaned) -> Finding {
+    let Cleaned { kind, name, removed, left_out } = cleaned;
+    let done = if *left_out { "is left out: they are in its name" } else { "is shown without them" };
+    Finding {
+        what: what.into(),
+        level: Level::Warning,
+        text: format!("{removed} characters that nobody sees: {} {done}", format!("{kind} {name}").trim()),
+        hint: Some("ask whoever makes the server what they are for".into()),
+    }
 }
 
 fn unresolved(what: &str, name: &str) -> Finding {

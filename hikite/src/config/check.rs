@@ -37,8 +37,9 @@ pub(crate) struct Check<'a, 'r> {
 impl Check<'_, '_> {
     /// Wrong values are reported and replaced by defaults: the result counts only if nothing was reported.
     pub(crate) fn file(&mut self, file: &File) -> Config {
+        let pins = file.pins.unwrap_or_default();
         let raw_servers = file.mcp_servers.clone().unwrap_or_default();
-        let (servers, disabled) = upstream::check(self, &Path::ROOT.key("mcpServers"), &raw_servers);
+        let (servers, disabled) = upstream::check(self, &Path::ROOT.key("mcpServers"), &raw_servers, pins);
         let raw_categories = file.categories.clone().unwrap_or_default();
         let names = category::Servers { all: self.server_names(), disabled: &disabled };
         let categories = category::check(self, &Path::ROOT.key("categories"), &raw_categories, &names);
@@ -69,6 +70,7 @@ impl Check<'_, '_> {
                 &file.providers.clone().unwrap_or_default(),
             ),
             egress: egress::check(self, &Path::ROOT.key("egress"), &file.egress.clone().unwrap_or_default()),
+            pins: pins.into(),
             audit: audit::check(self, &Path::ROOT.key("audit"), &file.audit.clone().unwrap_or_default()),
             auth,
             oauth,

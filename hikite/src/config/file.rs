@@ -11,6 +11,7 @@ use super::category::CategoryFile;
 use super::egress::EgressFile;
 use super::limits::LimitsFile;
 use super::modules::ModulesFile;
+use super::pins::PinsWord;
 use super::project::ProjectFile;
 use super::provider::ProviderFile;
 use super::search::SearchFile;
@@ -47,6 +48,9 @@ pub(crate) struct File {
     pub(crate) providers: Option<Named<ProviderFile>>,
     /// Where requests may go whose address did not come from this file.
     pub(crate) egress: Option<EgressFile>,
+    /// What becomes of servers' tools whose definition nobody approved.
+    #[schemars(extend("default" = "tofu"))]
+    pub(crate) pins: Option<PinsWord>,
     /// Who may connect.
     pub(crate) auth: Option<AuthFile>,
     /// What is recorded of every call, and for how long.

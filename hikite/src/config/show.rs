@@ -53,6 +53,7 @@ pub fn show(config: &Config) -> Value {
         "projects": projects,
         "modules": show_modules(&config.modules),
         "providers": config.providers.iter().map(show_provider).collect::<Map<_, _>>(),
+        "pins": config.pins.word(),
         "egress": { "allow": config.egress.allow, "min_tls": config.egress.min_tls.word() },
         "audit": audit::show(&config.audit),
         "auth": show_auth(config),
@@ -194,6 +195,7 @@ fn show_server(server: &ServerConfig) -> Value {
     let access = server.access.as_ref().filter(|access| **access != AccessConfig::default());
     access.map(|access| set("auth", access.show()));
     set("share", share(server.share).into());
+    set("pins", server.pins.word().into());
     server.call_timeout.map(|timeout| set("timeout", show_span(timeout).into()));
     server.concurrency.map(|count| set("concurrency", count.into()));
     server.rate.map(|rate| set("rate", show_rate(rate).into()));

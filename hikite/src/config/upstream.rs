@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::about::Policy;
+use hikite_core::pin::Pinning;
 use hikite_core::rate::Rate;
 use hikite_core::selection::{Selection, ToolRef};
 use hikite_modules::Named;
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use super::access::{self, AccessConfig, AccessFile};
 use super::check::Check;
+use super::pins::PinsWord;
 use super::place::Path;
 use super::policy::{self, RetryFile};
 use super::tools::{self, Tools};
@@ -68,6 +70,8 @@ pub(crate) struct Upstream {
     pub(crate) cache: Option<Span>,
     /// How long its resources are given again to the same caller. Default: not at all.
     pub(crate) cache_resources: Option<Span>,
+    /// What becomes of its tools whose definition nobody approved. Default: `pins` of the whole file.
+    pub(crate) pins: Option<PinsWord>,
     /// Which of its tools are used, wherever they are shown.
     pub(crate) tools: Option<Tools>,
 
@@ -128,6 +132,8 @@ pub struct ServerConfig {
     /// How its resources are read.
     pub resources: Policy,
     pub selection: Selection,
+    /// What becomes of its tools that nobody approved.
+    pub pins: Pinning,
     /// SHA-256 in hex over all that makes it this server and not another: the transport, variables expanded.
     pub definition_hash: String,
 }
@@ -137,6 +143,7 @@ pub(crate) fn check(
     check: &mut Check<'_, '_>,
     path: &Path<'_>,
     raw: &Named<Upstream>,
+    pins: PinsWord,
 ) -> (Vec<ServerConfig>, Vec<Arc<str>>) {
     let mut servers = Vec::new();
     let mut disabled = Vec::new();
@@ -154,7 +161,10 @@ pub(crate) fn check(
             disabled.push(name.into());
         } else {
             warn(check, &path, raw);
-            servers.extend(server(check, &path, name, raw));
+            let checked = server(check, &path, name, raw);
+            servers.extend(
+                checked.map(|server| ServerConfig { pins: raw.pins.unwrap_or(pins).into(), ..server }),
+            );
         }
     }
     (servers, disabled)
@@ -188,6 +198,7 @@ fn server(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &Upstream
         policy: Policy { timeout: None, retry, cache },
         resources: Policy { timeout: None, retry, cache: cache_resources },
         selection,
+        pins: Pinning::default(),
         name,
     })
 }

@@ -32,6 +32,7 @@ mod module;
 mod modules;
 mod oauth;
 mod permissions;
+mod pins;
 mod process;
 mod proxy;
 mod relay;

@@ -127,7 +127,16 @@ pub(crate) fn statuses() -> BTreeSet<u16> {
 
 fn operations() -> Vec<Operation> {
     let identity = super::identity::operations();
-    let all = [looking(), using(), changing(), identity, super::account::operations(), recorded(), health()];
+    let all = [
+        looking(),
+        using(),
+        changing(),
+        identity,
+        super::account::operations(),
+        super::pin::operations(),
+        recorded(),
+        health(),
+    ];
     all.into_iter().flatten().collect()
 }
 

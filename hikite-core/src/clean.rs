@@ -1,0 +1,151 @@
+//! Takes characters out of texts that nobody sees and a model reads all the same: controls, characters without a width,
+//! those that turn the direction of writing, tags. What people write with (emoji, kanji with a variant, Persian) stays.
+//! What is clean keeps its bytes; nothing is escaped or replaced.
+
+mod character;
+
+use crate::json::{Object, Raw, write_string};
+use crate::listing::{Cleaned, Item, ListKind, Listing};
+
+use character::Judge;
+
+/// The text without what is hidden in it, and how many characters that were; `None` if it is clean.
+pub fn text(text: &str) -> Option<(String, usize)> {
+    let mut judge = Judge::default();
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if judge.keeps(character, characters.peek().copied()) {
+            out.push(character);
+        }
+    }
+    (judge.removed > 0).then_some((out, judge.removed))
+}
+
+/// The same for every text in a value, names of members included. What is not touched keeps its bytes.
+pub fn value(raw: &Raw) -> Option<(Raw, usize)> {
+    let bytes = raw.bytes();
+    if !may_hide(bytes) {
+        return None;
+    }
+    let (mut out, mut removed, mut done) = (Vec::new(), 0, 0);
+    let mut at = 0;
+    while let Some(start) = bytes[at..].iter().position(|byte| *byte == b'"').map(|found| at + found) {
+        at = end_of_string(bytes, start);
+        let literal = &bytes[start..at];
+        let Some((clean, count)) = may_hide(literal).then(|| string(literal)).flatten() else { continue };
+        out.extend_from_slice(&bytes[done..start]);
+        write_string(&clean, &mut out);
+        done = at;
+        removed += count;
+    }
+    if removed == 0 {
+        return None;
+    }
+    out.extend_from_slice(&bytes[done..]);
+    Some((Raw::trusted(out), removed))
+}
+
+/// Cleans all that a source says of itself and what it offers, and notes in the listing what was taken out of what. What
+/// has something hidden in its very name is left out: under another name it could not be called.
+pub fn listing(listing: &mut Listing) {
+    let mut found = Vec::new();
+    let mut note = |kind: &'static str, name: &str, removed: usize, left_out: bool| {
+        found.push(Cleaned { kind: kind.into(), name: name.into(), removed, left_out });
+    };
+    for kind in ListKind::ALL {
+        listing.of_mut(kind).retain_mut(|item: &mut Item| {
+            if let Some((name, removed)) = text(&item.name) {
+                note(kind.noun(), &name, removed, true);
+                return false;
+            }
+            if let Some((raw, removed)) = value(&item.raw) {
+                note(kind.noun(), &item.name, removed, false);
+                item.raw = raw;
+            }
+            true
+        });
+    }
+    for (what, object) in [("server", &mut listing.info), ("capabilities", &mut listing.capabilities)] {
+        if let Some((raw, removed)) = value(&object.raw()) {
+            note(what, "", removed, false);
+            *object = Object::parse(&raw).unwrap_or_default();
+        }
+    }
+    if let Some((clean, removed)) = listing.instructions.as_deref().and_then(text) {
+        note("instructions", "", removed, false);
+        listing.instructions = Some(clean);
+    }
+    listing.cleaned = found;
+}
+
+/// Whether there can be anything hidden in these bytes of JSON: without a byte beyond ASCII, a delete or an escape that
+/// may stand for such there cannot.
+fn may_hide(bytes: &[u8]) -> bool {
+    bytes.iter().enumerate().any(|(at, byte)| match byte {
+        0x7f.. => true,
+        b'\\' => matches!(bytes.get(at + 1), Some(b'u' | b'b' | b'f')),
+        _ => false,
+    })
+}
+
+/// Behind the closing quote of the string that begins at `start`.
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    (at + 1).min(bytes.len())
+}
+
+/// A string of JSON with its quotes. Half of a surrogate pair stands for nothing, and readers differ on it: it goes, too.
+fn string(literal: &[u8]) -> Option<(String, usize)> {
+    let (decoded, halves) = match serde_json::from_slice::<String>(literal) {
+        Ok(decoded) => (decoded, 0),
+        Err(_) => without_halves(literal)?,
+    };
+    match text(&decoded) {
+        Some((clean, removed)) => Some((clean, removed + halves)),
+        None => (halves > 0).then_some((decoded, halves)),
+    }
+}
+
+fn without_halves(literal: &[u8]) -> Option<(String, usize)> {
+    let (mut out, mut halves, mut at) = (Vec::with_capacity(literal.len()), 0, 0);
+    while at < literal.len() {
+        let length = match (literal[at], literal.get(at + 1)) {
+            (b'\\', Some(b'u')) => match (half(literal, at), half(literal, at + 6)) {
+                (Some(Half::First), Some(Half::Second)) => 12,
+                (Some(_), _) => {
+                    halves += 1;
+                    at += 6;
+                    continue;
+                }
+                (None, _) => 6,
+            },
+            (b'\\', _) => 2,
+            _ => 1,
+        };
+        out.extend_from_slice(literal.get(at..at + length)?);
+        at += length;
+    }
+    Some((serde_json::from_slice(&out).ok()?, halves))
+}
+
+enum Half {
+    First,
+    Second,
+}
+
+/// Which half of a pair the escape at this place is, if it is one.
+fn half(literal: &[u8], at: usize) -> Option<Half> {
+    let escape = literal.get(at..at + 6)?.strip_prefix(br"\u")?;
+    match u16::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()? {
+        0xd800..=0xdbff => Some(Half::First),
+        0xdc00..=0xdfff => Some(Half::Second),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

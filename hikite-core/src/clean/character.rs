@@ -1,0 +1,80 @@
+//! Which characters stay, one after the other. The tables are wide on purpose: what joins or varies may stay beside
+//! anything that it could belong to, but never twice in a row, so that no message can be spelled with it.
+
+/// Goes through a text and knows what it kept last.
+#[derive(Default)]
+pub(super) struct Judge {
+    last: Option<char>,
+    pub(super) removed: usize,
+}
+
+impl Judge {
+    /// Whether a character stays, given the one that comes after it.
+    pub(super) fn keeps(&mut self, character: char, next: Option<char>) -> bool {
+        let stays = match character {
+            '\t' | '\n' | '\r' => true,
+            '\u{200c}' | '\u{200d}' => self.joins(character, next),
+            '\u{fe0e}' | '\u{fe0f}' => {
+                self.last.is_some_and(|last| is_emoji(last) || matches!(last, '0'..='9' | '#' | '*'))
+            }
+            '\u{fe00}'..='\u{fe0d}' | '\u{e0100}'..='\u{e01ef}' => self.last.is_some_and(is_ideograph),
+            _ => !is_hidden(character),
+        };
+        if stays {
+            self.last = Some(character);
+        } else {
+            self.removed += 1;
+        }
+        stays
+    }
+
+    /// Between emoji a joiner makes one of two; behind letters of some scripts it says how they are drawn.
+    fn joins(&self, character: char, next: Option<char>) -> bool {
+        let Some(last) = self.last else { return false };
+        let between_emoji = (is_emoji(last) || last == '\u{fe0f}') && next.is_some_and(is_emoji);
+        is_joined(last) || character == '\u{200d}' && between_emoji
+    }
+}
+
+/// What is never seen, or turns the direction of what is.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            // A soft hyphen, a joiner of graphemes, marks of direction, fillers.
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}'
+            | '\u{ffa0}'
+            | '\u{180b}'..='\u{180f}'
+            // Without a width; marks of direction.
+            | '\u{200b}'..='\u{200f}'
+            // Embeddings and overrides of direction.
+            | '\u{202a}'..='\u{202e}'
+            // Word joiner, operators that are not drawn, isolates of direction, what Unicode gave up.
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            // Marks of annotations.
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            // Tags, and all that is kept free beside them.
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+fn is_emoji(character: char) -> bool {
+    matches!(character,
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{3030}' | '\u{303d}'
+        | '\u{3297}' | '\u{3299}'
+        | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}' | '\u{2460}'..='\u{24ff}'
+        | '\u{25a0}'..='\u{27bf}' | '\u{2900}'..='\u{297f}' | '\u{2b00}'..='\u{2bff}'
+        | '\u{1f000}'..='\u{1faff}')
+}
+
+fn is_ideograph(character: char) -> bool {
+    matches!(character, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3fffd}')
+}
+
+/// Letters of the scripts whose words are written with joiners: Arabic and Persian, those of India, Burmese, Khmer,
+/// Mongolian.
+fn is_joined(character: char) -> bool {
+    matches!(character, '\u{620}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{1000}'..='\u{109f}'
+        | '\u{1780}'..='\u{17ff}' | '\u{1820}'..='\u{18af}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
+}

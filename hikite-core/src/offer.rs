@@ -1,0 +1,65 @@
+//! What one module brings to a catalog: its rule, what its source offers at that moment, and what of it is held back.
+//! The same listing is judged and shown: nothing can change in between.
+
+use std::sync::Arc;
+
+use crate::catalog::ModuleRule;
+use crate::key::ToolKey;
+use crate::listing::{Item, Listing};
+use crate::pin::Why;
+use crate::selection::ToolRef;
+use crate::switch::Off;
+
+#[derive(Clone, Debug)]
+pub struct Offer {
+    pub rule: ModuleRule,
+    /// Without what is held back.
+    pub listing: Option<Arc<Listing>>,
+    pub held: Arc<[Held]>,
+}
+
+impl Offer {
+    /// All that its source offers now.
+    pub fn whole(rule: ModuleRule) -> Self {
+        let listing = rule.source.listing();
+        Self { rule, listing, held: [].into() }
+    }
+}
+
+/// A tool that nobody is shown, as its source offers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub item: Item,
+    pub why: Why,
+}
+
+/// The same in a catalog: the names it would have, so that who calls it can be told why it is not there, and no other
+/// tool gets its name.
+#[derive(Clone, Debug)]
+pub struct HeldTool {
+    pub key: ToolKey,
+    /// The name after the module's own override.
+    pub name: Arc<str>,
+    /// The name the `direct` surface would show.
+    pub direct_name: Arc<str>,
+    pub why: Why,
+}
+
+impl HeldTool {
+    pub(crate) fn read(rule: &ModuleRule, held: &Held) -> Self {
+        let own = &held.item.name;
+        let change = rule.selection.override_of(&rule.name, own);
+        let name: Arc<str> =
+            change.and_then(|change| change.name.as_deref()).map_or_else(|| Arc::clone(own), Arc::from);
+        let key = ToolKey::new(Arc::clone(&rule.name), Arc::clone(own));
+        Self { key, direct_name: Arc::clone(&name), name, why: held.why }
+    }
+
+    pub(crate) fn off(&self) -> Off {
+        Off::Held { key: self.key.clone(), why: self.why }
+    }
+
+    pub(crate) fn is_meant(&self, name: &ToolRef) -> bool {
+        name.means(&self.key.module, &self.key.tool)
+    }
+}

@@ -1,0 +1,62 @@
+//! What differs between two definitions, member by member, for people who decide about it.
+
+use serde_json::Value;
+
+use crate::fault::step;
+use crate::json::Raw;
+
+/// One thing that differs.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Change {
+    /// A JSON Pointer (RFC 6901); empty for the whole.
+    pub path: String,
+    /// `None` if it was not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    /// `None` if it is not there any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
+}
+
+/// Everything that differs, in the order of the older one, then what is new. What is too deep to be taken apart is shown
+/// as its text.
+pub fn diff(before: &Raw, after: &Raw) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if let (Ok(before), Ok(after)) = (before.decode::<Value>(), after.decode::<Value>()) {
+        compare(String::new(), &before, &after, &mut changes);
+    } else if before != after {
+        let text = |raw: &Raw| Some(Value::String(raw.as_str().into_owned()));
+        changes.push(Change { path: String::new(), before: text(before), after: text(after) });
+    }
+    changes
+}
+
+fn compare(path: String, before: &Value, after: &Value, changes: &mut Vec<Change>) {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            for (name, value) in before {
+                let path = path.clone() + &step(name);
+                match after.get(name) {
+                    Some(now) => compare(path, value, now, changes),
+                    None => changes.push(Change { path, before: Some(value.clone()), after: None }),
+                }
+            }
+            for (name, value) in after.iter().filter(|(name, _)| !before.contains_key(*name)) {
+                let path = path.clone() + &step(name);
+                changes.push(Change { path, before: None, after: Some(value.clone()) });
+            }
+        }
+        // Lists of things that have parts are compared place by place; lists of names as a whole.
+        (Value::Array(before), Value::Array(after))
+            if before.len() == after.len() && before.iter().all(Value::is_object) =>
+        {
+            for (at, (value, now)) in before.iter().zip(after).enumerate() {
+                compare(format!("{path}/{at}"), value, now, changes);
+            }
+        }
+        (before, after) if before == after => {}
+        (before, after) => {
+            changes.push(Change { path, before: Some(before.clone()), after: Some(after.clone()) });
+        }
+    }
+}

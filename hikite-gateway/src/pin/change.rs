@@ -1,0 +1,107 @@
+//! Deciding about tools: approving what one has seen, and blocking. What is decided is written to the store first and
+//! shown after that.
+
+use std::sync::Arc;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::Raw;
+use hikite_core::key::ToolKey;
+use hikite_core::pin::{self, Pinning};
+use hikite_store::Entry;
+
+use super::book::Pin;
+use super::object::resolve;
+use super::{PIN, keep};
+use crate::clock::now_ms;
+use crate::gateway::Gateway;
+
+impl Gateway {
+    /// Approves the definition of this hash, if it is the one that is offered: what was seen is what is approved.
+    pub async fn approve_pin(&self, name: &str, hash: &str) -> Result<Raw, Error> {
+        let key = self.with_pins(|book| resolve(book, name))?;
+        self.approve_pins(&[(key.clone(), hash.into())]).await?;
+        self.pin(&key.to_string()).await
+    }
+
+    /// The same for many at once. The first that cannot be approved ends it; those before it are approved.
+    pub async fn approve_pins(&self, chosen: &[(ToolKey, Arc<str>)]) -> Result<(), Error> {
+        let _turn = self.registry.turn.lock().await;
+        self.write_down_pins().await?;
+        let mut decided = Vec::new();
+        let mut outcome = Ok(());
+        for (key, hash) in chosen {
+            match self.approve(key, hash).await {
+                Ok(pin) => decided.push((key.clone(), pin)),
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
+            }
+        }
+        self.change_pins(|book| book.set(decided));
+        outcome
+    }
+
+    /// Holds tools back until somebody approves them.
+    pub async fn block_pins(&self, names: &[String]) -> Result<(), Error> {
+        let _turn = self.registry.turn.lock().await;
+        self.write_down_pins().await?;
+        let mut decided = Vec::new();
+        for name in names {
+            let key = self.with_pins(|book| resolve(book, name))?;
+            if self.is_configured(&key.module)
+                && self.with_pins(|book| book.rule(&key.module)) == Pinning::Off
+            {
+                return Err(Error::new(
+                    Kind::Conflict,
+                    format!("the tools of `{}` are not pinned", key.module),
+                )
+                .hint(format!("switch it off instead: `hikite tools disable {key}`")));
+            }
+            let hash = self.with_pins(|book| book.pin(&key).map(|pin| Arc::clone(&pin.hash)));
+            let pin = Pin { hash: hash.unwrap_or_default(), blocked: true, at: now_ms() };
+            self.put_pin(&key, &pin).await?;
+            decided.push((key, pin));
+        }
+        self.change_pins(|book| book.set(decided));
+        Ok(())
+    }
+
+    pub async fn block_pin(&self, name: &str) -> Result<Raw, Error> {
+        self.block_pins(&[name.to_owned()]).await?;
+        self.pin(name).await
+    }
+
+    async fn approve(&self, key: &ToolKey, hash: &Arc<str>) -> Result<Pin, Error> {
+        let offered = self.with_pins(|book| book.seen(key).cloned()).ok_or_else(|| {
+            Error::new(
+                Kind::Conflict,
+                format!("`{key}` is not offered at present, so that nobody can look at it"),
+            )
+            .hint("try again when its server has told its list")
+        })?;
+        if offered.hash != *hash {
+            return Err(Error::new(Kind::Conflict, format!("`{key}` is not what was looked at any more"))
+                .hint(format!("look at it again with `hikite pin show {key}`")));
+        }
+        let pin = Pin { hash: Arc::clone(hash), blocked: false, at: now_ms() };
+        let definition = keep::definition_entry(&pin, &pin::pinned(&offered.definition));
+        self.registry.store.put_entry(&definition).await?;
+        self.put_pin(key, &pin).await?;
+        Ok(pin)
+    }
+
+    async fn put_pin(&self, key: &ToolKey, pin: &Pin) -> Result<(), Error> {
+        let store = &self.registry.store;
+        let new = keep::entry(key, pin);
+        let done = match store.entry(PIN, &new.id, now_ms()).await? {
+            Some(there) => store.change_entry(&Entry { form: new.form, ..there }).await?,
+            None => store.put_entry(&new).await?,
+        };
+        if done {
+            return Ok(());
+        }
+        let error = Error::new(Kind::Conflict, format!("somebody else decided about `{key}` just now"));
+        Err(error.hint("look at it again"))
+    }
+}

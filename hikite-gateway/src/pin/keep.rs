@@ -1,0 +1,93 @@
+//! Pins in the store: read before anything is served and whenever another process changed something, written beside the
+//! requests.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hikite_core::error::Error;
+use hikite_core::json::{Object, Raw};
+use hikite_core::key::ToolKey;
+use hikite_store::Entry;
+
+use super::book::Pin;
+use super::{DEFINITION, PIN};
+use crate::clock::now_ms;
+use crate::gateway::Gateway;
+
+impl Gateway {
+    /// Takes in what was approved and blocked, by whichever process.
+    pub async fn read_pins(&self) -> Result<(), Error> {
+        let entries = self.registry.store.entries(PIN, None, now_ms()).await?;
+        let stored: BTreeMap<ToolKey, Pin> = entries.iter().filter_map(read).collect();
+        if self.with_pins(|book| book.differs_from(&stored)) {
+            self.change_pins(|book| book.take(stored));
+        }
+        Ok(())
+    }
+
+    /// Writes down what was pinned because it was seen for the first time. If another process saw something else first,
+    /// that counts, and is read soon. What cannot be written stays fresh.
+    pub(crate) async fn write_down_pins(&self) -> Result<(), Error> {
+        let fresh = self.with_pins(|book| book.fresh());
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let entries: Vec<Entry> = fresh
+            .iter()
+            .flat_map(|(key, pin, definition)| [definition_entry(pin, definition), entry(key, pin)])
+            .collect();
+        self.registry.store.put_new_entries(&entries).await?;
+        self.with_pins(|book| book.written(&fresh));
+        Ok(())
+    }
+
+    /// The definition that was approved, if one ever was.
+    pub(super) async fn approved_definition(&self, pin: &Pin) -> Result<Option<Raw>, Error> {
+        let entry = self.registry.store.entry(DEFINITION, &pin.hash, now_ms()).await?;
+        Ok(entry.map(|entry| entry.form))
+    }
+}
+
+/// Definitions never change: their name is their hash.
+pub(super) fn definition_entry(pin: &Pin, definition: &Raw) -> Entry {
+    Entry {
+        kind: DEFINITION,
+        id: pin.hash.to_string(),
+        owner: String::new(),
+        form: definition.clone(),
+        version: 1,
+        created_at: pin.at,
+        expires_at: 0,
+    }
+}
+
+pub(super) fn entry(key: &ToolKey, pin: &Pin) -> Entry {
+    Entry {
+        kind: PIN,
+        id: key.to_string(),
+        owner: key.module.to_string(),
+        form: form(pin),
+        version: 1,
+        created_at: pin.at,
+        expires_at: 0,
+    }
+}
+
+pub(super) fn form(pin: &Pin) -> Raw {
+    let form = Object::default().with("hash", &*pin.hash).with("at", Raw::of(&pin.at));
+    if pin.blocked { form.with("blocked", Raw::of(&true)).raw() } else { form.raw() }
+}
+
+/// What cannot be read is as if it were blocked: it must not be pinned anew.
+fn read(entry: &Entry) -> Option<(ToolKey, Pin)> {
+    let tool = entry.id.strip_prefix(entry.owner.as_str())?.strip_prefix(':')?;
+    let form = entry.form.object().unwrap_or_default();
+    let hash: Option<Arc<str>> = form.text("hash").map(Into::into);
+    let blocked = form.get("blocked").is_some_and(|blocked| blocked.decode().unwrap_or(true));
+    let pin = Pin {
+        blocked: blocked || hash.is_none(),
+        hash: hash.unwrap_or_default(),
+        at: form.get("at").and_then(|at| at.decode().ok()).unwrap_or(entry.created_at),
+    };
+    Some((ToolKey::new(entry.owner.as_str(), tool), pin))
+}

@@ -1,0 +1,161 @@
+//! What is told of pins: for the owner and for admins alone, which whoever calls this has seen to.
+
+use std::sync::Arc;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::key::ToolKey;
+use hikite_core::pin::{self, Pinning};
+use hikite_core::suggest;
+use hikite_core::time::rfc3339;
+
+use super::Book;
+use crate::gateway::Gateway;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PinState {
+    /// It is what was approved, or it is not offered at present.
+    Ok,
+    /// It is not what was approved, and is held back.
+    Changed,
+    /// Nobody approved it yet, and it is held back.
+    New,
+    /// Somebody blocked it.
+    Blocked,
+}
+
+impl PinState {
+    pub const ALL: [Self; 4] = [Self::Ok, Self::Changed, Self::New, Self::Blocked];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Changed => "changed",
+            Self::New => "new",
+            Self::Blocked => "blocked",
+        }
+    }
+
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.word() == word)
+    }
+
+    /// Whether somebody has to look at it.
+    pub fn waits(self) -> bool {
+        matches!(self, Self::Changed | Self::New)
+    }
+}
+
+/// Which pins are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct PinFilter {
+    pub state: Option<PinState>,
+    pub module: Option<String>,
+}
+
+/// A tool as it is offered now, for who decides about many at once.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    pub key: ToolKey,
+    pub state: PinState,
+    /// `None` if it is not offered at present.
+    pub hash: Option<Arc<str>>,
+}
+
+impl Gateway {
+    pub fn pins(&self, filter: &PinFilter) -> Vec<Raw> {
+        self.with_pins(|book| {
+            let chosen = chosen(book, filter);
+            chosen.iter().map(|waiting| summary(book, waiting).raw()).collect()
+        })
+    }
+
+    pub fn pinned_tools(&self, filter: &PinFilter) -> Vec<Waiting> {
+        self.with_pins(|book| chosen(book, filter))
+    }
+
+    /// The key that is meant: `module:tool`, or the name alone where it is the only one.
+    pub fn pin_key(&self, name: &str) -> Result<ToolKey, Error> {
+        self.with_pins(|book| resolve(book, name))
+    }
+
+    /// One pin with what was approved, what is offered now, and what differs.
+    pub async fn pin(&self, name: &str) -> Result<Raw, Error> {
+        self.write_down_pins().await?;
+        let (mut object, pin, after) = self.with_pins(|book| {
+            let key = resolve(book, name)?;
+            let after = book.seen(&key).map(|seen| pin::pinned(&seen.definition));
+            Ok::<_, Error>((summary(book, &waiting(book, key.clone())), book.pin(&key).cloned(), after))
+        })?;
+        let before = match pin {
+            Some(pin) => self.approved_definition(&pin).await?,
+            None => None,
+        };
+        let changes = match (&before, &after) {
+            (Some(before), Some(after)) => pin::diff(before, after),
+            (None, Some(after)) => pin::diff(&Raw::empty_object(), after),
+            (_, None) => Vec::new(),
+        };
+        object.set("diff", Raw::of(&changes));
+        for (name, definition) in [("before", before), ("after", after)] {
+            object.set(name, definition.unwrap_or_else(Raw::null));
+        }
+        Ok(object.raw())
+    }
+}
+
+/// The key that is meant: `module:tool`, or the name alone where it is the only one.
+pub(super) fn resolve(book: &Book, name: &str) -> Result<ToolKey, Error> {
+    let keys = book.keys();
+    if let Some(key) = keys.iter().find(|key| key.to_string() == name) {
+        return Ok(key.clone());
+    }
+    let mut namesakes = keys.iter().filter(|key| *key.tool == *name);
+    if let (Some(only), None) = (namesakes.next(), namesakes.next()) {
+        return Ok(only.clone());
+    }
+    let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    let error = Error::new(Kind::NotFound, format!("there is no pin of `{name}`"));
+    let hint = suggest::did_you_mean(name, names.iter().map(String::as_str));
+    Err(error.hint(hint.unwrap_or_else(|| "`hikite pin list` names what is pinned".into())))
+}
+
+pub(super) fn waiting(book: &Book, key: ToolKey) -> Waiting {
+    let (pin, seen) = (book.pin(&key), book.seen(&key));
+    let state = match (pin, seen) {
+        (Some(pin), _) if pin.blocked => PinState::Blocked,
+        (Some(pin), Some(seen)) if pin.hash != seen.hash => PinState::Changed,
+        (Some(_), _) => PinState::Ok,
+        (None, _) => PinState::New,
+    };
+    Waiting { state, hash: seen.map(|seen| Arc::clone(&seen.hash)), key }
+}
+
+fn chosen(book: &Book, filter: &PinFilter) -> Vec<Waiting> {
+    let of_module = |key: &ToolKey| filter.module.as_deref().is_none_or(|module| *key.module == *module);
+    let keys = book.keys().into_iter().filter(of_module);
+    let of_state = |waiting: &Waiting| filter.state.is_none_or(|state| waiting.state == state);
+    keys.map(|key| waiting(book, key)).filter(of_state).collect()
+}
+
+fn summary(book: &Book, waiting: &Waiting) -> Object {
+    let Waiting { key, state, hash } = waiting;
+    let rule: Pinning = book.rule(&key.module);
+    let mut object = Object::default()
+        .with("key", key.to_string())
+        .with("module", &*key.module)
+        .with("name", &*key.tool)
+        .with("state", state.word())
+        .with("policy", rule.word())
+        .with("offered", Raw::of(&hash.is_some()));
+    if let Some(hash) = hash {
+        object.set("hash", &**hash);
+    }
+    if let Some(pin) = book.pin(key) {
+        if !pin.hash.is_empty() {
+            object.set("approvedHash", &*pin.hash);
+        }
+        object.set("decidedAt", rfc3339(pin.at));
+    }
+    object
+}

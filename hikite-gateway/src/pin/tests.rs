@@ -1,0 +1,265 @@
+//! Pins as a gateway keeps them, over a server whose list changes under its hands.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::caller::{Caller, SessionId};
+use hikite_core::catalog::ModuleRule;
+use hikite_core::category::CategoryRule;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::listing::{Item, ListKind, Listing};
+use hikite_core::pin::Pinning;
+use hikite_core::selection::Selection;
+use hikite_core::source::{BoxFuture, CallContext, Event, Invocation, Source, State};
+use hikite_store::Store;
+use parking_lot::Mutex;
+
+use super::{PinFilter, PinState};
+use crate::fake::{call, raw, result};
+use crate::gate::Throttle;
+use crate::gateway::{Gateway, Rules};
+use crate::probe;
+
+#[derive(Debug, Default)]
+struct Server {
+    listing: Mutex<Option<Arc<Listing>>>,
+}
+
+impl Server {
+    /// Offers the tools `a`, with this description, and `b`.
+    fn says(&self, description: &str) {
+        let tool = |text: String| Item::read(ListKind::Tools, raw(&text)).expect("named");
+        let tools = vec![
+            tool(format!(r#"{{"name":"a","description":"{description}"}}"#)),
+            tool(r#"{"name":"b","description":"same"}"#.into()),
+        ];
+        *self.listing.lock() = Some(Arc::new(Listing { tools, ..Listing::default() }));
+    }
+}
+
+impl Source for Server {
+    fn listing(&self) -> Option<Arc<Listing>> {
+        self.listing.lock().clone()
+    }
+
+    fn state(&self) -> State {
+        State::Running
+    }
+
+    fn first_listing(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn call(&self, _: Invocation, _: CallContext) -> BoxFuture<'_, Result<Raw, Error>> {
+        Box::pin(std::future::ready(Ok(result(1))))
+    }
+
+    fn roots_changed(&self, _: SessionId) {}
+
+    fn release(&self, _: SessionId) {}
+
+    fn close(&self, _: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
+fn apply(gateway: &Gateway, server: &Arc<Server>, pins: Pinning) {
+    let rule = ModuleRule { pins, ..ModuleRule::new("m", Arc::clone(server) as Arc<dyn Source>) };
+    let category = CategoryRule {
+        name: "c".into(),
+        description: String::new(),
+        servers: vec!["m".into()],
+        selection: Selection::default(),
+        skill: None,
+    };
+    let throttle = Throttle { concurrency: 5, queue: 5, rate: None, timeout: Duration::from_secs(30) };
+    gateway.apply(Rules {
+        modules: vec![(rule, throttle)],
+        categories: vec![Arc::new(category)],
+        ..Rules::default()
+    });
+}
+
+async fn open(store: &Store, server: &Arc<Server>, pins: Pinning) -> Arc<Gateway> {
+    let gateway = probe::gateway_on(store.clone()).await;
+    gateway.read_pins().await.expect("read");
+    apply(&gateway, server, pins);
+    gateway
+}
+
+fn change(gateway: &Arc<Gateway>, server: &Server, description: &str) {
+    server.says(description);
+    gateway.listener("m")(Event::ListChanged);
+}
+
+#[track_caller]
+fn check_states(gateway: &Gateway, expected: [(&str, PinState); 2]) {
+    let known: Vec<(String, PinState)> = gateway
+        .pinned_tools(&PinFilter::default())
+        .into_iter()
+        .map(|waiting| (waiting.key.to_string(), waiting.state))
+        .collect();
+    assert_eq!(known, expected.map(|(key, state)| (key.to_owned(), state)));
+}
+
+async fn refused(gateway: &Gateway) -> String {
+    let error = call(gateway, "a").await.expect_err("held back");
+    assert_eq!(error.kind, Kind::ToolDisabled);
+    assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("hikite pin show m:a")), "{error:?}");
+    error.message.into()
+}
+
+fn hash_of(gateway: &Gateway, key: &str) -> Arc<str> {
+    let known = gateway.pinned_tools(&PinFilter::default());
+    let tool = known.into_iter().find(|waiting| waiting.key.to_string() == key).expect("known");
+    tool.hash.expect("offered")
+}
+
+#[tokio::test]
+async fn what_changes_is_held_back_until_it_is_approved_and_its_siblings_go_on() {
+    let (store, server) = (probe::store().await, Arc::new(Server::default()));
+    server.says("first");
+    let gateway = open(&store, &server, Pinning::Tofu).await;
+    call(&gateway, "a").await.expect("seen first");
+    change(&gateway, &server, "second");
+    check_states(&gateway, [("m:a", PinState::Changed), ("m:b", PinState::Ok)]);
+    assert_eq!(refused(&gateway).await, "the tool `m:a` is held back: it changed since it was approved");
+    call(&gateway, "b").await.expect("a sibling");
+    let view = gateway.owner_view();
+    assert_eq!(view.enabled_tools().map(|tool| &*tool.name).collect::<Vec<_>>(), ["b"]);
+    let module = view.module("m").expect("there");
+    assert_eq!(module.listing.as_ref().map(|listing| listing.tools.len()), Some(1));
+    assert!(matches!(
+        view.category("c").expect("there").find("a"),
+        hikite_core::category::Lookup::Disabled(hikite_core::switch::Off::Held { .. })
+    ));
+    change(&gateway, &server, "first");
+    call(&gateway, "a").await.expect("as it was approved");
+    change(&gateway, &server, "second");
+    let (first, second) = (hash_of(&gateway, "m:b"), hash_of(&gateway, "m:a"));
+    let error = gateway.approve_pin("m:a", &first).await.expect_err("not what was seen");
+    assert_eq!(error.kind, Kind::Conflict);
+    refused(&gateway).await;
+    gateway.approve_pin("a", &second).await.expect("approved");
+    call(&gateway, "a").await.expect("approved");
+}
+
+#[tokio::test]
+async fn what_was_approved_is_known_to_other_processes_and_after_a_restart() {
+    let (store, server) = (probe::store().await, Arc::new(Server::default()));
+    server.says("first");
+    let one = open(&store, &server, Pinning::Tofu).await;
+    one.catch_up_with_store().await.expect("written");
+    let another = Arc::new(Server::default());
+    another.says("second");
+    let other = open(&store, &another, Pinning::Tofu).await;
+    check_states(&other, [("m:a", PinState::Changed), ("m:b", PinState::Ok)]);
+    let hash = hash_of(&other, "m:a");
+    other.approve_pin("m:a", &hash).await.expect("approved");
+    one.catch_up_with_store().await.expect("read");
+    check_states(&one, [("m:a", PinState::Changed), ("m:b", PinState::Ok)]);
+    change(&one, &server, "second");
+    call(&one, "a").await.expect("approved elsewhere");
+    one.block_pin("m:a").await.expect("blocked");
+    other.catch_up_with_store().await.expect("read");
+    assert_eq!(refused(&other).await, "the tool `m:a` is held back: it was blocked");
+    let again = open(&store, &another, Pinning::Tofu).await;
+    refused(&again).await;
+}
+
+#[tokio::test]
+async fn of_two_who_see_a_tool_first_the_one_who_wrote_it_down_first_counts() {
+    let (store, servers) = (probe::store().await, [Arc::new(Server::default()), Arc::new(Server::default())]);
+    servers[0].says("first");
+    servers[1].says("second");
+    let one = open(&store, &servers[0], Pinning::Tofu).await;
+    let other = open(&store, &servers[1], Pinning::Tofu).await;
+    check_states(&other, [("m:a", PinState::Ok), ("m:b", PinState::Ok)]);
+    one.catch_up_with_store().await.expect("written");
+    other.catch_up_with_store().await.expect("read");
+    check_states(&one, [("m:a", PinState::Ok), ("m:b", PinState::Ok)]);
+    check_states(&other, [("m:a", PinState::Changed), ("m:b", PinState::Ok)]);
+}
+
+#[tokio::test]
+async fn where_it_is_strict_what_is_new_waits_and_where_it_is_off_nothing_does() {
+    let (store, server) = (probe::store().await, Arc::new(Server::default()));
+    server.says("first");
+    let gateway = open(&store, &server, Pinning::Strict).await;
+    check_states(&gateway, [("m:a", PinState::New), ("m:b", PinState::New)]);
+    assert_eq!(refused(&gateway).await, "the tool `m:a` is held back: it is new and not approved yet");
+    let shown = gateway.pin("m:a").await.expect("shown").value();
+    assert_eq!(
+        (&shown["before"], &shown["after"]["description"]),
+        (&serde_json::Value::Null, &"first".into())
+    );
+    let hash = hash_of(&gateway, "m:a");
+    gateway.approve_pin("m:a", &hash).await.expect("approved");
+    call(&gateway, "a").await.expect("approved");
+    change(&gateway, &server, "second");
+    refused(&gateway).await;
+    apply(&gateway, &server, Pinning::Off);
+    call(&gateway, "a").await.expect("off");
+    let error = gateway.block_pin("m:a").await.expect_err("not pinned");
+    assert_eq!(error.kind, Kind::Conflict);
+    apply(&gateway, &server, Pinning::Tofu);
+    refused(&gateway).await;
+}
+
+#[tokio::test]
+async fn while_nothing_is_known_of_a_server_what_was_blocked_is_not_called() {
+    let (store, server) = (probe::store().await, Arc::new(Server::default()));
+    server.says("first");
+    let gateway = open(&store, &server, Pinning::Tofu).await;
+    gateway.block_pin("m:a").await.expect("blocked");
+    let silent = Arc::new(Server::default());
+    let gateway = open(&store, &silent, Pinning::Tofu).await;
+    refused(&gateway).await;
+    let find = |gateway: &Gateway, name: &str| {
+        format!("{:?}", gateway.owner_view().category("c").expect("there").find(name))
+    };
+    assert!(find(&gateway, "a").starts_with("Disabled(Held"), "{}", find(&gateway, "a"));
+    assert!(find(&gateway, "b").starts_with("Unlisted"), "{}", find(&gateway, "b"));
+    apply(&gateway, &silent, Pinning::Strict);
+    assert!(find(&gateway, "b").starts_with("Untold"), "{}", find(&gateway, "b"));
+}
+
+#[tokio::test]
+async fn who_may_not_see_a_tool_is_not_told_that_it_is_held_back() {
+    let (store, server) = (probe::store().await, Arc::new(Server::default()));
+    server.says("first");
+    let gateway = open(&store, &server, Pinning::Tofu).await;
+    let form = Object::default().with("permissions", raw(r#"{"deny":["m:a"]}"#));
+    gateway.people().create_project("p", &form).await.expect("made");
+    gateway.catch_up_with_store().await.expect("read");
+    gateway.show_projects();
+    change(&gateway, &server, "second");
+    let inside = gateway.view_of(&Caller::owner().within("p".into()));
+    for name in ["m:a", "a", "m__a"] {
+        let error = inside.tool(name).expect_err("hidden");
+        let absent = inside.tool("m:zz").expect_err("absent");
+        assert_eq!((error.kind, error.hint.is_some()), (absent.kind, false), "{error:?}");
+        assert_eq!(gateway.owner_view().tool(name).expect_err("held back").kind, Kind::ToolDisabled);
+    }
+}
+
+#[tokio::test]
+async fn a_name_does_not_pass_to_another_tool_while_its_owner_is_held_back() {
+    let (store, server) = (probe::store().await, Arc::new(Server::default()));
+    server.says("first");
+    let gateway = open(&store, &server, Pinning::Tofu).await;
+    let other = Arc::new(Server::default());
+    other.says("another");
+    let rule = |name: &str, server: &Arc<Server>| {
+        let throttle = Throttle { concurrency: 5, queue: 5, rate: None, timeout: Duration::from_secs(30) };
+        let source = Arc::clone(server) as Arc<dyn Source>;
+        (ModuleRule { pins: Pinning::Tofu, ..ModuleRule::new(name, source) }, throttle)
+    };
+    gateway.apply(Rules { modules: vec![rule("m", &server), rule("n", &other)], ..Rules::default() });
+    change(&gateway, &server, "second");
+    let view = gateway.owner_view();
+    assert!(view.tool("n__a").is_ok());
+    assert_eq!(view.tool("m__a").expect_err("held back").kind, Kind::ToolDisabled);
+    assert_eq!(view.tool("a").expect_err("several").kind, Kind::ToolNotFound);
+}

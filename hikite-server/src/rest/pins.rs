@@ -1,0 +1,69 @@
+//! Which definitions of tools are approved, and what waits for it: for admins alone, which the router sees to.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use hikite_core::json::{Object, Raw};
+use hikite_gateway::{PinFilter, PinState};
+use http::{HeaderMap, Uri};
+
+use super::form::Form;
+use super::query::{self, Query};
+use super::{Answer, Named, body, key, ok};
+use crate::app::App;
+use crate::arrival::Arrival;
+
+/// Hexadecimal digits of a SHA-256.
+pub(crate) const HASH_CHARS: usize = 64;
+
+pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+    let mut query = Query::read(&uri, &["state", "module"]);
+    let state = query.one_of("state", &PinState::ALL.map(PinState::word));
+    let filter =
+        PinFilter { state: state.as_deref().and_then(PinState::of_word), module: query.one("module") };
+    query.finish()?;
+    Ok(ok(&Object::default().with("pins", Raw::array(&app.gateway.pins(&filter))).raw()))
+}
+
+pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+    query::none(&uri)?;
+    Ok(ok(&app.gateway.pin(&key(path)?).await?))
+}
+
+pub(crate) async fn approve(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    query::none(&uri)?;
+    let mut form = Form::new(body::read(&app, &headers, body).await?, &["hash"]);
+    let hash = form.text("hash", HASH_CHARS).unwrap_or_default();
+    let is_hash =
+        hash.len() == HASH_CHARS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_hash && form.faults.is_empty() {
+        form.fault(
+            "hash",
+            "`hash` must be that of the definition which was looked at: 64 digits, a to f small",
+        );
+    }
+    form.finish()?;
+    let name = key(path)?;
+    let work = app.gateway.approve_pin(&name, &hash);
+    Ok(ok(&app.gateway.audit_admin((&caller, &origin), "pin.approve", &name, work).await?))
+}
+
+pub(crate) async fn block(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    let name = key(path)?;
+    let work = app.gateway.block_pin(&name);
+    Ok(ok(&app.gateway.audit_admin((&caller, &origin), "pin.block", &name, work).await?))
+}
