@@ -244,7 +244,7 @@ impl House {
 
     /// What other processes write to the store is taken in soon.
     async fn follow_store(self: Arc<Self>) {
-        let mut well = true;
+        let (mut well, mut signs) = (true, true);
         let mut looks = 0_u32;
         while self.stopping.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
             let read = self.gateway.catch_up_with_store().await;
@@ -264,11 +264,12 @@ impl House {
             {
                 tracing::warn!(%error, "what has ended could not be taken out of the store");
             }
-            if looks.is_multiple_of(TEND)
-                && well
-                && let Err(error) = identity.tend_keys().await
-            {
-                tracing::warn!(%error, "the keys that tokens are signed with could not be looked after");
+            if looks.is_multiple_of(TEND) && well {
+                let tended = identity.tend_keys().await;
+                if let (Err(error), true) = (&tended, signs) {
+                    tracing::warn!(%error, "the keys that tokens are signed with could not be looked after");
+                }
+                signs = tended.is_ok();
             }
         }
     }

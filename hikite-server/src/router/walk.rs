@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
@@ -100,19 +101,19 @@ fn app() -> Arc<App> {
     app
 }
 
-async fn send(app: &Arc<App>, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
+async fn send(router: &Router, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
     let path = path.replace("{key}", "m:t").replace(['{', '}'], "");
     let mut request = Request::builder().method(method).uri(&path);
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
     let request = request.body(Body::empty()).expect("a request");
-    router(Arc::clone(app)).oneshot(request).await.expect("an answer")
+    router.clone().oneshot(request).await.expect("an answer")
 }
 
 #[tokio::test]
 async fn every_route_but_the_listed_ones_refuses_who_has_no_token() {
-    let (app, routes) = (app(), routes());
+    let (router, routes) = (router(app()), routes());
     for listed in PUBLIC {
         assert!(routes.contains(listed), "{listed} is listed and not there");
     }
@@ -120,9 +121,9 @@ async fn every_route_but_the_listed_ones_refuses_who_has_no_token() {
     let host = ("host", "localhost");
     for path in routes.into_iter().chain(elsewhere) {
         for method in METHODS {
-            let bare = send(&app, method, path, &[host]).await;
-            let in_query = send(&app, method, &format!("{path}?access_token={TOKEN}"), &[host]).await;
-            let in_cookie = send(&app, method, path, &[host, ("cookie", &format!("token={TOKEN}"))]).await;
+            let bare = send(&router, method, path, &[host]).await;
+            let in_query = send(&router, method, &format!("{path}?access_token={TOKEN}"), &[host]).await;
+            let in_cookie = send(&router, method, path, &[host, ("cookie", &format!("token={TOKEN}"))]).await;
             for answer in [bare, in_query, in_cookie] {
                 // What OAuth itself answers with 401 says so in its own words.
                 let is_refused = answer.status() == 401 && answer.headers().contains_key("www-authenticate");
@@ -134,7 +135,7 @@ async fn every_route_but_the_listed_ones_refuses_who_has_no_token() {
 
 #[tokio::test]
 async fn no_route_answers_a_foreign_name_or_a_foreign_page() {
-    let app = app();
+    let router = router(app());
     let (host, token) = (("host", "localhost"), format!("Bearer {TOKEN}"));
     let foreign: [&[(&str, &str)]; 12] = [
         &[("host", "evil.example")],
@@ -155,7 +156,7 @@ async fn no_route_answers_a_foreign_name_or_a_foreign_page() {
             for headers in foreign {
                 let known = [headers, &[("authorization", token.as_str())]].concat();
                 for headers in [headers.to_vec(), known] {
-                    let answer = send(&app, method, path, &headers).await;
+                    let answer = send(&router, method, path, &headers).await;
                     assert_eq!(answer.status(), 403, "{method} {path} {headers:?}");
                     assert!(!answer.headers().contains_key("access-control-allow-origin"), "{method} {path}");
                 }
@@ -166,7 +167,7 @@ async fn no_route_answers_a_foreign_name_or_a_foreign_page() {
 
 #[tokio::test]
 async fn what_a_stranger_writes_into_headers_of_proxies_does_nothing() {
-    let app = app();
+    let router = router(app());
     for path in routes().into_iter().filter(|path| !PUBLIC.contains(path)) {
         for (name, value) in [
             ("x-forwarded-for", "127.0.0.1"),
@@ -180,9 +181,9 @@ async fn what_a_stranger_writes_into_headers_of_proxies_does_nothing() {
             ("hikite-project", "work"),
             ("mcp-session-id", "1"),
         ] {
-            let answer = send(&app, "GET", path, &[("host", "localhost"), (name, value)]).await;
+            let answer = send(&router, "GET", path, &[("host", "localhost"), (name, value)]).await;
             assert_eq!(answer.status(), 401, "{path} {name}: {value}");
-            let answer = send(&app, "GET", path, &[("host", "evil.example"), (name, value)]).await;
+            let answer = send(&router, "GET", path, &[("host", "evil.example"), (name, value)]).await;
             assert_eq!(answer.status(), 403, "{path} {name}: {value}");
         }
     }
