@@ -2,6 +2,7 @@
 //! dropped. On the path of a call nothing is formatted, hashed or written. Argument values are never in a record.
 
 mod admin;
+mod deed;
 mod entry;
 mod guard;
 mod queue;
@@ -26,6 +27,7 @@ use entry::{Asked, Entry, Who};
 use guard::Guard;
 
 pub use admin::record_admin;
+pub use deed::Deed;
 pub(crate) use entry::milliseconds;
 pub use queue::{AuditRules, WhenFull};
 pub(crate) use queue::{Auditor, Counts};

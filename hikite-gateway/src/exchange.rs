@@ -24,6 +24,7 @@ use hikite_core::caller::Caller;
 use hikite_core::credential::{Credential, Exchanger, TokenEndpoint};
 use hikite_core::error::{Error, Kind};
 use hikite_core::hex::hex;
+use hikite_core::permission::{self, Permissions};
 use hikite_core::source::{BoxFuture, CallContext};
 use hikite_vault::random_bytes;
 use parking_lot::Mutex;
@@ -82,8 +83,8 @@ struct Held {
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     pub providers: Vec<Provider>,
-    /// The providers with which everybody has an account by the config.
-    pub of_the_file: Vec<String>,
+    /// The providers with which everybody has an account by the config, and what that account allows.
+    pub of_the_file: BTreeMap<String, Arc<Permissions>>,
     /// Where browsers reach us, without a slash at the end.
     pub public_url: String,
     /// Which account a project uses, by project and provider.
@@ -107,8 +108,8 @@ impl Default for Pace {
 #[derive(Clone, Debug)]
 pub(crate) enum Chosen {
     Account(Arc<Account>),
-    /// The one of the config file.
-    Configured,
+    /// The one of the config file, and what it allows.
+    Configured(Arc<Permissions>),
 }
 
 impl std::fmt::Debug for Accounts {
@@ -206,14 +207,14 @@ impl Accounts {
         let known = self.known.load();
         let settings = self.settings.load();
         let rule = || settings.rules.get(caller.project.as_ref()?)?.get(provider).map(String::as_str);
-        let in_file = settings.of_the_file.iter().any(|name| name == provider);
+        let in_file =
+            settings.of_the_file.get(provider).map(|allowed| Chosen::Configured(Arc::clone(allowed)));
         let Some(name) = asked.or_else(rule) else {
             let own = known.default_of(&caller.subject, provider).map(Chosen::Account);
-            let file = || in_file.then_some(Chosen::Configured);
-            return Ok(own.or_else(file).or_else(|| known.shared(provider).next().map(Chosen::Account)));
+            return Ok(own.or(in_file).or_else(|| known.shared(provider).next().map(Chosen::Account)));
         };
         let own = known.named(&caller.subject, provider, name).map(Chosen::Account);
-        let file = || (in_file && name == DEFAULT).then_some(Chosen::Configured);
+        let file = || in_file.filter(|_| name == DEFAULT);
         let shared = || known.shared(provider).find(|account| account.name == name).map(Chosen::Account);
         match own.or_else(file).or_else(shared) {
             Some(chosen) => Ok(Some(chosen)),
@@ -226,7 +227,7 @@ impl Accounts {
         let known = self.known.load();
         let mut names: Vec<String> =
             known.usable(&caller.subject, provider).map(|a| a.name.clone()).collect();
-        let in_file = self.settings.load().of_the_file.iter().any(|name| name == provider);
+        let in_file = self.settings.load().of_the_file.contains_key(provider);
         if in_file && !names.iter().any(|name| name == DEFAULT) {
             names.push(DEFAULT.into());
         }
@@ -243,7 +244,10 @@ impl Accounts {
     fn chosen(&self, provider: &str, context: &CallContext) -> Result<Option<Chosen>, Error> {
         let caller = &context.session.caller;
         match context.account.as_deref() {
-            Some(OF_THE_FILE) => Ok(Some(Chosen::Configured)),
+            Some(OF_THE_FILE) => {
+                let allowed = self.settings.load().of_the_file.get(provider).cloned();
+                Ok(Some(Chosen::Configured(allowed.unwrap_or_else(permission::nothing))))
+            }
             Some(id) => Ok(self.usable(caller, id).map(Chosen::Account)),
             None => self.choose(caller, provider, None),
         }
@@ -259,7 +263,7 @@ impl Accounts {
             chosen = self.choose(&context.session.caller, provider, None)?;
         }
         match chosen {
-            Some(Chosen::Configured) => self.configured.credential(provider, context).await,
+            Some(Chosen::Configured(_)) => self.configured.credential(provider, context).await,
             Some(Chosen::Account(account)) => {
                 let tokens = self.fresh(&account, None).await;
                 let tokens = match tokens {
@@ -291,7 +295,7 @@ impl Accounts {
         context: &CallContext,
     ) -> Result<Option<Arc<Credential>>, Error> {
         match self.chosen(provider, context)? {
-            Some(Chosen::Configured) => self.configured.renewed(provider, refused, context).await,
+            Some(Chosen::Configured(_)) => self.configured.renewed(provider, refused, context).await,
             Some(Chosen::Account(account)) => {
                 let tokens = match self.fresh(&account, Some(&refused.secret)).await {
                     Err(error) if error.kind == Kind::AccountRequired => {
@@ -316,7 +320,7 @@ impl Chosen {
     pub(crate) fn id(&self) -> Arc<str> {
         match self {
             Self::Account(account) => Arc::clone(&account.id),
-            Self::Configured => OF_THE_FILE.into(),
+            Self::Configured(_) => OF_THE_FILE.into(),
         }
     }
 }

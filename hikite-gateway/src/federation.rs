@@ -57,12 +57,18 @@ pub struct Stranger {
 }
 
 /// What a browser came back with.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 pub struct Comeback {
     pub state: Option<String>,
     pub code: Option<String>,
     pub iss: Option<String>,
     pub error: Option<String>,
+}
+
+impl std::fmt::Debug for Comeback {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Comeback").field("error", &self.error).finish_non_exhaustive()
+    }
 }
 
 pub struct Federation {

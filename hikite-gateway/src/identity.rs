@@ -15,6 +15,7 @@ mod password;
 mod redirect;
 mod secret;
 mod setup;
+mod signing;
 mod stranger;
 mod user;
 
@@ -22,13 +23,14 @@ mod user;
 mod tests;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use hikite_core::error::Error;
 use hikite_store::Store;
 use serde_json::Value;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::clock::now_ms;
 use crate::safe::Safe;
@@ -40,6 +42,7 @@ pub use code::{Ask, Code};
 pub use consent::Consent;
 pub use grant::Pair;
 use key::Keys;
+pub use key::Rotation;
 pub use known::Known;
 pub use login::Login;
 pub use redirect::Redirect;
@@ -79,8 +82,20 @@ pub enum Denied {
     Client(&'static str),
     Grant(&'static str),
     Scope(&'static str),
+    /// What was good once came again: somebody else has seen it, and what it gave is taken back.
+    Again(Again),
     /// Ours to mend.
     Failed(Error),
+}
+
+/// Something that came a second time.
+#[derive(Clone, Debug)]
+pub struct Again {
+    /// As the audit calls it.
+    pub action: &'static str,
+    pub subject: String,
+    pub grant: String,
+    pub why: &'static str,
 }
 
 impl From<Error> for Denied {
@@ -98,7 +113,11 @@ impl From<hikite_store::StoreError> for Denied {
 pub struct Identity {
     safe: Arc<Safe>,
     store: Store,
-    keys: OnceCell<Keys>,
+    keys: ArcSwapOption<Keys>,
+    /// One at a time opens or makes keys.
+    opening: tokio::sync::Mutex<()>,
+    /// When a key that nobody knows was last looked for.
+    looked: AtomicU64,
     /// What is shown follows what was written, in order.
     turn: tokio::sync::Mutex<()>,
     book: ArcSwap<Book>,
@@ -117,7 +136,9 @@ impl Identity {
         Self {
             store: safe.store().clone(),
             safe,
-            keys: OnceCell::new(),
+            keys: ArcSwapOption::empty(),
+            opening: tokio::sync::Mutex::default(),
+            looked: AtomicU64::new(0),
             turn: tokio::sync::Mutex::default(),
             book: ArcSwap::default(),
             seen: Seen::default(),
@@ -147,7 +168,7 @@ impl Identity {
 
     /// The public halves of the keys that we sign with.
     pub async fn key_set(&self) -> Result<Value, Error> {
-        Ok(self.keys().await?.document())
+        Ok(self.keys().await?.signing.document())
     }
 
     /// Changes what is shown, after the store was changed.
@@ -156,9 +177,5 @@ impl Identity {
         let mut book = Book::clone(&self.book.load());
         change(&mut book);
         self.book.store(Arc::new(book));
-    }
-
-    async fn keys(&self) -> Result<&Keys, Error> {
-        self.keys.get_or_try_init(|| Keys::open(&self.safe)).await
     }
 }

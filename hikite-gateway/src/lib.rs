@@ -53,14 +53,14 @@ mod ticket;
 pub mod trace;
 mod wait;
 
-pub use audit::{AuditRules, WhenFull, record_admin};
+pub use audit::{AuditRules, Deed, WhenFull, record_admin};
 pub use batch::{Batch, Ending, Observer, Report, Silent};
 pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
 pub use entrance::Entrances;
 pub use exchange::{
     Account, AccountStanding, Accounts, App, Browser, DEFAULT as DEFAULT_ACCOUNT, Link, Pace, Provider,
-    Returned, Settings as AccountSettings, TokenAuth, Waiting,
+    Returned, Settings as AccountSettings, TokenAuth, Waiting, choice::with_account,
 };
 pub use federation::{Comeback, Federation, LoginRule, Stranger};
 pub use gate::Throttle;

@@ -35,8 +35,8 @@ pub(crate) struct Snapshot {
     /// For callers of a project that there is not, or not any more.
     nothing: Shown,
     projects: HashMap<Arc<str>, Within>,
-    /// By subject, for those who see less than their project shows.
-    personal: HashMap<Arc<str>, Personal>,
+    /// By subject, for those with rules of their own; nothing where these allow everything.
+    personal: HashMap<Arc<str>, Option<Personal>>,
     /// For everybody else, where the accounts that everybody uses allow less than everything.
     others: Option<Personal>,
 }
@@ -87,9 +87,9 @@ impl Snapshot {
             (!mask.is_everything()).then(|| Personal::new(mask, projects))
         };
         let subjects: HashSet<&Arc<str>> = users.keys().chain(accounts.subjects.keys()).collect();
-        let personal = subjects.into_iter().filter_map(|subject| {
+        let personal = subjects.into_iter().map(|subject| {
             let own = accounts.subjects.get(subject).unwrap_or(&accounts.others);
-            Some((Arc::clone(subject), of(users.get(subject), own)?))
+            (Arc::clone(subject), of(users.get(subject), own))
         });
         let personal = personal.collect();
         let others = of(None, &accounts.others);
@@ -177,12 +177,17 @@ impl Snapshot {
     /// All that a caller's view is narrowed by.
     pub(crate) fn permissions_of(&self, caller: &Caller) -> Vec<Arc<Permissions>> {
         let project = self.project_of(caller).map(|project| &project.permissions);
-        let personal = self.personal.get(&caller.subject).or(self.others.as_ref());
+        let personal = self.personal_of(caller);
         project.into_iter().chain(personal.map(|personal| &personal.mask)).cloned().collect()
     }
 
+    /// Nothing where the subject may have everything.
+    fn personal_of(&self, caller: &Caller) -> Option<&Personal> {
+        self.personal.get(&caller.subject).map_or(self.others.as_ref(), Option::as_ref)
+    }
+
     fn shown_to(&self, caller: &Caller) -> &Shown {
-        let personal = self.personal.get(&caller.subject).or(self.others.as_ref());
+        let personal = self.personal_of(caller);
         let narrowed =
             |permissions: &Arc<Permissions>| Shown::new(View::narrowed(&self.catalog, permissions));
         let Some(name) = &caller.project else {

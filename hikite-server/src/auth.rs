@@ -104,7 +104,7 @@ fn of_others(people: &People, token: &str) -> Option<Caller> {
 fn granted(app: &App, token: &str) -> Option<Caller> {
     match access(app, token) {
         Bearer::Known(caller) => Some(caller),
-        Bearer::Absent(_) | Bearer::Nobody => None,
+        Bearer::Absent(_) | Bearer::Unsigned | Bearer::Nobody => None,
     }
 }
 
@@ -123,10 +123,18 @@ async fn look_for_grant(app: &App, token: &str) {
     if !token.starts_with(SIGNED) {
         return;
     }
-    if let (Bearer::Absent(grant), Some(identity)) = (access(app, token), app.gateway.people().identity())
-        && let Err(error) = identity.look_for_grant(&grant).await
-    {
-        tracing::warn!(%error, "a grant could not be looked up");
+    if let Some(identity) = app.gateway.people().identity() {
+        let access = || access(app, token);
+        if access() == Bearer::Unsigned
+            && let Err(error) = identity.look_for_key().await
+        {
+            tracing::warn!(%error, "a key could not be looked up");
+        }
+        if let Bearer::Absent(grant) = access()
+            && let Err(error) = identity.look_for_grant(&grant).await
+        {
+            tracing::warn!(%error, "a grant could not be looked up");
+        }
     }
     if let Some(entrances) = app.gateway.people().entrances() {
         entrances.issuers.look(token).await;

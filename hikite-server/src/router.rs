@@ -110,6 +110,9 @@ fn admin() -> Router<Arc<App>> {
 }
 
 #[cfg(test)]
+mod walk;
+
+#[cfg(test)]
 mod tests {
     use axum::Extension;
     use axum::body::Body;

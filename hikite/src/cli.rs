@@ -17,6 +17,7 @@ mod module;
 mod people;
 mod pin;
 mod project;
+mod provider;
 mod register;
 mod search;
 mod serve;
@@ -114,6 +115,9 @@ enum Command {
     /// List, connect, add and change accounts with services
     #[command(subcommand)]
     Account(account::AccountCommand),
+    /// Say which app of a provider this hikite is, so that accounts can be connected
+    #[command(subcommand)]
+    Provider(provider::ProviderCommand),
     /// Look after the secrets in the store and the key that opens them
     #[command(subcommand)]
     Vault(vault::VaultCommand),
@@ -179,6 +183,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Search(search) => block_on(search.run(&common)),
         Command::Store(store) => block_on(store.run(&common)),
         Command::Account(account) => block_on(account.run(&common)),
+        Command::Provider(provider) => block_on(provider.run(&common)),
         Command::Vault(vault) => block_on(vault.run(&common)),
         Command::Audit(audit) => block_on(audit.run(&common)),
         Command::Doctor(doctor) => block_on(doctor.run(&common)),

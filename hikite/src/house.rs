@@ -1,7 +1,7 @@
 //! The composition root: from a checked config to a running gateway with its upstreams, and from a changed
 //! config to the same gateway with other ones.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use hikite_core::catalog::ModuleRule;
 use hikite_core::credential::Exchanger;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListCache;
+use hikite_core::permission::Permissions;
 use hikite_core::register::{Maker, Registration};
 use hikite_core::seal::Seal;
 use hikite_core::search::encoder::Encoder;
@@ -42,6 +43,8 @@ use crate::{access, providers, search, token};
 const LOOK: Duration = Duration::from_millis(500);
 /// After so many looks what has ended is taken out: ten minutes.
 const SWEEP: u32 = 1200;
+/// The keys that tokens are signed with are looked after every so many looks.
+const TEND: u32 = 20;
 
 pub struct House {
     pub gateway: Arc<Gateway>,
@@ -108,9 +111,7 @@ impl House {
             token::make_folder(&config.data)?;
         }
         let store = Store::open(&config.store_url()).await?;
-        let keys = Places::of(config);
-        let safe = Safe::new(store.clone(), keys.open(&store).await?).with_keys(Arc::new(keys));
-        let safe = Arc::new(safe);
+        let safe = Arc::new(Places::of(config).safe(&store).await?);
         let lists = store.list_cache().await?;
         let limits = Arc::new(config.limits.clone());
         let client = Client::new();
@@ -245,7 +246,7 @@ impl House {
 
     /// What other processes write to the store is taken in soon.
     async fn follow_store(self: Arc<Self>) {
-        let mut well = true;
+        let (mut well, mut signs) = (true, true);
         let mut looks = 0_u32;
         while self.stopping.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
             let read = self.gateway.catch_up_with_store().await;
@@ -259,10 +260,18 @@ impl House {
             }
             well = read.is_ok();
             looks = (looks + 1) % SWEEP;
-            if let (0, Some(identity)) = (looks, self.gateway.people().identity())
+            let Some(identity) = self.gateway.people().identity() else { continue };
+            if looks == 0
                 && let Err(error) = identity.sweep().await
             {
                 tracing::warn!(%error, "what has ended could not be taken out of the store");
+            }
+            if looks.is_multiple_of(TEND) && well {
+                let tended = identity.tend_keys().await;
+                if let (Err(error), true) = (&tended, signs) {
+                    tracing::warn!(%error, "the keys that tokens are signed with could not be looked after");
+                }
+                signs = tended.is_ok();
             }
         }
     }
@@ -323,10 +332,10 @@ impl House {
     }
 }
 
-/// The providers with which everybody has an account by the config.
-pub(crate) fn of_the_file(providers: &[ProviderConfig]) -> Vec<String> {
+/// The providers with which everybody has an account by the config, and what may be called with it.
+pub(crate) fn of_the_file(providers: &[ProviderConfig]) -> BTreeMap<String, Arc<Permissions>> {
     let with_token = providers.iter().filter(|provider| provider.token.is_some());
-    with_token.map(|provider| provider.name.clone()).collect()
+    with_token.map(|provider| (provider.name.clone(), provider.allowed())).collect()
 }
 
 fn module(server: &ServerConfig, source: Arc<dyn Source>) -> ModuleRule {

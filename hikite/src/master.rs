@@ -9,11 +9,13 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use hikite_core::error::{Error, Kind};
 use hikite_core::secret::Secret;
 use hikite_core::source::BoxFuture;
+use hikite_gateway::Safe;
 use hikite_store::Store;
 use hikite_vault::{MasterKey, Ring};
 
@@ -39,8 +41,7 @@ impl Places {
 
     /// The keys for this store; made at the first start, and never in place of one that something is sealed with.
     pub(crate) async fn open(&self, store: &Store) -> Result<Ring> {
-        // What does not outlive us needs no key that does.
-        if store.url().is_memory() && matches!(self.key, KeyPlace::Usual) {
+        if self.ends_with(store) {
             return Ok(Ring::new(MasterKey::random()?, Vec::new()));
         }
         if let Some(file) = self.file().filter(|file| !file.exists())
@@ -53,6 +54,17 @@ impl Places {
             );
         }
         self.ring().await
+    }
+
+    /// The safe over this store. It asks here again for a key that it does not know, unless all it knows ends with us.
+    pub(crate) async fn safe(self, store: &Store) -> Result<Safe> {
+        let safe = Safe::new(store.clone(), self.open(store).await?);
+        Ok(if self.ends_with(store) { safe } else { safe.with_keys(Arc::new(self)) })
+    }
+
+    /// What does not outlive us needs no key that does.
+    fn ends_with(&self, store: &Store) -> bool {
+        store.url().is_memory() && matches!(self.key, KeyPlace::Usual)
     }
 
     /// All keys, the one that seals first.

@@ -28,13 +28,14 @@ impl Accounts {
         let is_shown = |account: &&Arc<Account>| all || account.subject == caller.subject || account.shared;
         let mut objects: Vec<Raw> =
             known.all().iter().filter(is_shown).map(|account| account.object()).collect();
-        for provider in &self.settings.load().of_the_file {
+        for (provider, allowed) in &self.settings.load().of_the_file {
             let object = Object::default()
                 .with("id", format!("{OF_THE_FILE}:{provider}"))
                 .with("name", DEFAULT)
                 .with("provider", provider.as_str())
                 .with("state", "connected")
                 .with("shared", Raw::of(&true))
+                .with("permissions", allowed.form())
                 .with("managedByFile", Raw::of(&true));
             objects.push(object.raw());
         }

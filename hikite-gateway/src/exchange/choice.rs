@@ -18,7 +18,7 @@ use crate::snapshot::Snapshot;
 pub(crate) const META: &str = "hikite/account";
 
 /// The params with the account that was asked for beside the arguments.
-pub(crate) fn with_account(mut params: Object, account: Option<&str>) -> Object {
+pub fn with_account(mut params: Object, account: Option<&str>) -> Object {
     if let Some(account) = account {
         let meta = params.get("_meta").and_then(Raw::object).unwrap_or_default();
         params.set("_meta", meta.with(META, account));
@@ -69,24 +69,31 @@ impl Gateway {
         chosen: Option<&Chosen>,
         allows: impl FnOnce(&Permissions) -> bool,
     ) -> Option<View> {
-        let Some(Chosen::Account(account)) = chosen else { return None };
-        if allows(&account.permissions) {
+        let allowed = chosen?.permissions();
+        if allows(allowed) {
             return None;
         }
-        let alone =
-            permission::Accounts::from([(Arc::clone(&module.name), vec![Arc::clone(&account.permissions)])]);
+        let alone = permission::Accounts::from([(Arc::clone(&module.name), vec![Arc::clone(allowed)])]);
         let permissions = Permissions::together(snapshot.permissions_of(caller), alone);
         Some(View::narrowed(&snapshot.catalog, &permissions))
     }
 }
 
 impl Chosen {
+    /// What may be called with it.
+    pub(crate) fn permissions(&self) -> &Arc<Permissions> {
+        match self {
+            Self::Account(account) => &account.permissions,
+            Self::Configured(allowed) => allowed,
+        }
+    }
+
     /// As people know it.
     pub(crate) fn words(&self, module: &Module) -> String {
         let provider = module.source.provider().unwrap_or_default();
         match self {
             Self::Account(account) => format!("{provider}/{}", account.name),
-            Self::Configured => format!("{provider}/{}", super::DEFAULT),
+            Self::Configured(_) => format!("{provider}/{}", super::DEFAULT),
         }
     }
 }

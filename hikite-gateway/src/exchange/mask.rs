@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hikite_core::permission::Permissions;
 
-use super::Accounts;
+use super::{Accounts, DEFAULT};
 
 /// What the accounts of one subject allow, by provider. A provider that is not here is not held back.
 pub(crate) type Mask = HashMap<Arc<str>, Vec<Arc<Permissions>>>;
@@ -21,8 +21,11 @@ pub(crate) struct Masks {
 
 impl Accounts {
     pub(crate) fn masks(&self) -> Masks {
-        let known = self.known.load();
-        if known.all().iter().all(|account| account.permissions.is_everything()) {
+        let (known, settings) = (self.known.load(), self.settings.load());
+        let mut all = known.all().iter().map(|account| &account.permissions);
+        if all.all(|mask| mask.is_everything())
+            && settings.of_the_file.values().all(|mask| mask.is_everything())
+        {
             return Masks::default();
         }
         let subjects: BTreeSet<&Arc<str>> = known.all().iter().map(|account| &account.subject).collect();
@@ -33,17 +36,18 @@ impl Accounts {
 
     fn mask_of(&self, subject: &str) -> Mask {
         let (known, settings) = (self.known.load(), self.settings.load());
-        let providers: BTreeSet<&Arc<str>> = known.all().iter().map(|account| &account.provider).collect();
+        let stored = known.all().iter().map(|account| &*account.provider);
+        let providers: BTreeSet<&str> =
+            stored.chain(settings.of_the_file.keys().map(String::as_str)).collect();
         let mut mask = Mask::new();
         for provider in providers {
-            // That of the file allows everything.
-            if settings.of_the_file.iter().any(|name| **name == **provider) {
-                continue;
-            }
-            let allowed: Vec<Arc<Permissions>> =
-                known.usable(subject, provider).map(|account| Arc::clone(&account.permissions)).collect();
+            // One of the subject's own that has its name stands before that of the file.
+            let is_hidden = known.named(subject, provider, DEFAULT).is_some();
+            let of_the_file = settings.of_the_file.get(provider).filter(|_| !is_hidden);
+            let usable = known.usable(subject, provider).map(|account| &account.permissions);
+            let allowed: Vec<Arc<Permissions>> = usable.chain(of_the_file).map(Arc::clone).collect();
             if !allowed.is_empty() && !allowed.iter().any(|permissions| permissions.is_everything()) {
-                mask.insert(Arc::clone(provider), allowed);
+                mask.insert(provider.into(), allowed);
             }
         }
         mask

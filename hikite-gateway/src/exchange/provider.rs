@@ -89,7 +89,7 @@ impl Accounts {
             let of_the_file = provider.app.is_some();
             let stored = || known.app(&provider.name).and_then(|form| form.text("client_id"));
             let client_id = provider.app.as_ref().map(|app| app.client_id.clone()).or_else(stored);
-            let has_account = settings.of_the_file.contains(&provider.name);
+            let has_account = settings.of_the_file.contains_key(&provider.name);
             provider.object(client_id.as_deref(), of_the_file, has_account)
         };
         settings.providers.iter().map(object).collect()
@@ -123,8 +123,8 @@ impl Accounts {
             Some(app) => Ok((provider, app)),
             None => Err(Error::new(Kind::AccountRequired, format!("hikite is no app of {}", provider.title))
                 .hint(format!(
-                    "the owner registers one there and gives its id and secret: `providers.{name}.oauth` in the config, \
-                     or a token with `hikite account add {name}`"
+                    "the owner registers one there and gives its id and secret with `hikite provider set {name}` or in \
+                     `providers.{name}.oauth` of the config; or a token with `hikite account add {name}`"
                 ))),
         }
     }

@@ -115,7 +115,7 @@ async fn accounts_with(play: Play) -> (Arc<Accounts>, Arc<Stage>) {
     let rules = [("work".into(), BTreeMap::from([("fake".to_owned(), "office".to_owned())]))].into();
     accounts.follow(Settings {
         providers: vec![provider("fake"), provider("filed")],
-        of_the_file: vec!["filed".into()],
+        of_the_file: BTreeMap::from([("filed".to_owned(), Arc::default())]),
         public_url: "http://127.0.0.1:7300".into(),
         rules,
     });
@@ -142,7 +142,7 @@ async fn put(accounts: &Accounts, name: &str, expires_at: u64) -> Arc<Account> {
 fn chosen(accounts: &Accounts, caller: &Caller, provider: &str, asked: Option<&str>) -> String {
     match accounts.choose(caller, provider, asked) {
         Ok(Some(Chosen::Account(account))) => account.name.clone(),
-        Ok(Some(Chosen::Configured)) => "(file)".into(),
+        Ok(Some(Chosen::Configured(_))) => "(file)".into(),
         Ok(None) => "(none)".into(),
         Err(error) => error.code().into(),
     }

@@ -169,11 +169,13 @@ impl Said {
 pub(super) fn failed(title: &str, said: Said) -> Error {
     match said {
         Said::Over => Error::new(Kind::AccountRequired, format!("{title} takes the account's token no more")),
-        Said::Wrong(word) => {
-            Error::new(Kind::AccountRequired, format!("{title} refuses this hikite: `{word}`")).hint(
-                "the owner looks at the app's id and secret: `providers` of the config, or `hikite provider`",
-            )
-        }
+        Said::Wrong(word) => Error::new(
+            Kind::AccountRequired,
+            format!("{title} refuses this hikite: `{word}`"),
+        )
+        .hint(
+            "the owner looks at the app's id and secret: `providers` of the config, or `hikite provider set`",
+        ),
         Said::Later(word) => {
             Error::new(Kind::UpstreamUnavailable, format!("{title} gives no tokens at present: {word}"))
                 .hint("try again in a moment")

@@ -28,6 +28,8 @@ pub enum Bearer {
     Known(Caller),
     /// Signed by us, and of a grant that is not known here: another process may just have made it, or it is over.
     Absent(Arc<str>),
+    /// It says that we signed it, with a key that is not known here: another process may just have made one.
+    Unsigned,
     Nobody,
 }
 
@@ -59,7 +61,7 @@ impl Identity {
         let hash = Sha256::digest(token).into();
         let known = self.seen.0.read().get(&hash).cloned();
         let Some(verified) = known.or_else(|| self.verify(terms, token, hash, now)) else {
-            return Bearer::Nobody;
+            return if self.is_of_new_key(terms, token) { Bearer::Unsigned } else { Bearer::Nobody };
         };
         let is_ours = verified.issuer == terms.issuer && verified.audience == terms.audience;
         if !is_ours || now >= verified.expires_at + milliseconds(LEEWAY) {
@@ -102,15 +104,26 @@ impl Identity {
         if read.typ.as_deref() != Some(ACCESS) || read.issuer() != Some(&terms.issuer) {
             return None;
         }
-        let verified = Arc::new(Verified::of(&self.keys.get()?.public.verify(&read).ok()?)?);
+        let verified = Arc::new(Verified::of(&self.keys.load().as_ref()?.public.verify(&read).ok()?)?);
         if now < verified.expires_at + milliseconds(LEEWAY) {
             self.seen.keep(hash, Arc::clone(&verified), now);
         }
         Some(verified)
     }
+
+    fn is_of_new_key(&self, terms: &Terms, token: &str) -> bool {
+        let Some(read) = Unverified::read(token) else { return false };
+        let is_ours = read.typ.as_deref() == Some(ACCESS) && read.issuer() == Some(&terms.issuer);
+        let keys = self.keys.load();
+        is_ours && keys.as_ref().zip(read.kid.as_deref()).is_some_and(|(keys, kid)| !keys.signing.knows(kid))
+    }
 }
 
 impl Seen {
+    pub(super) fn forget(&self) {
+        self.0.write().clear();
+    }
+
     fn keep(&self, hash: [u8; 32], verified: Arc<Verified>, now: u64) {
         let mut seen = self.0.write();
         if seen.len() >= REMEMBERED {

@@ -16,7 +16,7 @@ use subtle::ConstantTimeEq;
 
 use super::grant::{self, Pair};
 use super::login::milliseconds;
-use super::{CODE, Denied, Identity, SPENT, Terms, hash, secret};
+use super::{Again, CODE, Denied, Identity, SPENT, Terms, hash, secret};
 use crate::clock::now_ms;
 
 const GOOD_FOR: Duration = Duration::from_secs(60);
@@ -37,13 +37,19 @@ pub struct Ask<'a> {
 }
 
 /// A code that comes back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Code<'a> {
     pub code: &'a str,
     pub client: &'a str,
     /// OAuth 2.1 leaves it out; where it is said it must be right.
     pub redirect: Option<&'a str>,
     pub verifier: &'a str,
+}
+
+impl std::fmt::Debug for Code<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Code").field("client", &self.client).finish_non_exhaustive()
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -99,7 +105,7 @@ impl Identity {
         }
         let scopes =
             kept.scopes.iter().filter_map(|word| Scopes::parse(word)).fold(Scopes::NONE, Scopes::with);
-        let (grant, pair) = grant::begin(self.keys().await?, terms, (&entry.owner, code.client, scopes))?;
+        let (grant, pair) = grant::begin(&*self.keys().await?, terms, (&entry.owner, code.client, scopes))?;
         let spent = Entry {
             kind: SPENT,
             id: id.clone(),
@@ -121,12 +127,14 @@ impl Identity {
     }
 
     async fn code_came_twice(&self, id: &str) -> Result<Pair, Denied> {
-        let spent = self.store.entry(SPENT, id, now_ms()).await?;
-        if let Some(grant) = spent.and_then(|entry| entry.form.text()) {
-            tracing::warn!(grant, "an authorization code came twice; what it gave is taken back");
-            self.end_grant(&grant).await?;
-        }
-        Err(Denied::Grant("the code is unknown, used or too old"))
+        let why = "the code is unknown, used or too old";
+        let Some(spent) = self.store.entry(SPENT, id, now_ms()).await? else {
+            return Err(Denied::Grant(why));
+        };
+        let Some(grant) = spent.form.text() else { return Err(Denied::Grant(why)) };
+        tracing::warn!(grant, "an authorization code came twice; what it gave is taken back");
+        self.end_grant(&grant).await?;
+        Err(Denied::Again(Again { action: "code.replay", subject: spent.owner, grant, why }))
     }
 }
 

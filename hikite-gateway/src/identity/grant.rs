@@ -18,7 +18,7 @@ use super::book::Mark;
 use super::key::Keys;
 use super::login::milliseconds;
 use super::secret::{failed, id};
-use super::{Client, Denied, GRANT, GRANT_ID, Identity, Terms};
+use super::{Again, Client, Denied, GRANT, GRANT_ID, Identity, Terms};
 use crate::clock::now_ms;
 
 const REFRESH: &str = "hkr_";
@@ -158,7 +158,7 @@ impl Identity {
         (token, wanted): (&str, Option<Scopes>),
         now: u64,
     ) -> Result<Pair, Denied> {
-        let keys = self.keys().await?;
+        let keys = &*self.keys().await?;
         let (id, generation) =
             read_refresh_token(keys, token).ok_or(Denied::Grant("the refresh token is not one of ours"))?;
         loop {
@@ -177,7 +177,12 @@ impl Identity {
             if generation != kept.generation {
                 tracing::warn!(grant = id, "a refresh token came again after its time; its family ends");
                 self.end_grant(&id).await?;
-                return Err(Denied::Grant("the refresh token was used before; log in again"));
+                return Err(Denied::Again(Again {
+                    action: "refresh.replay",
+                    subject: entry.owner,
+                    grant: id,
+                    why: "the refresh token was used before; log in again",
+                }));
             }
             let (next, pair) = rotate(keys, terms, &entry, kept, wanted, now)?;
             if self.store.change_entry(&next).await? {
@@ -204,27 +209,29 @@ impl Identity {
         if !all.contains(scopes) {
             return Err(Denied::Scope("the client may not do all of this"));
         }
-        let keys = self.keys().await?;
+        let keys = &*self.keys().await?;
         let access = access(keys, terms, id, (&entry.owner, &client.id, scopes), now_ms())?;
         Ok(Pair { access, refresh: None, expires_in: terms.access, scopes })
     }
 
     /// Ends what a token stands for, if it is of this client. Whether there was anything is nobody's business.
-    pub async fn revoke(&self, client: &Client, token: &str) -> Result<(), Error> {
-        let keys = self.keys().await?;
+    /// What was ended is for the audit: subject and grant.
+    pub async fn revoke(&self, client: &Client, token: &str) -> Result<Option<(String, String)>, Error> {
+        let keys = &*self.keys().await?;
         let of_access = || {
             let claims = keys.public.verify(&Unverified::read(token)?).ok()?;
             claims["gid"].as_str().map(str::to_owned)
         };
         let Some(id) = read_refresh_token(keys, token).map(|(id, _)| id).or_else(of_access) else {
-            return Ok(());
+            return Ok(None);
         };
-        let entry = self.store.entry(GRANT, &id, now_ms()).await?;
-        let kept = entry.and_then(|entry| entry.form.decode::<Kept>().ok());
-        match kept.filter(|kept| kept.client == client.id && !kept.own) {
-            Some(_) => self.end_grant(&id).await,
-            None => Ok(()),
+        let Some(entry) = self.store.entry(GRANT, &id, now_ms()).await? else { return Ok(None) };
+        let kept = entry.form.decode::<Kept>().ok();
+        if !kept.is_some_and(|kept| kept.client == client.id && !kept.own) {
+            return Ok(None);
         }
+        self.end_grant(&id).await?;
+        Ok(Some((entry.owner, id)))
     }
 
     pub(super) async fn end_grant(&self, id: &str) -> Result<(), Error> {
@@ -321,7 +328,7 @@ fn access(
         "jti": id("")?,
         "gid": grant,
     });
-    let signed = keys.signing.sign(ACCESS, &claims);
+    let signed = keys.signing.newest().sign(ACCESS, &claims);
     signed.map(Secret::hidden).map_err(|_| Error::new(Kind::Internal, "a token could not be signed"))
 }
 

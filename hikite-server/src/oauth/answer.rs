@@ -54,6 +54,7 @@ impl From<Denied> for Refusal {
         match denied {
             Denied::Client(why) => Self::new("invalid_client", why),
             Denied::Grant(why) => Self::new("invalid_grant", why),
+            Denied::Again(again) => Self::new("invalid_grant", again.why),
             Denied::Scope(why) => Self::new("invalid_scope", why),
             Denied::Failed(error) => error.into(),
         }

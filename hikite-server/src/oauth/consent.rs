@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::response::Response;
 use hikite_core::caller::Scopes;
 use hikite_core::error::{Error, Kind};
+use hikite_gateway::Deed;
 use hikite_gateway::identity::Login;
 use http::StatusCode;
 
@@ -72,13 +73,19 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
     };
     let asked = request::read(desk, fields.get("request").unwrap_or_default()).await?;
     let scopes = authorize::allowed(desk, &asked, &login)?;
+    let deed =
+        |action| Deed { action, subject: &login.user.subject, what: &asked.client.id, ..Deed::default() };
     match fields.get("decision") {
         Some("allow") => {
+            desk.note(deed("consent.allow")).await.map_err(trouble)?;
             let consent = authorize::of(&asked, &login);
             desk.identity.consent(consent, scopes).await.map_err(trouble)?;
             authorize::finish(desk, &asked, &login, scopes).await
         }
-        Some("deny") => Ok(asked.refused(desk, "access_denied", "the user said no")),
+        Some("deny") => {
+            desk.note(deed("consent.deny")).await.map_err(trouble)?;
+            Ok(asked.refused(desk, "access_denied", "the user said no"))
+        }
         _ => Err(trouble(Error::new(Kind::Validation, "the form says neither yes nor no"))),
     }
 }

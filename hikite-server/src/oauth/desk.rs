@@ -7,8 +7,8 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::response::Response;
 use hikite_core::error::Error;
-use hikite_gateway::Identity;
 use hikite_gateway::identity::Login;
+use hikite_gateway::{Deed, Identity};
 use http::HeaderMap;
 use http::request::Parts;
 
@@ -35,6 +35,11 @@ impl Desk {
             Some(secret) => self.identity.login(&secret).await,
             None => Ok(None),
         }
+    }
+
+    /// Puts it into the audit. What cannot be recorded is not done.
+    pub(crate) async fn note(&self, deed: Deed<'_>) -> Result<(), Error> {
+        self.app.gateway.audit_deed(deed).await
     }
 }
 

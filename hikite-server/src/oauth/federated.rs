@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::Path;
 use axum::response::Response;
 use hikite_core::error::Error;
-use hikite_gateway::{Comeback, Entrances};
+use hikite_gateway::{Comeback, Deed, Entrances};
 use http::Uri;
 
 use super::desk::Desk;
@@ -15,6 +15,9 @@ use super::form::Binding;
 use super::page::{self, Html};
 use super::{login, trial, words};
 use crate::health;
+
+/// As the audit calls it.
+const LOG_IN: &str = "login.federated";
 
 /// Sends a browser there.
 pub(crate) async fn go(desk: Desk, Path(name): Path<String>, uri: Uri) -> Response {
@@ -42,7 +45,13 @@ pub(crate) async fn back(desk: Desk, Path(name): Path<String>, uri: Uri) -> Resp
         Ok(response) => response,
         Err(error) => {
             trial::failed(&desk);
-            page::trouble(&desk, &error)
+            let known = entrances.federation.names();
+            let what = known.iter().find(|known| ***known == *name).map_or("", |known| known);
+            let refused = Some(error.kind);
+            match desk.note(Deed { action: LOG_IN, what, refused, ..Deed::default() }).await {
+                Ok(()) => page::trouble(&desk, &error),
+                Err(error) => page::trouble(&desk, &error),
+            }
         }
     }
 }
@@ -57,6 +66,7 @@ async fn finish(desk: &Desk, entrances: &Entrances, name: &str, uri: &Uri) -> Re
     let callback = callback(desk, name);
     let (stranger, next) = entrances.federation.finish(name, binding.value(), &callback, &returned).await?;
     let user = desk.identity.user_of_stranger(&stranger).await?;
+    desk.note(Deed { action: LOG_IN, subject: &user.subject, what: name, ..Deed::default() }).await?;
     let begun = desk.identity.begin_login(&user).await?;
     let next = login::local(&next).unwrap_or("/ui");
     Ok(login::welcome(desk, begun.secret.expose(), next))

@@ -12,8 +12,15 @@ const BODY_BYTES: usize = 64 * 1024;
 /// The one that may come several times.
 const RESOURCE: &str = "resource";
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Fields(Vec<(String, String)>);
+
+/// The names alone: passwords, codes and tokens stand in fields.
+impl std::fmt::Debug for Fields {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
 
 /// What is wrong with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
-use hikite_core::error::Error;
+use hikite_core::error::{Error, Kind};
 use hikite_core::rate::Rate;
+use hikite_gateway::Deed;
 use hikite_gateway::identity::Redirect;
 use http::{StatusCode, Uri};
 
@@ -20,6 +21,8 @@ use super::{cookie, federated, passkey};
 
 /// Wrong passwords are counted within it.
 const SPAN: Duration = Duration::from_secs(60);
+/// As the audit calls it.
+const LOG_IN: &str = "login.password";
 /// Where a login may lead: to what asked for it. Nothing else is a place of ours to be sent to.
 const NEXT: [&str; 4] = ["/oauth/authorize?", "/oauth/passkey", "/connect/", "/ui"];
 
@@ -58,11 +61,18 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
         return Err(ask(desk, StatusCode::TOO_MANY_REQUESTS, next, Some(words::TOO_OFTEN)).await);
     }
     let user = desk.identity.log_in(&name, fields.get("password").unwrap_or_default()).await;
-    let Some(user) = user.map_err(|error| page::trouble(desk, &error))? else {
+    let trouble = |error: Error| page::trouble(desk, &error);
+    let Some(user) = user.map_err(trouble)? else {
         count(desk, &name);
+        let known = desk.identity.users().into_iter().find(|user| *user.name == *name);
+        let subject = known.as_ref().map_or("", |user| &user.subject);
+        let refused = Some(Kind::Authentication);
+        desk.note(Deed { action: LOG_IN, subject, refused, ..Deed::default() }).await.map_err(trouble)?;
         return Err(ask(desk, StatusCode::FORBIDDEN, next, Some(words::WRONG)).await);
     };
-    let login = desk.identity.begin_login(&user).await.map_err(|error| page::trouble(desk, &error))?;
+    let deed = Deed { action: LOG_IN, subject: &user.subject, ..Deed::default() };
+    desk.note(deed).await.map_err(trouble)?;
+    let login = desk.identity.begin_login(&user).await.map_err(trouble)?;
     Ok(welcome(desk, login.secret.expose(), next.unwrap_or("/ui")))
 }
 
@@ -133,7 +143,7 @@ fn wait(desk: &Desk, name: &Arc<str>) -> Result<(), Error> {
     desk.app.brake.look(desk.peer, &desk.app)?;
     let Some(rate) = rate(desk) else { return Ok(()) };
     let look = desk.app.tries.names.look(name, rate, desk.app.started.elapsed());
-    look.map_err(|wait| Error::new(hikite_core::error::Kind::RateLimit, "too many tries").after(wait))
+    look.map_err(|wait| Error::new(Kind::RateLimit, "too many tries").after(wait))
 }
 
 fn count(desk: &Desk, name: &Arc<str>) {

@@ -2,6 +2,8 @@
 
 use axum::body::Body;
 use axum::response::Response;
+use hikite_core::error::Error;
+use hikite_gateway::Deed;
 use http::StatusCode;
 
 use super::desk::Desk;
@@ -26,9 +28,7 @@ pub(crate) async fn log_out(desk: Desk, body: Body) -> Response {
     if let Err(answer) = form::read(&desk, body).await {
         return answer;
     }
-    if let Some(secret) = cookie::read(&desk.headers, cookie::LOGIN, desk.place.is_https())
-        && let Err(error) = desk.identity.end_login(&secret).await
-    {
+    if let Err(error) = end(&desk).await {
         return page::trouble(&desk, &error);
     }
     let body =
@@ -37,4 +37,10 @@ pub(crate) async fn log_out(desk: Desk, body: Body) -> Response {
     let mut response = page::page(StatusCode::OK, desk.language, title, &body, None);
     cookie::clear(response.headers_mut(), cookie::LOGIN, desk.place.is_https());
     response
+}
+
+async fn end(desk: &Desk) -> Result<(), Error> {
+    let Some(login) = desk.login().await? else { return Ok(()) };
+    desk.note(Deed { action: "logout", subject: &login.user.subject, ..Deed::default() }).await?;
+    desk.identity.end_login(login.secret.expose()).await
 }

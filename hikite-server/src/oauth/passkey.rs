@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, Kind};
-use hikite_gateway::Entrances;
 use hikite_gateway::identity::Login;
+use hikite_gateway::{Deed, Entrances};
 use hikite_vault::RelyingParty;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
@@ -23,6 +23,9 @@ use super::{cookie, login, trial, words};
 
 /// No answer of a browser is longer.
 const BODY_BYTES: usize = 64 * 1024;
+
+/// As the audit calls it.
+const LOG_IN: &str = "login.passkey";
 
 /// What every request here needs.
 struct Visit {
@@ -49,10 +52,19 @@ pub(crate) async fn log_in(desk: Desk, body: Body) -> Response {
         let visit = Visit::read(&desk, body).await?;
         let proved =
             visit.entrances.passkeys.log_in(&visit.site, &visit.browser, &visit.body["answer"]).await;
-        let subject = proved.inspect_err(|_| trial::failed(&desk))?;
+        let subject = match proved {
+            Ok(subject) => subject,
+            Err(error) => {
+                trial::failed(&desk);
+                let refused = Some(error.kind);
+                desk.note(Deed { action: LOG_IN, refused, ..Deed::default() }).await?;
+                return Err(error);
+            }
+        };
         let user = desk.identity.user_of(&subject).filter(|user| !user.disabled);
         let user = user.ok_or_else(|| Error::new(Kind::Authentication, "this user may not log in"))?;
         let next = visit.body["next"].as_str().and_then(login::local).unwrap_or("/ui").to_owned();
+        desk.note(Deed { action: LOG_IN, subject: &user.subject, ..Deed::default() }).await?;
         Ok((desk.identity.begin_login(&user).await?, next))
     };
     match proved.await {
@@ -82,7 +94,9 @@ pub(crate) async fn register(desk: Desk, body: Body) -> Response {
         let (visit, login) = Visit::of_user(&desk, body).await?;
         let answer = (&visit.body["answer"], visit.body["name"].as_str().unwrap_or_default());
         let passkeys = &visit.entrances.passkeys;
-        let made = passkeys.register(&visit.site, &login.user.subject, &visit.browser, answer).await?;
+        let deed = Deed { action: "passkey.register", subject: &login.user.subject, ..Deed::default() };
+        let work = passkeys.register(&visit.site, &login.user.subject, &visit.browser, answer);
+        let made = desk.app.gateway.audit_deed_with(deed, work).await?;
         tracing::info!(user = &*login.user.name, "a passkey was registered");
         Ok(made)
     })
@@ -93,7 +107,9 @@ pub(crate) async fn remove(desk: Desk, body: Body) -> Response {
     answered(async {
         let (visit, login) = Visit::of_user(&desk, body).await?;
         let id = visit.body["id"].as_str().unwrap_or_default();
-        visit.entrances.passkeys.remove(&login.user.subject, id).await?;
+        let deed = Deed { action: "passkey.remove", subject: &login.user.subject, ..Deed::default() };
+        let work = visit.entrances.passkeys.remove(&login.user.subject, id);
+        desk.app.gateway.audit_deed_with(deed, work).await?;
         tracing::info!(user = &*login.user.name, "a passkey was removed");
         Ok(json!({}))
     })

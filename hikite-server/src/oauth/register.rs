@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, Kind};
 use hikite_core::rate::Rate;
+use hikite_gateway::Deed;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, Limited};
@@ -39,6 +40,7 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Refusal> {
     let form = client::read(&metadata, true)?;
     let by_post = metadata["token_endpoint_auth_method"].as_str() == Some("client_secret_post");
     let (client, secret) = desk.identity.register_client(form).await?;
+    desk.note(Deed { action: "client.register", what: &client.id, ..Deed::default() }).await?;
     tracing::info!(client = client.id, name = client.name, "a client registered");
     let method = match (&secret, by_post) {
         (None, _) => "none",

@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
+use hikite_gateway::Deed;
 use http::StatusCode;
 use serde_json::json;
 
@@ -19,6 +20,9 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Refusal> {
     let fields = fields.map_err(|bad| Refusal::new("invalid_request", bad.0))?;
     let client = token::client(desk, &fields).await?;
     let given = fields.get("token").ok_or_else(|| Refusal::new("invalid_request", "token is missing"))?;
-    desk.identity.revoke(&client, given).await?;
+    if let Some((subject, grant)) = desk.identity.revoke(&client, given).await? {
+        let deed = Deed { action: "grant.revoke", subject: &subject, what: &client.id, ..Deed::default() };
+        desk.note(Deed { grant: Some(&grant), ..deed }).await?;
+    }
     Ok(fresh(StatusCode::OK, &json!({})))
 }

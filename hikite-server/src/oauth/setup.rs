@@ -2,7 +2,8 @@
 
 use axum::body::Body;
 use axum::response::Response;
-use hikite_core::error::Kind;
+use hikite_core::error::{Error, Kind};
+use hikite_gateway::Deed;
 use http::{StatusCode, Uri};
 
 use super::desk::Desk;
@@ -45,7 +46,10 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
         Err(error) => return Err(page::trouble(desk, &error)),
     };
     tracing::info!(user = &*user.name, "the owner is set up");
-    let login = desk.identity.begin_login(&user).await.map_err(|error| page::trouble(desk, &error))?;
+    let trouble = |error: Error| page::trouble(desk, &error);
+    let deed = Deed { action: "owner.create", subject: &user.subject, what: &user.name, ..Deed::default() };
+    desk.note(deed).await.map_err(trouble)?;
+    let login = desk.identity.begin_login(&user).await.map_err(trouble)?;
     Ok(login::welcome(desk, login.secret.expose(), "/ui?welcome=1"))
 }
 

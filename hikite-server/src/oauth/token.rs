@@ -4,6 +4,8 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use hikite_core::error::Kind;
+use hikite_gateway::Deed;
 use hikite_gateway::identity::{Client, Code, Denied, Pair};
 use http::StatusCode;
 use http::header::AUTHORIZATION;
@@ -35,11 +37,11 @@ async fn answer(desk: &Desk, body: Body) -> Result<Pair, Refusal> {
                 redirect: fields.get("redirect_uri"),
                 verifier: fields.get("code_verifier").ok_or_else(|| missing("code_verifier"))?,
             };
-            Ok(desk.identity.use_code(terms, code).await?)
+            told(desk, &client, desk.identity.use_code(terms, code).await).await
         }
         Some("refresh_token") => {
             let token = fields.get("refresh_token").ok_or_else(|| missing("refresh_token"))?;
-            Ok(desk.identity.refresh(terms, &client, token, wanted).await?)
+            told(desk, &client, desk.identity.refresh(terms, &client, token, wanted).await).await
         }
         Some("client_credentials") if client.is_own() => {
             Ok(desk.identity.own_token(terms, &client, wanted).await?)
@@ -50,6 +52,21 @@ async fn answer(desk: &Desk, body: Body) -> Result<Pair, Refusal> {
         Some(_) => Err(Refusal::new("unsupported_grant_type", "this grant_type is not one of ours")),
         None => Err(missing("grant_type")),
     }
+}
+
+/// Records what came twice, and refuses it.
+async fn told(desk: &Desk, client: &Client, outcome: Result<Pair, Denied>) -> Result<Pair, Refusal> {
+    if let Err(Denied::Again(again)) = &outcome {
+        desk.note(Deed {
+            action: again.action,
+            subject: &again.subject,
+            grant: Some(&again.grant),
+            what: &client.id,
+            refused: Some(Kind::Authentication),
+        })
+        .await?;
+    }
+    Ok(outcome?)
 }
 
 /// Which client asks. Wrong secrets are counted by where they come from.

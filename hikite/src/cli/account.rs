@@ -15,7 +15,7 @@ use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
 use hikite_egress::Client;
-use hikite_gateway::{Account, AccountSettings, Accounts, DEFAULT_ACCOUNT, Safe, record_admin};
+use hikite_gateway::{Account, AccountSettings, Accounts, DEFAULT_ACCOUNT, record_admin};
 use hikite_store::Store;
 
 use super::people::{at_terminal, table};
@@ -108,10 +108,10 @@ pub(crate) struct Share {
 }
 
 /// The accounts of the store, for commands that need nothing else of the house.
-struct Desk {
+pub(super) struct Desk {
     config: Config,
     store: Store,
-    accounts: Arc<Accounts>,
+    pub(super) accounts: Arc<Accounts>,
 }
 
 impl AccountCommand {
@@ -125,8 +125,7 @@ impl AccountCommand {
         };
         let desk = Desk::open(common).await?;
         let outcome = command.act(&desk).await;
-        desk.accounts.stop().await;
-        desk.store.close().await;
+        desk.close().await;
         outcome.map(|()| ExitCode::SUCCESS)
     }
 
@@ -171,14 +170,14 @@ impl AccountCommand {
 }
 
 impl Desk {
-    async fn open(common: &Common) -> Result<Self> {
+    pub(super) async fn open(common: &Common) -> Result<Self> {
         let config = common.load()?;
         if config.store.is_none() {
             crate::token::make_folder(&config.data)?;
         }
         let store = Store::open(&config.store_url()).await?;
         let places = Places::of(&config);
-        let safe = Safe::new(store.clone(), places.open(&store).await?).with_keys(Arc::new(places));
+        let safe = places.safe(&store).await?;
         let configured = Arc::<Configured>::default();
         configured.follow(&config.providers);
         let endpoint = Arc::new(Endpoint::new(Client::new()));
@@ -205,7 +204,17 @@ impl Desk {
         Ok(())
     }
 
-    async fn recorded<T>(
+    /// Where the key of the vault is.
+    pub(super) fn place(&self) -> String {
+        Places::of(&self.config).to_string()
+    }
+
+    pub(super) async fn close(self) {
+        self.accounts.stop().await;
+        self.store.close().await;
+    }
+
+    pub(super) async fn recorded<T>(
         &self,
         action: &'static str,
         what: &str,
@@ -214,7 +223,8 @@ impl Desk {
         if !self.config.audit.enabled {
             return work.await;
         }
-        let origin = at_terminal("hikite account");
+        let is_account = action.starts_with("account.");
+        let origin = at_terminal(if is_account { "hikite account" } else { "hikite provider" });
         record_admin(&self.store, (&Caller::owner(), &origin), action, what, work).await
     }
 }

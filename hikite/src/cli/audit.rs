@@ -151,7 +151,7 @@ fn cells(row: &AuditRow) -> [String; 6] {
 fn what(record: &Object) -> String {
     let text = |name: &str| record.text(name).unwrap_or_default();
     match text("kind").as_str() {
-        "admin" => format!("{} {}", text("method"), text("what")),
+        "admin" | "identity" => format!("{} {}", text("method"), text("what")),
         "search" => text("provider"),
         "lost" => record.get("lost").map(|lost| lost.as_str().into_owned()).unwrap_or_default(),
         _ => text("what"),

@@ -10,7 +10,7 @@ use hikite_core::compact::Format;
 use hikite_core::json::{Object, Raw};
 use hikite_core::select::Selector;
 use hikite_core::source::{Backchannel, BoxFuture, CallContext, Origin, Question};
-use hikite_gateway::{CallOptions, Command, Dialect, Target, Wanted};
+use hikite_gateway::{CallOptions, Command, Dialect, Target, Wanted, with_account};
 
 use super::{Common, note, print, program};
 use crate::house::House;
@@ -31,6 +31,9 @@ pub(crate) struct Call {
     /// In which form [default: compact with --select, else as the tool gives it]
     #[arg(long, value_enum)]
     format: Option<ResultFormat>,
+    /// With which account, where there are several
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
     /// Print the whole result as JSON
     #[arg(long)]
     raw: bool,
@@ -68,7 +71,9 @@ impl Call {
         // All of it is printed: what would be kept to be read on is gone with this process.
         (config.limits.compact_bytes, config.limits.results) = (usize::MAX, 0);
         let house = House::start(&config, program()?).await?;
-        let outcome = call_as(&house, &self.tool, arguments, wanted, self.raw).await;
+        let params = Object::default().with("name", self.tool.as_str()).with("arguments", arguments);
+        let params = with_account(params, self.account.as_deref());
+        let outcome = call_as(&house, &self.tool, params, wanted, self.raw).await;
         house.stop().await;
         outcome
     }
@@ -76,17 +81,11 @@ impl Call {
 
 /// Calls a tool and prints its result: its text, or all of it as JSON.
 pub(crate) async fn call(house: &House, tool: &str, arguments: Object, whole: bool) -> Result<ExitCode> {
-    call_as(house, tool, arguments, Wanted::default(), whole).await
+    let params = Object::default().with("name", tool).with("arguments", arguments);
+    call_as(house, tool, params, Wanted::default(), whole).await
 }
 
-async fn call_as(
-    house: &House,
-    tool: &str,
-    arguments: Object,
-    wanted: Wanted,
-    whole: bool,
-) -> Result<ExitCode> {
-    let params = Object::default().with("name", tool).with("arguments", arguments);
+async fn call_as(house: &House, tool: &str, params: Object, wanted: Wanted, whole: bool) -> Result<ExitCode> {
     let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
     let context = CallContext {
         session: Arc::new(session),

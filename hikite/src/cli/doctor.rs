@@ -1,5 +1,7 @@
 //! `hikite doctor`: looks at everything a set-up needs and says what to do about what is wrong.
 
+mod vault;
+
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -14,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::{Common, print, program};
-use crate::config::{Auth, Config};
+use crate::config::{Auth, Config, VaultSection};
 use crate::house::House;
 use crate::{exposure, progress, services, token};
 
@@ -47,10 +49,13 @@ impl Doctor {
             Ok(config) => {
                 findings.extend(config_findings(&config));
                 findings.push(token_finding(&config));
-                let store = store_finding(&config).await;
+                let mut kept = vec![store_finding(&config).await];
+                if kept[0].level != Level::Bad {
+                    kept.extend(vault::findings(common).await);
+                }
                 // The servers are looked at all the same.
-                let store_url = (store.level == Level::Bad).then(StoreUrl::memory).or(config.store.clone());
-                findings.push(store);
+                let is_bad = kept.iter().any(|finding| finding.level == Level::Bad);
+                findings.append(&mut kept);
                 findings.extend(
                     exposure::check(&config)
                         .err()
@@ -58,7 +63,8 @@ impl Doctor {
                 );
                 findings.push(port_finding(&config).await);
                 findings.extend(module_findings(&config));
-                findings.extend(upstream_findings(&Config { store: store_url, ..config }).await?);
+                let config = if is_bad { on_nothing(config) } else { config };
+                findings.extend(upstream_findings(&config).await?);
             }
             Err(error) => findings.push(Finding::bad("config", format!("{error:#}"), None)),
         }
@@ -70,6 +76,11 @@ impl Doctor {
         let bad = findings.iter().any(|finding| finding.level == Level::Bad);
         Ok(ExitCode::from(u8::from(bad)))
     }
+}
+
+/// The same with a store and a vault that are there for a moment.
+fn on_nothing(config: Config) -> Config {
+    Config { store: Some(StoreUrl::memory()), vault: VaultSection::default(), ..config }
 }
 
 fn config_findings(config: &Config) -> Vec<Finding> {

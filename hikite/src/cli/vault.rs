@@ -4,15 +4,19 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use hikite_gateway::{ACCOUNT_KINDS, Finding, Rotated, Safe};
+use hikite_core::caller::Caller;
+use hikite_gateway::identity::Rotation;
+use hikite_gateway::{ACCOUNT_KINDS, Finding, Identity, Rotated, Safe, record_admin};
 use hikite_store::Store;
 use hikite_vault::{MasterKey, Password, Ring};
 use serde_json::{Value, json};
 
+use super::people::at_terminal;
 use super::{Common, WrongSetup, note, print};
 use crate::master::Places;
 use crate::progress;
@@ -28,6 +32,8 @@ pub(crate) enum VaultCommand {
     Status(Plain),
     /// Put everything under a new key, also while hikite runs
     Rotate(Plain),
+    /// Sign access tokens with a new key from now on; what the old one signed is good until it ends
+    RotateSigningKey(Signing),
     /// Write all secrets into a file that a passphrase opens
     Export(Export),
     /// Put back what such a file holds
@@ -38,6 +44,16 @@ pub(crate) enum VaultCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Plain {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Signing {
+    /// Somebody else may have the old keys: what they signed counts no more, and clients refresh their tokens
+    #[arg(long)]
+    lost: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -88,6 +104,7 @@ impl VaultCommand {
         let outcome = match self {
             Self::Status(plain) => desk.status(&plain).await,
             Self::Rotate(plain) => desk.rotate(&plain, &store).await,
+            Self::RotateSigningKey(signing) => signing.run(desk.safe, config.audit.enabled).await,
             Self::Export(export) => export.run(&desk.safe).await,
             Self::Import(import) => import.run(&desk.safe).await,
             Self::Check(plain) => desk.check(&plain).await,
@@ -180,6 +197,27 @@ impl Desk {
             tell_findings(&findings);
         }
         Ok(ExitCode::from(u8::from(!findings.is_empty())))
+    }
+}
+
+impl Signing {
+    async fn run(self, safe: Safe, is_audited: bool) -> Result<ExitCode> {
+        let store = safe.store().clone();
+        let identity = Identity::new(Arc::new(safe));
+        let why = if self.lost { Rotation::Lost } else { Rotation::Asked };
+        let work = identity.rotate_keys(why);
+        let kid = if is_audited {
+            let origin = at_terminal("hikite vault");
+            record_admin(&store, (&Caller::owner(), &origin), "signing-key.rotate", "", work).await?
+        } else {
+            work.await?
+        };
+        print(&if self.json {
+            json!({ "key": kid }).to_string()
+        } else {
+            format!("key {kid} signs from now on")
+        });
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hikite_core::credential::Scheme;
+use hikite_core::json::Raw;
+use hikite_core::permission::{self, Permissions};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::TokenAuth;
 use hikite_modules::Named;
@@ -15,6 +18,8 @@ use serde_json::{Map, Value, json};
 
 use super::check::Check;
 use super::place::Path;
+use super::project::PermissionsFile;
+use super::tool::tell;
 
 /// An account with a service. Everybody who may call its tools calls them with it.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
@@ -35,6 +40,8 @@ pub(crate) struct ProviderFile {
     cloud_id: Option<String>,
     /// An address in place of the service's own: `https://github.example/api/v3`.
     api: Option<String>,
+    /// Which tools may be called with this account. Default: all of them.
+    permissions: Option<PermissionsFile>,
 }
 
 /// OAuth with a provider. What is left out is as hikite knows it; of a provider that it does not know, both addresses
@@ -112,6 +119,8 @@ pub struct ProviderConfig {
     pub email: Option<String>,
     pub details: BTreeMap<String, String>,
     pub api: Option<String>,
+    /// What may be called with the account, as it is written; it has been looked through.
+    pub permissions: Option<Value>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +130,12 @@ pub enum TokenPlace {
 }
 
 impl ProviderConfig {
+    /// What may be called with the account.
+    pub(crate) fn allowed(&self) -> Arc<Permissions> {
+        let Some(form) = &self.permissions else { return Arc::default() };
+        Permissions::read(&Raw::of(form)).map_or_else(|_| permission::nothing(), Arc::new)
+    }
+
     /// How a token is sent: with the user it belongs to, or alone.
     pub(crate) fn secret(&self, token: &str) -> (Scheme, Secret) {
         match &self.email {
@@ -177,7 +192,34 @@ fn provider(
     let site = site.map(|site| site.trim_start_matches("https://").trim_end_matches('/').to_owned());
     let details = [("site", site), ("cloud_id", cloud_id)];
     let details = details.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-    Some(ProviderConfig { name: name.to_owned(), token, oauth, email, details, api })
+    let permissions = match &raw.permissions {
+        Some(mask) => Some(permissions(check, &path.key("permissions"), mask, token.is_some())?),
+        None => None,
+    };
+    Some(ProviderConfig { name: name.to_owned(), token, oauth, email, details, api, permissions })
+}
+
+/// The mask of the account that stands here; there must be one.
+fn permissions(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    raw: &PermissionsFile,
+    has_account: bool,
+) -> Option<Value> {
+    if !has_account {
+        let message = "there is no account here that this could be the mask of".to_owned();
+        return check.fail(path, message, "`hikite account mask` is for accounts that people connect");
+    }
+    let form = serde_json::to_value(raw).ok()?;
+    match Permissions::read(&Raw::of(&form)) {
+        Ok(_) => Some(form),
+        Err(faults) => {
+            for fault in &faults {
+                tell(check, path, fault);
+            }
+            None
+        }
+    }
 }
 
 fn oauth(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &OauthFile) -> Option<OauthConfig> {

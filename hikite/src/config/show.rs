@@ -86,6 +86,7 @@ fn show_provider(provider: &ProviderConfig) -> (String, Value) {
     let texts = [("email", &provider.email), ("api", &provider.api)];
     shown.extend(texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), json!(text.as_ref()?)))));
     shown.extend(provider.details.iter().map(|(key, text)| (key.clone(), json!(text))));
+    shown.extend(provider.permissions.as_ref().map(|form| ("permissions".to_owned(), form.clone())));
     (provider.name.clone(), shown.into())
 }
 

@@ -134,3 +134,15 @@ async fn a_key_that_is_missed_is_not_made_anew() {
     assert!(error.contains("is not there") && error.contains("hint:"), "{error}");
     assert!(!folder.path().join("vault.key").exists());
 }
+
+#[tokio::test]
+async fn a_store_that_ends_with_us_leaves_no_key_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let store = Store::open(&hikite_store::StoreUrl::memory()).await.expect("a store");
+    let safe = places(&data, "{}").safe(&store).await.expect("a safe");
+    let secret = hikite_core::secret::Secret::hidden("x");
+    assert!(safe.put(("account", "provider", "field"), 0, &secret).await.expect("sealed"));
+    let kept = safe.get("account", "provider", "field").await.expect("opened").expect("there");
+    assert_eq!((kept.secret.expose(), data.exists()), ("x", false));
+}

@@ -3,7 +3,9 @@
 
 mod browser;
 mod masks;
+mod processes;
 mod refresh;
+mod terminal;
 
 use hikite_testkit::gateway::{Reply, Request, TestGateway};
 use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
@@ -75,7 +77,7 @@ async fn link(gateway: &TestGateway, name: &str) -> (String, String) {
 }
 
 /// Connects an account as a person would, and gives its id.
-async fn connect(gateway: &TestGateway, provider: &Provider, name: &str) -> String {
+pub(crate) async fn connect(gateway: &TestGateway, provider: &Provider, name: &str) -> String {
     let (id, path) = link(gateway, name).await;
     let away = visit(gateway, "POST", &path, None).await;
     let (code, state) = provider.consent(&to(&away));

@@ -14,7 +14,7 @@ use crate::{PROGRAMS, configured, http_fixture};
 /// Sent as an argument and as a question, and found nowhere again.
 const CANARY: &str = "canary-7f3a";
 
-async fn records(gateway: &TestGateway, query: &str) -> Vec<Value> {
+pub(crate) async fn records(gateway: &TestGateway, query: &str) -> Vec<Value> {
     let reply = get(gateway, &format!("/v1/audit?limit=1000&{query}")).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
     assert!(!reply.text().contains(CANARY), "{}", reply.text());

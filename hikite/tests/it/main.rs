@@ -10,6 +10,7 @@ mod batch;
 mod bridge;
 mod cache;
 mod calls;
+mod canary;
 mod categories;
 mod check;
 mod cli;

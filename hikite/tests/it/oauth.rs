@@ -1,12 +1,16 @@
 //! Logging in, as browsers and clients do it: a set-up link, a login, a question, a code, tokens; and everything that
 //! must not work.
 
+mod audit;
 mod client;
+mod deputy;
+mod document;
 mod door;
 mod flow;
 mod issuer;
 mod page;
 mod passkey;
+mod processes;
 mod refuse;
 mod token;
 
@@ -17,29 +21,34 @@ use serde_json::{Value, json};
 
 use crate::configured;
 
-const PASSWORD: &str = "correct horse battery";
-const REDIRECT: &str = "http://127.0.0.1:3999/callback";
+pub(crate) const PASSWORD: &str = "correct horse battery";
+pub(crate) const REDIRECT: &str = "http://127.0.0.1:3999/callback";
 // From RFC 7636, appendix B.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
 /// A browser: it keeps cookies, and follows nothing by itself.
 #[derive(Debug, Default)]
-struct Browser {
+pub(crate) struct Browser {
     cookies: BTreeMap<String, String>,
 }
 
 /// A page with its form.
 #[derive(Debug)]
-struct Page {
+pub(crate) struct Page {
     status: u16,
-    text: String,
+    pub(crate) text: String,
     headers: http::HeaderMap,
     /// The hidden fields.
     fields: Vec<(String, String)>,
 }
 
 impl Browser {
+    /// What its cookies hold.
+    pub(crate) fn cookies(&self) -> impl Iterator<Item = String> {
+        self.cookies.values().cloned()
+    }
+
     async fn send(&mut self, gateway: &TestGateway, mut request: Request) -> Reply {
         if !self.cookies.is_empty() {
             let cookies: Vec<String> =
@@ -61,12 +70,18 @@ impl Browser {
         reply
     }
 
-    async fn get(&mut self, gateway: &TestGateway, path: &str) -> Page {
+    pub(crate) async fn get(&mut self, gateway: &TestGateway, path: &str) -> Page {
         Page::of(self.send(gateway, Request::new("GET", path)).await)
     }
 
     /// Sends the form of a page, with these fields beside the hidden ones.
-    async fn post(&mut self, gateway: &TestGateway, path: &str, page: &Page, more: &[(&str, &str)]) -> Page {
+    pub(crate) async fn post(
+        &mut self,
+        gateway: &TestGateway,
+        path: &str,
+        page: &Page,
+        more: &[(&str, &str)],
+    ) -> Page {
         let hidden = page.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let all: Vec<(&str, &str)> = hidden.chain(more.iter().copied()).collect();
         let origin = format!("http://{}", gateway.address());
@@ -144,7 +159,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The link that hikite printed.
-async fn setup_path(gateway: &TestGateway) -> String {
+pub(crate) async fn setup_path(gateway: &TestGateway) -> String {
     gateway.says("/setup?token=").await;
     let said = gateway.stderr();
     let at = said.find("/setup?token=").expect("the link");
@@ -175,7 +190,7 @@ async fn logged_in(gateway: &TestGateway, name: &str, password: &str) -> Browser
     browser
 }
 
-async fn register(gateway: &TestGateway, metadata: &Value) -> Value {
+pub(crate) async fn register(gateway: &TestGateway, metadata: &Value) -> Value {
     let reply = gateway.send(Request::new("POST", "/oauth/register").json(metadata.to_string())).await;
     assert_eq!(reply.status, 201, "{}", reply.text());
     reply.value()
@@ -208,7 +223,12 @@ fn authorize(gateway: &TestGateway, client: &str, other: &[(&str, &str)]) -> Str
 }
 
 /// A code, with the user asked if need be.
-async fn code(gateway: &TestGateway, browser: &mut Browser, client: &str, other: &[(&str, &str)]) -> String {
+pub(crate) async fn code(
+    gateway: &TestGateway,
+    browser: &mut Browser,
+    client: &str,
+    other: &[(&str, &str)],
+) -> String {
     let mut page = browser.get(gateway, &authorize(gateway, client, other)).await;
     if page.status == 200 {
         page = browser.post(gateway, "/oauth/consent", &page, &[("decision", "allow")]).await;
@@ -222,12 +242,12 @@ fn issuer(gateway: &TestGateway) -> String {
     format!("http://{}", gateway.address())
 }
 
-async fn ask_token(gateway: &TestGateway, fields: &[(&str, &str)]) -> Reply {
+pub(crate) async fn ask_token(gateway: &TestGateway, fields: &[(&str, &str)]) -> Reply {
     gateway.send(Request::new("POST", "/oauth/token").form(form(fields))).await
 }
 
 /// The fields of a code's exchange.
-fn exchange<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a str)> {
+pub(crate) fn exchange<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a str)> {
     vec![
         ("grant_type", "authorization_code"),
         ("client_id", client),

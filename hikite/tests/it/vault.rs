@@ -24,7 +24,7 @@ async fn gateway(api: &Api, more: Value) -> TestGateway {
 }
 
 /// Runs a command with something on its stdin.
-async fn run(gateway: &TestGateway, arguments: &[&str], input: &str) -> (i32, String) {
+pub(crate) async fn run(gateway: &TestGateway, arguments: &[&str], input: &str) -> (i32, String) {
     let mut command = PROGRAMS.hikite(gateway.folder().path());
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("hikite");

@@ -1,4 +1,4 @@
-//! The parts of a call that need no network, as the benchmarks of `hikite-core` and `hikite-modules` measure them.
+//! The parts of a call that need no network, as the benchmarks of three crates measure them.
 
 use std::process::Command;
 
@@ -52,10 +52,17 @@ const KINDS: &[Kind] = &[
         columns: &["tool", "JSON B", "compact B", "parse", "project", "answer to text"],
         decimals: &[0, 0, 0, 1, 1, 1],
     },
+    Kind {
+        name: "token",
+        title: "who bears a token, median µs",
+        columns: &["token", "µs"],
+        decimals: &[0, 2],
+    },
 ];
 
 /// The crates that have such a benchmark, each under its own name.
-const BENCHES: [(&str, &str); 2] = [("hikite-core", "core"), ("hikite-modules", "modules")];
+const BENCHES: [(&str, &str); 3] =
+    [("hikite-core", "core"), ("hikite-modules", "modules"), ("hikite-gateway", "gateway")];
 
 pub(super) fn measure() -> Result<Vec<Table>> {
     let mut text = String::new();

@@ -58,7 +58,7 @@ async fn only_tokens_that_we_signed_for_ourselves_are_believed() {
         claims[member] = value;
         claims
     };
-    let signed = |claims: &Value| keys.signing.sign(ACCESS, claims).expect("signed");
+    let signed = |claims: &Value| keys.signing.newest().sign(ACCESS, claims).expect("signed");
     assert!(known(&identity, &signed(&good)).is_some());
     let stranger = SigningKey::random().expect("random");
     let parts: Vec<&str> = token.split('.').collect();
@@ -71,7 +71,7 @@ async fn only_tokens_that_we_signed_for_ourselves_are_believed() {
         signed(&with("gid", "tok_1".into())),
         signed(&with("exp", Value::Null)),
         signed(&with("exp", (now_ms() / 1000 - 61).into())),
-        keys.signing.sign("jwt", &good).expect("signed"),
+        keys.signing.newest().sign("jwt", &good).expect("signed"),
         stranger.sign(ACCESS, &good).expect("signed"),
         format!("{}.{}.", header("none"), parts[1]),
         format!("{}.{}.{}", header("HS256"), parts[1], parts[2]),
@@ -114,4 +114,71 @@ async fn another_process_finds_a_grant_and_learns_of_its_end() {
     assert_eq!((other.is_alive(&grant), known(&other, pair.access.expose())), (Some(false), None));
     assert!(!other.look_for_grant(&grant).await.expect("a store"));
     assert_eq!(other.is_alive("tok_1"), None, "{caller:?}");
+}
+
+/// Signed with the key of now, for longer than any token of ours.
+async fn long_lived(identity: &Identity, token: &str) -> String {
+    let mut claims = claims(token);
+    claims["exp"] = (now_ms() / 1000 + 365 * 86_400).into();
+    identity.keys().await.expect("keys").signing.newest().sign(ACCESS, &claims).expect("signed")
+}
+
+#[tokio::test]
+async fn what_an_old_key_signed_is_good_until_its_time_is_over() {
+    let identity = house().await;
+    let client = registered(&identity).await;
+    let token = pair(&identity, &client, OWNER, Scopes::USUAL).await.access.expose().to_owned();
+    let forged = long_lived(&identity, &token).await;
+    let before = identity.key_set().await.expect("keys");
+    let kid = identity.rotate_keys(Rotation::Asked).await.expect("a new key");
+    let set = identity.key_set().await.expect("keys");
+    assert_eq!((&set["keys"][0]["kid"], &set["keys"][1]), (&json!(kid), &before["keys"][0]));
+    assert!(known(&identity, &token).is_some() && known(&identity, &forged).is_some());
+    let next = pair(&identity, &client, OWNER, Scopes::USUAL).await.access.expose().to_owned();
+    assert!(known(&identity, &next).is_some());
+    let now = now_ms();
+    identity.tend_keys_at(now + 24 * 3_600_000).await.expect("tended");
+    assert!(known(&identity, &forged).is_some(), "no token of a day is cut short");
+    identity.tend_keys_at(now + 26 * 3_600_000).await.expect("tended");
+    assert_eq!((known(&identity, &forged), known(&identity, &token)), (None, None), "the key is dropped");
+    assert!(known(&identity, &next).is_some());
+    assert_eq!(identity.key_set().await.expect("keys")["keys"].as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn a_key_that_is_old_is_followed_by_one_new_key_in_all_processes() {
+    let identity = house().await;
+    let client = registered(&identity).await;
+    let other = beside(&identity).await;
+    let later = now_ms() + 91 * 86_400_000;
+    let (one, two) = tokio::join!(identity.tend_keys_at(later), other.tend_keys_at(later));
+    assert!(one.is_ok() && two.is_ok());
+    other.tend_keys_at(later).await.expect("tended");
+    identity.tend_keys_at(later).await.expect("tended");
+    let set = identity.key_set().await.expect("keys");
+    assert_eq!(set, other.key_set().await.expect("keys"));
+    assert_eq!(set["keys"].as_array().map(Vec::len), Some(2), "one of them made it");
+
+    let kid = identity.rotate_keys(Rotation::Asked).await.expect("a new key");
+    let token = pair(&identity, &client, OWNER, Scopes::USUAL).await.access.expose().to_owned();
+    assert_eq!(other.bearer(&terms(), &token), Bearer::Unsigned, "{kid} is new to the other");
+    other.look_for_key().await.expect("looked");
+    other.read_store().await.expect("read");
+    assert!(known(&other, &token).is_some());
+    let stranger = SigningKey::random().expect("random").sign(ACCESS, &claims(&token)).expect("signed");
+    other.look_for_key().await.expect("not looked again so soon");
+    assert_eq!(known(&other, &stranger), None);
+}
+
+#[tokio::test]
+async fn what_a_lost_key_signed_opens_nothing_any_more() {
+    let identity = house().await;
+    let client = registered(&identity).await;
+    let given = pair(&identity, &client, OWNER, Scopes::USUAL).await;
+    assert!(known(&identity, given.access.expose()).is_some(), "it was seen");
+    identity.rotate_keys(Rotation::Lost).await.expect("a new key");
+    assert_eq!(known(&identity, given.access.expose()), None);
+    let refresh = given.refresh.expect("a refresh token");
+    let next = identity.refresh(&terms(), &client, refresh.expose(), None).await.expect("refreshed");
+    assert!(known(&identity, next.access.expose()).is_some(), "refresh tokens are of another key");
 }

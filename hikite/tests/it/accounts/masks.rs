@@ -1,6 +1,6 @@
 //! What an account's mask does not allow is not there: on every surface, whichever way it is asked for.
 
-use hikite_testkit::provider::Provider;
+use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
 use serde_json::{Value, json};
 
 use super::{body, connect, family, post, search, with};
@@ -132,4 +132,56 @@ async fn an_account_is_its_owners_alone_until_it_is_shared() {
     assert_eq!(gateway.send(share).await.status, 200);
     let shared = body(&gateway.send(call("mine")).await);
     assert_eq!(shared["result"]["family"], 0, "{shared}");
+}
+
+#[tokio::test]
+async fn an_account_of_the_file_has_a_mask_like_any_other() {
+    let provider = Provider::start().await;
+    let filed = |permissions: Value| {
+        json!({ "notion": { "token": "access-of-the-file", "api": provider.url(""), "permissions": permissions,
+            "oauth": { "client_id": CLIENT_ID, "client_secret": CLIENT_SECRET,
+                "authorize_url": provider.url("/authorize"), "token_url": provider.url("/token"), "pkce": true } } })
+    };
+    let narrow = filed(json!({ "deny": [format!("notion:{CREATE}")] }));
+    let gateway = with(&provider, json!({ "providers": narrow, "server": { "surface": "modules" } })).await;
+    let client = gateway.client("").await;
+    let absent = json!({ "module": "notion", "tool": "no_such_tool", "params": {} });
+    alike(
+        &error_of(&client.call("call", create(None)).await),
+        &error_of(&client.call("call", absent.clone()).await),
+    );
+    let names = json!({ "modules": ["notion"], "detail": "names" });
+    let sheet = client.call("get_module_schema", names.clone()).await;
+    assert!(!sheet.to_string().contains(CREATE) && sheet.to_string().contains("search"), "{sheet}");
+    let listed = body(&gateway.send(gateway.request("GET", "/v1/accounts")).await);
+    let mask = &listed["accounts"][0]["permissions"]["deny"];
+    assert_eq!(mask, &json!([format!("notion:{CREATE}")]), "{listed}");
+
+    connect(&gateway, &provider, "wide").await;
+    let sheet = client.call("get_module_schema", names.clone()).await;
+    assert!(sheet.to_string().contains(CREATE), "an account of one's own allows it: {sheet}");
+    let of_the_file = error_of(&client.call("call", create(Some("default"))).await);
+    alike(&of_the_file, &error_of(&client.call("call", absent).await));
+    let wide = error_of(&client.call("call", create(Some("wide"))).await);
+    assert_eq!(wide["code"], "VALIDATION_ERROR", "it is there, and its arguments are looked at");
+    gateway.write_config(&json!({ "modules": { "builtin": ["notion"] }, "providers": filed(json!({})),
+        "server": { "surface": "modules" } }));
+    gateway.says("the changed config is in force").await;
+    let there = error_of(&client.call("call", create(Some("default"))).await);
+    assert_eq!(there["code"], "VALIDATION_ERROR", "the mask is gone with the config");
+}
+
+#[tokio::test]
+async fn a_mask_of_no_account_and_one_that_cannot_be_read_are_told() {
+    let gateway = crate::configured(json!({})).await;
+    let oauth = json!({ "client_id": "x", "client_secret": "y" });
+    for (provider, told) in [
+        (json!({ "oauth": oauth, "permissions": { "deny": ["notion"] } }), "no account here"),
+        (json!({ "token": "x", "permissions": { "deny": ["risk:mortal"] } }), "permissions"),
+        (json!({ "token": "x", "permissions": { "denies": [] } }), "denies"),
+    ] {
+        gateway.write_config(&json!({ "providers": { "notion": provider } }));
+        let run = gateway.run(&["config", "check"]).await;
+        assert!(run.code == Some(2) && run.stderr.contains(told), "{told}: {}{}", run.stdout, run.stderr);
+    }
 }

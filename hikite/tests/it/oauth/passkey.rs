@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, Page, house, logged_in};
 
-struct Authenticator {
+pub(super) struct Authenticator {
     pair: EcdsaKeyPair,
     origin: String,
     counter: u32,
@@ -55,7 +55,7 @@ impl Authenticator {
         }})
     }
 
-    fn get(&mut self, options: &Value) -> Value {
+    pub(super) fn get(&mut self, options: &Value) -> Value {
         let client = self.client("webauthn.get", options);
         let site = options["rpId"].as_str().expect("a site").to_owned();
         let data = self.data(&site, 0x05, &[]);
@@ -71,13 +71,13 @@ impl Authenticator {
 }
 
 /// The token that the script of a page uses.
-fn token(page: &Page) -> String {
+pub(super) fn token(page: &Page) -> String {
     let (_, rest) = page.text.split_once("data-token=\"").unwrap_or_else(|| panic!("{}", page.text));
     rest.split_once('"').expect("an end").0.to_owned()
 }
 
 /// As the script does it, on the page's own origin.
-async fn post(browser: &mut Browser, gateway: &TestGateway, path: &str, body: Value) -> Reply {
+pub(super) async fn post(browser: &mut Browser, gateway: &TestGateway, path: &str, body: Value) -> Reply {
     let origin = format!("http://localhost:{}", gateway.address().port());
     let request = Request::new("POST", path)
         .json(body.to_string())
@@ -86,7 +86,7 @@ async fn post(browser: &mut Browser, gateway: &TestGateway, path: &str, body: Va
     browser.send(gateway, request).await
 }
 
-async fn registered(gateway: &TestGateway, browser: &mut Browser) -> Authenticator {
+pub(super) async fn registered(gateway: &TestGateway, browser: &mut Browser) -> Authenticator {
     let page = browser.get(gateway, "/oauth/passkey").await;
     let token = token(&page);
     let options = post(browser, gateway, "/oauth/passkey/register/options", json!({ "token": token })).await;

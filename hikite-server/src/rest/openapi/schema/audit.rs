@@ -15,7 +15,7 @@ pub(super) fn record() -> Value {
             "at": count("When it began, in milliseconds since 1970."),
             "kind": {
                 "type": "string",
-                "enum": ["call", "read", "subscribe", "prompt", "complete", "task", "batch", "search", "admin", "lost"],
+                "enum": ["call", "read", "subscribe", "prompt", "complete", "task", "batch", "search", "admin", "identity", "lost"],
             },
             "decision": { "type": "string", "enum": ["allowed", "refused"] },
             "outcome": text("`ok`, `tool_error`, `cancelled`, or the code of the error."),

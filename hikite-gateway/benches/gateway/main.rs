@@ -1,0 +1,106 @@
+//! What it costs to know who bears a token: one that was seen before, one that is nobody's, and a personal one. Rows are
+//! printed as those of the benchmark of `hikite-core` are; without `--bench` everything runs once, so that it is known to
+//! work.
+
+#[path = "../../../hikite-core/benches/core/timer.rs"]
+mod timer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hikite_core::caller::{OWNER, Scopes};
+use hikite_core::json::Object;
+use hikite_gateway::identity::{Ask, Bearer, ClientForm, Code, Terms};
+use hikite_gateway::{Identity, People, Safe};
+use hikite_store::{Store, StoreUrl};
+use hikite_vault::{MasterKey, Ring};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use timer::Timer;
+
+const REDIRECT: &str = "http://127.0.0.1:3000/callback";
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+
+fn main() {
+    let timer = Timer { measures: std::env::args().any(|argument| argument == "--bench") };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let house = runtime.block_on(House::open());
+    for row in house.rows(timer).into_iter().filter(|_| timer.measures) {
+        print(&row);
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the rows are what was asked for")]
+fn print(row: &Value) {
+    println!("token {row}");
+}
+
+/// Somebody who has logged in, and what they were given.
+struct House {
+    identity: Identity,
+    people: People,
+    terms: Terms,
+    access: String,
+    personal: String,
+}
+
+impl House {
+    async fn open() -> Self {
+        let store = Store::open(&StoreUrl::memory()).await.expect("a store");
+        let ring = Ring::new(MasterKey::random().expect("random"), Vec::new());
+        let identity = Identity::new(Arc::new(Safe::new(store.clone(), ring)));
+        let link = identity.make_setup_token(false).await.expect("a store").expect("no owner yet");
+        identity.set_up(link.expose(), "kana", "correct horse battery").await.expect("an owner");
+        let terms = Terms {
+            issuer: "https://h.example".into(),
+            audience: "https://h.example/mcp".into(),
+            access: Duration::from_secs(3600),
+            refresh: Duration::from_secs(86_400),
+        };
+        let access = access(&identity, &terms).await;
+        let people = People::new(store);
+        let form = Object::default().with("name", "bench").with("subject", "bob");
+        let personal = people.create_token(&form).await.expect("a token").1.expose().to_owned();
+        Self { identity, people, terms, access, personal }
+    }
+
+    fn rows(&self, timer: Timer) -> Vec<Value> {
+        let bearer = |token: &str| self.identity.bearer(&self.terms, token);
+        assert!(matches!(bearer(&self.access), Bearer::Known(_)));
+        let (signed, signature) = self.access.rsplit_once('.').expect("a signature");
+        let forged = format!("{signed}.{}", signature.chars().rev().collect::<String>());
+        assert_eq!(bearer(&forged), Bearer::Nobody);
+        assert!(self.people.bearer(&self.personal).is_some());
+        let row = |what: &str, nanoseconds: f64| json!([what, nanoseconds / 1000.0]);
+        vec![
+            row("access token, seen before", timer.nanoseconds(|| bearer(&self.access))),
+            row("access token, signature wrong", timer.nanoseconds(|| bearer(&forged))),
+            row("personal token", timer.nanoseconds(|| self.people.bearer(&self.personal))),
+        ]
+    }
+}
+
+/// As a client gets it, with a code.
+async fn access(identity: &Identity, terms: &Terms) -> String {
+    let form = ClientForm {
+        name: "bench".into(),
+        redirect_uris: vec![REDIRECT.into()],
+        confidential: false,
+        own: None,
+    };
+    let client = identity.register_client(form).await.expect("a client").0;
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
+    let ask = Ask {
+        subject: OWNER,
+        client: &client.id,
+        redirect: REDIRECT,
+        challenge: &challenge,
+        scopes: Scopes::USUAL,
+    };
+    let code = identity.make_code(ask).await.expect("a code");
+    let code = Code { code: code.expose(), client: &client.id, redirect: None, verifier: VERIFIER };
+    identity.use_code(terms, code).await.expect("tokens").access.expose().to_owned()
+}

@@ -1,0 +1,138 @@
+//! The keys that access tokens are signed with, the newest first: it alone signs, and those before it are believed until
+//! the last token that they signed is over. As text they are one secret of the vault, a line for each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::secret::Secret;
+use hikite_vault::{Jwks, Refused, SigningKey};
+use serde_json::{Value, json};
+
+use super::login::milliseconds;
+
+/// A key that is older is followed by a new one.
+const GOOD_FOR: Duration = Duration::from_secs(90 * 86_400);
+/// So long a key is believed that signs no more: no token lives longer than a day, clocks differ by a minute, and
+/// another process may go on signing for some seconds.
+const BELIEVED: Duration = Duration::from_secs(25 * 3600);
+
+#[derive(Clone, Debug)]
+pub(super) struct Signing {
+    keys: Vec<Aged>,
+}
+
+#[derive(Clone, Debug)]
+struct Aged {
+    key: Arc<SigningKey>,
+    made_at: u64,
+    /// Until when it is believed; zero for the one that signs.
+    until: u64,
+}
+
+impl Signing {
+    pub(super) fn random(now: u64) -> Result<Self, Refused> {
+        Ok(Self { keys: vec![Aged { key: Arc::new(SigningKey::random()?), made_at: now, until: 0 }] })
+    }
+
+    /// As `text` gave it. A key alone is what was kept before there were several; it counts as an old one.
+    pub(super) fn read(kept: &Secret) -> Result<Self, Refused> {
+        let keys: Vec<Aged> = kept.expose().lines().map(Aged::read).collect::<Result<_, _>>()?;
+        if keys.is_empty() { Err(Refused::NoKey) } else { Ok(Self { keys }) }
+    }
+
+    /// For the vault.
+    pub(super) fn text(&self) -> Secret {
+        let line = |aged: &Aged| format!("{} {} {}", aged.made_at, aged.until, aged.key.secret().expose());
+        Secret::hidden(self.keys.iter().map(line).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// The one that signs.
+    pub(super) fn newest(&self) -> &SigningKey {
+        &self.keys[0].key
+    }
+
+    /// Whether it is time for another.
+    pub(super) fn is_due(&self, now: u64) -> bool {
+        now >= self.keys[0].made_at.saturating_add(milliseconds(GOOD_FOR))
+    }
+
+    /// A new one before those that are still believed; before none of them if they are to be forgotten.
+    pub(super) fn next(&self, now: u64, forget: bool) -> Result<Self, Refused> {
+        let mut next = Self::random(now)?;
+        if !forget {
+            let retired = self.keys.iter().map(|aged| match aged.until {
+                0 => Aged { until: now + milliseconds(BELIEVED), ..aged.clone() },
+                _ => aged.clone(),
+            });
+            next.keys.extend(retired.filter(|aged| now < aged.until));
+        }
+        Ok(next)
+    }
+
+    /// Without those that are believed no more.
+    pub(super) fn believed(&self, now: u64) -> Self {
+        let is_good = |aged: &&Aged| aged.until == 0 || now < aged.until;
+        Self { keys: self.keys.iter().filter(is_good).cloned().collect() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(super) fn knows(&self, kid: &str) -> bool {
+        self.keys.iter().any(|aged| aged.key.kid() == kid)
+    }
+
+    pub(super) fn public(&self) -> Jwks {
+        Jwks::read(&self.document())
+    }
+
+    pub(super) fn document(&self) -> Value {
+        json!({ "keys": self.keys.iter().map(|aged| aged.key.jwk()).collect::<Vec<_>>() })
+    }
+}
+
+impl Aged {
+    fn read(line: &str) -> Result<Self, Refused> {
+        let mut words = line.split(' ');
+        let number = |word: Option<&str>| word.and_then(|word| word.parse().ok()).ok_or(Refused::NoKey);
+        let (made_at, until, key) = match (line.contains(' '), words.clone().next()) {
+            (false, Some(key)) => (0, 0, key),
+            _ => (number(words.next())?, number(words.next())?, words.next().ok_or(Refused::NoKey)?),
+        };
+        Ok(Self { key: Arc::new(SigningKey::parse(&Secret::hidden(key))?), made_at, until })
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    const DAY: u64 = 86_400_000;
+
+    #[test]
+    fn the_newest_signs_and_those_before_it_are_believed_for_a_while() {
+        let first = Signing::random(DAY).expect("random");
+        assert!(!first.is_due(90 * DAY) && first.is_due(91 * DAY));
+        let second = first.next(100 * DAY, false).expect("random");
+        let kept = Signing::read(&second.text()).expect("keys");
+        assert_eq!((kept.newest().kid(), kept.len()), (second.newest().kid(), 2));
+        assert!(kept.knows(first.newest().kid()) && !kept.is_due(101 * DAY));
+        assert_eq!((kept.believed(101 * DAY).len(), kept.believed(102 * DAY).len()), (2, 1));
+        assert!(!kept.believed(102 * DAY).knows(first.newest().kid()));
+        let third = kept.next(102 * DAY, false).expect("random");
+        assert!(third.knows(second.newest().kid()) && !third.knows(first.newest().kid()));
+        assert_eq!(kept.next(101 * DAY, true).expect("random").len(), 1, "forgotten at once");
+    }
+
+    #[test]
+    fn a_key_that_was_kept_alone_is_taken_over_and_followed() {
+        let alone = SigningKey::random().expect("random");
+        let kept = Signing::read(alone.secret()).expect("a key");
+        assert_eq!(kept.newest().kid(), alone.kid());
+        assert!(kept.is_due(1_700_000_000_000));
+        for wrong in ["", "1 2", "x 0 y", "1 0 notakey", "notakey"] {
+            assert!(Signing::read(&Secret::hidden(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

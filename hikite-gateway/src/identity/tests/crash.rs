@@ -1,0 +1,73 @@
+//! What is said when something breaks with a secret in its hands: a panic prints what it was given.
+
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hikite_core::secret::Secret;
+use hikite_vault::{Password, SigningKey, Unverified};
+
+use super::super::signing::Signing;
+use super::*;
+use crate::federation::Comeback;
+
+/// The words of a panic that had this in its hands.
+fn crash(value: impl Debug) -> String {
+    let broken = catch_unwind(AssertUnwindSafe(|| panic!("a crash: {value:?}")));
+    let payload = broken.expect_err("it panics");
+    payload.downcast_ref::<String>().expect("words").clone()
+}
+
+#[tokio::test]
+async fn a_crash_tells_no_secret() {
+    const CANARY: &str = "canary-2f9d61b0";
+    let identity = house().await;
+    let client = registered(&identity).await;
+    let code = code_for(&identity, &client, OWNER, Scopes::USUAL).await;
+    let given = pair(&identity, &client, OWNER, Scopes::USUAL).await;
+    let user = identity.user_of(OWNER).expect("an owner");
+    let login = identity.begin_login(&user).await.expect("a login");
+    let (access, refresh) = (given.access.expose(), given.refresh.as_ref().expect("one").expose());
+    let master = MasterKey::random().expect("random");
+    let (signing, signing_text) = {
+        let signing = Signing::random(0).expect("random");
+        (signing.clone(), signing.text())
+    };
+    let signing_key = SigningKey::random().expect("random");
+    let comeback = Comeback { state: Some(CANARY.into()), code: Some(CANARY.into()), iss: None, error: None };
+    let said = [
+        crash(&given),
+        crash(&login),
+        crash(&*identity),
+        crash(super::code(&code, &client)),
+        crash(Unverified::read(access).expect("a token")),
+        crash(identity.bearer(&terms(), access)),
+        crash(&master),
+        crash(Ring::new(MasterKey::parse(master.text().expose()).expect("a key"), Vec::new())),
+        crash(&signing),
+        crash(&signing_key),
+        crash(Password::new(CANARY)),
+        crash(Secret::hidden(CANARY)),
+        crash(comeback),
+        crash(Denied::Failed(
+            hikite_core::error::Error::new(Kind::Internal, "x").because(format!("{login:?}")),
+        )),
+    ]
+    .join("\n");
+    let signature = access.rsplit('.').next().expect("a signature");
+    let signing_text = signing_text.expose().rsplit(' ').next().expect("a key").to_owned();
+    for secret in [
+        CANARY,
+        &code,
+        VERIFIER,
+        access,
+        signature,
+        refresh,
+        login.secret.expose(),
+        master.text().expose(),
+        &signing_text,
+        signing_key.secret().expose(),
+    ] {
+        assert!(!said.contains(secret), "{secret} is in\n{said}");
+    }
+    assert!(said.contains("a crash: ") && said.lines().count() >= 14);
+}

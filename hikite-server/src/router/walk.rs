@@ -1,0 +1,190 @@
+//! Every route there is, as the source of the two tables says it: none opens without a token but those that stand in the
+//! list here, and none answers a foreign name or a foreign page, whatever else the request brings.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
+use hikite_core::secret::Secret;
+use hikite_egress::{Allow, Client};
+use hikite_gateway::identity::Terms;
+use hikite_gateway::{Surface, Surfaces};
+use tower::ServiceExt;
+
+use super::router;
+use crate::oauth::{Cimd, Oauth};
+use crate::probe::app_with;
+use crate::{App, Auth, Origins, Proxies, Settings};
+
+const TOKEN: &str = "the-local-token-of-this-test";
+const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/// All that is open to everybody.
+const PUBLIC: [&str; 34] = [
+    "/",
+    "/health",
+    "/v1/openapi.json",
+    "/oauth/client.json",
+    "/docs",
+    "/docs/page.css",
+    "/docs/page.js",
+    "/docs/words.js",
+    "/connect/callback",
+    "/connect/{provider}",
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/openid-configuration",
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
+    "/.well-known/oauth-protected-resource/mcp/{project}",
+    "/oauth/jwks",
+    "/oauth/register",
+    "/oauth/authorize",
+    "/oauth/token",
+    "/oauth/revoke",
+    "/oauth/login",
+    "/oauth/logout",
+    "/oauth/consent",
+    "/oauth/federated/{name}",
+    "/oauth/federated/{name}/callback",
+    "/oauth/passkey",
+    "/oauth/passkey.js",
+    "/oauth/passkey/login",
+    "/oauth/passkey/login/options",
+    "/oauth/passkey/register",
+    "/oauth/passkey/register/options",
+    "/oauth/passkey/remove",
+    "/oauth/page.css",
+    "/setup",
+];
+
+/// The addresses of all routes, as they are written.
+fn routes() -> BTreeSet<&'static str> {
+    let tables = [include_str!("../router.rs"), include_str!("../oauth.rs")];
+    let before_tests = tables.iter().filter_map(|table| table.split("#[cfg(test)]").next());
+    let parts = before_tests.flat_map(|table| table.split(".route(").skip(1));
+    let paths = parts.filter_map(|part| part.trim_start().strip_prefix('"')?.split('"').next());
+    let paths: BTreeSet<&str> = paths.collect();
+    assert!(paths.len() > 60 && paths.contains("/mcp") && paths.contains("/metrics"), "{paths:?}");
+    paths
+}
+
+/// An app where people log in and whoever comes otherwise needs the token.
+fn app() -> Arc<App> {
+    let app = app_with(Auth::None);
+    let oauth = Oauth {
+        terms: Terms {
+            issuer: "http://localhost".into(),
+            audience: "http://localhost/mcp".into(),
+            access: Duration::from_secs(3600),
+            refresh: Duration::from_secs(86_400),
+        },
+        is_local: true,
+        cimd: Cimd::Auto,
+        registration: true,
+        client: Client::guarded(Allow::default()),
+    };
+    app.configure(Settings {
+        auth: Auth::Token(Secret::hidden(TOKEN)),
+        oauth: Some(Arc::new(oauth)),
+        origins: Origins::default(),
+        proxies: Proxies::default(),
+        tls: None,
+        surfaces: Surfaces::of([Surface::Direct]),
+        rate: None,
+        metrics_token: None,
+        document: None,
+    });
+    app
+}
+
+async fn send(router: &Router, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
+    let path = path.replace("{key}", "m:t").replace(['{', '}'], "");
+    let mut request = Request::builder().method(method).uri(&path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Body::empty()).expect("a request");
+    router.clone().oneshot(request).await.expect("an answer")
+}
+
+#[tokio::test]
+async fn every_route_but_the_listed_ones_refuses_who_has_no_token() {
+    let (router, routes) = (router(app()), routes());
+    for listed in PUBLIC {
+        assert!(routes.contains(listed), "{listed} is listed and not there");
+    }
+    let elsewhere = ["/nowhere", "/v1", "/mcp/a/b", "/oauth", "/oauth/keys", "/.well-known/other"];
+    let host = ("host", "localhost");
+    for path in routes.into_iter().chain(elsewhere) {
+        for method in METHODS {
+            let bare = send(&router, method, path, &[host]).await;
+            let in_query = send(&router, method, &format!("{path}?access_token={TOKEN}"), &[host]).await;
+            let in_cookie = send(&router, method, path, &[host, ("cookie", &format!("token={TOKEN}"))]).await;
+            for answer in [bare, in_query, in_cookie] {
+                // What OAuth itself answers with 401 says so in its own words.
+                let is_refused = answer.status() == 401 && answer.headers().contains_key("www-authenticate");
+                assert_eq!(is_refused, !PUBLIC.contains(&path), "{method} {path}: {}", answer.status());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_route_answers_a_foreign_name_or_a_foreign_page() {
+    let router = router(app());
+    let (host, token) = (("host", "localhost"), format!("Bearer {TOKEN}"));
+    let foreign: [&[(&str, &str)]; 12] = [
+        &[("host", "evil.example")],
+        &[("host", "localhost.evil.example")],
+        &[("host", "127.0.0.1.nip.io")],
+        &[("host", "localhost@evil.example")],
+        &[("host", "")],
+        &[],
+        &[host, ("host", "evil.example")],
+        &[("host", "evil.example"), host],
+        &[host, ("origin", "http://evil.example")],
+        &[host, ("origin", "null")],
+        &[host, ("origin", "http://localhost"), ("origin", "http://evil.example")],
+        &[host, ("origin", "http://localhost.evil.example")],
+    ];
+    for path in routes() {
+        for method in METHODS.into_iter().chain(["OPTIONS"]) {
+            for headers in foreign {
+                let known = [headers, &[("authorization", token.as_str())]].concat();
+                for headers in [headers.to_vec(), known] {
+                    let answer = send(&router, method, path, &headers).await;
+                    assert_eq!(answer.status(), 403, "{method} {path} {headers:?}");
+                    assert!(!answer.headers().contains_key("access-control-allow-origin"), "{method} {path}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_stranger_writes_into_headers_of_proxies_does_nothing() {
+    let router = router(app());
+    for path in routes().into_iter().filter(|path| !PUBLIC.contains(path)) {
+        for (name, value) in [
+            ("x-forwarded-for", "127.0.0.1"),
+            ("x-forwarded-host", "localhost"),
+            ("x-forwarded-proto", "https"),
+            ("forwarded", "for=127.0.0.1;host=localhost"),
+            ("x-original-url", "/health"),
+            ("x-rewrite-url", "/health"),
+            ("x-http-method-override", "OPTIONS"),
+            ("hikite-subject", "owner"),
+            ("hikite-project", "work"),
+            ("mcp-session-id", "1"),
+        ] {
+            let answer = send(&router, "GET", path, &[("host", "localhost"), (name, value)]).await;
+            assert_eq!(answer.status(), 401, "{path} {name}: {value}");
+            let answer = send(&router, "GET", path, &[("host", "evil.example"), (name, value)]).await;
+            assert_eq!(answer.status(), 403, "{path} {name}: {value}");
+        }
+    }
+}

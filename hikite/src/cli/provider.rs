@@ -1,0 +1,111 @@
+//! `hikite provider`: what this hikite is to those who know accounts. The secret of an app goes in through stdin and never
+//! comes out.
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+
+use super::account::Desk;
+use super::people::table;
+use super::{Common, note, print};
+
+/// No secret of an app is longer.
+const SECRET_BYTES: u64 = 64 * 1024;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProviderCommand {
+    /// List the providers, and with which of them accounts can be connected
+    List(Plain),
+    /// Say which app of a provider this hikite is
+    Set(Set),
+    /// Be no app of a provider any more
+    Remove(Named),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plain {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Set {
+    #[command(flatten)]
+    named: Named,
+    /// The id of the app that you registered there
+    #[arg(long, value_name = "ID")]
+    client_id: String,
+    /// Its secret is on the first line of stdin
+    #[arg(long)]
+    client_secret_stdin: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// `notion`, `github`, … as `hikite provider list` names it
+    provider: String,
+}
+
+impl ProviderCommand {
+    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        let desk = Desk::open(common).await?;
+        let outcome = self.act(&desk).await;
+        desk.close().await;
+        outcome.map(|()| ExitCode::SUCCESS)
+    }
+
+    async fn act(self, desk: &Desk) -> Result<()> {
+        match self {
+            Self::List(plain) => list(&desk.accounts.provider_objects(), &plain),
+            Self::Set(set) => {
+                let (name, form) = (&set.named.provider, set.form()?);
+                desk.recorded("provider.set", name, desk.accounts.set_app(name, &form)).await?;
+                note(&format!("accounts with `{name}` can be connected: `hikite account connect {name}`"));
+            }
+            Self::Remove(Named { provider }) => {
+                let work = desk.accounts.remove_app(&provider);
+                desk.recorded("provider.remove", &provider, work).await?;
+                note(&format!("this hikite is no app of `{provider}` any more"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Set {
+    fn form(&self) -> Result<Object> {
+        let mut form = Object::default().with("client_id", self.client_id.as_str());
+        if self.client_secret_stdin {
+            let mut text = String::new();
+            std::io::stdin().take(SECRET_BYTES).read_to_string(&mut text).context("cannot read stdin")?;
+            let secret = Secret::hidden(text.lines().next().unwrap_or_default().trim());
+            form.set("client_secret", secret.expose());
+        }
+        Ok(form)
+    }
+}
+
+/// Name, title, the id of the app, and where that is said.
+fn list(providers: &[Raw], plain: &Plain) {
+    if plain.json {
+        return print(&Raw::array(providers).as_str());
+    }
+    let row = |provider: &Object| {
+        let text = |name: &str| provider.text(name).unwrap_or_else(|| "-".into());
+        let is = |name: &str| provider.get(name).is_some_and(|flag| flag.as_str() == "true");
+        let place = match (is("connectable"), is("managedByFile")) {
+            (false, _) => "no app",
+            (true, true) => "of the file",
+            (true, false) => "of the store",
+        };
+        vec![text("name"), text("title"), place.to_owned(), text("clientId")]
+    };
+    let rows: Vec<Vec<String>> =
+        providers.iter().filter_map(Raw::object).map(|object| row(&object)).collect();
+    print(&table(&rows));
+}
