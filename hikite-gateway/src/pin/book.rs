@@ -71,7 +71,7 @@ impl Book {
             {
                 judged
             }
-            before => self.judge_listing(rule, listing, before, now),
+            before => self.judge_listing(rule, listing, before.as_ref(), now),
         };
         let offer =
             Offer { rule: rule.clone(), listing: judged.shown.clone(), held: Arc::clone(&judged.held) };
@@ -83,11 +83,11 @@ impl Book {
         &mut self,
         rule: &ModuleRule,
         listing: Option<Arc<Listing>>,
-        before: Option<Judged>,
+        before: Option<&Judged>,
         now: u64,
     ) -> Judged {
         let known = |item: &Item| {
-            let seen = before.as_ref()?.seen.get(&item.name)?;
+            let seen = before?.seen.get(&item.name)?;
             (seen.definition == item.raw).then(|| seen.clone())
         };
         let (mut seen, mut held) = (BTreeMap::new(), Vec::new());
@@ -111,7 +111,7 @@ impl Book {
         if listing.is_none() {
             held = self.blocked_of(&rule.name);
         } else {
-            tell_news(rule, &held, before.as_ref().map_or(&[], |before| &before.held));
+            tell_news(rule, &held, before.map_or(&[], |before| &before.held));
         }
         Judged { pins: rule.pins, revision: self.revision, listing, seen, shown, held: held.into() }
     }

@@ -146,10 +146,8 @@ impl Approve {
         if self.hash.is_some() && self.which.tools.len() != 1 {
             bail!("`--hash` is of one tool\nhint: name that tool");
         }
-        let chosen = self
-            .which
-            .chosen(house, |waiting| waiting.state != PinState::Ok && waiting.hash.is_some())
-            .await?;
+        let chosen =
+            self.which.chosen(house, |waiting| waiting.state != PinState::Ok && waiting.hash.is_some())?;
         for waiting in &chosen {
             let now = waiting.hash.clone().unwrap_or_default();
             let hash = self.hash.as_deref().map_or(now, Arc::from);
@@ -166,7 +164,7 @@ impl Approve {
 
 impl Block {
     async fn run(self, house: &House) -> Result<()> {
-        let chosen = self.which.chosen(house, |waiting| waiting.state != PinState::Blocked).await?;
+        let chosen = self.which.chosen(house, |waiting| waiting.state != PinState::Blocked)?;
         for waiting in &chosen {
             let key = waiting.key.to_string();
             let one = [key.clone()];
@@ -181,7 +179,7 @@ impl Block {
 
 impl Which {
     /// Those that are named; else, of all or of a module, those that `concerns` them.
-    async fn chosen(&self, house: &House, concerns: impl Fn(&WaitingPin) -> bool) -> Result<Vec<WaitingPin>> {
+    fn chosen(&self, house: &House, concerns: impl Fn(&WaitingPin) -> bool) -> Result<Vec<WaitingPin>> {
         let known = house.gateway.pinned_tools(&PinFilter { module: self.module.clone(), state: None });
         if self.all || self.module.is_some() {
             return Ok(known.into_iter().filter(concerns).collect());

@@ -19,11 +19,16 @@ pub(super) fn text(pin: &Object) -> String {
         let _ = write!(text, "\n{}\n", change.text("path").unwrap_or_default());
         match (change.get("before").map(Raw::value), change.get("after").map(Raw::value)) {
             (Some(Value::String(before)), Some(Value::String(after))) => {
-                passages(&before, &after).iter().for_each(|passage| marked(&mut text, passage));
+                for passage in passages(&before, &after) {
+                    marked(&mut text, &passage);
+                }
             }
             (before, after) => {
-                before.iter().for_each(|value| marked(&mut text, &Passage::Gone(written(value))));
-                after.iter().for_each(|value| marked(&mut text, &Passage::New(written(value))));
+                let gone = before.map(|value| Passage::Gone(written(&value)));
+                let new = after.map(|value| Passage::New(written(&value)));
+                for passage in gone.into_iter().chain(new) {
+                    marked(&mut text, &passage);
+                }
             }
         }
     }
