@@ -10,6 +10,7 @@ use crate::category::{Category, CategoryRule, Entry};
 use crate::check::Checker;
 use crate::error::{Error, Kind};
 use crate::json::{Object, Raw};
+use crate::keeper::Keeper;
 use crate::key::ToolKey;
 use crate::listing::{Item, ListKind, Listing};
 use crate::name;
@@ -31,6 +32,8 @@ pub struct ModuleRule {
     pub about: Arc<HashMap<Arc<str>, Arc<About>>>,
     /// Whether it holds registered tools, which come and go.
     pub registered: bool,
+    /// Who may change it.
+    pub keeper: Keeper,
     /// How calls of its tools are run where their own overrides decide nothing.
     pub policy: Policy,
     /// The same for what is read of its resources.
@@ -47,6 +50,7 @@ impl ModuleRule {
             source,
             about: Arc::default(),
             registered: false,
+            keeper: Keeper::File,
             policy: Policy::default(),
             resources: Policy::default(),
         }
@@ -60,6 +64,7 @@ pub struct Module {
     pub source: Arc<dyn Source>,
     pub listing: Option<Arc<Listing>>,
     pub registered: bool,
+    pub keeper: Keeper,
     pub selection: Arc<Selection>,
     pub tools: Vec<Tool>,
     /// Names the module's own rule writes that its list does not have.
@@ -271,6 +276,7 @@ impl Module {
             description: description(rule, listing.as_deref()),
             source: Arc::clone(&rule.source),
             registered: rule.registered,
+            keeper: rule.keeper,
             tools: items.iter().map(|item| Tool::read(rule, item, &given.switches, before)).collect(),
             listing: listing.clone(),
             selection: Arc::clone(&rule.selection),

@@ -2,6 +2,7 @@
 //! use themselves (bounds, the table of errors), because what is relayed has no types it could be made from.
 
 mod account;
+mod control;
 mod identity;
 mod operation;
 mod refused;
@@ -40,6 +41,7 @@ pub(crate) fn document() -> Value {
             { "name": "Tools", "description": "Looking at tools, finding them and running them." },
             { "name": "Registry", "description": "Changing which tools there are; for admins." },
             { "name": "Overview", "description": "Where tools come from and how they are grouped." },
+            { "name": "Upstreams", "description": "Remote servers that are set up while hikite runs; for admins." },
             { "name": "Projects", "description": "Who asks, and the boundaries between callers; for admins." },
             { "name": "Tokens", "description": "Who may come in; for admins." },
             { "name": "Accounts", "description": "With which accounts services are called." },
@@ -68,7 +70,8 @@ pub(crate) fn document() -> Value {
 
 fn schemas() -> Value {
     let mut all = schema::schemas();
-    for (name, schema) in identity::schemas().into_iter().chain(account::schemas()) {
+    for (name, schema) in identity::schemas().into_iter().chain(account::schemas()).chain(control::schemas())
+    {
         all[name] = schema;
     }
     all
@@ -83,7 +86,11 @@ fn parameters() -> Value {
         "schema": { "type": "string", "minLength": 1 },
         "example": "files:read_file",
     });
-    let all = identity::parameters().into_iter().chain(account::parameters()).chain([("Key", key)]);
+    let all = identity::parameters()
+        .into_iter()
+        .chain(account::parameters())
+        .chain(control::parameters())
+        .chain([("Key", key)]);
     all.map(|(name, parameter)| (name.to_owned(), parameter)).collect::<Map<_, _>>().into()
 }
 
