@@ -10,6 +10,7 @@ use crate::category::{Category, CategoryRule, Entry};
 use crate::check::Checker;
 use crate::error::{Error, Kind};
 use crate::json::{Object, Raw};
+use crate::keeper::Keeper;
 use crate::key::ToolKey;
 use crate::listing::{Item, ListKind, Listing};
 use crate::name;
@@ -33,6 +34,8 @@ pub struct ModuleRule {
     pub about: Arc<HashMap<Arc<str>, Arc<About>>>,
     /// Whether it holds registered tools, which come and go.
     pub registered: bool,
+    /// Who may change it.
+    pub keeper: Keeper,
     /// How calls of its tools are run where their own overrides decide nothing.
     pub policy: Policy,
     /// The same for what is read of its resources.
@@ -51,6 +54,7 @@ impl ModuleRule {
             source,
             about: Arc::default(),
             registered: false,
+            keeper: Keeper::File,
             policy: Policy::default(),
             resources: Policy::default(),
             pins: Pinning::Off,
@@ -65,6 +69,7 @@ pub struct Module {
     pub source: Arc<dyn Source>,
     pub listing: Option<Arc<Listing>>,
     pub registered: bool,
+    pub keeper: Keeper,
     pub selection: Arc<Selection>,
     pub tools: Vec<Tool>,
     /// Tools that are not shown until somebody approves them.
@@ -292,6 +297,7 @@ impl Module {
             description: description(rule, listing.as_deref()),
             source: Arc::clone(&rule.source),
             registered: rule.registered,
+            keeper: rule.keeper,
             tools: items.iter().map(|item| Tool::read(rule, item, &given.switches, before)).collect(),
             listing: listing.clone(),
             held,

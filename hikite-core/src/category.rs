@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::about::{Policy, Promise};
 use crate::catalog::{Module, renamed};
 use crate::json::Raw;
+use crate::keeper::Keeper;
 use crate::key::ToolKey;
 use crate::narrow::Given;
 use crate::offer::HeldTool;
@@ -23,6 +24,8 @@ pub struct CategoryRule {
     pub selection: Selection,
     /// A note on how to use the category well, returned with its tools.
     pub skill: Option<String>,
+    /// Who may change it.
+    pub keeper: Keeper,
 }
 
 #[derive(Clone, Debug)]

@@ -19,6 +19,7 @@ pub mod fetch;
 pub mod hex;
 pub mod json;
 pub mod keep;
+pub mod keeper;
 pub mod key;
 pub mod level;
 pub mod limits;

@@ -91,6 +91,7 @@ fn listed(names: &[ToolRef], patterns: &[Pattern], server: &str, tool: &str) -> 
 pub struct Override {
     pub enabled: bool,
     pub name: Option<String>,
+    pub title: Option<String>,
     pub description: Option<String>,
     pub arguments: Vec<Argument>,
     pub policy: Policy,
@@ -101,6 +102,7 @@ impl Default for Override {
         Self {
             enabled: true,
             name: None,
+            title: None,
             description: None,
             arguments: Vec::new(),
             policy: Policy::default(),
@@ -123,6 +125,9 @@ impl Override {
         let Some(mut tool) = definition.object() else { return definition.clone() };
         if let Some(name) = &self.name {
             tool.set("name", name.as_str());
+        }
+        if let Some(title) = &self.title {
+            tool.set("title", title.as_str());
         }
         if let Some(description) = &self.description {
             tool.set("description", description.as_str());

@@ -28,6 +28,27 @@ pub trait Source: Send + Sync + fmt::Debug {
         None
     }
 
+    /// In one word what kind of source it is: `stdio`, `http`, `sse`, `service` or `registered`.
+    fn kind(&self) -> &'static str {
+        "program"
+    }
+
+    /// How it is reached, for the owner's eyes and without secrets: `url`, or `command` and `args`.
+    fn place(&self) -> Object {
+        Object::default()
+    }
+
+    /// The last lines that its processes wrote for people.
+    fn stderr(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Ends its connections and processes, whatever runs on them; the next call opens new ones.
+    fn stop(&self) {}
+
+    /// The same, and it forgets its failures and reads its lists again at once.
+    fn restart(&self) {}
+
     /// What a person does who has to log in.
     fn advice(&self) -> Option<String> {
         None

@@ -50,6 +50,16 @@ pub fn estimate(text: &str) -> usize {
     cost.div_ceil(100)
 }
 
+/// The same for any length at a bounded price: of what is long, the beginning stands for the rest.
+pub fn sampled(text: &str) -> usize {
+    const SAMPLE: usize = 16 * 1024;
+    if text.len() <= SAMPLE {
+        return estimate(text);
+    }
+    let (begin, _) = text.split_at(text.floor_char_boundary(SAMPLE));
+    estimate(begin).saturating_mul(text.len()) / begin.len()
+}
+
 fn class_of(character: char) -> Class {
     match character {
         'A'..='Z' => Class::Upper,
@@ -124,6 +134,13 @@ mod tests {
             include_str!("../../hikite-testkit/fixtures/answers/notion-search.json"),
         );
         check("notion-users", 266, include_str!("../../hikite-testkit/fixtures/answers/notion-users.json"));
+    }
+
+    #[test]
+    fn a_sample_of_a_long_text_is_near_the_whole() {
+        let text = include_str!("../../hikite-testkit/fixtures/answers/notion-query.json").repeat(5) + "設計";
+        let (whole, sampled) = (estimate(&text), sampled(&text));
+        assert!(whole.abs_diff(sampled) < whole / 10, "{sampled} for {whole}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use hikite_core::breaker;
 use hikite_core::caller::{Caller, SessionId};
 use hikite_core::catalog::{Catalog, ModuleRule};
 use hikite_core::category::CategoryRule;
+use hikite_core::keeper::Keeper;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
 use hikite_core::permission::Permissions;
@@ -29,21 +30,27 @@ use crate::handle::Shelf;
 use crate::health::Health;
 use crate::meter::{Meter, ModuleMeter};
 use crate::open::Sent;
+use crate::overview::Resting;
 use crate::people::People;
 use crate::pin::Book;
 use crate::project::Project;
 use crate::registry::Registry;
-use crate::roster::{Entry, Keeper, Roster};
+use crate::roster::{Entry, Roster};
+use crate::saving::Saving;
 use crate::search::Search;
 use crate::session::Sessions;
 use crate::snapshot::{Snapshot, UserMasks};
 use crate::surface::Surfaces;
 use crate::swap::Swap;
+use crate::text::retold;
+use crate::workshop::Workshop;
 
 /// What the config decides.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub modules: Vec<(ModuleRule, Throttle)>,
+    /// Names of modules that the file switches off.
+    pub disabled: Vec<Arc<str>>,
     pub categories: Vec<Arc<CategoryRule>>,
     pub tools: Vec<(Registration, Arc<dyn Implementation>)>,
     pub projects: Vec<Arc<Project>>,
@@ -76,6 +83,12 @@ pub struct Gateway {
     pub(crate) sieve: OnceLock<Arc<dyn Sieve>>,
     /// The accounts with which services are called, where there are any.
     pub(crate) accounts: OnceLock<Arc<Accounts>>,
+    /// What models were spared, as far as it is not written down.
+    pub(crate) saving: Saving,
+    /// What is wrong with the config file, while an older one is in force.
+    pub(crate) wrong_config: Mutex<Option<String>>,
+    /// Who reads configs, where somebody does.
+    pub(crate) workshop: OnceLock<Arc<dyn Workshop>>,
     generations: Generations,
     current: Swap<State, Snapshot>,
     /// When the rules were last replaced.
@@ -96,6 +109,9 @@ impl Gateway {
             shelf: Shelf::new(&limits),
             sieve: OnceLock::new(),
             accounts: OnceLock::new(),
+            saving: Saving::default(),
+            wrong_config: Mutex::default(),
+            workshop: OnceLock::new(),
             generations: Generations::default(),
             limits,
             seal,
@@ -180,6 +196,28 @@ impl Gateway {
 
     pub(crate) fn change_pins(&self, change: impl FnOnce(&mut Book)) {
         self.rebuild(|state| change(&mut state.pins));
+    }
+
+    /// The modules that are switched off.
+    pub(crate) fn resting(&self) -> Vec<Resting> {
+        self.current.with(|state| {
+            let all = state.all_modules(&self.limits).into_iter().map(|(rule, _)| rule);
+            let switched = all.filter(|rule| state.roster.is_off(&rule.name)).map(Resting::Switched);
+            switched.chain(state.rules.disabled.iter().cloned().map(Resting::File)).collect()
+        })
+    }
+
+    /// Who keeps the module of this name, on or off, and whether it is one of registered tools.
+    pub fn keeper_of_module(&self, name: &str) -> Option<(Keeper, bool)> {
+        let modules = self.current.with(|state| state.all_modules(&self.limits));
+        let found = modules.iter().find(|(rule, _)| &*rule.name == name);
+        found.map(|(rule, _)| (rule.keeper, rule.registered))
+    }
+
+    /// The names of all modules, on or off.
+    pub fn module_names(&self) -> Vec<Arc<str>> {
+        let modules = self.current.with(|state| state.all_modules(&self.limits));
+        modules.into_iter().map(|(rule, _)| rule.name).collect()
     }
 
     /// Whether the config names this module.
@@ -308,8 +346,20 @@ impl State {
         catalog
     }
 
-    /// Those of the file, then the registered ones.
+    /// Those that are on.
     fn modules(&self, limits: &Limits) -> Vec<(ModuleRule, Throttle)> {
+        let mut modules = self.all_modules(limits);
+        modules.retain(|(rule, _)| !self.roster.is_off(&rule.name));
+        if !self.roster.texts.is_empty() {
+            for (rule, _) in &mut modules {
+                *rule = retold(rule, &self.roster.texts);
+            }
+        }
+        modules
+    }
+
+    /// Those of the file, then the registered ones.
+    fn all_modules(&self, limits: &Limits) -> Vec<(ModuleRule, Throttle)> {
         let own = self.rules.modules.iter();
         let taken = |name: &str| own.clone().any(|(rule, _)| &*rule.name == name);
         let registered = self.roster.modules().filter(|rule| !taken(&rule.name));

@@ -27,6 +27,7 @@ mod issuer;
 mod list;
 pub mod meter;
 mod open;
+mod overview;
 mod parking;
 mod passkey;
 mod people;
@@ -41,17 +42,21 @@ mod registry;
 mod request;
 mod roster;
 mod safe;
+mod saving;
 pub mod scope;
 mod search;
 mod session;
 mod snapshot;
+mod status;
 mod surface;
 mod swap;
 mod task;
 mod terms;
+mod text;
 mod ticket;
 pub mod trace;
 mod wait;
+mod workshop;
 
 pub use audit::{AuditRules, Deed, WhenFull, record_admin};
 pub use batch::{Batch, Ending, Observer, Report, Silent};
@@ -84,6 +89,7 @@ pub use session::{Delivery, Inbox, Joined};
 pub use snapshot::UserMasks;
 pub use surface::{Found, Surface, Surfaces, ToolFilter};
 pub use ticket::{Purpose, Ticket};
+pub use workshop::{Put, Workshop};
 
 /// The drawers of what belongs to accounts.
 pub const ACCOUNT_KINDS: [&str; 2] = [exchange::ACCOUNT, exchange::PROVIDER];

@@ -37,7 +37,12 @@ impl Gateway {
             // Whoever sees that it can search will.
             self.search.wake();
         }
-        let items = self.snapshot().list(caller, surfaces, kind, &self.limits);
+        let snapshot = self.snapshot();
+        let items = snapshot.list(caller, surfaces, kind, &self.limits);
+        if kind == ListKind::Tools && page.cursor.is_none() {
+            let (sent, flat) = snapshot.weight(caller, surfaces, &self.limits);
+            self.saving.menu(flat, sent);
+        }
         let start = read_cursor(page, items.len())?;
         let size = if self.limits.list_page == 0 { items.len() } else { self.limits.list_page };
         let end = items.len().min(start.saturating_add(size));

@@ -3,6 +3,7 @@
 
 mod histogram;
 mod reading;
+mod recent;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,11 +15,15 @@ use hikite_core::json::Raw;
 use hikite_core::source::Method;
 use memchr::memmem;
 use parking_lot::RwLock;
+use tokio::time::Instant;
 
+use crate::audit::{CANCELLED, OK};
 use crate::trace::Tracer;
 use histogram::Family;
 pub use histogram::{BOUNDS, Durations};
 pub use reading::{Data, Labels, Metric, Point};
+pub(crate) use recent::Calls;
+use recent::Recent;
 
 /// Kinds of requests of clients that are told apart.
 const OPERATIONS: usize = 256;
@@ -36,6 +41,8 @@ pub struct Meter {
     operations: Family<Operation>,
     exchanges: Family<Exchange>,
     rate_limited: AtomicU64,
+    /// Calls and failed calls that were not asked for yet.
+    counted: [AtomicU64; 2],
     /// Looked up when the catalog is built; on the path of a call its gate has the module's own.
     modules: RwLock<HashMap<Arc<str>, Arc<ModuleMeter>>>,
 }
@@ -64,6 +71,8 @@ pub struct ModuleMeter {
     calls: Family<(Method, &'static str)>,
     /// Single requests to the source.
     requests: Family<(Method, Option<&'static str>)>,
+    /// The same once more, in finer steps: how it has been doing lately.
+    pub(crate) recent: Recent,
     in_flight: AtomicUsize,
     cache_hits: AtomicU64,
     retries: AtomicU64,
@@ -79,6 +88,7 @@ impl Default for Meter {
             operations: Family::new(OPERATIONS),
             exchanges: Family::new(EXCHANGES),
             rate_limited: AtomicU64::new(0),
+            counted: Default::default(),
             modules: RwLock::default(),
         }
     }
@@ -129,9 +139,37 @@ impl Meter {
         Arc::clone(self.modules.write().entry(Arc::clone(name)).or_insert_with(new))
     }
 
+    /// Keeps a reading of every module, by which it is told how they have been doing lately.
+    pub(crate) fn take_stock(&self, now: Instant) {
+        for module in self.modules.read().values() {
+            module.recent.keep(now);
+        }
+    }
+
+    /// Calls and failed calls since the last time this was asked.
+    pub(crate) fn take_counted(&self) -> (u64, u64) {
+        self.count(self.modules.read().values());
+        (self.counted[0].swap(0, Ordering::Relaxed), self.counted[1].swap(0, Ordering::Relaxed))
+    }
+
+    /// They could not be written down.
+    pub(crate) fn give_back(&self, calls: u64, errors: u64) {
+        self.counted[0].fetch_add(calls, Ordering::Relaxed);
+        self.counted[1].fetch_add(errors, Ordering::Relaxed);
+    }
+
+    fn count<'a>(&self, modules: impl Iterator<Item = &'a Arc<ModuleMeter>>) {
+        for module in modules {
+            let (calls, errors) = module.recent.take_news();
+            self.give_back(calls, errors);
+        }
+    }
+
     /// Forgets modules that are gone.
     pub(crate) fn keep(&self, is_there: impl Fn(&Arc<str>) -> bool) {
-        self.modules.write().retain(|name, _| is_there(name));
+        let mut modules = self.modules.write();
+        self.count(modules.iter().filter(|(name, _)| !is_there(name)).map(|(_, module)| module));
+        modules.retain(|name, _| is_there(name));
     }
 }
 
@@ -141,6 +179,7 @@ impl ModuleMeter {
             tracer,
             calls: Family::new(CALLS),
             requests: Family::new(CALLS),
+            recent: Recent::default(),
             in_flight: AtomicUsize::new(0),
             cache_hits: AtomicU64::new(0),
             retries: AtomicU64::new(0),
@@ -180,6 +219,7 @@ impl ModuleMeter {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
         let key = (method, outcome);
         self.calls.record(elapsed, |known| *known == key, || key);
+        self.recent.record(elapsed, !matches!(outcome, OK | CANCELLED));
     }
 
     pub(crate) fn request(&self, method: Method, error: Option<&'static str>, elapsed: Duration) {

@@ -45,6 +45,10 @@ impl Source for Registered {
         State::Running
     }
 
+    fn kind(&self) -> &'static str {
+        "registered"
+    }
+
     fn first_listing(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }

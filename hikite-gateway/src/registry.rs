@@ -10,6 +10,7 @@ use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault};
 use hikite_core::json::{Object, Raw};
+use hikite_core::keeper::Keeper;
 use hikite_core::key::ToolKey;
 use hikite_core::register::{Maker, Registration, taken};
 use hikite_core::source::Implementation;
@@ -18,7 +19,7 @@ use hikite_store::{Registered, Store};
 
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
-use crate::roster::{Entry, Keeper, Roster};
+use crate::roster::{Entry, Roster};
 
 /// A tool from its form, with what backs it.
 pub fn read(form: &Object, maker: &Maker) -> Result<(Registration, Arc<dyn Implementation>), Error> {
@@ -190,13 +191,18 @@ impl Gateway {
         self.recall().await?;
         let rows = self.registry.store.registered().await?;
         let switches = self.registry.store.switches().await?;
+        let texts = self.read_texts().await?;
         let (away, more) = self.with_roster(|roster| self.registry.differences(roster, &rows));
         let switches: HashMap<ToolKey, bool> = switches.into_iter().collect();
-        if away.is_empty() && more.is_empty() && self.with_roster(|roster| roster.switches == switches) {
+        if away.is_empty()
+            && more.is_empty()
+            && self.with_roster(|roster| roster.switches == switches && roster.texts == texts)
+        {
             return Ok(());
         }
         self.change_roster(|roster| {
             roster.switches = switches;
+            roster.texts = texts;
             roster.replace(away, more);
         });
         Ok(())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hikite_core::about::About;
 use hikite_core::catalog::{Catalog, ModuleRule};
+use hikite_core::keeper::Keeper;
 use hikite_core::key::ToolKey;
 use hikite_core::listing::Item;
 use hikite_core::register::Registration;
@@ -13,17 +14,7 @@ use hikite_core::source::Implementation;
 use hikite_core::switch::Switches;
 
 use crate::registered::Registered;
-
-/// Who keeps a registered tool, and so may change it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keeper {
-    /// The config file.
-    File,
-    /// The store: it was registered while we ran.
-    Store,
-    /// The program that hikite is part of.
-    Program,
-}
+use crate::text::Texts;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
@@ -39,6 +30,7 @@ pub(crate) struct Roster {
     /// One rule for each module of `tools`, made anew when one of them changes.
     modules: BTreeMap<Arc<str>, ModuleRule>,
     pub(crate) switches: Switches,
+    pub(crate) texts: Texts,
     seen: HashMap<ToolKey, u64>,
     /// Seen for the first time, and not yet written down.
     fresh: Vec<ToolKey>,
@@ -51,6 +43,12 @@ impl Roster {
 
     pub(crate) fn of(&self, keeper: Keeper) -> impl Iterator<Item = (&ToolKey, &Entry)> {
         self.tools.iter().filter(move |(_, entry)| entry.keeper == keeper)
+    }
+
+    /// Whether a whole module was switched off. Its switch stands where a tool without a name would have its own, and
+    /// there is no such tool.
+    pub(crate) fn is_off(&self, module: &str) -> bool {
+        self.switches.get(&ToolKey::new(module, "")) == Some(&false)
     }
 
     pub(crate) fn modules(&self) -> impl Iterator<Item = &ModuleRule> {

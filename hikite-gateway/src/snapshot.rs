@@ -10,6 +10,7 @@ use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
 use hikite_core::permission::{self, Permissions};
+use hikite_core::tokens;
 use hikite_core::view::View;
 use parking_lot::RwLock;
 
@@ -22,6 +23,8 @@ use crate::project::Project;
 use crate::surface::Surfaces;
 
 type Lists = HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>;
+/// What a menu costs, and what it would with every tool in it; in tokens.
+type Weights = HashMap<Surfaces, (usize, usize)>;
 type Sheets = HashMap<(Arc<str>, Detail), Arc<Sheet>>;
 
 #[derive(Debug)]
@@ -64,6 +67,7 @@ struct Within {
 struct Shown {
     view: View,
     lists: RwLock<Lists>,
+    weights: RwLock<Weights>,
     sheets: RwLock<Sheets>,
 }
 
@@ -157,6 +161,20 @@ impl Snapshot {
         Arc::clone(shown.lists.write().entry(key).or_insert(list))
     }
 
+    /// About how many tokens these surfaces cost as a menu, and how many a flat list of all tools would; weighed once.
+    pub(crate) fn weight(&self, caller: &Caller, surfaces: Surfaces, limits: &Limits) -> (usize, usize) {
+        let shown = self.shown_to(caller);
+        if let Some(weight) = shown.weights.read().get(&surfaces) {
+            return *weight;
+        }
+        let menu = self.list(caller, surfaces, ListKind::Tools, limits);
+        let menu = menu.iter().map(|item| tokens::estimate(&item.as_str())).sum();
+        let ready = shown.view.ready_modules().flat_map(|module| &module.tools);
+        let tools = ready.filter(|tool| tool.is_enabled());
+        let flat = tools.map(|tool| tokens::estimate(&tool.definition.as_str())).sum();
+        *shown.weights.write().entry(surfaces).or_insert((menu, flat))
+    }
+
     /// What one module of the caller's view offers, rendered once, too.
     pub(crate) fn sheet(
         &self,
@@ -224,6 +242,6 @@ fn by_module(catalog: &Catalog, accounts: &Mask) -> permission::Accounts {
 
 impl Shown {
     fn new(view: View) -> Self {
-        Self { view, lists: RwLock::default(), sheets: RwLock::default() }
+        Self { view, lists: RwLock::default(), weights: RwLock::default(), sheets: RwLock::default() }
     }
 }

@@ -209,6 +209,10 @@ impl Source for Service {
         }
     }
 
+    fn kind(&self) -> &'static str {
+        "service"
+    }
+
     fn provider(&self) -> Option<&str> {
         self.provider.as_deref()
     }

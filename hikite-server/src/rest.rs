@@ -18,8 +18,10 @@ mod query;
 pub(crate) mod redirect;
 pub(crate) mod registry;
 pub(crate) mod search;
+pub(crate) mod status;
 pub(crate) mod tokens;
 pub(crate) mod tools;
+pub(crate) mod upstreams;
 pub(crate) mod users;
 mod words;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn;
-use axum::routing::{any, delete, get, post, put};
+use axum::routing::{any, delete, get, patch, post, put};
 use hikite_ui::Api;
 
 use crate::app::App;
@@ -13,7 +13,7 @@ use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
 use crate::rest::{
     accounts, audit, batch, call, clients, me, openapi, overview, page, pins, projects, redirect, registry,
-    search, tokens, tools, users,
+    search, status, tokens, tools, upstreams, users,
 };
 use crate::{auth, connect, document, health, metrics, oauth};
 
@@ -73,7 +73,9 @@ fn rest() -> Router<Arc<App>> {
         .route("/v1/tools/{key}", get(tools::get))
         .route("/v1/batch", post(batch::batch))
         .route("/v1/modules", get(overview::modules))
+        .route("/v1/modules/{name}", get(overview::module))
         .route("/v1/categories", get(overview::categories))
+        .route("/v1/categories/{name}", get(upstreams::category))
         .route("/v1/accounts", get(accounts::list).post(accounts::add))
         .route("/v1/accounts/connect", post(accounts::connect))
         .route("/v1/accounts/connect/{id}", get(accounts::connection))
@@ -87,9 +89,17 @@ fn rest() -> Router<Arc<App>> {
 fn admin() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/tools", post(registry::register))
-        .route("/v1/tools/{key}", delete(registry::unregister))
+        .route("/v1/tools/{key}", patch(registry::retell).delete(registry::unregister))
         .route("/v1/tools/{key}/enable", post(registry::enable))
         .route("/v1/tools/{key}/disable", post(registry::disable))
+        .route("/v1/categories/{name}", put(upstreams::put_category).delete(upstreams::delete_category))
+        .route("/v1/upstreams", get(upstreams::list))
+        .route("/v1/upstreams/import", post(upstreams::import))
+        .route("/v1/upstreams/{name}", get(upstreams::get).put(upstreams::put).delete(upstreams::delete))
+        .route("/v1/status", get(status::status))
+        .route("/v1/modules/{name}/restart", post(overview::restart))
+        .route("/v1/modules/{name}/enable", post(overview::enable))
+        .route("/v1/modules/{name}/disable", post(overview::disable))
         .route("/v1/projects", get(projects::list).post(projects::create))
         .route("/v1/projects/{name}", get(projects::get).patch(projects::change).delete(projects::delete))
         .route("/v1/tokens", get(tokens::list).post(tokens::create))
@@ -145,6 +155,18 @@ mod tests {
             ("DELETE", "/v1/tools/m:t"),
             ("POST", "/v1/tools/m:t/enable"),
             ("POST", "/v1/tools/m:t/disable"),
+            ("PATCH", "/v1/tools/m:t"),
+            ("PUT", "/v1/categories/c"),
+            ("DELETE", "/v1/categories/c"),
+            ("GET", "/v1/upstreams"),
+            ("POST", "/v1/upstreams/import"),
+            ("GET", "/v1/upstreams/u"),
+            ("PUT", "/v1/upstreams/u"),
+            ("DELETE", "/v1/upstreams/u"),
+            ("GET", "/v1/status"),
+            ("POST", "/v1/modules/m/restart"),
+            ("POST", "/v1/modules/m/enable"),
+            ("POST", "/v1/modules/m/disable"),
             ("GET", "/v1/projects"),
             ("POST", "/v1/projects"),
             ("GET", "/v1/projects/p"),
@@ -186,7 +208,7 @@ mod tests {
             ("POST", "/health", "GET,HEAD"),
             ("PUT", "/v1/tools", "GET,HEAD,POST"),
             ("GET", "/v1/tools/call", "POST"),
-            ("PATCH", "/v1/tools/m:t", "GET,HEAD,DELETE"),
+            ("PUT", "/v1/tools/m:t", "GET,HEAD,PATCH,DELETE"),
             ("TRACE", "/v1/tools/m:t/enable", "POST"),
             ("HEAD", "/sse", "GET"),
         ] {

@@ -92,6 +92,42 @@ impl Store {
         self.conclude(transaction, all).await
     }
 
+    /// Adds to the counts in a form, which is made if it is not there. Nobody is told: counts change all the time.
+    pub async fn tally(
+        &self,
+        kind: &'static str,
+        id: &str,
+        more: &[(&'static str, u64)],
+        (now, expires_at): (u64, u64),
+    ) -> Result<(), StoreError> {
+        loop {
+            let before = self.entry(kind, id, now).await?;
+            let mut form = before.as_ref().and_then(|entry| entry.form.object()).unwrap_or_default();
+            for (name, count) in more {
+                let sum = form.get(name).and_then(|sum| sum.decode::<u64>().ok()).unwrap_or_default();
+                form.set(name, Raw::of(&sum.saturating_add(*count)));
+            }
+            let form = form.raw();
+            let done = if let Some(before) = before {
+                let query = sqlx::query(
+                    "UPDATE drawer SET form = $1, version = version + 1 WHERE kind = $2 AND id = $3 AND version = $4",
+                );
+                let query = query.bind(self.text_of(&form)?).bind(kind).bind(id).bind(stored(before.version));
+                query.execute(self.writer()).await.map_err(self.failed())?.rows_affected() > 0
+            } else {
+                let (id, owner) = (id.to_owned(), String::new());
+                let entry = Entry { kind, id, owner, form, version: 1, created_at: now, expires_at };
+                let mut transaction = self.begin().await?;
+                let done = self.insert_entry(&mut transaction, &entry).await?;
+                transaction.commit().await.map_err(self.failed())?;
+                done
+            };
+            if done {
+                return Ok(());
+            }
+        }
+    }
+
     /// Changes form, owner and end of what is there in the version that `entry` names. `false` if it is in another by
     /// now, or gone. What is there after it has the next version.
     pub async fn change_entry(&self, entry: &Entry) -> Result<bool, StoreError> {

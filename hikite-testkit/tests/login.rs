@@ -43,6 +43,7 @@ fn upstream(url: &str, keep: &Arc<Memory>) -> Upstream {
             egress: Allow::default(),
             keep: Arc::clone(keep) as Arc<dyn Keep>,
         }),
+        place: hikite_core::json::Object::default(),
         hash: url.to_owned(),
     };
     let environment = Environment {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hikite_core::json::Object;
 use hikite_core::secret::Secret;
 use http::{HeaderMap, Uri};
 
@@ -15,6 +16,8 @@ pub struct Definition {
     pub share: Share,
     /// How it is logged in to; nothing for programs, and where the credentials stand in the headers.
     pub access: Option<Access>,
+    /// How it is reached, without secrets, for the owner's eyes.
+    pub place: Object,
     /// Changes with anything that may change what the server offers; the key of its cached lists.
     pub hash: String,
 }

@@ -56,6 +56,10 @@ impl Inner {
                 }
                 () = tokio::time::sleep(retry.unwrap_or_default()), if retry.is_some() => true,
                 () = self.let_in() => true,
+                () = self.restarted.notified() => {
+                    backoff.succeeded();
+                    true
+                }
                 () = tokio::time::sleep(lifetime) => self.is_running(),
             };
         }

@@ -116,6 +116,15 @@ impl Slot {
         self.live().is_some_and(|connection| connection.close_if_idle(before))
     }
 
+    /// Ends the connection that stands here; the next one is opened as if nothing had ever failed.
+    pub(crate) fn begin_anew(&self, reason: Error) {
+        if let Some(connection) = self.live.load_full() {
+            connection.close(reason);
+        }
+        self.short_lives.store(0, Ordering::Relaxed);
+        self.backoff.lock().succeeded();
+    }
+
     /// Ends the connection that stands here, and any that is being opened. One whose tasks run is left to them:
     /// their caller may look at them from elsewhere.
     pub(crate) fn end(&self, reason: Error) {

@@ -63,6 +63,8 @@ pub(crate) struct Inner {
     /// Whether the first attempt to get the lists is over.
     pub(crate) tried: watch::Sender<bool>,
     pub(crate) stale: Notify,
+    /// Somebody wants the lists at once, whatever failed before.
+    pub(crate) restarted: Notify,
     pub(crate) shared: Arc<Slot>,
     pub(crate) owned: Mutex<HashMap<SessionId, Arc<Slot>>>,
     pub(crate) state: Mutex<State>,
@@ -109,6 +111,7 @@ impl Upstream {
             tried: watch::Sender::new(cached.is_some()),
             listing: ArcSwapOption::new(cached),
             stale: Notify::new(),
+            restarted: Notify::new(),
             shared: Arc::new(Slot::new(Purpose::Shared, None)),
             owned: Mutex::default(),
             state: Mutex::new(State::Idle),
@@ -130,11 +133,6 @@ impl Upstream {
         inner.tasks.spawn(Arc::clone(&inner).stop_idle_processes());
         Self { inner }
     }
-
-    /// The last lines its processes wrote to stderr.
-    pub fn stderr(&self) -> Vec<String> {
-        self.inner.stderr.lines()
-    }
 }
 
 impl Source for Upstream {
@@ -150,6 +148,32 @@ impl Source for Upstream {
         } else {
             self.inner.state.lock().clone()
         }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.inner.definition.transport {
+            Transport::Stdio { .. } => "stdio",
+            Transport::Http { .. } => "http",
+            Transport::Sse { .. } => "sse",
+        }
+    }
+
+    fn place(&self) -> Object {
+        self.inner.definition.place.clone()
+    }
+
+    fn stderr(&self) -> Vec<String> {
+        self.inner.stderr.lines()
+    }
+
+    fn stop(&self) {
+        self.inner.stop("stopped");
+    }
+
+    fn restart(&self) {
+        self.inner.stop("restarted");
+        *self.inner.state.lock() = State::Idle;
+        self.inner.restarted.notify_one();
     }
 
     fn advice(&self) -> Option<String> {
@@ -336,6 +360,18 @@ impl Inner {
                 tracing::warn!(module, kind, name, removed, "characters that nobody sees were taken out");
             }
         }
+    }
+
+    /// Every connection goes, and with it what failed before.
+    fn stop(&self, how: &str) {
+        let reason = || {
+            let message = format!("`{}` was {how} by an admin", self.definition.name);
+            Error::new(Kind::UpstreamUnavailable, message)
+        };
+        for (_, slot) in self.owned.lock().drain() {
+            slot.end(reason());
+        }
+        self.shared.begin_anew(reason());
     }
 
     async fn stop_idle_processes(self: Arc<Self>) {

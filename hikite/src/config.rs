@@ -69,6 +69,7 @@ pub use modules::ModulesSection;
 pub use place::Place;
 pub use problem::{Problem, Problems};
 pub use provider::{OauthConfig, ProviderConfig, TokenPlace};
+pub(crate) use secret::masked_url;
 
 pub(crate) use search::TOP;
 pub use search::{Model, Place as SearchPlace, SearchSection};

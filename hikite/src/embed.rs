@@ -10,6 +10,7 @@ use hikite_core::caller::{Abilities, Caller, Session, SessionId};
 use hikite_core::catalog::ModuleRule;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::keeper::Keeper;
 use hikite_core::register::Registration;
 use hikite_core::source::{BoxFuture, CallContext, Implementation, Nobody, Origin, Source};
 use hikite_gateway::{CallOptions, Gateway, ToolFilter};
@@ -48,7 +49,11 @@ impl Builder {
     /// A module of its own.
     #[must_use]
     pub fn module(mut self, name: &str, description: &str, source: Arc<dyn Source>) -> Self {
-        self.modules.push(ModuleRule { description: description.into(), ..ModuleRule::new(name, source) });
+        self.modules.push(ModuleRule {
+            description: description.into(),
+            keeper: Keeper::Program,
+            ..ModuleRule::new(name, source)
+        });
         self
     }
 

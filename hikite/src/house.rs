@@ -1,15 +1,20 @@
 //! The composition root: from a checked config to a running gateway with its upstreams, and from a changed
 //! config to the same gateway with other ones.
 
+mod stored;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures_util::future::join_all;
 use hikite_core::catalog::ModuleRule;
 use hikite_core::credential::Exchanger;
+use hikite_core::json::{Object, Raw};
+use hikite_core::keeper::Keeper;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListCache;
 use hikite_core::permission::Permissions;
@@ -38,9 +43,12 @@ use crate::master::Places;
 use crate::services::Services;
 use crate::sieve::Processes;
 use crate::{access, providers, search, token};
+use stored::{Desk, Stored};
 
 /// How often the store is looked at for what other processes wrote.
 const LOOK: Duration = Duration::from_millis(500);
+/// After so many looks the counts of the day are written down: five seconds.
+const WRITE_DOWN: u32 = 10;
 /// After so many looks what has ended is taken out: ten minutes.
 const SWEEP: u32 = 1200;
 /// The keys that tokens are signed with are looked after every so many looks.
@@ -57,6 +65,12 @@ pub struct House {
     /// For requests to addresses that are not the owner's word.
     guarded: Client,
     upstreams: Mutex<HashMap<Arc<str>, Running>>,
+    /// The config that is in force.
+    config: Mutex<Option<Config>>,
+    /// What was set up while we ran, the revision of the store that it is of, and whose turn it is to change it.
+    stored: Mutex<Stored>,
+    stored_revision: AtomicI64,
+    changing: tokio::sync::Mutex<()>,
     /// Of tools that the config names: their addresses are the owner's word.
     maker: Maker,
     services: Mutex<Services>,
@@ -85,6 +99,13 @@ struct Running {
     source: Arc<dyn Source>,
     hash: String,
     share: Share,
+    keeper: Keeper,
+}
+
+impl Running {
+    fn is(&self, server: &ServerConfig, keeper: Keeper) -> bool {
+        self.hash == server.definition_hash && self.share == server.share && self.keeper == keeper
+    }
 }
 
 impl House {
@@ -138,6 +159,10 @@ impl House {
             environment,
             guarded,
             upstreams: Mutex::default(),
+            config: Mutex::default(),
+            stored: Mutex::default(),
+            stored_revision: AtomicI64::new(-1),
+            changing: tokio::sync::Mutex::default(),
             maker,
             services: Mutex::default(),
             configured,
@@ -160,6 +185,8 @@ impl House {
         let fetcher = Fetcher { client: house.client().clone(), guarded: house.guarded.clone() };
         let entrances = Entrances::new(&house.store, Arc::new(fetcher));
         house.gateway.people().enter_through(Arc::new(entrances));
+        house.gateway.work_with(Arc::new(Desk(Arc::downgrade(&house))));
+        house.read_stored().await?;
         // Before any tool is seen: what differs from what was approved must not be taken for new.
         house.gateway.read_pins().await?;
         house.apply(config)?;
@@ -170,26 +197,32 @@ impl House {
 
     /// Makes the running house follow the config. Upstreams whose definition is the same go on undisturbed.
     pub fn apply(&self, config: &Config) -> Result<()> {
+        *self.config.lock() = Some(config.clone());
+        let stored = self.stored.lock().clone();
         let mut upstreams = self.upstreams.lock();
         let mut next = HashMap::new();
         let mut rules = Rules {
-            categories: config.categories.clone(),
+            disabled: config.disabled.clone(),
+            categories: stored.categories_beside(config),
             projects: config.projects.clone(),
             ..Rules::default()
         };
-        for server in &config.servers {
+        let of_file = config.servers.iter().map(|server| (server, Keeper::File));
+        let services = self.services(config);
+        let others: Vec<&ModuleRule> = services.iter().chain(&self.own).collect();
+        let beside = stored.servers_beside(config, &others);
+        for (server, keeper) in of_file.chain(beside.iter().map(|server| (*server, Keeper::Store))) {
             let running = match upstreams.get(&server.name) {
-                Some(running) if running.hash == server.definition_hash && running.share == server.share => {
-                    running.clone()
-                }
-                _ => self.start_upstream(config, server)?,
+                Some(running) if running.is(server, keeper) => running.clone(),
+                _ => self.start_upstream(config, server, keeper)?,
             };
             let source = Arc::clone(&running.source);
-            rules.modules.push((module(server, source), throttle(server, &self.limits)));
+            let rule = ModuleRule { keeper, ..module(server, source) };
+            rules.modules.push((rule, throttle(server, &self.limits)));
             next.insert(Arc::clone(&server.name), running);
         }
         let throttle = Throttle::of(&self.limits);
-        rules.modules.extend(self.services(config).into_iter().map(|service| (service, throttle)));
+        rules.modules.extend(services.into_iter().map(|service| (service, throttle)));
         rules.modules.extend(self.own.iter().map(|rule| (rule.clone(), throttle)));
         rules.tools = self.tools(config)?;
         let before = std::mem::replace(&mut *upstreams, next);
@@ -206,9 +239,7 @@ impl House {
             client.speak(config.egress.min_tls);
         }
         for (name, running) in before {
-            let stays = upstreams
-                .get(&name)
-                .is_some_and(|now| now.hash == running.hash && now.share == running.share);
+            let stays = upstreams.get(&name).is_some_and(|now| Arc::ptr_eq(&now.source, &running.source));
             if !stays {
                 let drain = self.limits.drain;
                 self.tasks.spawn(async move { running.upstream.close(drain).await });
@@ -250,6 +281,7 @@ impl House {
         let mut looks = 0_u32;
         while self.stopping.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
             let read = self.gateway.catch_up_with_store().await;
+            let read = if read.is_ok() { self.follow_stored().await } else { read };
             // Told once, not twice a second.
             match &read {
                 Err(error) if well => {
@@ -260,6 +292,12 @@ impl House {
             }
             well = read.is_ok();
             looks = (looks + 1) % SWEEP;
+            self.gateway.take_stock();
+            if looks.is_multiple_of(WRITE_DOWN)
+                && let Err(error) = self.gateway.write_down_day().await
+            {
+                tracing::debug!(%error, "the counts of the day are written down later");
+            }
             let Some(identity) = self.gateway.people().identity() else { continue };
             if looks == 0
                 && let Err(error) = identity.sweep().await
@@ -289,6 +327,9 @@ impl House {
         if let Err(error) = self.gateway.write_down_news().await {
             tracing::warn!(%error, "since when some tools are known could not be written down");
         }
+        if let Err(error) = self.gateway.write_down_day().await {
+            tracing::warn!(%error, "the last counts of the day could not be written down");
+        }
         self.gateway.stop_audit().await;
         self.store.close().await;
     }
@@ -313,7 +354,7 @@ impl House {
         self.upstreams.lock().get(module).map(|running| running.upstream.stderr()).unwrap_or_default()
     }
 
-    fn start_upstream(&self, config: &Config, server: &ServerConfig) -> Result<Running> {
+    fn start_upstream(&self, config: &Config, server: &ServerConfig, keeper: Keeper) -> Result<Running> {
         let definition = Definition {
             name: Arc::clone(&server.name),
             transport: transport(server)?,
@@ -323,12 +364,18 @@ impl House {
                 Share::Never => hikite_upstream::Share::Never,
             },
             access: access::of(config, server, &self.safe)?,
+            place: place(server),
             hash: server.definition_hash.clone(),
         };
         let listener = self.gateway.listener(Arc::clone(&server.name));
-        let upstream = Upstream::start(definition, self.environment.clone(), listener);
+        let mut environment = self.environment.clone();
+        if keeper == Keeper::Store {
+            // Its address is not the word of whoever owns the machine.
+            environment.client = self.guarded.clone();
+        }
+        let upstream = Upstream::start(definition, environment, listener);
         let source: Arc<dyn Source> = Arc::new(upstream.clone());
-        Ok(Running { upstream, source, hash: server.definition_hash.clone(), share: server.share })
+        Ok(Running { upstream, source, hash: server.definition_hash.clone(), share: server.share, keeper })
     }
 }
 
@@ -346,6 +393,27 @@ fn module(server: &ServerConfig, source: Arc<dyn Source>) -> ModuleRule {
         resources: server.resources,
         pins: server.pins,
         ..ModuleRule::new(Arc::clone(&server.name), source)
+    }
+}
+
+fn kind_of(server: &ServerConfig) -> &'static str {
+    match server.transport {
+        Transport::Stdio { .. } => "stdio",
+        Transport::Http { .. } => "http",
+        Transport::Sse { .. } => "sse",
+    }
+}
+
+/// How it is reached, as it may be shown.
+fn place(server: &ServerConfig) -> Object {
+    match &server.transport {
+        Transport::Stdio { command, args, .. } => {
+            let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+            Object::default().with("command", command.as_str()).with("args", Raw::of(&args))
+        }
+        Transport::Http { url, .. } | Transport::Sse { url, .. } => {
+            Object::default().with("url", url.to_string())
+        }
     }
 }
 

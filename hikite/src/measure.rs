@@ -24,6 +24,7 @@ use hikite_gateway::{Gateway, Surface, Surfaces};
 pub(crate) use answer::{Sample, Weighed, read as read_answers};
 pub(crate) use attempt::attempt;
 pub(crate) use chart::chart;
+pub(crate) use count::{VOCABULARY, tokens};
 pub(crate) use object::object;
 pub(crate) use page::write as write_page;
 pub(crate) use section::text;

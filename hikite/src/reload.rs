@@ -71,6 +71,7 @@ pub(crate) async fn follow(
                 }
             }
             Err(error) => {
+                house.gateway.note_config(Some(format!("{error:#}")));
                 tracing::error!("{KEPT}\n{error:#}");
             }
         }
@@ -113,11 +114,13 @@ fn apply(next: &Config, house: &House, app: &App) -> bool {
     match settings(next).and_then(|settings| house.apply(next).map(|()| settings)) {
         Ok(settings) => {
             app.configure(settings);
+            house.gateway.note_config(None);
             tracing::info!(file = %shown(next), "the changed config is in force");
             log::follow(&next.telemetry.log);
             true
         }
         Err(error) => {
+            house.gateway.note_config(Some(format!("{error:#}")));
             tracing::error!("{KEPT}\n{error:#}");
             false
         }

@@ -186,6 +186,7 @@ impl Kind {
             servers: self.servers.iter().map(|server| Arc::from(*server)).collect(),
             selection,
             skill: None,
+            keeper: hikite_core::keeper::Keeper::File,
         })
     }
 }

@@ -213,6 +213,11 @@ impl Client {
         if self.redirect_uris.iter().any(waits) { Standing::Pending } else { Standing::Good }
     }
 
+    /// Whether somebody has to approve a place that it wants to lead back to.
+    pub fn is_pending(&self) -> bool {
+        self.whole_standing() == Standing::Pending
+    }
+
     /// What may be seen of it.
     pub fn object(&self) -> Object {
         let standing = if self.whole_standing() == Standing::Good { "active" } else { "pending" };

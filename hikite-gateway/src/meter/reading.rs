@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use hikite_core::breaker;
 use hikite_core::source::State;
+use tokio::time::Instant;
 
 use super::{Durations, Meter, ModuleMeter};
 use crate::audit::Counts;
@@ -70,6 +71,11 @@ struct Read<'a> {
 impl Gateway {
     pub fn meter(&self) -> &Meter {
         &self.meter
+    }
+
+    /// Off the path of a call, every few seconds.
+    pub fn take_stock(&self) {
+        self.meter.take_stock(Instant::now());
     }
 
     /// Everything the gateway counts.

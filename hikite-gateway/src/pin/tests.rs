@@ -67,6 +67,7 @@ impl Source for Server {
 fn apply(gateway: &Gateway, server: &Arc<Server>, pins: Pinning) {
     let rule = ModuleRule { pins, ..ModuleRule::new("m", Arc::clone(server) as Arc<dyn Source>) };
     let category = CategoryRule {
+        keeper: hikite_core::keeper::Keeper::File,
         name: "c".into(),
         description: String::new(),
         servers: vec!["m".into()],

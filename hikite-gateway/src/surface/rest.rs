@@ -73,7 +73,13 @@ impl Gateway {
         caller.must_have(Scopes::READ)?;
         let find = |view: &View| view.any_tool(name).map(|tool| tool.key.clone());
         let (snapshot, key) = self.look_up(caller, find).await?;
-        self.object_in(snapshot.view_of(caller), &key)
+        let view = snapshot.view_of(caller);
+        if caller.is_admin()
+            && let Some((tool, module)) = view.tool_by_key(&key).zip(view.module(&key.module))
+        {
+            return Ok(self.with_texts(self.object(view, module, tool), &key, &tool.original).raw());
+        }
+        self.object_in(view, &key)
     }
 
     /// Tool objects with a `relevance` each, best first.
@@ -170,45 +176,6 @@ impl Gateway {
         Ok((answer, about))
     }
 
-    /// `{name, description, state, breaker, version?, tools}` of each module.
-    pub async fn module_objects(&self, caller: &Caller) -> Result<Vec<Raw>, Error> {
-        caller.must_have(Scopes::READ)?;
-        self.settle(caller).await;
-        let view = self.view_of(caller);
-        let object = |module: &Module| {
-            let mut object = Object::default()
-                .with("name", &*module.name)
-                .with("description", module.description.as_str())
-                .with("state", module.source.state().word());
-            if let Some(breaker) = self.breaker_state(&module.name) {
-                object.set("breaker", breaker.word());
-            }
-            if let Some(version) = module.version() {
-                object.set("version", version);
-            }
-            object.with("tools", Raw::of(&module.tools.len())).raw()
-        };
-        Ok(view.modules().iter().map(object).collect())
-    }
-
-    /// `{name, description, modules, tools}` of each category, `tools` being their keys.
-    pub async fn category_objects(&self, caller: &Caller) -> Result<Vec<Raw>, Error> {
-        caller.must_have(Scopes::READ)?;
-        self.settle(caller).await;
-        let view = self.view_of(caller);
-        let object = |category: &hikite_core::category::Category| {
-            let modules: Vec<&str> = category.rule.servers.iter().map(|server| &**server).collect();
-            let tools: Vec<String> = category.enabled().map(|entry| entry.key.to_string()).collect();
-            Object::default()
-                .with("name", &*category.rule.name)
-                .with("description", category.rule.description.as_str())
-                .with("modules", Raw::of(&modules))
-                .with("tools", Raw::of(&tools))
-                .raw()
-        };
-        Ok(view.categories().iter().map(object).collect())
-    }
-
     /// For whoever changed the tool.
     pub(crate) fn tool_object(&self, key: &ToolKey) -> Result<Raw, Error> {
         self.object_in(&self.owner_view(), key)
@@ -229,7 +196,7 @@ impl Gateway {
             .with("module", &*tool.key.module)
             .with("description", definition.text("description").unwrap_or_default())
             .with("inputSchema", definition.get("inputSchema").cloned().unwrap_or_else(Raw::empty_object));
-        for member in ["outputSchema", "annotations"] {
+        for member in ["title", "outputSchema", "annotations"] {
             if let Some(value) = definition.get(member) {
                 object.set(member, value.clone());
             }

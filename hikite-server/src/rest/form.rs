@@ -58,6 +58,14 @@ impl Form {
         whole
     }
 
+    pub(crate) fn flag(&mut self, name: &str) -> Option<bool> {
+        let flag = self.raw(name)?.decode().ok();
+        if flag.is_none() {
+            self.fault(name, format!("`{name}` must be true or false"));
+        }
+        flag
+    }
+
     /// The members of an object inside.
     pub(crate) fn inner(&mut self, name: &str, known: &[&str]) -> Option<Self> {
         let raw = self.raw(name)?;

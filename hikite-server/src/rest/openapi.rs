@@ -2,6 +2,7 @@
 //! use themselves (bounds, the table of errors), because what is relayed has no types it could be made from.
 
 mod account;
+mod control;
 mod identity;
 mod operation;
 mod pin;
@@ -41,6 +42,7 @@ pub(crate) fn document() -> Value {
             { "name": "Tools", "description": "Looking at tools, finding them and running them." },
             { "name": "Registry", "description": "Changing which tools there are; for admins." },
             { "name": "Overview", "description": "Where tools come from and how they are grouped." },
+            { "name": "Upstreams", "description": "Remote servers that are set up while hikite runs; for admins." },
             { "name": "Projects", "description": "Who asks, and the boundaries between callers; for admins." },
             { "name": "Tokens", "description": "Who may come in; for admins." },
             { "name": "Accounts", "description": "With which accounts services are called." },
@@ -70,7 +72,8 @@ pub(crate) fn document() -> Value {
 
 fn schemas() -> Value {
     let mut all = schema::schemas();
-    for (name, schema) in identity::schemas().into_iter().chain(account::schemas()).chain(pin::schemas()) {
+    let parts = [identity::schemas(), account::schemas(), control::schemas(), pin::schemas().into()];
+    for (name, schema) in parts.into_iter().flatten() {
         all[name] = schema;
     }
     all
@@ -88,6 +91,7 @@ fn parameters() -> Value {
     let all = identity::parameters()
         .into_iter()
         .chain(account::parameters())
+        .chain(control::parameters())
         .chain([("Key", key), ("Pin", pin::parameter())]);
     all.map(|(name, parameter)| (name.to_owned(), parameter)).collect::<Map<_, _>>().into()
 }

@@ -1,12 +1,15 @@
-//! Where tools come from and how they are grouped.
+//! Where tools come from and how they are grouped. Switching and restarting modules is for admins, which the router sees
+//! to.
 
 use std::sync::Arc;
 
 use axum::extract::State;
+use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw};
+use hikite_core::source::Origin;
 use http::Uri;
 
-use super::{Answer, ok, query};
+use super::{Answer, Named, key, ok, query};
 use crate::app::App;
 use crate::arrival::Arrival;
 
@@ -18,6 +21,54 @@ pub(crate) async fn modules(
     query::none(&uri)?;
     let modules = app.gateway.module_objects(&caller).await?;
     Ok(ok(&Object::default().with("modules", Raw::array(&modules)).raw()))
+}
+
+pub(crate) async fn module(
+    State(app): State<Arc<App>>,
+    Arrival { caller, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    Ok(ok(&app.gateway.module_object(&caller, &key(path)?).await?))
+}
+
+pub(crate) async fn restart(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    let name = key(path)?;
+    let work = app.gateway.restart_module(&name);
+    Ok(ok(&app.gateway.audit_admin((&caller, &origin), "module.restart", &name, work).await?))
+}
+
+pub(crate) async fn enable(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    switch(&app, (&caller, &origin), path, &uri, true).await
+}
+
+pub(crate) async fn disable(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    switch(&app, (&caller, &origin), path, &uri, false).await
+}
+
+async fn switch(app: &App, who: (&Caller, &Origin), path: Named, uri: &Uri, enabled: bool) -> Answer {
+    query::none(uri)?;
+    let name = key(path)?;
+    let action = if enabled { "module.enable" } else { "module.disable" };
+    let work = app.gateway.switch_module(&name, enabled);
+    Ok(ok(&app.gateway.audit_admin(who, action, &name, work).await?))
 }
 
 pub(crate) async fn categories(

@@ -30,6 +30,22 @@ pub(crate) async fn register(
     Ok(created(&tool, key.and_then(|key| location("/v1/tools/", &key))))
 }
 
+/// Other texts for a tool, or its own again.
+pub(crate) async fn retell(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    query::none(&uri)?;
+    let (name, form) = (key(path)?, body::read(&app, &headers, body).await?);
+    let work = app.gateway.retell_tool(&name, &form);
+    let tool = app.gateway.audit_admin((&caller, &origin), "tool.change", &name, work).await;
+    Ok(ok(&tool.map_err(|error| of_tool(&name, error))?))
+}
+
 pub(crate) async fn unregister(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, .. }: Arrival,

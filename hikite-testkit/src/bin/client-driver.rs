@@ -101,6 +101,7 @@ async fn run(plan: &Plan, url: &str) -> Result<(), String> {
         },
         share: Share::Auto,
         access: Some(access()?),
+        place: hikite_core::json::Object::default(),
         hash: "suite".to_owned(),
     };
     let environment = Environment {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hikite_core::category::CategoryRule;
+use hikite_core::keeper::Keeper;
 use hikite_core::suggest;
 use hikite_modules::Named;
 use schemars::JsonSchema;
@@ -65,6 +66,7 @@ fn category(
         selection: tools::check(check, &path.key("tools"), &tools, &own, &others),
         servers: own,
         skill: raw.skill.clone(),
+        keeper: Keeper::File,
     }
 }
 

@@ -83,7 +83,8 @@ struct Block<'a> {
 }
 
 fn blocks(root: &Value) -> Vec<Block<'_>> {
-    let places = ["/mcpServers", "/servers", "/mcp/servers", "/mcp.servers"];
+    let places =
+        ["/mcpServers", "/servers", "/mcp/servers", "/mcp.servers", "/context_servers", "/mcp_servers"];
     let direct = places.into_iter().map(|place| (None, root.pointer(place)));
     let projects = root.get("projects").and_then(Value::as_object).into_iter().flatten();
     let projects = projects.map(|(folder, project)| (Some(folder.as_str()), project.get("mcpServers")));

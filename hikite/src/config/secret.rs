@@ -30,6 +30,11 @@ pub(crate) fn url(written: &str, expanded: String) -> Secret {
     Secret::shown_as(expanded, shown)
 }
 
+/// The same of an address without variables.
+pub(crate) fn masked_url(written: &str) -> String {
+    url(written, String::new()).to_string()
+}
+
 /// Whether a name sounds like that of a credential.
 pub(crate) fn is_credential(flag: &str) -> bool {
     let flag = flag.to_ascii_lowercase();

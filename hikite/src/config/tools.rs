@@ -168,6 +168,7 @@ impl Reader<'_, '_, '_> {
             let change = Override {
                 enabled: change.enabled.unwrap_or(true),
                 name: change.name.clone(),
+                title: None,
                 description: change.description.clone(),
                 arguments,
                 policy: self.policy(&path, change),

@@ -32,5 +32,6 @@ fn category(module: &ModuleRule) -> Arc<CategoryRule> {
         servers: vec![Arc::clone(&module.name)],
         selection: Selection::default(),
         skill: None,
+        keeper: hikite_core::keeper::Keeper::File,
     })
 }

@@ -15,6 +15,7 @@ mod categories;
 mod check;
 mod cli;
 mod config;
+mod control;
 mod cut;
 mod direct;
 mod era;

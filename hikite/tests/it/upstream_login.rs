@@ -77,7 +77,7 @@ async fn somebody_logs_in_once_and_the_server_stays_open() {
     assert_eq!(error["code"], "ACCOUNT_REQUIRED", "{refused}");
     assert!(error["hint"].as_str().expect("a hint").contains("hikite account connect vault"), "{error}");
     let modules = gateway.send(gateway.request("GET", "/v1/modules")).await;
-    assert!(modules.text().contains("needs login"), "{}", modules.text());
+    assert!(modules.text().contains("needs_login"), "{}", modules.text());
 
     let said = log_in(&gateway).await;
     assert!(said.contains("logged in to `vault`: 1 tools"), "{said}");

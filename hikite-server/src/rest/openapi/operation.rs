@@ -21,6 +21,8 @@ pub(super) struct Operation {
     pub(super) body: Option<&'static str>,
     /// Its answer: the status, what it is, and the name of its schema.
     pub(super) answer: (u16, &'static str, Option<&'static str>),
+    /// Another answer that is as good.
+    pub(super) also: Option<(u16, &'static str, Option<&'static str>)>,
     /// Statuses of its own errors, besides those that every request may meet.
     pub(super) errors: &'static [u16],
     pub(super) needs_token: bool,
@@ -36,6 +38,7 @@ impl Operation {
         parameters: Vec::new(),
         body: None,
         answer: (200, "", None),
+        also: None,
         errors: &[],
         needs_token: true,
     };
@@ -68,7 +71,14 @@ impl Operation {
     }
 
     fn responses(&self) -> Map<String, Value> {
-        let (status, description, schema) = self.answer;
+        let good = [Some(self.answer), self.also].into_iter().flatten();
+        let mut responses: Map<String, Value> =
+            good.map(|answer| (answer.0.to_string(), self.good(answer))).collect();
+        responses.extend(self.statuses().into_iter().map(reference));
+        responses
+    }
+
+    fn good(&self, (status, description, schema): (u16, &str, Option<&str>)) -> Value {
         let mut names = vec!["X-Request-Id"];
         if self.needs_token {
             names.extend(["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit-Policy"]);
@@ -88,9 +98,7 @@ impl Operation {
         if self.id == "registerTool" {
             answer["links"] = links();
         }
-        let mut responses: Map<String, Value> = [(status.to_string(), answer)].into_iter().collect();
-        responses.extend(self.statuses().into_iter().map(reference));
-        responses
+        answer
     }
 }
 
@@ -134,6 +142,7 @@ fn operations() -> Vec<Operation> {
         identity,
         super::account::operations(),
         super::pin::operations(),
+        super::control::operations(),
         recorded(),
         health(),
     ];
@@ -178,18 +187,10 @@ fn looking() -> Vec<Operation> {
             ..Operation::NEW
         },
         Operation {
-            path: "/v1/modules",
-            id: "listModules",
-            tag: "Overview",
-            summary: "Lists the modules, each the tools of one source.",
-            answer: (200, "The modules.", Some("Modules")),
-            ..Operation::NEW
-        },
-        Operation {
             path: "/v1/categories",
             id: "listCategories",
             tag: "Overview",
-            summary: "Lists the categories of the config.",
+            summary: "Lists the categories.",
             answer: (200, "The categories.", Some("Categories")),
             ..Operation::NEW
         },
@@ -243,6 +244,18 @@ fn changing() -> Vec<Operation> {
             body: Some("Registration"),
             answer: (201, "The tool as it is now.", Some("Tool")),
             errors: &[409],
+            ..Operation::NEW
+        },
+        Operation {
+            method: "patch",
+            path: "/v1/tools/{key}",
+            id: "changeTool",
+            tag: "Registry",
+            summary: "Writes texts in place of the server's own, or takes them away.",
+            parameters: vec![key()],
+            body: Some("ToolTexts"),
+            answer: (200, "The tool as it is now.", Some("Tool")),
+            errors: &[404, 503],
             ..Operation::NEW
         },
         Operation {

@@ -44,8 +44,8 @@ pub(crate) fn schemas() -> Value {
         "Registration": registration::form(),
         "Parameter": registration::parameter(),
         "HttpRequest": registration::http_request(),
-        "Modules": modules(),
         "Categories": categories(),
+        "ToolTexts": texts(),
         "AuditRecord": audit::record(),
         "AuditPage": audit::page(),
         "AuditVerdict": audit::verdict(),
@@ -81,6 +81,8 @@ fn tool() -> Value {
             "module": { "type": "string" },
             "title": { "type": "string" },
             "description": { "type": "string" },
+            "overrides": { "type": "object", "description": "For admins, of a single tool: texts that were written in place of its own." },
+            "original": { "type": "object", "description": "For admins, of a single tool: its own texts." },
             "inputSchema": { "type": "object", "description": "The JSON Schema of its parameters." },
             "outputSchema": { "type": "object", "description": "The JSON Schema of its result." },
             "annotations": { "type": "object", "description": "What its maker promises: `readOnlyHint` and the like." },
@@ -239,52 +241,20 @@ fn search_answer() -> Value {
     })
 }
 
-fn modules() -> Value {
-    json!({
-        "type": "object",
-        "required": ["modules"],
-        "properties": {
-            "modules": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["name", "description", "state", "tools"],
-                    "properties": {
-                        "name": { "type": "string" },
-                        "description": { "type": "string" },
-                        "state": { "type": "string", "examples": ["idle", "starting", "running", "failing"] },
-                        "breaker": {
-                            "enum": ["closed", "open", "half-open"],
-                            "description": "Whether calls are sent: `open` leaves the server alone for a while.",
-                        },
-                        "version": { "type": "string" },
-                        "tools": { "type": "integer", "minimum": 0 },
-                    },
-                },
-            },
-        },
-    })
+fn categories() -> Value {
+    json!({ "type": "object", "required": ["categories"], "properties": { "categories": list_of("Category") } })
 }
 
-fn categories() -> Value {
+/// Of a tool, as they are sent; null takes one away.
+fn texts() -> Value {
     json!({
         "type": "object",
-        "required": ["categories"],
+        "additionalProperties": false,
         "properties": {
-            "categories": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["name", "description", "modules", "tools"],
-                    "properties": {
-                        "name": { "type": "string" },
-                        "description": { "type": "string" },
-                        "modules": words(),
-                        "tools": words(),
-                    },
-                },
-            },
+            "title": { "type": ["string", "null"], "maxLength": 200, "pattern": "\\S" },
+            "description": { "type": ["string", "null"], "maxLength": 10_000, "pattern": "\\S" },
         },
+        "examples": [{ "title": "Read a file", "description": null }],
     })
 }
 

@@ -1,0 +1,122 @@
+//! The whole at a glance, for admins: how calls are going, what was saved, and what needs somebody.
+
+use hikite_core::caller::Caller;
+use hikite_core::error::Error;
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::State;
+use tokio::time::Instant;
+
+use crate::gateway::Gateway;
+use crate::meter::Calls;
+
+/// One thing that somebody should look at.
+struct Concern {
+    kind: &'static str,
+    name: String,
+    message: String,
+    hint: String,
+}
+
+impl Concern {
+    fn raw(&self) -> Raw {
+        Object::default()
+            .with("kind", self.kind)
+            .with("name", self.name.as_str())
+            .with("message", self.message.as_str())
+            .with("hint", self.hint.as_str())
+            .raw()
+    }
+}
+
+impl Gateway {
+    /// `{calls, saved, attention}`.
+    pub async fn status(&self) -> Result<Object, Error> {
+        let mut calls = Calls::default();
+        let now = Instant::now();
+        for gate in self.snapshot().gates().values() {
+            calls.add(&gate.meter.recent.calls(now));
+        }
+        let mut concerns = self.troubled_config();
+        concerns.extend(self.troubled_modules());
+        concerns.extend(self.troubled_accounts());
+        concerns.extend(self.waiting_clients().await?);
+        let concerns: Vec<Raw> = concerns.iter().map(Concern::raw).collect();
+        Ok(Object::default()
+            .with("calls", calls.object())
+            .with("saved", self.saved().await?)
+            .with("attention", Raw::array(&concerns)))
+    }
+
+    /// What is wrong with the config file as it is now, while an older one is in force; nothing once it is right.
+    pub fn note_config(&self, wrong: Option<String>) {
+        *self.wrong_config.lock() = wrong;
+    }
+
+    fn troubled_config(&self) -> Vec<Concern> {
+        let concern = |message| Concern {
+            kind: "config",
+            name: "config".into(),
+            message,
+            hint: "an older config is in force until the file is right".into(),
+        };
+        self.wrong_config.lock().clone().map(concern).into_iter().collect()
+    }
+
+    fn troubled_modules(&self) -> Vec<Concern> {
+        let view = self.owner_view();
+        let concern = |module: &hikite_core::catalog::Module| {
+            let state = module.source.state();
+            let (kind, message, hint) = match &state {
+                State::Failing { .. } => (
+                    "module",
+                    state.trouble()?,
+                    "see its stderr, then restart it or correct how it is reached".into(),
+                ),
+                // A service that nobody connected is no trouble; a server that wants a login is.
+                State::NeedsLogin { .. } if module.source.kind() != "service" => {
+                    let hint = module.source.advice().unwrap_or_else(|| "log in to it".into());
+                    ("login", format!("`{}` needs a login", module.name), hint)
+                }
+                _ => return None,
+            };
+            Some(Concern { kind, name: module.name.to_string(), message, hint })
+        };
+        view.modules().iter().filter_map(concern).collect()
+    }
+
+    fn troubled_accounts(&self) -> Vec<Concern> {
+        let Some(accounts) = self.accounts() else { return Vec::new() };
+        let objects = accounts.objects(&Caller::owner(), true);
+        let stale = objects.iter().filter_map(Raw::object);
+        let stale = stale.filter(|account| account.text("state").as_deref() == Some("reconnect"));
+        stale
+            .map(|account| {
+                let word = |name: &str| account.text(name).unwrap_or_default();
+                Concern {
+                    kind: "account",
+                    name: word("id"),
+                    message: format!(
+                        "{} takes the token of the account `{}` no more",
+                        word("provider"),
+                        word("name")
+                    ),
+                    hint: "connect it again".into(),
+                }
+            })
+            .collect()
+    }
+
+    async fn waiting_clients(&self) -> Result<Vec<Concern>, Error> {
+        let Some(identity) = self.people().identity() else { return Ok(Vec::new()) };
+        let clients = identity.clients().await?;
+        let waiting = clients.iter().filter(|client| client.is_pending());
+        Ok(waiting
+            .map(|client| Concern {
+                kind: "client",
+                name: client.id.clone(),
+                message: format!("the client `{}` waits for approval", client.name),
+                hint: "approve it if you know where it leads to, or delete it".into(),
+            })
+            .collect())
+    }
+}

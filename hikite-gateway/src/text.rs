@@ -1,0 +1,192 @@
+//! Texts of tools that somebody wrote in place of the server's own: titles and descriptions, shown everywhere. They are
+//! kept in the store and change nothing about how a tool is called.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hikite_core::caller::Caller;
+use hikite_core::catalog::ModuleRule;
+use hikite_core::error::Error;
+use hikite_core::fault::{self, Fault};
+use hikite_core::json::{Object, Raw};
+use hikite_core::key::ToolKey;
+use hikite_core::selection::{Override, Selection, ToolRef};
+use hikite_store::Entry;
+
+use crate::clock::now_ms;
+use crate::gateway::Gateway;
+
+/// The drawer.
+const TEXT: &str = "tool_text";
+const TITLE_CHARS: usize = 200;
+const DESCRIPTION_CHARS: usize = 10_000;
+
+pub(crate) type Texts = HashMap<ToolKey, Text>;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text {
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+}
+
+impl Text {
+    fn read(form: &Object) -> Self {
+        Self { title: form.text("title"), description: form.text("description") }
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn object(&self) -> Object {
+        let mut object = Object::default();
+        for (name, text) in [("title", &self.title), ("description", &self.description)] {
+            if let Some(text) = text {
+                object.set(name, text.as_str());
+            }
+        }
+        object
+    }
+
+    /// The changes of a form: a text replaces, null takes away, what is not named stays.
+    fn changed(&self, form: &Object) -> Result<Self, Error> {
+        let mut faults = Vec::new();
+        let known = ["title", "description"];
+        for (name, _) in form.iter().filter(|(name, _)| !known.contains(name)) {
+            faults.push(Fault::new(
+                fault::step(name),
+                format!("unknown member `{name}`; there are: title, description"),
+            ));
+        }
+        let mut member = |name: &str, longest: usize, before: &Option<String>| match form.get(name) {
+            None => before.clone(),
+            Some(raw) if raw.is_null() => None,
+            Some(raw) => {
+                let text =
+                    raw.text().filter(|text| !text.trim().is_empty() && text.chars().count() <= longest);
+                if text.is_none() {
+                    let message = format!("`{name}` must be a text of at most {longest} characters, or null");
+                    faults.push(Fault::new(fault::step(name), message));
+                }
+                text
+            }
+        };
+        let title = member("title", TITLE_CHARS, &self.title);
+        let description = member("description", DESCRIPTION_CHARS, &self.description);
+        if faults.is_empty() { Ok(Self { title, description }) } else { Err(fault::error(&faults)) }
+    }
+}
+
+impl Gateway {
+    /// Changes the texts of a tool and gives its tool object.
+    pub async fn retell_tool(&self, name: &str, form: &Object) -> Result<Raw, Error> {
+        self.look_up(&Caller::owner(), |view| view.any_tool(name).map(drop)).await?;
+        {
+            let _turn = self.registry.turn.lock().await;
+            let key = self.owner_view().any_tool(name)?.key.clone();
+            let before = self.with_roster(|roster| roster.texts.get(&key).cloned()).unwrap_or_default();
+            let text = before.changed(form)?;
+            self.write_text(&key, &text).await?;
+            self.change_roster(|roster| {
+                roster.texts.remove(&key);
+                if !text.is_empty() {
+                    roster.texts.insert(key, text);
+                }
+            });
+        }
+        self.tool(&Caller::owner(), name).await
+    }
+
+    async fn write_text(&self, key: &ToolKey, text: &Text) -> Result<(), Error> {
+        let store = &self.registry.store;
+        let (id, now) = (key.to_string(), now_ms());
+        if text.is_empty() {
+            store.take_entry(TEXT, &id, now).await?;
+            return Ok(());
+        }
+        let form = text.object().with("module", &*key.module).with("tool", &*key.tool).raw();
+        loop {
+            let before = store.entry(TEXT, &id, now).await?;
+            let version = before.as_ref().map_or(1, |before| before.version);
+            let (kind, id, owner) = (TEXT, id.clone(), String::new());
+            let entry =
+                Entry { kind, id, owner, form: form.clone(), version, created_at: now, expires_at: 0 };
+            let done = match before {
+                Some(_) => store.change_entry(&entry).await?,
+                None => store.put_entry(&entry).await?,
+            };
+            if done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// All that the store has.
+    pub(crate) async fn read_texts(&self) -> Result<Texts, Error> {
+        let entries = self.registry.store.entries(TEXT, None, now_ms()).await?;
+        let read = |entry: &Entry| {
+            let form = entry.form.object()?;
+            Some((ToolKey::new(form.text("module")?, form.text("tool")?), Text::read(&form)))
+        };
+        Ok(entries.iter().filter_map(read).collect())
+    }
+
+    /// For admins: what was written in place of the server's own, and the server's own.
+    pub(crate) fn with_texts(&self, object: Object, key: &ToolKey, original: &Raw) -> Object {
+        let text = self.with_roster(|roster| roster.texts.get(key).cloned()).unwrap_or_default();
+        let original = Text::read(&original.object().unwrap_or_default());
+        object.with("overrides", text.object()).with("original", original.object())
+    }
+}
+
+/// The rule of a module with the texts of its tools.
+pub(crate) fn retold(rule: &ModuleRule, texts: &Texts) -> ModuleRule {
+    let mut rule = rule.clone();
+    let own = texts.iter().filter(|(key, _)| key.module == rule.name);
+    let mut selection: Option<Selection> = None;
+    for (key, text) in own {
+        let selection = selection.get_or_insert_with(|| Selection::clone(&rule.selection));
+        let known = selection.overrides.iter().position(|(tool, _)| tool.means(&key.module, &key.tool));
+        let at = known.unwrap_or_else(|| {
+            let tool = ToolRef { server: None, tool: Arc::clone(&key.tool) };
+            selection.overrides.push((tool, Override::default()));
+            selection.overrides.len() - 1
+        });
+        let change = &mut selection.overrides[at].1;
+        change.title = text.title.clone().or_else(|| change.title.take());
+        change.description = text.description.clone().or_else(|| change.description.take());
+    }
+    if let Some(selection) = selection {
+        rule.selection = Arc::new(selection);
+    }
+    rule
+}
+
+#[cfg(test)]
+mod tests {
+    use hikite_core::error::Kind;
+
+    use super::*;
+
+    fn form(text: &str) -> Object {
+        Raw::parse(text.to_owned()).expect("JSON").object().expect("an object")
+    }
+
+    #[track_caller]
+    fn check(sent: &str, expected: Result<&str, Kind>) {
+        let before = Text { title: Some("old".into()), description: None };
+        let changed = before.changed(&form(sent)).map(|text| text.object().raw().as_str().into_owned());
+        assert_eq!(changed.map_err(|error| error.kind), expected.map(Into::into), "{sent}");
+    }
+
+    #[test]
+    fn a_text_replaces_null_takes_away_and_the_rest_stays() {
+        check("{}", Ok(r#"{"title":"old"}"#));
+        check(r#"{"title":null}"#, Ok("{}"));
+        check(r#"{"description":"new"}"#, Ok(r#"{"title":"old","description":"new"}"#));
+        for wrong in [r#"{"title":""}"#, r#"{"title":1}"#, r#"{"name":"x"}"#] {
+            check(wrong, Err(Kind::Validation));
+        }
+        check(&format!(r#"{{"title":"{}"}}"#, "x".repeat(201)), Err(Kind::Validation));
+    }
+}

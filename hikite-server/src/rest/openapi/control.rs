@@ -1,0 +1,55 @@
+//! The description of what people set up and look after: modules and how they are doing.
+
+mod module;
+mod status;
+mod upstream;
+
+use serde_json::{Value, json};
+
+use super::operation::Operation;
+
+pub(super) fn operations() -> Vec<Operation> {
+    [module::operations(), status::operations(), upstream::operations()].into_iter().flatten().collect()
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    [module::schemas(), status::schemas(), upstream::schemas()].into_iter().flatten().collect()
+}
+
+pub(super) fn parameters() -> Vec<(&'static str, Value)> {
+    vec![
+        ("Module", part("name", "The module's name; percent-encoded.", "files")),
+        ("Upstream", part("name", "The name of an upstream server.", "docs")),
+        ("Category", part("name", "The name of a category; percent-encoded.", "reading")),
+    ]
+}
+
+/// A part of the path.
+fn part(name: &str, description: &str, example: &str) -> Value {
+    json!({
+        "name": name, "in": "path", "required": true, "description": description,
+        "schema": { "type": "string", "minLength": 1 }, "example": example,
+    })
+}
+
+fn parameter(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/parameters/{name}") })
+}
+
+fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+fn whole(description: &str) -> Value {
+    json!({ "type": "integer", "minimum": 0, "description": description })
+}
+
+fn text(description: &str) -> Value {
+    json!({ "type": "string", "description": description })
+}
+
+/// An object with one list.
+fn listed(member: &str, of: &str) -> Value {
+    let items = json!({ "type": "array", "items": reference(of) });
+    json!({ "type": "object", "required": [member], "properties": { member: items } })
+}

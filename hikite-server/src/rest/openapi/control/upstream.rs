@@ -1,0 +1,222 @@
+//! Upstream servers and categories that are kept in the store.
+
+use serde_json::{Value, json};
+
+use super::super::operation::Operation;
+use super::module::managed_by;
+use super::{listed, parameter, reference, text};
+
+pub(super) fn operations() -> Vec<Operation> {
+    upstreams().into_iter().chain(categories()).collect()
+}
+
+fn upstreams() -> Vec<Operation> {
+    let tag = "Upstreams";
+    let new = || Operation { tag, ..Operation::NEW };
+    vec![
+        Operation {
+            path: "/v1/upstreams",
+            id: "listUpstreams",
+            summary: "Lists the upstream servers of the config file and of the store, secrets masked.",
+            answer: (200, "The upstream servers.", Some("Upstreams")),
+            errors: &[404],
+            ..new()
+        },
+        Operation {
+            path: "/v1/upstreams/{name}",
+            id: "getUpstream",
+            summary: "Shows one upstream server, secrets masked.",
+            parameters: vec![parameter("Upstream")],
+            answer: (200, "The upstream server.", Some("Upstream")),
+            errors: &[404],
+            ..new()
+        },
+        Operation {
+            method: "put",
+            path: "/v1/upstreams/{name}",
+            id: "putUpstream",
+            summary: "Sets up a remote server, or changes one. Programs are refused: they come from the config file alone.",
+            parameters: vec![parameter("Upstream")],
+            body: Some("UpstreamEntry"),
+            answer: (200, "The upstream server as it is now.", Some("Upstream")),
+            also: Some((201, "It is new.", Some("Upstream"))),
+            errors: &[404, 409, 503],
+            ..new()
+        },
+        Operation {
+            method: "delete",
+            path: "/v1/upstreams/{name}",
+            id: "deleteUpstream",
+            summary: "Takes a server of the store away.",
+            parameters: vec![parameter("Upstream")],
+            answer: (204, "It is gone.", None),
+            errors: &[404, 409, 503],
+            ..new()
+        },
+        Operation {
+            method: "post",
+            path: "/v1/upstreams/import",
+            id: "importUpstreams",
+            summary: "Says what the config of another client would change here, or changes it.",
+            body: Some("ImportRequest"),
+            answer: (200, "What comes of each entry.", Some("ImportAnswer")),
+            errors: &[404, 503],
+            ..new()
+        },
+    ]
+}
+
+fn categories() -> Vec<Operation> {
+    let tag = "Overview";
+    let new = || Operation { tag, parameters: vec![parameter("Category")], ..Operation::NEW };
+    let path = "/v1/categories/{name}";
+    vec![
+        Operation {
+            path,
+            id: "getCategory",
+            summary: "Shows one category; admins see the form of one that is kept in the store.",
+            answer: (200, "The category.", Some("Category")),
+            errors: &[404],
+            ..new()
+        },
+        Operation {
+            method: "put",
+            path,
+            id: "putCategory",
+            summary: "Makes a category, or changes one; for admins.",
+            body: Some("CategoryForm"),
+            answer: (200, "The category as it is now.", Some("Category")),
+            also: Some((201, "It is new.", Some("Category"))),
+            errors: &[404, 409, 503],
+            ..new()
+        },
+        Operation {
+            method: "delete",
+            path,
+            id: "deleteCategory",
+            summary: "Takes a category of the store away; for admins.",
+            answer: (204, "It is gone.", None),
+            errors: &[404, 409, 503],
+            ..new()
+        },
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    vec![
+        ("Upstreams", listed("upstreams", "Upstream")),
+        ("Upstream", upstream()),
+        ("UpstreamEntry", entry()),
+        ("ImportRequest", import_request()),
+        ("ImportAnswer", import_answer()),
+        ("Category", category()),
+        ("CategoryForm", category_form()),
+    ]
+}
+
+fn upstream() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name", "managedBy", "kind", "entry"],
+        "properties": {
+            "name": { "type": "string" },
+            "managedBy": managed_by(),
+            "kind": { "enum": ["stdio", "http", "sse"] },
+            "entry": { "type": "object", "description": "As in `mcpServers` of the config, secrets shown as `***`." },
+        },
+    })
+}
+
+fn entry() -> Value {
+    json!({
+        "type": "object",
+        "required": ["url"],
+        "description": "The members of an entry of `mcpServers` with a `url`, without variables and files. `***` stands for the value that is kept.",
+        "properties": {
+            "url": { "type": "string", "examples": ["https://mcp.example.com/mcp"] },
+            "type": { "enum": ["http", "streamable-http", "streamableHttp", "sse"] },
+            "description": { "type": "string" },
+            "headers": { "type": "object", "description": "Sent with every request; kept in the vault." },
+            "timeout": { "description": "For one call: seconds, or `30s`." },
+            "auth": { "type": "object", "description": "How hikite logs in, where that cannot be found out." },
+            "tools": { "type": "object", "description": "Which of its tools are used." },
+        },
+        "examples": [{ "url": "https://mcp.example.com/mcp", "description": "Documents", "headers": { "Authorization": "Bearer abc" } }],
+    })
+}
+
+fn import_request() -> Value {
+    json!({
+        "type": "object",
+        "required": ["config"],
+        "additionalProperties": false,
+        "properties": {
+            "config": {
+                "type": ["object", "string"],
+                "description": "The config of a client (`mcpServers`, `servers`, `context_servers`), or its text, with comments if it has any.",
+            },
+            "apply": { "type": "boolean", "default": false },
+        },
+        "examples": [{ "config": { "mcpServers": { "docs": { "url": "https://mcp.example.com/mcp" } } }, "apply": false }],
+    })
+}
+
+fn import_answer() -> Value {
+    let line = json!({
+        "type": "object",
+        "required": ["name", "kind", "action"],
+        "properties": {
+            "name": { "type": "string" },
+            "kind": { "enum": ["http", "stdio"] },
+            "action": {
+                "enum": ["add", "change", "same", "file", "refused"],
+                "description": "`file`: a name that the config file or another module has.",
+            },
+            "before": { "type": "object" },
+            "after": { "type": "object" },
+            "command": text("What a person runs on the machine for a program."),
+            "message": { "type": "string" },
+        },
+    });
+    let words = json!({ "type": "array", "items": { "type": "string" } });
+    json!({
+        "type": "object",
+        "required": ["entries", "applied", "notes"],
+        "properties": { "entries": { "type": "array", "items": line }, "applied": words, "notes": words },
+    })
+}
+
+pub(super) fn category() -> Value {
+    let words = json!({ "type": "array", "items": { "type": "string" } });
+    json!({
+        "type": "object",
+        "required": ["name", "description", "managedBy", "modules", "tools"],
+        "properties": {
+            "name": { "type": "string" },
+            "description": { "type": "string" },
+            "managedBy": managed_by(),
+            "modules": words,
+            "tools": words,
+            "form": reference("CategoryForm"),
+        },
+    })
+}
+
+fn category_form() -> Value {
+    json!({
+        "type": "object",
+        "required": ["server"],
+        "additionalProperties": false,
+        "description": "The members of an entry of `categories` of the config.",
+        "properties": {
+            "description": { "type": "string" },
+            "server": {
+                "anyOf": [{ "type": "string" }, { "type": "array", "minItems": 1, "items": { "type": "string" } }],
+                "description": "The module, or modules, that the tools come from.",
+            },
+            "tools": { "type": "object", "description": "Which tools; all of them by default." },
+            "skill": { "type": "string" },
+        },
+        "examples": [{ "description": "Reading files", "server": "files" }],
+    })
+}

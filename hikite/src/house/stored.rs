@@ -1,0 +1,231 @@
+//! What was set up while we ran and is kept in the store: remote servers and categories. Each is checked like the same
+//! entry of the config file, but nothing of the environment or of files goes into it. What the file names comes first.
+
+mod category;
+mod import;
+mod upstream;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use hikite_core::catalog::ModuleRule;
+use hikite_core::category::CategoryRule;
+use hikite_core::error::{Error, Kind};
+use hikite_core::fault::{self, Fault, step};
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::BoxFuture;
+use hikite_gateway::{Put, Workshop, now_ms};
+use hikite_store::Entry;
+
+use super::House;
+use crate::config::{Config, Outside, Problems, ServerConfig};
+use crate::measure;
+
+/// The drawers.
+const UPSTREAM: &str = "upstream";
+const CATEGORY: &str = "category";
+const NAME_CHARS: usize = 64;
+
+/// Everything of it as it was last read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stored {
+    pub(super) upstreams: Vec<Arc<KeptUpstream>>,
+    pub(super) categories: Vec<Arc<KeptCategory>>,
+}
+
+#[derive(Debug)]
+pub(super) struct KeptUpstream {
+    entry: Entry,
+    /// Nothing where the vault does not open, or what is kept is not right any more.
+    pub(super) server: Option<ServerConfig>,
+}
+
+#[derive(Debug)]
+pub(super) struct KeptCategory {
+    entry: Entry,
+    pub(super) rule: Option<Arc<CategoryRule>>,
+}
+
+impl Stored {
+    /// Those whose names neither the file nor one of the others has.
+    pub(super) fn servers_beside(&self, config: &Config, others: &[&ModuleRule]) -> Vec<&ServerConfig> {
+        let named = config.servers.iter().map(|server| &server.name).chain(&config.disabled);
+        let taken: Vec<&Arc<str>> = named.chain(others.iter().map(|rule| &rule.name)).collect();
+        let servers = self.upstreams.iter().filter_map(|kept| kept.server.as_ref());
+        servers.filter(|server| !taken.contains(&&server.name)).collect()
+    }
+
+    /// The categories of the file, and those beside them.
+    pub(super) fn categories_beside(&self, config: &Config) -> Vec<Arc<CategoryRule>> {
+        let taken = |rule: &CategoryRule| config.categories.iter().any(|own| own.name == rule.name);
+        let own = self.categories.iter().filter_map(|kept| kept.rule.clone());
+        config.categories.iter().cloned().chain(own.filter(|rule| !taken(rule))).collect()
+    }
+}
+
+impl House {
+    /// Takes in what other processes put into the store.
+    pub(super) async fn follow_stored(&self) -> Result<(), Error> {
+        let revision = self.store.revision().await?;
+        if self.stored_revision.swap(revision, Ordering::Relaxed) != revision {
+            let read = self.read_stored().await;
+            if read.as_ref().is_ok_and(|changed| *changed) {
+                self.compose();
+            }
+            read.inspect_err(|_| self.stored_revision.store(-1, Ordering::Relaxed))?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is something new.
+    pub(super) async fn read_stored(&self) -> Result<bool, Error> {
+        let before = self.stored.lock().clone();
+        let mut now = Stored::default();
+        let mut same = true;
+        for entry in self.store.entries(UPSTREAM, None, now_ms()).await? {
+            let known = before.upstreams.iter().find(|known| known.entry == entry && known.server.is_some());
+            same &= known.is_some();
+            now.upstreams.push(match known {
+                Some(known) => Arc::clone(known),
+                None => Arc::new(self.open_upstream(entry).await),
+            });
+        }
+        for entry in self.store.entries(CATEGORY, None, now_ms()).await? {
+            let known = before.categories.iter().find(|known| known.entry == entry);
+            same &= known.is_some();
+            now.categories.push(known.cloned().unwrap_or_else(|| Arc::new(category::open(entry))));
+        }
+        let counts = |stored: &Stored| (stored.upstreams.len(), stored.categories.len());
+        same &= counts(&now) == counts(&before);
+        *self.stored.lock() = now;
+        Ok(!same)
+    }
+
+    /// Shows what was just written.
+    async fn show_stored(&self) -> Result<(), Error> {
+        self.read_stored().await?;
+        self.compose();
+        Ok(())
+    }
+
+    /// Applies the config that is in force once more, with what is stored now.
+    fn compose(&self) {
+        let config = self.config.lock().clone();
+        if let Some(config) = config
+            && let Err(error) = self.apply(&config)
+        {
+            tracing::error!("what is kept in the store cannot be used: {error:#}");
+        }
+    }
+
+    /// Writes one entry, whatever was there before; whether nothing was.
+    async fn write_stored(&self, kind: &'static str, name: &str, form: Raw) -> Result<bool, Error> {
+        loop {
+            let now = now_ms();
+            let before = self.store.entry(kind, name, now).await?;
+            let entry = Entry {
+                kind,
+                id: name.to_owned(),
+                owner: String::new(),
+                form: form.clone(),
+                version: before.as_ref().map_or(1, |before| before.version),
+                created_at: now,
+                expires_at: 0,
+            };
+            let done = match &before {
+                Some(_) => self.store.change_entry(&entry).await?,
+                None => self.store.put_entry(&entry).await?,
+            };
+            if done {
+                return Ok(before.is_none());
+            }
+        }
+    }
+}
+
+/// The house, as the gateway may use it.
+#[derive(Debug)]
+pub(super) struct Desk(pub(super) std::sync::Weak<House>);
+
+impl Desk {
+    fn house(&self) -> Result<Arc<House>, Error> {
+        self.0.upgrade().ok_or_else(|| Error::new(Kind::Internal, "hikite is stopping"))
+    }
+}
+
+impl Workshop for Desk {
+    fn upstreams(&self) -> Vec<Raw> {
+        self.0.upgrade().map(|house| house.upstream_objects()).unwrap_or_default()
+    }
+
+    fn put_upstream<'a>(&'a self, name: &'a str, form: &'a Object) -> BoxFuture<'a, Result<Put, Error>> {
+        Box::pin(async move { self.house()?.put_upstream(name, form).await })
+    }
+
+    fn remove_upstream<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { self.house()?.remove_upstream(name).await })
+    }
+
+    fn import<'a>(&'a self, config: &'a Raw, apply: bool) -> BoxFuture<'a, Result<Raw, Error>> {
+        Box::pin(async move { self.house()?.import(config, apply).await })
+    }
+
+    fn category_form(&self, name: &str) -> Option<Raw> {
+        let house = self.0.upgrade()?;
+        let stored = house.stored.lock().clone();
+        stored.categories.iter().find(|known| known.entry.id == name).map(|known| known.entry.form.clone())
+    }
+
+    fn put_category<'a>(&'a self, name: &'a str, form: &'a Object) -> BoxFuture<'a, Result<bool, Error>> {
+        Box::pin(async move { self.house()?.put_category(name, form).await })
+    }
+
+    fn remove_category<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { self.house()?.remove_category(name).await })
+    }
+
+    fn count(&self, text: &str) -> (usize, &'static str) {
+        (measure::tokens(text), measure::VOCABULARY)
+    }
+}
+
+/// A name that stands in addresses, in keys of tools and in what models read.
+fn check_name(name: &str) -> Result<(), Error> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if (1..=NAME_CHARS).contains(&name.len()) && name.chars().all(fine) {
+        return Ok(());
+    }
+    let message = format!("the name must be letters, digits, `-` and `_`, at most {NAME_CHARS} of them");
+    Err(Error::new(Kind::Validation, message))
+}
+
+/// Reads a small config that was made around one entry, with nothing of the world outside. `place` is where in it the
+/// entry stands, like `mcpServers.docs`.
+fn parse(text: &str, place: &str) -> Result<Config, Error> {
+    let refuse = |_: &Path| Err(io::Error::other("files are not read for what comes over the network"));
+    let outside = Outside { env: &|_| None, read: &refuse };
+    Config::parse(text, Path::new("entry"), outside).map_err(|problems| wrong(&problems, place))
+}
+
+/// The same as the faults of a request.
+fn wrong(problems: &Problems, place: &str) -> Error {
+    let faults: Vec<Fault> = problems
+        .errors
+        .iter()
+        .map(|problem| {
+            let path = problem.path.strip_prefix(place).unwrap_or_default();
+            let pointer: String = path.split('.').filter(|part| !part.is_empty()).map(step).collect();
+            let hint = problem.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            Fault::new(pointer, format!("{}{hint}", problem.message))
+        })
+        .collect();
+    let error = fault::error(&faults);
+    Error { message: "Validation failed".into(), ..error }
+}
+
+fn of_the_file(what: &str, name: &str) -> Error {
+    Error::new(Kind::Conflict, format!("the {what} `{name}` is managed by the file"))
+        .hint("change it in the config file, or choose another name")
+}

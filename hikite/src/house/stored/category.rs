@@ -1,0 +1,94 @@
+//! Categories that were made while we ran: the same form as one of the config file, over any modules.
+
+use std::sync::Arc;
+
+use hikite_core::category::CategoryRule;
+use hikite_core::error::{Error, Kind};
+use hikite_core::fault::{self, Fault};
+use hikite_core::json::Object;
+use hikite_core::keeper::Keeper;
+use hikite_core::suggest;
+use hikite_gateway::now_ms;
+use hikite_store::Entry;
+use serde_json::{Map, Value, json};
+
+use super::{CATEGORY, KeptCategory, check_name, of_the_file, parse};
+use crate::house::House;
+
+impl House {
+    pub(super) async fn put_category(&self, name: &str, form: &Object) -> Result<bool, Error> {
+        let _turn = self.changing.lock().await;
+        check_name(name)?;
+        self.is_free_for_category(name)?;
+        let form = form.clone().raw();
+        let rule = read(name, &form.value())?;
+        let known = self.gateway.module_names();
+        let unknown = rule.servers.iter().filter(|server| !known.contains(server));
+        let faults: Vec<Fault> = unknown
+            .map(|server| {
+                let near = suggest::did_you_mean(server, known.iter().map(|name| &**name));
+                let hint = near.map(|near| format!("; {near}")).unwrap_or_default();
+                Fault::new("/server", format!("there is no module `{server}`{hint}"))
+            })
+            .collect();
+        if !faults.is_empty() {
+            return Err(fault::error(&faults));
+        }
+        let is_new = self.write_stored(CATEGORY, name, form.copied()).await?;
+        self.show_stored().await?;
+        Ok(is_new)
+    }
+
+    pub(super) async fn remove_category(&self, name: &str) -> Result<(), Error> {
+        let _turn = self.changing.lock().await;
+        if self.store.take_entry(CATEGORY, name, now_ms()).await?.is_none() {
+            self.is_free_for_category(name)?;
+            return Err(Error::new(Kind::NotFound, format!("there is no category `{name}` in the store")));
+        }
+        self.show_stored().await
+    }
+
+    fn is_free_for_category(&self, name: &str) -> Result<(), Error> {
+        let config = self.config.lock();
+        let of_file = config.iter().flat_map(|config| &config.categories).any(|rule| &*rule.name == name);
+        if of_file { Err(of_the_file("category", name)) } else { Ok(()) }
+    }
+}
+
+pub(super) fn open(entry: Entry) -> KeptCategory {
+    let rule = read(&entry.id, &entry.form.value()).inspect_err(|error| {
+        tracing::error!(category = entry.id, %error, "a category that is kept in the store cannot be used");
+    });
+    KeptCategory { rule: rule.ok().map(Arc::new), entry }
+}
+
+/// Checks a form like one of the file, whatever modules there are.
+fn read(name: &str, form: &Value) -> Result<CategoryRule, Error> {
+    let server = form.get("server");
+    let one = server.and_then(Value::as_str);
+    let many = server.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let stand_in = || json!({ "url": "https://module.invalid", "description": "a module" });
+    let named = one.into_iter().chain(many);
+    let servers: Map<String, Value> = named.map(|name| (name.to_owned(), stand_in())).collect();
+    let text = json!({ "mcpServers": servers, "categories": { name: form } }).to_string();
+    let config = parse(&text, &format!("categories.{name}"))?;
+    let rule = config.categories.into_iter().next();
+    let rule = rule.ok_or_else(|| Error::new(Kind::Validation, "this is no category"))?;
+    Ok(CategoryRule { keeper: Keeper::Store, ..CategoryRule::clone(&rule) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_category_may_be_of_any_module_and_its_faults_are_told() {
+        let form = json!({ "description": "d", "server": ["a", "b"], "tools": { "includeNames": ["a:x"] } });
+        let rule = read("c", &form).expect("a category");
+        assert_eq!((rule.servers.len(), rule.keeper), (2, Keeper::Store));
+        for wrong in [json!({}), json!({ "server": "a", "tools": 1 }), json!({ "server": "a", "nope": 1 })] {
+            let error = read("c", &wrong).expect_err("it is wrong");
+            assert_eq!(error.kind, Kind::Validation, "{wrong}");
+        }
+    }
+}
