@@ -113,13 +113,13 @@ async fn send(router: &Router, method: &str, path: &str, headers: &[(&str, &str)
 
 #[tokio::test]
 async fn every_route_but_the_listed_ones_refuses_who_has_no_token() {
-    let (router, routes) = (router(app()), routes());
+    let (router, paths) = (router(app()), routes());
     for listed in PUBLIC {
-        assert!(routes.contains(listed), "{listed} is listed and not there");
+        assert!(paths.contains(listed), "{listed} is listed and not there");
     }
     let elsewhere = ["/nowhere", "/v1", "/mcp/a/b", "/oauth", "/oauth/keys", "/.well-known/other"];
     let host = ("host", "localhost");
-    for path in routes.into_iter().chain(elsewhere) {
+    for path in paths.into_iter().chain(elsewhere) {
         for method in METHODS {
             let bare = send(&router, method, path, &[host]).await;
             let in_query = send(&router, method, &format!("{path}?access_token={TOKEN}"), &[host]).await;
