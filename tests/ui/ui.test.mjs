@@ -301,7 +301,7 @@ test("a tool that changed is held back until its difference was approved", async
     const { pins } = (await house.api("GET", "/v1/pins?state=changed")).body;
     return pins?.some((pin) => pin.key === "actor:greet");
   });
-  assert.equal((await house.api("GET", "/v1/tools/actor:greet")).status, 404 , "nobody sees it");
+  assert.equal((await house.api("GET", "/v1/tools/actor:greet")).status, 403, "nobody gets it");
   assert.equal((await house.api("GET", "/v1/tools/actor:leave")).status, 200, "its sibling goes on");
   await person.go("/ui/pins?state=changed");
   await page().getByRole("link", { name: "actor:greet" }).click();

@@ -50,7 +50,7 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
     let deed = Deed { action: "owner.create", subject: &user.subject, what: &user.name, ..Deed::default() };
     desk.note(deed).await.map_err(trouble)?;
     let login = desk.identity.begin_login(&user).await.map_err(trouble)?;
-    Ok(login::welcome(desk, login.secret.expose(), "/ui?welcome=1"))
+    Ok(login::welcome(desk, login.secret.expose(), "/ui/start"))
 }
 
 async fn ask(desk: &Desk, status: StatusCode, link: &str, wrong: Option<&str>) -> Response {

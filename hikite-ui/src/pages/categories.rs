@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::modules::Modules;
 use crate::api::{Refused, part};
 use crate::form::{Fields, Form};
-use crate::page::{Answer, OrTrouble, go, show as page, trouble, with_status};
+use crate::page::{Answer, OrTrouble, go, show as page, with_status};
 use crate::seat::Seat;
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -20,7 +20,7 @@ struct Category {
     managed_by: String,
     tools: Value,
     /// What was written, where it can be changed here.
-    definition: Option<Definition>,
+    form: Option<Definition>,
 }
 
 impl Category {
@@ -100,7 +100,7 @@ impl Draft {
     }
 
     fn of(category: &Category) -> Self {
-        let definition = category.definition.clone().unwrap_or_default();
+        let definition = category.form.clone().unwrap_or_default();
         Self {
             name: category.name.clone(),
             description: category.description.clone().unwrap_or_default(),
@@ -162,11 +162,7 @@ pub(crate) async fn list(seat: Seat) -> Answer {
 }
 
 pub(crate) async fn edit(seat: Seat, Path(name): Path<String>) -> Answer {
-    let Categories { categories } = seat.get("/v1/categories").await.or_trouble(&seat)?;
-    let Some(category) = categories.into_iter().find(|category| category.name == name) else {
-        let missing = Refused::new(StatusCode::NOT_FOUND, seat.t("There is no such category."));
-        return Err(trouble(&seat, &missing).into());
-    };
+    let category: Category = seat.get(&format!("/v1/categories/{}", part(&name))).await.or_trouble(&seat)?;
     if category.managed_by == "file" {
         return go("/ui/categories");
     }

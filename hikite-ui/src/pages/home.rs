@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::modules::{Module, Modules};
 use crate::chart::{self, Bar};
 use crate::number;
-use crate::page::{Answer, OrTrouble, go, show as page};
+use crate::page::{Answer, OrTrouble, show as page};
 use crate::seat::Seat;
 
 #[derive(Debug, Default, Deserialize)]
@@ -108,18 +108,13 @@ impl Home<'_> {
 pub(crate) async fn show(seat: Seat) -> Answer {
     let status: Option<Status> = if seat.visitor.is_admin { seat.get("/v1/status").await.ok() } else { None };
     let modules: Modules = seat.get("/v1/modules").await.or_trouble(&seat)?;
-    // Whoever has just moved in is shown how to bring their clients along.
-    let is_new = status.as_ref().is_some_and(|status| status.saved.days.is_empty() && status.sessions == 0);
-    if is_new && seat.asked("welcome").is_some() {
-        return go("/ui/start");
-    }
     let chart = chart(&seat, status.as_ref());
     page(&Home { seat: &seat, status, modules: modules.modules, chart })
 }
 
 fn chart(seat: &Seat, status: Option<&Status>) -> String {
     let days = status.map(|status| &*status.saved.days).unwrap_or_default();
-    if days.is_empty() {
+    if days.iter().all(|day| day.tokens_saved == 0) {
         return String::new();
     }
     let bars: Vec<Bar> = days

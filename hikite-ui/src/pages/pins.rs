@@ -15,12 +15,11 @@ use crate::seat::Seat;
 #[serde(default, rename_all = "camelCase")]
 struct Pin {
     key: String,
-    module: String,
-    tool: String,
     state: String,
+    policy: String,
+    /// Of what is offered now.
     hash: Option<String>,
-    approved_at: Option<String>,
-    seen_at: Option<String>,
+    decided_at: Option<String>,
     diff: Vec<Change>,
     before: Value,
     after: Value,

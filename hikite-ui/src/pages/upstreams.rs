@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::extract::Path;
-use http::{Method, StatusCode};
+use http::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -11,10 +11,16 @@ use crate::form::{Fields, Form};
 use crate::page::{Answer, OrTrouble, go, show as page, with_status};
 use crate::seat::Seat;
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Upstream {
-    name: String,
+    entry: Entry,
+}
+
+/// As the config would have it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Entry {
     description: Option<String>,
     url: Option<String>,
     #[serde(rename = "type")]
@@ -22,12 +28,6 @@ struct Upstream {
     /// Values are masked.
     headers: Map<String, Value>,
     timeout: Value,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Upstreams {
-    upstreams: Vec<Upstream>,
 }
 
 #[derive(Template)]
@@ -49,11 +49,8 @@ pub(crate) async fn add(seat: Seat) -> Answer {
 }
 
 pub(crate) async fn edit(seat: Seat, Path(name): Path<String>) -> Answer {
-    let Upstreams { upstreams } = seat.get("/v1/upstreams").await.or_trouble(&seat)?;
-    let Some(upstream) = upstreams.into_iter().find(|upstream| upstream.name == name) else {
-        let missing = Refused::new(StatusCode::NOT_FOUND, seat.t("There is no such server here."));
-        return Err(crate::page::trouble(&seat, &missing).into());
-    };
+    let path = format!("/v1/upstreams/{}", part(&name));
+    let Upstream { entry: upstream } = seat.get(&path).await.or_trouble(&seat)?;
     let headers = upstream.headers.iter().map(|(name, value)| format!("{name}: {}", value.as_str().unwrap_or_default()));
     let timeout = match &upstream.timeout {
         Value::Null => String::new(),
