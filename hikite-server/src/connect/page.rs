@@ -99,7 +99,8 @@ impl Words {
             (CONTENT_SECURITY_POLICY, POLICY),
             (X_CONTENT_TYPE_OPTIONS, "nosniff"),
             (X_FRAME_OPTIONS, "DENY"),
-            (REFERRER_POLICY, "no-referrer"),
+            // With none at all a browser would send `Origin: null` with our own form.
+            (REFERRER_POLICY, "same-origin"),
             (CACHE_CONTROL, "no-store"),
         ];
         (status, headers, text).into_response()
