@@ -1,6 +1,6 @@
 //! One-run comparisons on this machine: calls straight to an upstream against calls through hikite and over REST,
-//! the time to the first list, what dead upstreams cost, pages of a long list, batches, and the parts of a call. Read ratios and CPU seconds, not absolute times: the
-//! machine is shared and the sides are measured in turns.
+//! the time to the first list, what dead upstreams cost, pages of a long list, batches, the pages of the UI, and the parts of a call. Read ratios and
+//! CPU seconds, not absolute times: the machine is shared and the sides are measured in turns.
 
 mod batch;
 mod calls;
@@ -13,6 +13,7 @@ mod process;
 mod rest;
 mod start;
 mod table;
+mod ui;
 mod upstream;
 
 use std::path::{Path, PathBuf};
@@ -92,8 +93,11 @@ async fn measure(bench: &Bench, only: Option<&str>) -> Result<Vec<Table>> {
     if wanted("batch") {
         tables.push(show(batch::measure(bench).await?));
     }
+    if wanted("ui") {
+        tables.push(show(ui::measure(bench).await?));
+    }
     if tables.is_empty() {
-        bail!("`--only` takes calls, start, dead, core, pages, rest or batch");
+        bail!("`--only` takes calls, start, dead, core, pages, rest, batch or ui");
     }
     Ok(tables)
 }

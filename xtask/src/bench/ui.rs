@@ -1,0 +1,93 @@
+//! Every page of the UI, among two thousand tools and a hundred thousand records of the audit.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use super::process::{Gateway, Upstream, http_server};
+use super::rest::Rest;
+use super::table::{Cell, Table, median};
+use super::{Bench, load};
+
+const TOOLS: usize = 2_000;
+const RECORDS: usize = 100_000;
+const CLIENTS: usize = 16;
+/// Each page is asked for by one person, for so long in every round.
+const LOOK: Duration = Duration::from_secs(1);
+const PAGES: &[&str] = &[
+    "/ui",
+    "/ui/start",
+    "/ui/modules",
+    "/ui/modules/bench",
+    "/ui/tools/bench:echo",
+    "/ui/categories",
+    "/ui/projects",
+    "/ui/projects/bench",
+    "/ui/accounts",
+    "/ui/playground?q=echo+a+text",
+    "/ui/batch",
+    "/ui/pins",
+    "/ui/audit",
+    "/ui/audit?kind=call&tool=echo&before=50000",
+    "/ui/audit/50000",
+    "/ui/access",
+];
+
+pub(super) async fn measure(bench: &Bench) -> Result<Table> {
+    let (folder, upstream) = (tempfile::tempdir()?, Upstream::with_tools(TOOLS)?);
+    let servers = json!({ "bench": http_server(upstream.address, 0) });
+    let gateway = Gateway::start(&bench.hikite, folder.path(), &servers)?;
+    gateway.tools(TOOLS).await?;
+    let mut rest = Rest::open(gateway.target.address).await?;
+    let made = rest.post("/v1/projects", json!({ "name": "bench" }).to_string()).await?;
+    ensure!(std::str::from_utf8(&made)?.contains("bench"), "no project: {made:?}");
+    fill(&gateway).await?;
+    let mut rows = Vec::new();
+    for page in PAGES {
+        let mut loads = Vec::new();
+        for _ in 0..bench.rounds {
+            let client = Rest::open(gateway.target.address).await?;
+            loads.push(load::repeat(vec![Look { client, page }], LOOK).await?);
+        }
+        let of = |value: fn(&load::Load) -> f64| median(loads.iter().map(value).collect());
+        let cells = [of(|load| load.p50_ms), of(|load| load.p99_ms)].map(|ms| Cell::Number(ms, 2));
+        rows.push([Cell::text(*page)].into_iter().chain(cells).collect());
+    }
+    let title = format!("pages with {TOOLS} tools and {RECORDS} records, medians of {} rounds", bench.rounds);
+    Ok(Table { name: "ui", title, columns: &["page", "p50 ms", "p99 ms"], rows })
+}
+
+/// Calls until there are as many records.
+async fn fill(gateway: &Gateway) -> Result<()> {
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        clients.push(gateway.client().await?);
+    }
+    let mut running = tokio::task::JoinSet::new();
+    for mut client in clients {
+        running.spawn(async move {
+            for _ in 0..RECORDS / CLIENTS {
+                client.echo("echo").await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(done) = running.join_next().await {
+        done??;
+    }
+    Ok(())
+}
+
+struct Look {
+    client: Rest,
+    page: &'static str,
+}
+
+impl load::Repeat for Look {
+    async fn once(&mut self) -> Result<()> {
+        let answer = self.client.get(self.page).await?;
+        ensure!(answer.trim_ascii_end().ends_with(b"</html>"), "{} is no page", self.page);
+        Ok(())
+    }
+}
