@@ -18,8 +18,8 @@ use super::arguments;
 use crate::command::{CallOptions, Command, Dialect, Target};
 use crate::exchange::choice::with_account;
 use crate::gateway::Gateway;
-use crate::handle::{Part, is_kept};
-use crate::present::{META, Wanted};
+use crate::handle::{Holder, Part, is_kept};
+use crate::present::{META, Presented, Wanted};
 use crate::search::{Among, Inquiry};
 
 /// How much of a failed tool's own words is shown.
@@ -168,12 +168,34 @@ impl Gateway {
             // A text that happens to be JSON is still the text.
             answer.value = Raw::from(answer.text.as_str());
         }
-        if answer.failed {
-            let words: String = answer.text.chars().take(WORDS).collect();
-            let message = format!("Tool execution failed: {name}: {words}");
-            return Err(Error::new(Kind::ToolExecution, message.trim_end_matches([':', ' '])));
+        Ok((succeeded(name, answer)?, about))
+    }
+
+    /// The value as it came, and beside it what a model would have got of it, with what is told of that.
+    pub async fn run_tool_both(
+        &self,
+        name: &str,
+        account: Option<&str>,
+        parameters: Option<Raw>,
+        options: CallOptions,
+        context: CallContext,
+    ) -> Result<(Answer, String, Raw), Error> {
+        let mut params = with_account(Object::default().with("name", name), account);
+        if let Some(parameters) = parameters.clone() {
+            params.set("arguments", parameters);
         }
-        Ok((answer, about))
+        let holder = Holder::of(&mut params, &context);
+        let command = Command::Call { target: Target::Named(name.to_owned()), params, options };
+        let result = self.dispatch_on("rest", command, context).await?;
+        let answer = succeeded(name, Answer::read(&result))?;
+        let key = name.split_once(':').map(|(module, tool)| ToolKey::new(module, tool));
+        let wanted = Wanted { format: Some(Format::Compact), select: None };
+        let shape = self.shape_of(key.as_ref(), parameters.as_ref(), &result, &wanted, holder.caller());
+        let budget = self.limits.compact_bytes;
+        let shortened = self.shortened(Dialect::Result, &answer.value, shape.as_ref(), budget, &holder);
+        let Presented { text, mut about } = Presented::of(shortened);
+        about.set("bytes", Raw::of(&[answer.value.bytes().len(), text.len()]));
+        Ok((answer, text, about.raw()))
     }
 
     /// For whoever changed the tool.
@@ -255,3 +277,14 @@ fn words(words: &[Arc<str>]) -> Raw {
 fn gone(key: &ToolKey) -> Error {
     Error::new(Kind::ToolNotFound, format!("there is no tool `{key}`"))
 }
+
+/// A tool that says it failed has failed, in its own words.
+fn succeeded(name: &str, answer: Answer) -> Result<Answer, Error> {
+    if !answer.failed {
+        return Ok(answer);
+    }
+    let words: String = answer.text.chars().take(WORDS).collect();
+    let message = format!("Tool execution failed: {name}: {words}");
+    Err(Error::new(Kind::ToolExecution, message.trim_end_matches([':', ' '])))
+}
+

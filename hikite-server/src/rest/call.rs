@@ -34,13 +34,25 @@ pub(crate) const RETRY_MAX: u32 = 10;
 pub(crate) const DELAY_MS_MAX: u32 = 60_000;
 pub(crate) const SELECT_CHARS: usize = TEXT_MAX;
 const FORMAT_CHARS: usize = 32;
+/// The value, and beside it what a model would get of it.
+pub(crate) const BOTH: &str = "both";
 
 /// What a request asks for.
 struct Request {
     name: String,
     parameters: Option<Raw>,
     options: (CallOptions, Wanted),
+    /// Whether the value and its compact form are both wanted.
+    both: bool,
     account: Option<String>,
+}
+
+/// What came of it.
+struct Outcome {
+    answer: Answer,
+    /// Where both were wanted.
+    compact: Option<String>,
+    about: Option<Raw>,
 }
 
 pub(crate) async fn call(
@@ -57,13 +69,16 @@ pub(crate) async fn call(
     };
     let took = began.elapsed();
     match outcome {
-        Ok((answer, about)) => {
+        Ok(Outcome { answer, compact, about }) => {
             let mut body = Object::default().with("success", Raw::of(&true)).with("result", answer.value);
             if !answer.others.is_empty() {
                 body.set("content", Raw::array(&answer.others));
             }
             if let Some(next) = &answer.next {
                 body.set("nextCursor", next.as_str());
+            }
+            if let Some(compact) = compact {
+                body.set("compact", compact);
             }
             if let Some(about) = about {
                 body.set("answer", about);
@@ -87,12 +102,12 @@ async fn request(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Resul
     if parameters.as_ref().is_some_and(|sent| !sent.is_object() && sent.text().is_none()) {
         form.fault("parameters", "`parameters` must be an object");
     }
-    let (options, account) = options(&mut form);
+    let (options, both, account) = options(&mut form);
     form.finish()?;
-    Ok(Request { name: name.unwrap_or_default(), parameters, options, account })
+    Ok(Request { name: name.unwrap_or_default(), parameters, options, both, account })
 }
 
-fn options(form: &mut Form) -> ((CallOptions, Wanted), Option<String>) {
+fn options(form: &mut Form) -> ((CallOptions, Wanted), bool, Option<String>) {
     let known = ["timeout", "retry", "retryDelay", "format", "select", "account"];
     let Some(mut options) = form.inner("options", &known) else {
         return Default::default();
@@ -101,25 +116,31 @@ fn options(form: &mut Form) -> ((CallOptions, Wanted), Option<String>) {
     let timeout = options.whole("timeout", 1..=TIMEOUT_MS_MAX).map(span);
     let delay = options.whole("retryDelay", 0..=DELAY_MS_MAX).map_or(Retry::DELAY, span);
     let retry = options.whole("retry", 0..=RETRY_MAX).map(|attempts| Retry { attempts, delay });
-    let wanted = wanted(&mut options);
+    let (wanted, both) = wanted(&mut options);
     let account = options.text("account", NAME_CHARS).filter(|name| !name.is_empty());
     form.join(options);
-    ((CallOptions { timeout, retry }, wanted), account)
+    ((CallOptions { timeout, retry }, wanted), both, account)
 }
 
-fn wanted(options: &mut Form) -> Wanted {
-    let format = options.text("format", FORMAT_CHARS).and_then(|word| {
+/// The form that is wanted, and whether that is both.
+fn wanted(options: &mut Form) -> (Wanted, bool) {
+    let word = options.text("format", FORMAT_CHARS);
+    let both = word.as_deref() == Some(BOTH);
+    let format = word.filter(|_| !both).and_then(|word| {
         let format = Format::parse(&word);
         if format.is_none() {
-            let known = Format::ALL.map(|(name, _)| name).join("` or `");
-            options.fault("format", format!("`format` must be `{known}`"));
+            let known = Format::ALL.map(|(name, _)| name).join("`, `");
+            options.fault("format", format!("`format` must be `{known}` or `{BOTH}`"));
         }
         format
     });
     let select = options.text("select", SELECT_CHARS).and_then(|text| {
         Selector::parse(&text).map_err(|what| options.fault("select", format!("`select` {what}"))).ok()
     });
-    Wanted { format, select }
+    if both && select.is_some() {
+        options.fault("select", format!("`select` gives a part, and `{BOTH}` compares the whole"));
+    }
+    (Wanted { format, select }, both)
 }
 
 /// Runs it on a lane, which is what stands for a session where the client has none.
@@ -128,7 +149,7 @@ async fn run(
     caller: Caller,
     origin: Origin,
     request: Request,
-) -> Result<(Answer, Option<Raw>), Error> {
+) -> Result<Outcome, Error> {
     let surfaces = app.settings.load().surfaces;
     let mut lease = Lanes::lease(app, (caller, Abilities::default()), surfaces)?;
     let context = CallContext {
@@ -138,8 +159,15 @@ async fn run(
         takes_rounds: false,
         account: None,
     };
-    let Request { name, parameters, options, account } = request;
-    let outcome = app.gateway.run_tool_with(&name, account.as_deref(), parameters, options, context).await;
+    let Request { name, parameters, options, both, account } = request;
+    let (gateway, account) = (&app.gateway, account.as_deref());
+    let outcome = if both {
+        let ran = Box::pin(gateway.run_tool_both(&name, account, parameters, options.0, context)).await;
+        ran.map(|(answer, text, about)| Outcome { answer, compact: Some(text), about: Some(about) })
+    } else {
+        let ran = gateway.run_tool_with(&name, account, parameters, options, context).await;
+        ran.map(|(answer, about)| Outcome { answer, compact: None, about })
+    };
     // After a time-out the server may still be at it.
     if outcome.as_ref().map_or_else(|error| error.kind != Kind::Timeout, |_| true) {
         lease.answered();

@@ -8,7 +8,7 @@ mod search;
 use hikite_core::error::TABLE;
 use serde_json::{Value, json};
 
-use crate::rest::call::{DELAY_MS_MAX, NAME_CHARS, RETRY_MAX, SELECT_CHARS, TIMEOUT_MS_MAX};
+use crate::rest::call::{BOTH, DELAY_MS_MAX, NAME_CHARS, RETRY_MAX, SELECT_CHARS, TIMEOUT_MS_MAX};
 use crate::rest::tools::{FOUND, LIMIT_MAX, QUERY_CHARS};
 
 pub(crate) fn schemas() -> Value {
@@ -152,8 +152,8 @@ fn call_request() -> Value {
                     "retry": whole(0, RETRY_MAX, "Further attempts after a failure that allows them; only tools that are read-only or idempotent are run again."),
                     "retryDelay": whole(0, DELAY_MS_MAX, "Milliseconds before the first further attempt; later ones wait longer."),
                     "format": {
-                        "enum": ["compact", "raw"],
-                        "description": "`compact`: `result` is a short text for a model, and `answer` tells of it; `raw`, which is the default: the value.",
+                        "enum": ["compact", "raw", BOTH],
+                        "description": "`compact`: `result` is a short text for a model, and `answer` tells of it; `raw`, which is the default: the value; `both`: the value, and the text in `compact`. Not with `select`.",
                     },
                     "account": {
                         "type": "string", "maxLength": 512,
@@ -189,6 +189,7 @@ fn call_answer() -> Value {
                 "type": "string",
                 "description": "Where the next part of a list begins: the parameter `cursor` of the same tool.",
             },
+            "compact": { "type": "string", "description": "With the format `both`: what a model would get." },
             "answer": {
                 "type": "object",
                 "required": ["form"],
