@@ -32,6 +32,7 @@ mod parking;
 mod passkey;
 mod people;
 mod present;
+mod preview;
 #[cfg(test)]
 mod probe;
 mod project;
@@ -70,7 +71,7 @@ pub use federation::{Comeback, Federation, LoginRule, Stranger};
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use handle::Part;
-pub use hikite_store::{AuditFilter, AuditRow, Verified};
+pub use hikite_store::{AuditFilter, AuditRow, AuditWalk, Verified};
 pub use identity::Identity;
 pub use issuer::{IssuerRule, Issuers};
 pub use list::Page;

@@ -12,6 +12,8 @@ pub(crate) mod me;
 pub(crate) mod openapi;
 pub(crate) mod overview;
 pub(crate) mod page;
+pub(crate) mod presence;
+pub(crate) mod preview;
 pub(crate) mod projects;
 mod query;
 pub(crate) mod redirect;

@@ -47,6 +47,7 @@ pub(crate) fn document() -> Value {
             { "name": "Accounts", "description": "With which accounts services are called." },
             { "name": "Users", "description": "People who log in; for admins." },
             { "name": "Clients", "description": "Programs that log in for them; for admins." },
+            { "name": "Presence", "description": "Sessions, consents and logins; for admins." },
             { "name": "Audit", "description": "What was done, by whom; for admins." },
             { "name": "Health", "description": "Whether the gateway is up." },
         ],

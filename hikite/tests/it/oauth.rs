@@ -8,6 +8,7 @@ mod issuer;
 mod page;
 mod passkey;
 mod refuse;
+mod review;
 mod token;
 
 use std::collections::BTreeMap;
