@@ -1,6 +1,8 @@
 //! One record of the audit as text, and the chain that records stand in: each hash covers the record and the hash
 //! before it, so that nothing can be changed, taken out or moved without the rest telling.
 
+pub mod table;
+
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 

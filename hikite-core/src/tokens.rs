@@ -56,8 +56,8 @@ pub fn sampled(text: &str) -> usize {
     if text.len() <= SAMPLE {
         return estimate(text);
     }
-    let (begin, _) = text.split_at(text.floor_char_boundary(SAMPLE));
-    estimate(begin).saturating_mul(text.len()) / begin.len()
+    let end = (0..=SAMPLE).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    estimate(&text[..end]).saturating_mul(text.len()) / end.max(1)
 }
 
 fn class_of(character: char) -> Class {

@@ -13,6 +13,7 @@ mod known;
 mod login;
 mod password;
 mod redirect;
+mod review;
 mod secret;
 mod setup;
 mod signing;

@@ -33,6 +33,7 @@ mod passkey;
 mod people;
 mod pin;
 mod present;
+mod preview;
 #[cfg(test)]
 mod probe;
 mod project;
@@ -71,7 +72,7 @@ pub use federation::{Comeback, Federation, LoginRule, Stranger};
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use handle::Part;
-pub use hikite_store::{AuditFilter, AuditRow, Verified};
+pub use hikite_store::{AuditFilter, AuditRow, AuditWalk, Verified};
 pub use identity::Identity;
 pub use issuer::{IssuerRule, Issuers};
 pub use list::Page;

@@ -10,7 +10,6 @@ use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
 use hikite_core::permission::{self, Permissions};
-use hikite_core::tokens;
 use hikite_core::view::View;
 use parking_lot::RwLock;
 
@@ -19,6 +18,7 @@ use crate::exchange::{Mask, Masks};
 use crate::gate::Gate;
 use crate::list::items;
 use crate::open::Sheet;
+use crate::preview;
 use crate::project::Project;
 use crate::surface::Surfaces;
 
@@ -68,6 +68,7 @@ struct Shown {
     view: View,
     lists: RwLock<Lists>,
     weights: RwLock<Weights>,
+    counted: RwLock<Weights>,
     sheets: RwLock<Sheets>,
 }
 
@@ -167,12 +168,25 @@ impl Snapshot {
         if let Some(weight) = shown.weights.read().get(&surfaces) {
             return *weight;
         }
+        let weight = preview::guess(&shown.view, &self.list(caller, surfaces, ListKind::Tools, limits));
+        *shown.weights.write().entry(surfaces).or_insert(weight)
+    }
+
+    /// The same, counted exactly.
+    pub(crate) fn counted(
+        &self,
+        caller: &Caller,
+        surfaces: Surfaces,
+        limits: &Limits,
+        count: impl Fn(&str) -> usize,
+    ) -> (usize, usize) {
+        let shown = self.shown_to(caller);
+        if let Some(counted) = shown.counted.read().get(&surfaces) {
+            return *counted;
+        }
         let menu = self.list(caller, surfaces, ListKind::Tools, limits);
-        let menu = menu.iter().map(|item| tokens::estimate(&item.as_str())).sum();
-        let ready = shown.view.ready_modules().flat_map(|module| &module.tools);
-        let tools = ready.filter(|tool| tool.is_enabled());
-        let flat = tools.map(|tool| tokens::estimate(&tool.definition.as_str())).sum();
-        *shown.weights.write().entry(surfaces).or_insert((menu, flat))
+        let counted = preview::weigh(&shown.view, &menu, count);
+        *shown.counted.write().entry(surfaces).or_insert(counted)
     }
 
     /// What one module of the caller's view offers, rendered once, too.
@@ -242,6 +256,12 @@ fn by_module(catalog: &Catalog, accounts: &Mask) -> permission::Accounts {
 
 impl Shown {
     fn new(view: View) -> Self {
-        Self { view, lists: RwLock::default(), weights: RwLock::default(), sheets: RwLock::default() }
+        Self {
+            view,
+            lists: RwLock::default(),
+            weights: RwLock::default(),
+            counted: RwLock::default(),
+            sheets: RwLock::default(),
+        }
     }
 }

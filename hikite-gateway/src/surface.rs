@@ -80,7 +80,7 @@ impl Surfaces {
         self.0 & !other.0 == 0
     }
 
-    pub(crate) fn names(self) -> Vec<&'static str> {
+    pub fn names(self) -> Vec<&'static str> {
         Surface::ALL.into_iter().filter(|surface| self.contains(*surface)).map(Surface::name).collect()
     }
 

@@ -13,6 +13,8 @@ pub(crate) mod openapi;
 pub(crate) mod overview;
 pub(crate) mod page;
 pub(crate) mod pins;
+pub(crate) mod presence;
+pub(crate) mod preview;
 pub(crate) mod projects;
 mod query;
 pub(crate) mod redirect;

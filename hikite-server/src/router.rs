@@ -11,9 +11,10 @@ use hikite_ui::Api;
 use crate::app::App;
 use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
+use crate::rest::audit::export;
 use crate::rest::{
-    accounts, audit, batch, call, clients, me, openapi, overview, page, pins, projects, redirect, registry,
-    search, status, tokens, tools, upstreams, users,
+    accounts, audit, batch, call, clients, me, openapi, overview, page, pins, presence, preview, projects,
+    redirect, registry, search, status, tokens, tools, upstreams, users,
 };
 use crate::{auth, connect, document, health, metrics, oauth};
 
@@ -116,6 +117,16 @@ fn admin() -> Router<Arc<App>> {
         .route("/v1/pins/{key}/block", post(pins::block))
         .route("/v1/audit", get(audit::list))
         .route("/v1/audit/verify", get(audit::verify))
+        .route("/v1/audit/export", get(export::export))
+        .route("/v1/audit/{seq}", get(audit::get))
+        .route("/v1/menu", get(preview::menu))
+        .route("/v1/permissions/preview", post(preview::permissions))
+        .route("/v1/sessions", get(presence::sessions))
+        .route("/v1/sessions/{id}", delete(presence::end_session))
+        .route("/v1/consents", get(presence::consents))
+        .route("/v1/consents/{id}", delete(presence::end_consent))
+        .route("/v1/logins", get(presence::logins))
+        .route("/v1/logins/{id}", delete(presence::end_login))
         .route_layer(from_fn(auth::admin_only))
 }
 
@@ -193,6 +204,16 @@ mod tests {
             ("POST", "/v1/pins/m:t/block"),
             ("GET", "/v1/audit"),
             ("GET", "/v1/audit/verify"),
+            ("GET", "/v1/audit/export"),
+            ("GET", "/v1/audit/1"),
+            ("GET", "/v1/menu"),
+            ("POST", "/v1/permissions/preview"),
+            ("GET", "/v1/sessions"),
+            ("DELETE", "/v1/sessions/1"),
+            ("GET", "/v1/consents"),
+            ("DELETE", "/v1/consents/1"),
+            ("GET", "/v1/logins"),
+            ("DELETE", "/v1/logins/1"),
         ] {
             assert_eq!(as_caller(&alice, method, path).await.status(), 403, "{method} {path}");
             let inside = Caller::owner().within("p".into());

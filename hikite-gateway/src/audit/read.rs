@@ -17,15 +17,15 @@ impl Gateway {
         self.auditor.stop(self.limits.drain).await;
     }
 
-    /// Records with what was done a moment ago, the newest first.
+    /// Records with what was done a moment ago, from the newest back or from one on.
     pub async fn audit_page(
         &self,
         filter: &AuditFilter,
-        before: Option<u64>,
+        walk: AuditWalk,
         limit: usize,
     ) -> Result<Vec<AuditRow>, Error> {
         self.auditor.flush().await;
-        Ok(self.registry.store().audit(filter, AuditWalk::Back(before), limit).await?)
+        Ok(self.registry.store().audit(filter, walk, limit).await?)
     }
 
     pub async fn verify_audit(&self) -> Result<Verified, Error> {

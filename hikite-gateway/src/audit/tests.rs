@@ -58,7 +58,11 @@ impl Audited {
 
     /// All records, the oldest first. None of them holds what nobody may read.
     async fn records(&self) -> Vec<Value> {
-        let rows = self.gateway.audit_page(&AuditFilter::default(), None, 1000).await.expect("read");
+        let rows = self
+            .gateway
+            .audit_page(&AuditFilter::default(), hikite_store::AuditWalk::Back(None), 1000)
+            .await
+            .expect("read");
         assert!(self.gateway.verify_audit().await.expect("verified").broken.is_none());
         for row in &rows {
             assert!(!row.record.contains(SECRET), "{}", row.record);

@@ -15,9 +15,9 @@ const STEPS: usize = 96;
 /// The power of two, in microseconds, that the first step begins with.
 const FIRST: u32 = 4;
 /// Calls of this time are told as calls per minute.
-const MINUTE: Duration = Duration::from_mins(1);
+const MINUTE: Duration = Duration::from_secs(60);
 /// Calls of this time say how many fail and how long they take.
-const LATELY: Duration = Duration::from_mins(15);
+const LATELY: Duration = Duration::from_secs(15 * 60);
 /// How often a reading is kept.
 const EVERY: Duration = Duration::from_secs(10);
 
@@ -183,9 +183,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_middle_of_its_step_is_near_every_duration(micros in 16_u64..200_000_000) {
-            let told = middle(step(Duration::from_micros(micros))).as_secs_f64() * 1e6;
-            let off = (told - micros as f64).abs() / micros as f64;
+        fn the_middle_of_its_step_is_near_every_duration(micros in 16_u32..200_000_000) {
+            let told = middle(step(Duration::from_micros(micros.into()))).as_secs_f64() * 1e6;
+            let off = (told - f64::from(micros)).abs() / f64::from(micros);
             prop_assert!(off <= 0.126, "{micros} is told as {told}");
         }
 

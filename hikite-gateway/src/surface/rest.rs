@@ -73,13 +73,7 @@ impl Gateway {
         caller.must_have(Scopes::READ)?;
         let find = |view: &View| view.any_tool(name).map(|tool| tool.key.clone());
         let (snapshot, key) = self.look_up(caller, find).await?;
-        let view = snapshot.view_of(caller);
-        if caller.is_admin()
-            && let Some((tool, module)) = view.tool_by_key(&key).zip(view.module(&key.module))
-        {
-            return Ok(self.with_texts(self.object(view, module, tool), &key, &tool.original).raw());
-        }
-        self.object_in(view, &key)
+        self.object_in(snapshot.view_of(caller), &key, caller.is_admin())
     }
 
     /// Tool objects with a `relevance` each, best first.
@@ -200,13 +194,14 @@ impl Gateway {
 
     /// For whoever changed the tool.
     pub(crate) fn tool_object(&self, key: &ToolKey) -> Result<Raw, Error> {
-        self.object_in(&self.owner_view(), key)
+        self.object_in(&self.owner_view(), key, true)
     }
 
-    fn object_in(&self, view: &View, key: &ToolKey) -> Result<Raw, Error> {
+    fn object_in(&self, view: &View, key: &ToolKey, with_texts: bool) -> Result<Raw, Error> {
         let found = view.tool_by_key(key).zip(view.module(&key.module));
         let (tool, module) = found.ok_or_else(|| gone(key))?;
-        Ok(self.object(view, module, tool).raw())
+        let object = self.object(view, module, tool);
+        Ok(if with_texts { self.with_texts(object, key, &tool.original) } else { object }.raw())
     }
 
     fn object(&self, view: &View, module: &Module, tool: &Tool) -> Object {

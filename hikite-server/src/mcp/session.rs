@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use hikite_core::caller::{Caller, Session as CoreSession};
-use hikite_core::json::Raw;
+use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
 use hikite_core::listing::ListKind;
-use hikite_gateway::{Delivery, Inbox, Joined, Surfaces};
+use hikite_core::time::rfc3339;
+use hikite_gateway::{Delivery, Inbox, Joined, Surfaces, now_ms};
 use hikite_wire::encode;
 use hikite_wire::handshake::{Hello, Welcome, own_info, own_info_with_icon};
 use hikite_wire::message::Id;
@@ -42,6 +43,8 @@ pub(crate) struct Session {
     next_question: AtomicU64,
     level: AtomicU8,
     last_used: Mutex<Instant>,
+    /// When it began: milliseconds since 1970.
+    since: u64,
     joined: OnceLock<Joined>,
 }
 
@@ -74,6 +77,7 @@ impl Session {
             next_question: AtomicU64::new(1),
             level: AtomicU8::new(0),
             last_used: Mutex::new(Instant::now()),
+            since: now_ms(),
             joined: OnceLock::new(),
         });
         let inbox: Weak<dyn Inbox> = Arc::<Self>::downgrade(&session);
@@ -82,6 +86,21 @@ impl Session {
         app.session_begins();
         tracing::info!(session = session.core.id.0, client = name, revision = %session.revision, "a session begins");
         session
+    }
+
+    /// What an admin may see of it.
+    pub(crate) fn object(&self) -> Raw {
+        let idle = u64::try_from(self.last_used().elapsed().as_millis()).unwrap_or(u64::MAX);
+        Object::default()
+            .with("id", self.core.id.0.to_string())
+            .with("subject", &*self.core.caller.subject)
+            .with("client", self.client.clone())
+            .with("revision", self.revision.name())
+            .with("project", Raw::of(&self.core.caller.project.as_deref()))
+            .with("since", rfc3339(self.since))
+            .with("lastSeen", rfc3339(now_ms().saturating_sub(idle)))
+            .with("surfaces", Raw::of(&self.surfaces.names()))
+            .raw()
     }
 
     /// The result of `initialize`.

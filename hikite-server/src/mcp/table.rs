@@ -7,6 +7,7 @@ use std::time::Duration;
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
 use hikite_core::hex::hex;
+use hikite_core::json::Raw;
 use hikite_core::seal::Seal;
 use parking_lot::RwLock;
 use tokio::time::Instant;
@@ -53,6 +54,24 @@ impl Sessions {
         self.by_id.write().remove(id)
     }
 
+    /// What an admin may see of them, the oldest first.
+    pub(crate) fn objects(&self) -> Vec<Raw> {
+        let mut sessions: Vec<Arc<Session>> = self.by_id.read().values().cloned().collect();
+        sessions.sort_by_key(|session| session.core.id);
+        sessions.iter().map(|session| session.object()).collect()
+    }
+
+    /// Ends one by its number, whoever it belongs to; whether there was one.
+    pub(crate) fn end(&self, number: u64) -> bool {
+        let mut by_id = self.by_id.write();
+        let found = by_id.iter().find(|(_, session)| session.core.id.0 == number);
+        let Some(session) = found.map(|(id, _)| id.clone()).and_then(|id| by_id.remove(&id)) else {
+            return false;
+        };
+        session.end();
+        true
+    }
+
     /// Ends all sessions and their streams.
     pub(crate) fn clear(&self) {
         for (_, session) in self.by_id.write().drain() {
@@ -95,7 +114,6 @@ pub(crate) fn random_id() -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use hikite_core::json::Raw;
     use hikite_gateway::{Surface, Surfaces};
     use hikite_wire::handshake::Hello;
 

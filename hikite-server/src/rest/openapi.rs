@@ -49,6 +49,7 @@ pub(crate) fn document() -> Value {
             { "name": "Users", "description": "People who log in; for admins." },
             { "name": "Clients", "description": "Programs that log in for them; for admins." },
             { "name": "Pins", "description": "Which definitions of tools are approved; for admins." },
+            { "name": "Presence", "description": "Sessions, consents and logins; for admins." },
             { "name": "Audit", "description": "What was done, by whom; for admins." },
             { "name": "Health", "description": "Whether the gateway is up." },
         ],

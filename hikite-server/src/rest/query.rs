@@ -91,7 +91,7 @@ impl Query {
         failed(&self.faults)
     }
 
-    fn fault(&mut self, name: &str, message: String) {
+    pub(crate) fn fault(&mut self, name: &str, message: String) {
         self.faults.push(Fault::new(step(name), message));
     }
 }

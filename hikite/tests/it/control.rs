@@ -3,6 +3,8 @@
 
 mod category;
 mod module;
+mod preview;
+mod records;
 mod status;
 mod upstream;
 

@@ -12,6 +12,7 @@ mod page;
 mod passkey;
 mod processes;
 mod refuse;
+mod review;
 mod token;
 
 use std::collections::BTreeMap;

@@ -86,7 +86,7 @@ async fn wrong_methods_and_addresses_have_the_one_shape() {
         ("PUT", "/v1/tools", ["GET", "HEAD", "POST"].as_slice()),
         ("GET", "/v1/tools/call", &["POST"]),
         ("DELETE", "/v1/tools/search", &["POST"]),
-        ("POST", "/v1/tools/x", &["GET", "HEAD", "DELETE"]),
+        ("POST", "/v1/tools/x", &["GET", "HEAD", "PATCH", "DELETE"]),
         ("GET", "/v1/tools/x/enable", &["POST"]),
         ("POST", "/v1/modules", &["GET", "HEAD"]),
         ("POST", "/tools", &["GET", "HEAD"]),

@@ -1,6 +1,7 @@
 //! The description of what people set up and look after: modules and how they are doing.
 
 mod module;
+mod preview;
 mod status;
 mod upstream;
 
@@ -9,17 +10,25 @@ use serde_json::{Value, json};
 use super::operation::Operation;
 
 pub(super) fn operations() -> Vec<Operation> {
-    [module::operations(), status::operations(), upstream::operations()].into_iter().flatten().collect()
+    [module::operations(), status::operations(), upstream::operations(), preview::operations()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    [module::schemas(), status::schemas(), upstream::schemas()].into_iter().flatten().collect()
+    [module::schemas(), status::schemas(), upstream::schemas(), preview::schemas()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 pub(super) fn parameters() -> Vec<(&'static str, Value)> {
     vec![
         ("Module", part("name", "The module's name; percent-encoded.", "files")),
         ("Upstream", part("name", "The name of an upstream server.", "docs")),
+        ("Id", part("id", "Its id, as the list has it.", "1")),
+        ("Seq", part("seq", "The number of a record.", "1")),
         ("Category", part("name", "The name of a category; percent-encoded.", "reading")),
     ]
 }

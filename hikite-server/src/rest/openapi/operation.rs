@@ -23,6 +23,8 @@ pub(super) struct Operation {
     pub(super) answer: (u16, &'static str, Option<&'static str>),
     /// Another answer that is as good.
     pub(super) also: Option<(u16, &'static str, Option<&'static str>)>,
+    /// Kinds of text that it answers with, where that is not JSON.
+    pub(super) texts: &'static [&'static str],
     /// Statuses of its own errors, besides those that every request may meet.
     pub(super) errors: &'static [u16],
     pub(super) needs_token: bool,
@@ -39,6 +41,7 @@ impl Operation {
         body: None,
         answer: (200, "", None),
         also: None,
+        texts: &[],
         errors: &[],
         needs_token: true,
     };
@@ -94,6 +97,9 @@ impl Operation {
         if let Some(schema) = schema {
             let schema = json!({ "$ref": format!("#/components/schemas/{schema}") });
             answer["content"] = json!({ "application/json": { "schema": schema } });
+        }
+        for kind in self.texts {
+            answer["content"][kind] = json!({ "schema": { "type": "string" } });
         }
         if self.id == "registerTool" {
             answer["links"] = links();
@@ -287,6 +293,27 @@ fn recorded() -> Vec<Operation> {
             ..Operation::NEW
         },
         Operation {
+            path: "/v1/audit/{seq}",
+            id: "getAuditRecord",
+            tag: "Audit",
+            summary: "Shows one record.",
+            parameters: vec![json!({ "$ref": "#/components/parameters/Seq" })],
+            answer: (200, "The record.", Some("AuditRecord")),
+            errors: &[404, 503],
+            ..Operation::NEW
+        },
+        Operation {
+            path: "/v1/audit/export",
+            id: "exportAudit",
+            tag: "Audit",
+            summary: "Gives the records as a file, the oldest first.",
+            parameters: export_parameters(),
+            answer: (200, "The file.", None),
+            texts: &["application/x-ndjson", "text/csv"],
+            errors: &[503],
+            ..Operation::NEW
+        },
+        Operation {
             path: "/v1/audit/verify",
             id: "verifyAudit",
             tag: "Audit",
@@ -298,33 +325,46 @@ fn recorded() -> Vec<Operation> {
     ]
 }
 
-fn audit_parameters() -> Vec<Value> {
-    let query = |name: &str, description: String, schema: Value| json!({ "name": name, "in": "query", "description": description, "schema": schema });
+fn query(name: &str, description: &str, schema: &Value) -> Value {
+    json!({ "name": name, "in": "query", "description": description, "schema": schema })
+}
+
+/// By which records are chosen.
+fn chosen() -> Vec<Value> {
     let words = audit::WORDS
         .into_iter()
-        .map(|word| query(word, format!("Only records with this `{word}`."), json!({ "type": "string" })));
+        .map(|word| query(word, &format!("Only records with this `{word}`."), &json!({ "type": "string" })));
     let moment = |name: &str, description: &str| {
         let forms = json!([{ "type": "string", "format": "date-time" }, { "type": "integer", "minimum": 0 }]);
-        query(
-            name,
-            format!("{description}: as of RFC 3339, or milliseconds since 1970."),
-            json!({ "anyOf": forms }),
-        )
+        let description = format!("{description}: as of RFC 3339, or milliseconds since 1970.");
+        query(name, &description, &json!({ "anyOf": forms }))
     };
+    let times = [
+        moment("since", "Only what began at this moment or later"),
+        moment("until", "Only what began before this moment"),
+    ];
+    words.chain(times).collect()
+}
+
+fn audit_parameters() -> Vec<Value> {
     let whole = |maximum: u64| json!({ "type": "integer", "minimum": 0, "maximum": maximum });
     let mut limit = whole(audit::LIMIT_MAX.into());
     (limit["minimum"], limit["default"]) = (1.into(), audit::LIMIT.into());
     let others = [
-        moment("since", "Only what began at this moment or later"),
-        moment("until", "Only what began before this moment"),
+        query("before", "Only records with a smaller number: `next` of the page before.", &whole(u64::MAX)),
         query(
-            "before",
-            "Only records with a smaller number: `next` of the page before.".into(),
-            whole(u64::MAX),
+            "after",
+            "Only records with a larger number, the oldest first; not with `before`.",
+            &whole(u64::MAX),
         ),
-        query("limit", "Records on a page.".into(), limit),
+        query("limit", "Records on a page.", &limit),
     ];
-    words.chain(others).collect()
+    chosen().into_iter().chain(others).collect()
+}
+
+fn export_parameters() -> Vec<Value> {
+    let format = json!({ "enum": ["jsonl", "csv"], "default": "jsonl" });
+    chosen().into_iter().chain([query("format", "Lines of JSON, or a table.", &format)]).collect()
 }
 
 fn health() -> Vec<Operation> {

@@ -9,22 +9,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use hikite_core::json::{Object, Raw};
-use hikite_store::{AuditFilter, AuditRow, AuditWalk, Store};
+use hikite_core::audit::table;
+use hikite_store::{AuditFilter, AuditWalk, Store};
 
 use super::Filters;
 use crate::cli::note;
 
 /// Records that are read at once.
 const AT_ONCE: usize = 1000;
-
-/// The columns of the table, as the members of a record are called.
-#[rustfmt::skip]
-const COLUMNS: [&str; 29] = [
-    "seq", "at", "kind", "decision", "outcome", "requestId", "subject", "token", "client", "project", "account",
-    "session", "surface", "method", "module", "tool", "what", "argumentsHash", "ms", "attempts", "cached", "bytesIn",
-    "bytesOut", "tokensEstimated", "provider", "queries", "queriesHash", "results", "lost",
-];
 
 #[derive(Debug, Args)]
 pub(crate) struct Export {
@@ -86,7 +78,7 @@ async fn write(
     out: &mut (dyn Write + Send),
 ) -> Result<u64> {
     if format == Format::Csv {
-        writeln!(out, "{},hash", COLUMNS.join(","))?;
+        writeln!(out, "{}", table::head())?;
     }
     let (mut after, mut count) = (0, 0);
     loop {
@@ -94,7 +86,7 @@ async fn write(
         for row in &rows {
             match format {
                 Format::Jsonl => writeln!(out, "{}", row.line())?,
-                Format::Csv => writeln!(out, "{}", cells(row))?,
+                Format::Csv => writeln!(out, "{}", table::line(&row.record, &row.hash))?,
             }
             (after, count) = (row.seq, count + 1);
         }
@@ -104,78 +96,4 @@ async fn write(
     }
     out.flush()?;
     Ok(count)
-}
-
-fn cells(row: &AuditRow) -> String {
-    let record = Raw::parse(row.record.clone()).ok().and_then(|record| record.object()).unwrap_or_default();
-    let cells = COLUMNS.iter().map(|name| cell(&record, name));
-    cells.chain([row.hash.clone()]).collect::<Vec<String>>().join(",")
-}
-
-fn cell(record: &Object, name: &str) -> String {
-    match record.get(name) {
-        None => String::new(),
-        Some(value) => value.text().map_or_else(|| value.as_str().into_owned(), |text| quoted(&text)),
-    }
-}
-
-/// As RFC 4180 has it. What a spreadsheet would take for a formula gets a sign before it: names come from clients.
-fn quoted(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@']);
-    if !formula && !text.contains([',', '"', '\n', '\r']) {
-        return text.to_owned();
-    }
-    format!("\"{}{}\"", if formula { "'" } else { "" }, text.replace('"', "\"\""))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cell_is_one_cell_and_never_a_formula() {
-        for (text, cell) in [
-            ("plain", "plain"),
-            ("a,b", "\"a,b\""),
-            ("a\"b", "\"a\"\"b\""),
-            ("=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\""),
-            ("@x", "\"'@x\""),
-            ("", ""),
-        ] {
-            assert_eq!(quoted(text), cell);
-        }
-    }
-
-    #[test]
-    fn the_columns_are_the_members_of_a_record_in_their_order() {
-        let full = hikite_core::audit::Record {
-            request_id: "r".into(),
-            subject: "s".into(),
-            token: "t".into(),
-            client: "c".into(),
-            project: "p".into(),
-            account: "a".into(),
-            session: Some(1),
-            surface: "s",
-            method: "m",
-            module: "m".into(),
-            tool: "t".into(),
-            what: "w".into(),
-            arguments_hash: "h".into(),
-            attempts: 1,
-            cached: true,
-            bytes_in: 1,
-            bytes_out: 1,
-            tokens_estimated: 1,
-            provider: "p",
-            queries: 1,
-            queries_hash: "h".into(),
-            results: Some(1),
-            lost: 1,
-            ..Default::default()
-        };
-        let record = Raw::parse(full.text(1)).expect("JSON").object().expect("an object");
-        let members: Vec<&str> = record.iter().map(|(name, _)| name).collect();
-        assert_eq!(members, COLUMNS);
-    }
 }

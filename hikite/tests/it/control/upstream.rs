@@ -10,7 +10,7 @@ use crate::{configured, http_fixture, stdio};
 const CANARY: &str = "canary-5e1d";
 
 /// A config that lets stored servers be on this machine.
-fn config(servers: Value) -> Value {
+fn config(servers: &Value) -> Value {
     json!({ "mcpServers": servers, "server": { "surface": "direct" }, "egress": { "allow": ["127.0.0.0/8"] } })
 }
 
@@ -25,7 +25,7 @@ async fn calls(gateway: &TestGateway, module: &str) -> u16 {
 #[tokio::test]
 async fn a_remote_server_is_there_at_once_everywhere_and_after_a_restart() {
     let (_fixture, remote) = http_fixture().await;
-    let (_folder, config) = shared(config(json!({})));
+    let (_folder, config) = shared(config(&json!({})));
     let gateway = configured(config.clone()).await;
     let other = configured(config.clone()).await;
     let entry = json!({ "url": remote["url"], "description": "documents", "headers": { "X-Key": CANARY } });
@@ -72,7 +72,7 @@ async fn a_remote_server_is_there_at_once_everywhere_and_after_a_restart() {
 
 #[tokio::test]
 async fn programs_names_of_the_file_and_wrong_entries_are_refused() {
-    let gateway = configured(config(json!({ "a": stdio(&[]) }))).await;
+    let gateway = configured(config(&json!({ "a": stdio(&[]) }))).await;
     let put = async |name: &str, entry: Value| {
         send(&gateway, "PUT", &format!("/v1/upstreams/{name}"), &entry).await
     };
@@ -139,7 +139,7 @@ async fn an_address_inside_is_not_reached_unless_the_owner_allows_it() {
 #[tokio::test]
 async fn the_config_of_a_client_is_shown_as_a_diff_and_applied() {
     let (_fixture, remote) = http_fixture().await;
-    let gateway = configured(config(json!({ "a": stdio(&[]) }))).await;
+    let gateway = configured(config(&json!({ "a": stdio(&[]) }))).await;
     let theirs = format!(
         "{{ // theirs\n \"mcpServers\": {{ \"a\": {{ \"command\": \"x\" }}, \"fs\": {{ \"command\": \"npx\", \"args\": [\"-y\", \"fs\"] }},\
          \"docs\": {{ \"url\": {}, \"headers\": {{ \"K\": \"{CANARY}\" }} }}, \"bad\": {{ \"url\": \"https://x/${{TOKEN}}\" }} }} }}",

@@ -1,0 +1,91 @@
+//! Records as a table for a spreadsheet: one line each, and never a formula.
+
+use crate::json::{Object, Raw};
+
+/// The columns, as the members of a record are called.
+#[rustfmt::skip]
+const COLUMNS: [&str; 29] = [
+    "seq", "at", "kind", "decision", "outcome", "requestId", "subject", "token", "client", "project", "account",
+    "session", "surface", "method", "module", "tool", "what", "argumentsHash", "ms", "attempts", "cached", "bytesIn",
+    "bytesOut", "tokensEstimated", "provider", "queries", "queriesHash", "results", "lost",
+];
+
+/// The first line.
+pub fn head() -> String {
+    format!("{},hash", COLUMNS.join(","))
+}
+
+/// The line of a record, which is given as it was hashed.
+pub fn line(record: &str, hash: &str) -> String {
+    let record = Raw::parse(record.to_owned()).ok().and_then(|record| record.object()).unwrap_or_default();
+    let cells = COLUMNS.iter().map(|name| cell(&record, name));
+    cells.chain([hash.to_owned()]).collect::<Vec<String>>().join(",")
+}
+
+fn cell(record: &Object, name: &str) -> String {
+    match record.get(name) {
+        None => String::new(),
+        Some(value) => value.text().map_or_else(|| value.as_str().into_owned(), |text| quoted(&text)),
+    }
+}
+
+/// As RFC 4180 has it. What a spreadsheet would take for a formula gets a sign before it: names come from clients.
+fn quoted(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if !formula && !text.contains([',', '"', '\n', '\r']) {
+        return text.to_owned();
+    }
+    format!("\"{}{}\"", if formula { "'" } else { "" }, text.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_one_cell_and_never_a_formula() {
+        for (text, cell) in [
+            ("plain", "plain"),
+            ("a,b", "\"a,b\""),
+            ("a\"b", "\"a\"\"b\""),
+            ("=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\""),
+            ("@x", "\"'@x\""),
+            ("", ""),
+        ] {
+            assert_eq!(quoted(text), cell);
+        }
+    }
+
+    #[test]
+    fn the_columns_are_the_members_of_a_record_in_their_order() {
+        let full = crate::audit::Record {
+            request_id: "r".into(),
+            subject: "s".into(),
+            token: "t".into(),
+            client: "c".into(),
+            project: "p".into(),
+            account: "a".into(),
+            session: Some(1),
+            surface: "s",
+            method: "m",
+            module: "m".into(),
+            tool: "t".into(),
+            what: "w".into(),
+            arguments_hash: "h".into(),
+            attempts: 1,
+            cached: true,
+            bytes_in: 1,
+            bytes_out: 1,
+            tokens_estimated: 1,
+            provider: "p",
+            queries: 1,
+            queries_hash: "h".into(),
+            results: Some(1),
+            lost: 1,
+            ..Default::default()
+        };
+        let record = Raw::parse(full.text(1)).expect("JSON").object().expect("an object");
+        let members: Vec<&str> = record.iter().map(|(name, _)| name).collect();
+        assert_eq!(members, COLUMNS);
+    }
+}

@@ -1,0 +1,93 @@
+//! Looking through the eyes of others, for admins: the menu that a model is given somewhere, and what permissions would
+//! leave of the tools.
+
+use std::sync::Arc;
+
+use hikite_core::caller::Caller;
+use hikite_core::error::{Error, Kind};
+use hikite_core::fault;
+use hikite_core::json::{Object, Raw};
+use hikite_core::permission::Permissions;
+use hikite_core::tokens;
+use hikite_core::view::View;
+
+use crate::gateway::Gateway;
+use crate::surface::Surfaces;
+
+/// What tokens were guessed with, where nobody counts them.
+const GUESS: &str = "estimate";
+
+impl Gateway {
+    /// Exactly what a model is shown in a project, or outside any, and what it costs. `asked` are the surfaces that its
+    /// client asks for, `default` those of the settings.
+    pub async fn menu_object(
+        self: &Arc<Self>,
+        project: Option<&str>,
+        asked: Option<Surfaces>,
+        default: Surfaces,
+    ) -> Result<Object, Error> {
+        let mut caller = Caller::owner();
+        if let Some(name) = project {
+            caller = caller.within(name.into());
+            if self.project_of(&caller).is_none() {
+                return Err(Error::new(Kind::NotFound, format!("there is no project `{name}`")));
+            }
+        }
+        let surfaces = self.surfaces_for(&caller, asked, default)?;
+        self.settle(&caller).await;
+        let tools = self.menu(&caller, surfaces);
+        let gateway = Arc::clone(self);
+        let weighed = tokio::task::spawn_blocking(move || gateway.weigh(&caller, surfaces)).await;
+        let (sent, flat, counter) =
+            weighed.map_err(|_| Error::new(Kind::Internal, "the menu could not be weighed"))?;
+        let mut object = Object::default();
+        if let Some(name) = project {
+            object.set("project", name);
+        }
+        Ok(object
+            .with("surfaces", Raw::of(&surfaces.names()))
+            .with("tools", Raw::array(tools.iter()))
+            .with("tokens", Raw::of(&sent))
+            .with("flatTokens", Raw::of(&flat))
+            .with("counter", counter))
+    }
+
+    /// Which tools these permissions would show, and which they would hide.
+    pub async fn preview_permissions(&self, form: &Raw) -> Result<Object, Error> {
+        let permissions = Permissions::read(form).map_err(|faults| fault::error(&faults))?;
+        self.settle(&Caller::owner()).await;
+        let snapshot = self.snapshot();
+        let view = View::narrowed(&snapshot.catalog, &Arc::new(permissions));
+        let (mut visible, mut hidden) = (Vec::new(), Vec::new());
+        for tool in snapshot.catalog.tools() {
+            let list = if view.tool_by_key(&tool.key).is_some() { &mut visible } else { &mut hidden };
+            list.push(tool.key.to_string());
+        }
+        Ok(Object::default().with("visible", Raw::of(&visible)).with("hidden", Raw::of(&hidden)))
+    }
+
+    fn weigh(&self, caller: &Caller, surfaces: Surfaces) -> (usize, usize, &'static str) {
+        let snapshot = self.snapshot();
+        let Ok(workshop) = self.workshop() else {
+            let (sent, flat) = snapshot.weight(caller, surfaces, &self.limits);
+            return (sent, flat, GUESS);
+        };
+        let (_, counter) = workshop.count("");
+        let count = |text: &str| workshop.count(text).0;
+        let (sent, flat) = snapshot.counted(caller, surfaces, &self.limits, count);
+        (sent, flat, counter)
+    }
+}
+
+/// What a view costs as a menu of these items, and as a flat list of its tools.
+pub(crate) fn weigh(view: &View, menu: &[Raw], count: impl Fn(&str) -> usize) -> (usize, usize) {
+    let menu = menu.iter().map(|item| count(&item.as_str())).sum();
+    let ready = view.ready_modules().flat_map(|module| &module.tools);
+    let tools = ready.filter(|tool| tool.is_enabled());
+    (menu, tools.map(|tool| count(&tool.definition.as_str())).sum())
+}
+
+/// The guess.
+pub(crate) fn guess(view: &View, menu: &[Raw]) -> (usize, usize) {
+    weigh(view, menu, tokens::estimate)
+}

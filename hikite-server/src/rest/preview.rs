@@ -1,0 +1,52 @@
+//! Looking through the eyes of others: for admins alone, which the router sees to.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::Raw;
+use hikite_gateway::{Surface, Surfaces};
+use http::{HeaderMap, Uri};
+
+use super::form::Form;
+use super::query::Query;
+use super::{Answer, body, ok, query};
+use crate::app::App;
+
+/// The menu that a model is given: `?project=work&surface=modules,search`.
+pub(crate) async fn menu(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+    let mut query = Query::read(&uri, &["project", "surface"]);
+    let (project, surface) = (query.one("project"), query.one("surface"));
+    query.finish()?;
+    let asked = surface.as_deref().map(surfaces).transpose()?;
+    let default = app.settings.load().surfaces;
+    Ok(ok(&app.gateway.menu_object(project.as_deref(), asked, default).await?.raw()))
+}
+
+/// What permissions would show and hide.
+pub(crate) async fn permissions(
+    State(app): State<Arc<App>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    query::none(&uri)?;
+    let mut form = Form::new(body::read(&app, &headers, body).await?, &["permissions"]);
+    let permissions = form.raw("permissions");
+    if permissions.as_ref().is_none_or(|permissions| !permissions.is_object()) {
+        form.fault("permissions", "`permissions` must be an object: `allow` and `deny`");
+    }
+    form.finish()?;
+    let permissions = permissions.unwrap_or_else(Raw::empty_object);
+    Ok(ok(&app.gateway.preview_permissions(&permissions).await?.raw()))
+}
+
+fn surfaces(names: &str) -> Result<Surfaces, Error> {
+    let parsed: Option<Vec<Surface>> = names.split(',').map(|name| Surface::parse(name.trim())).collect();
+    parsed.map(Surfaces::of).ok_or_else(|| {
+        let known = Surface::ALL.map(Surface::name).join(", ");
+        Error::new(Kind::Validation, format!("`surface={names}` is not known"))
+            .hint(format!("one or more of: {known}"))
+    })
+}
