@@ -1,7 +1,7 @@
 //! The REST API from inside the house: the same handlers, asked by the person at the browser with the same rights.
 
 use std::convert::Infallible;
-use std::fmt;
+use std::fmt::{self, Write};
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -69,7 +69,8 @@ impl Api {
 
     /// The whole answer, whatever it is.
     pub(crate) async fn ask(&self, visitor: &Visitor, request: Asked<'_>) -> Response {
-        let mut built = Request::new(request.body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
+        let mut built =
+            Request::new(request.body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
         *built.method_mut() = request.method;
         *built.extensions_mut() = visitor.pass.clone();
         if request.body.is_some() {
@@ -91,7 +92,8 @@ impl Api {
         let response = self.ask(visitor, request).await;
         let status = response.status();
         let body = Limited::new(response.into_body(), ANSWER_BYTES).collect().await;
-        let body = body.map_err(|_| Refused::new(StatusCode::BAD_GATEWAY, "the answer is too long"))?.to_bytes();
+        let body =
+            body.map_err(|_| Refused::new(StatusCode::BAD_GATEWAY, "the answer is too long"))?.to_bytes();
         if status.is_success() {
             return if body.is_empty() { Ok(Value::Null) } else { read(&body) };
         }
@@ -145,7 +147,7 @@ pub(crate) fn part(name: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            let _ = write!(out, "%{byte:02X}");
         }
     }
     out
@@ -170,14 +172,27 @@ mod tests {
         #[derive(Clone)]
         struct Who(&'static str);
         let inside = Router::new()
-            .route("/v1/me", get(|request: Request| async move { request.extensions().get::<Who>().map_or("", |who| who.0).len().to_string() }))
-            .route("/v1/no", get(|| async { (StatusCode::CONFLICT, json!({ "error": "taken", "hint": "another" }).to_string()) }));
+            .route(
+                "/v1/me",
+                get(|request: Request| async move {
+                    request.extensions().get::<Who>().map_or("", |who| who.0).len().to_string()
+                }),
+            )
+            .route(
+                "/v1/no",
+                get(|| async {
+                    (StatusCode::CONFLICT, json!({ "error": "taken", "hint": "another" }).to_string())
+                }),
+            );
         let api = Api::new(inside);
         let mut pass = Extensions::new();
         pass.insert(Who("alice"));
         let visitor = Visitor { pass, ..Visitor::default() };
         assert_eq!(api.get::<usize>(&visitor, "/v1/me").await.expect("an answer"), 5);
         let refused = api.get::<Value>(&visitor, "/v1/no").await.expect_err("refused");
-        assert_eq!((refused.status.as_u16(), &*refused.message, refused.hint.as_deref()), (409, "taken", Some("another")));
+        assert_eq!(
+            (refused.status.as_u16(), &*refused.message, refused.hint.as_deref()),
+            (409, "taken", Some("another"))
+        );
     }
 }

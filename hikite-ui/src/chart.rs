@@ -36,10 +36,17 @@ pub(crate) fn bars(title: &str, bars: &[Bar]) -> String {
             (step * 3 / 4).max(1),
         );
         if index % (bars.len() / 6).max(1) == 0 {
-            let _ = write!(out, "<text class=\"axis\" x=\"{}\" y=\"{}\">{}</text>", x + step / 8, HEIGHT - 6, escape(&bar.label));
+            let _ = write!(
+                out,
+                "<text class=\"axis\" x=\"{}\" y=\"{}\">{}</text>",
+                x + step / 8,
+                HEIGHT - 6,
+                escape(&bar.label)
+            );
         }
     }
-    let _ = write!(out, "<line class=\"ground\" x1=\"0\" y1=\"{GROUND}\" x2=\"{WIDTH}\" y2=\"{GROUND}\"/></svg>");
+    let _ =
+        write!(out, "<line class=\"ground\" x1=\"0\" y1=\"{GROUND}\" x2=\"{WIDTH}\" y2=\"{GROUND}\"/></svg>");
     out
 }
 

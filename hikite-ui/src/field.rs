@@ -54,15 +54,21 @@ impl Field {
 
 /// The fields that a schema asks for, what is required first; values are those of `filled`.
 pub(crate) fn fields(schema: &Value, filled: &Fields) -> Vec<Field> {
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let mut fields: Vec<Field> = properties
         .map(|(name, property)| {
             let property = resolve(schema, property);
             let kind = kind(property);
             let written = filled.find(&format!("{PREFIX}{name}")).map(str::to_owned);
-            let usual = property.get("default").filter(|value| !value.is_null()).map(|value| shown(value, &kind));
+            let usual =
+                property.get("default").filter(|value| !value.is_null()).map(|value| shown(value, &kind));
             let text = |key| property.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
             Field {
                 name: name.clone(),
@@ -91,8 +97,9 @@ pub(crate) fn arguments(schema: &Value, filled: &Fields) -> Result<Value, String
             Kind::Number | Kind::Whole | Kind::Truth | Kind::Choice(_) => {
                 serde_json::from_str(written.trim()).unwrap_or_else(|_| Value::from(written))
             }
-            Kind::Json => serde_json::from_str(written)
-                .map_err(|error| format!("{}: {error}", field.name))?,
+            Kind::Json => {
+                serde_json::from_str(written).map_err(|error| format!("{}: {error}", field.name))?
+            }
         };
         arguments.insert(field.name, value);
     }
@@ -101,7 +108,8 @@ pub(crate) fn arguments(schema: &Value, filled: &Fields) -> Result<Value, String
 
 /// One step along a reference within the schema.
 fn resolve<'a>(root: &'a Value, property: &'a Value) -> &'a Value {
-    let target = property.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
+    let target =
+        property.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
     target.and_then(|pointer| root.pointer(pointer)).unwrap_or(property)
 }
 
@@ -134,9 +142,11 @@ fn shown(value: &Value, kind: &Kind) -> String {
 }
 
 fn hint(property: &Value, kind: &Kind) -> String {
-    let named = property.get("type").map(|kind| kind.as_str().map_or_else(|| kind.to_string(), str::to_owned));
+    let named =
+        property.get("type").map(|kind| kind.as_str().map_or_else(|| kind.to_string(), str::to_owned));
     let limit = |key| property.get(key).map(|limit| format!("{key} {limit}"));
-    let limits = ["minimum", "maximum", "minLength", "maxLength", "pattern", "format"].into_iter().filter_map(limit);
+    let limits =
+        ["minimum", "maximum", "minLength", "maxLength", "pattern", "format"].into_iter().filter_map(limit);
     let json = (*kind == Kind::Json).then(|| "JSON".to_owned());
     named.into_iter().chain(json).chain(limits).collect::<Vec<_>>().join(" · ")
 }
@@ -166,7 +176,10 @@ mod tests {
     #[test]
     fn every_argument_gets_the_field_that_fits_it() {
         let fields = fields(&schema(), &Fields::default());
-        let told: Vec<_> = fields.iter().map(|field| (&*field.name, field.input(), field.is_required, &*field.value)).collect();
+        let told: Vec<_> = fields
+            .iter()
+            .map(|field| (&*field.name, field.input(), field.is_required, &*field.value))
+            .collect();
         assert_eq!(
             told,
             [
@@ -182,7 +195,13 @@ mod tests {
 
     #[test]
     fn what_is_filled_in_becomes_arguments_of_the_right_types() {
-        let sent = filled(&[("p.query", "7"), ("p.limit", "5"), ("p.deep", "true"), ("p.sort", "\"up\""), ("p.filter", "{\"a\":1}")]);
+        let sent = filled(&[
+            ("p.query", "7"),
+            ("p.limit", "5"),
+            ("p.deep", "true"),
+            ("p.sort", "\"up\""),
+            ("p.filter", "{\"a\":1}"),
+        ]);
         let expected = json!({ "query": "7", "limit": 5, "deep": true, "sort": "up", "filter": { "a": 1 } });
         assert_eq!(arguments(&schema(), &sent).expect("arguments"), expected);
         assert_eq!(arguments(&schema(), &filled(&[("p.query", "")])).expect("arguments"), json!({}));
@@ -192,6 +211,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_number_is_left_to_the_check_of_the_tool() {
-        assert_eq!(arguments(&schema(), &filled(&[("p.limit", "many")])).expect("arguments"), json!({ "limit": "many" }));
+        assert_eq!(
+            arguments(&schema(), &filled(&[("p.limit", "many")])).expect("arguments"),
+            json!({ "limit": "many" })
+        );
     }
 }

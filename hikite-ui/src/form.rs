@@ -42,7 +42,10 @@ impl Fields {
 
     /// Every value of a field that may be there several times.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(known, value)| known == name && !value.is_empty()).map(|(_, value)| &**value)
+        self.0
+            .iter()
+            .filter(move |(known, value)| known == name && !value.is_empty())
+            .map(|(_, value)| &**value)
     }
 
     /// The lines, or what stands between commas, of a text.
@@ -64,7 +67,8 @@ impl FromRequest<Api> for Form {
 
     async fn from_request(request: Request, api: &Api) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
-        let seat = <Seat as axum::extract::FromRequestParts<Api>>::from_request_parts(&mut parts, api).await?;
+        let seat =
+            <Seat as axum::extract::FromRequestParts<Api>>::from_request_parts(&mut parts, api).await?;
         // A browser says so of every form that comes from elsewhere.
         let from = parts.headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
         let is_form = parts
@@ -75,11 +79,14 @@ impl FromRequest<Api> for Form {
             return Err(stale(&seat));
         }
         let Some(fields) = read(body).await else {
-            return Err(page::trouble(&seat, &Refused::new(StatusCode::PAYLOAD_TOO_LARGE, seat.t("This form is too long."))));
+            return Err(page::trouble(
+                &seat,
+                &Refused::new(StatusCode::PAYLOAD_TOO_LARGE, seat.t("This form is too long.")),
+            ));
         };
-        let sent = fields.find(TOKEN).unwrap_or_default().as_bytes();
+        let shown = fields.find(TOKEN).unwrap_or_default().as_bytes();
         let given = seat.visitor.form_token.as_bytes();
-        if given.is_empty() || !bool::from(sent.ct_eq(given)) {
+        if given.is_empty() || !bool::from(shown.ct_eq(given)) {
             return Err(stale(&seat));
         }
         Ok(Self { seat, fields })

@@ -111,7 +111,10 @@ mod tests {
             status: "ok".into(),
         };
         let drawn = draw("x", &waves, &[node("a", &[]), node("b", &[]), node("c", &["a", "b"])]);
-        assert_eq!((drawn.matches("class=\"task\"").count(), drawn.matches("class=\"edge\"").count()), (3, 2));
+        assert_eq!(
+            (drawn.matches("class=\"task\"").count(), drawn.matches("class=\"edge\"").count()),
+            (3, 2)
+        );
         assert_eq!(draw("x", &[], &[]), "");
     }
 

@@ -3,11 +3,11 @@
 use askama::Template;
 use axum::body::Body;
 use axum::response::Response;
+use http::StatusCode;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use http::StatusCode;
 
 use crate::api::Refused;
 use crate::seat::Seat;
@@ -46,7 +46,8 @@ impl<T> OrTrouble<T> for Result<T, Refused> {
 }
 
 pub(crate) fn show(page: &impl Template) -> Answer {
-    Ok(with_status(StatusCode::OK, page))
+    let text = page.render().map_err(|_| bare(StatusCode::INTERNAL_SERVER_ERROR))?;
+    Ok(html(StatusCode::OK, text))
 }
 
 pub(crate) fn with_status(status: StatusCode, page: &impl Template) -> Response {
@@ -58,10 +59,9 @@ pub(crate) fn with_status(status: StatusCode, page: &impl Template) -> Response 
 
 /// Sends the browser on after a form, to a page that can be loaded again.
 pub(crate) fn go(place: &str) -> Answer {
+    let place = HeaderValue::from_str(place).map_err(|_| bare(StatusCode::BAD_REQUEST))?;
     let mut response = bare(StatusCode::SEE_OTHER);
-    if let Ok(place) = HeaderValue::from_str(place) {
-        response.headers_mut().insert(LOCATION, place);
-    }
+    response.headers_mut().insert(LOCATION, place);
     Ok(response)
 }
 

@@ -36,7 +36,7 @@ pub(crate) enum Light {
     /// As the machine has it.
     #[default]
     Auto,
-    Light,
+    Day,
     Dark,
 }
 
@@ -44,14 +44,14 @@ impl Light {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
-            Self::Light => "light",
+            Self::Day => "light",
             Self::Dark => "dark",
         }
     }
 
     pub(crate) fn named(name: &str) -> Self {
         match name {
-            "light" => Self::Light,
+            "light" => Self::Day,
             "dark" => Self::Dark,
             _ => Self::Auto,
         }
@@ -78,7 +78,12 @@ impl Seat {
         self.get(path).await.unwrap_or_default()
     }
 
-    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Refused> {
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Refused> {
         self.api.value(&self.visitor, Asked::send(method, path, body)).await
     }
 

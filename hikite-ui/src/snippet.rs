@@ -28,8 +28,12 @@ pub(crate) fn snippets(base: &str) -> Vec<Snippet> {
         },
         Snippet {
             client: "Claude Desktop",
-            how: W("Put this into claude_desktop_config.json (Settings → Developer → Edit Config) and start it anew."),
-            text: pretty(json!({ "mcpServers": { "hikite": { "command": "npx", "args": ["-y", "mcp-remote", url] } } })),
+            how: W(
+                "Put this into claude_desktop_config.json (Settings → Developer → Edit Config) and start it anew.",
+            ),
+            text: pretty(
+                json!({ "mcpServers": { "hikite": { "command": "npx", "args": ["-y", "mcp-remote", url] } } }),
+            ),
         },
         Snippet {
             client: "Cursor",
@@ -48,7 +52,9 @@ pub(crate) fn snippets(base: &str) -> Vec<Snippet> {
         },
         Snippet {
             client: "ChatGPT",
-            how: W("Settings → Apps & Connectors → Create, with this address and OAuth. It must be reachable over https."),
+            how: W(
+                "Settings → Apps & Connectors → Create, with this address and OAuth. It must be reachable over https.",
+            ),
             text: url,
         },
     ]

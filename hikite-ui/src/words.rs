@@ -9,7 +9,8 @@ pub(crate) enum Language {
     Japanese,
 }
 
-static JAPANESE: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| pairs(include_str!("words/ja.txt")));
+static JAPANESE: LazyLock<HashMap<&'static str, &'static str>> =
+    LazyLock::new(|| pairs(include_str!("words/ja.txt")));
 
 /// A text, its translation, an empty line, and so on.
 fn pairs(file: &'static str) -> HashMap<&'static str, &'static str> {
@@ -89,7 +90,8 @@ mod tests {
 
     #[test]
     fn every_text_has_its_japanese_and_no_japanese_is_left_over() {
-        let (asked, known) = (asked_for(), JAPANESE.keys().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>());
+        let (asked, known) =
+            (asked_for(), JAPANESE.keys().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>());
         let missing: Vec<_> = asked.difference(&known).collect();
         let unused: Vec<_> = known.difference(&asked).collect();
         assert!(missing.is_empty() && unused.is_empty(), "missing: {missing:#?}\nunused: {unused:#?}");

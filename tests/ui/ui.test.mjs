@@ -31,6 +31,7 @@ before(async () => {
   play([{ name: "greet", description: "Says hello." }, { name: "leave", description: "Says goodbye." }]);
   const server = (name) => join(modules, "@modelcontextprotocol", `server-${name}`, "dist", "index.js");
   house = await House.start({
+    server: { surface: ["modules", "search"] },
     mcpServers: {
       everything: { command: "node", args: [server("everything")] },
       actor: { command: "node", args: [join(here, "actor.mjs"), modules, script] },

@@ -282,4 +282,3 @@ fn succeeded(name: &str, answer: Answer) -> Result<Answer, Error> {
     let message = format!("Tool execution failed: {name}: {words}");
     Err(Error::new(Kind::ToolExecution, message.trim_end_matches([':', ' '])))
 }
-

@@ -144,12 +144,7 @@ fn wanted(options: &mut Form) -> (Wanted, bool) {
 }
 
 /// Runs it on a lane, which is what stands for a session where the client has none.
-async fn run(
-    app: &Arc<App>,
-    caller: Caller,
-    origin: Origin,
-    request: Request,
-) -> Result<Outcome, Error> {
+async fn run(app: &Arc<App>, caller: Caller, origin: Origin, request: Request) -> Result<Outcome, Error> {
     let surfaces = app.settings.load().surfaces;
     let mut lease = Lanes::lease(app, (caller, Abilities::default()), surfaces)?;
     let context = CallContext {

@@ -42,7 +42,9 @@ impl Row {
     fn client_text(&self) -> String {
         match &self.client {
             Value::String(name) => name.clone(),
-            Value::Object(client) => client.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            Value::Object(client) => {
+                client.get("name").and_then(Value::as_str).unwrap_or_default().to_owned()
+            }
             _ => self.client_name.clone(),
         }
     }
@@ -63,7 +65,14 @@ impl Row {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Rows {
-    #[serde(alias = "users", alias = "tokens", alias = "clients", alias = "consents", alias = "sessions", alias = "logins")]
+    #[serde(
+        alias = "users",
+        alias = "tokens",
+        alias = "clients",
+        alias = "consents",
+        alias = "sessions",
+        alias = "logins"
+    )]
     rows: Vec<Row>,
 }
 
@@ -133,14 +142,23 @@ async fn tell(seat: &Seat, name: &str, secret: Option<&Value>) -> Answer {
     page(&access)
 }
 
-pub(crate) async fn act(Path((kind, id, deed)): Path<(String, String, String)>, Form { seat, .. }: Form) -> Answer {
+pub(crate) async fn act(
+    Path((kind, id, deed)): Path<(String, String, String)>,
+    Form { seat, .. }: Form,
+) -> Answer {
     let known = ["users", "clients", "consents", "tokens", "sessions", "logins"];
     let Some(kind) = known.into_iter().find(|known| *known == kind) else { return go("/ui/access") };
     let path = format!("/v1/{kind}/{}", part(&id));
     let (done, outcome) = match (kind, &*deed) {
-        ("clients", "approve") => ("approved", seat.send(Method::POST, &format!("{path}/approve"), None).await),
-        ("users", "disable") => ("disabled", seat.send(Method::PATCH, &path, Some(&json!({ "disabled": true }))).await),
-        ("users", "enable") => ("enabled", seat.send(Method::PATCH, &path, Some(&json!({ "disabled": false }))).await),
+        ("clients", "approve") => {
+            ("approved", seat.send(Method::POST, &format!("{path}/approve"), None).await)
+        }
+        ("users", "disable") => {
+            ("disabled", seat.send(Method::PATCH, &path, Some(&json!({ "disabled": true }))).await)
+        }
+        ("users", "enable") => {
+            ("enabled", seat.send(Method::PATCH, &path, Some(&json!({ "disabled": false }))).await)
+        }
         (_, "revoke") => ("revoked", seat.send(Method::DELETE, &path, None).await),
         _ => return go("/ui/access"),
     };

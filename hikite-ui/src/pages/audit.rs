@@ -38,9 +38,13 @@ impl Record {
     }
 
     fn thing(&self) -> String {
-        let key = self.module.as_deref().zip(self.tool.as_deref()).map(|(module, tool)| format!("{module}:{tool}"));
+        let key =
+            self.module.as_deref().zip(self.tool.as_deref()).map(|(module, tool)| format!("{module}:{tool}"));
         let one = |text: &Option<String>| text.clone();
-        key.or_else(|| one(&self.what)).or_else(|| one(&self.module)).or_else(|| one(&self.method)).unwrap_or_default()
+        key.or_else(|| one(&self.what))
+            .or_else(|| one(&self.module))
+            .or_else(|| one(&self.method))
+            .unwrap_or_default()
     }
 
     fn took(&self) -> String {
@@ -48,7 +52,9 @@ impl Record {
     }
 
     fn sent(&self) -> String {
-        self.bytes_out.map(|bytes| number::bytes(usize::try_from(bytes).unwrap_or(usize::MAX))).unwrap_or_default()
+        self.bytes_out
+            .map(|bytes| number::bytes(usize::try_from(bytes).unwrap_or(usize::MAX)))
+            .unwrap_or_default()
     }
 }
 
@@ -101,10 +107,8 @@ pub(crate) async fn verify(seat: Seat) -> Answer {
 
 async fn whole(seat: Seat, verdict: Option<Verdict>) -> Answer {
     let query = filters(&seat);
-    let mut path = format!("/v1/audit?limit=50&{query}");
-    if let Some(before) = seat.asked("before") {
-        path.push_str(&format!("&before={}", crate::api::part(before)));
-    }
+    let before = seat.asked("before").map(|before| format!("&before={}", crate::api::part(before)));
+    let path = format!("/v1/audit?limit=50&{query}{}", before.unwrap_or_default());
     let Records { records, next } = seat.get(path.trim_end_matches('&')).await.or_trouble(&seat)?;
     let older = next.map(|next| format!("/ui/audit?{query}&before={next}"));
     page(&List { seat: &seat, records, older, query, verdict })
@@ -129,7 +133,8 @@ struct One<'a> {
 }
 
 pub(crate) async fn show(seat: Seat, Path(id): Path<String>) -> Answer {
-    let record: Map<String, Value> = seat.get(&format!("/v1/audit/{}", crate::api::part(&id))).await.or_trouble(&seat)?;
+    let record: Map<String, Value> =
+        seat.get(&format!("/v1/audit/{}", crate::api::part(&id))).await.or_trouble(&seat)?;
     let told = |(name, value): (&String, &Value)| {
         let text = match (name.as_str(), value) {
             ("at", Value::Number(at)) => number::moment(at.as_u64().unwrap_or(0)),

@@ -38,10 +38,6 @@ impl<'a> BatchPage<'a> {
             refused: None,
         }
     }
-
-    fn example(&self) -> &'static str {
-        EXAMPLE
-    }
 }
 
 pub(crate) async fn show(seat: Seat) -> Answer {
@@ -75,21 +71,25 @@ pub(crate) async fn check(Form { seat, fields }: Form) -> Answer {
             }
         }
     }
-    shown.drawing = graph::draw(seat.t("Tasks and what they wait for"), &graph::waves(&preview), &shown.nodes);
+    shown.drawing =
+        graph::draw(seat.t("Tasks and what they wait for"), &graph::waves(&preview), &shown.nodes);
     Ok(with_status(status, &shown))
 }
 
 /// Runs it, and tells of every task as it ends. The answer of the API goes through as it comes.
 pub(crate) async fn run(Form { seat, fields }: Form) -> Answer {
     let body = wanted(&fields, false);
-    let asked = Asked { method: Method::POST, path: "/v1/batch", body: Some(&body), accept: "text/event-stream" };
+    let asked =
+        Asked { method: Method::POST, path: "/v1/batch", body: Some(&body), accept: "text/event-stream" };
     let answer = seat.api.ask(&seat.visitor, asked).await;
     let kind = answer.headers().get(CONTENT_TYPE).cloned();
     let status = answer.status();
     let mut response = Response::new(Body::new(answer.into_body()));
     *response.status_mut() = status;
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response.headers_mut().insert(CONTENT_TYPE, kind.unwrap_or_else(|| HeaderValue::from_static("text/plain")));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, kind.unwrap_or_else(|| HeaderValue::from_static("text/plain")));
     Ok(response)
 }
 
@@ -102,12 +102,19 @@ fn wanted(fields: &Fields, dry_run: bool) -> Value {
 
 fn nodes(preview: &Value) -> Vec<Node> {
     let tasks = preview.get("tasks").and_then(Value::as_array).into_iter().flatten();
-    let text = |task: &Value, name: &str| task.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text =
+        |task: &Value, name: &str| task.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     tasks
         .map(|task| Node {
             id: text(task, "id"),
             tool: text(task, "tool"),
-            after: task.get("after").and_then(Value::as_array).into_iter().flatten().filter_map(|id| Some(id.as_str()?.to_owned())).collect(),
+            after: task
+                .get("after")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(|id| Some(id.as_str()?.to_owned()))
+                .collect(),
             status: String::new(),
         })
         .collect()
@@ -130,8 +137,14 @@ mod tests {
 
     #[test]
     fn a_list_is_sent_as_one_and_lines_as_they_are() {
-        assert_eq!(wanted(&filled(&[("commands", "[{\"id\":\"a\"}]")]), true)["commands"], json!([{ "id": "a" }]));
-        assert_eq!(wanted(&filled(&[("commands", "{\"id\":\"a\"}\n")]), false)["commands"], json!("{\"id\":\"a\"}\n"));
+        assert_eq!(
+            wanted(&filled(&[("commands", "[{\"id\":\"a\"}]")]), true)["commands"],
+            json!([{ "id": "a" }])
+        );
+        assert_eq!(
+            wanted(&filled(&[("commands", "{\"id\":\"a\"}\n")]), false)["commands"],
+            json!("{\"id\":\"a\"}\n")
+        );
     }
 
     #[test]

@@ -45,7 +45,9 @@ impl Definition {
     fn servers(&self) -> Vec<String> {
         match &self.server {
             Value::String(one) => vec![one.clone()],
-            Value::Array(several) => several.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
+            Value::Array(several) => {
+                several.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -129,9 +131,10 @@ impl Draft {
     fn definition(&self) -> Result<Value, String> {
         let is_pattern = |line: &&str| line.contains(['*', '?', '{', '[']) || line.starts_with('/');
         let mut tools = Map::new();
-        for (lines, names, patterns) in
-            [(&self.include, "includeNames", "includePatterns"), (&self.exclude, "excludeNames", "excludePatterns")]
-        {
+        for (lines, names, patterns) in [
+            (&self.include, "includeNames", "includePatterns"),
+            (&self.exclude, "excludeNames", "excludePatterns"),
+        ] {
             let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
             let (found, plain): (Vec<_>, Vec<_>) = lines.partition(is_pattern);
             for (member, list) in [(names, plain), (patterns, found)] {
@@ -173,7 +176,9 @@ pub(crate) async fn edit(seat: Seat, Path(name): Path<String>) -> Answer {
 pub(crate) async fn save(Form { seat, fields }: Form) -> Answer {
     let form = Draft::read(&fields);
     let outcome = match form.definition() {
-        Ok(definition) => seat.send(Method::PUT, &format!("/v1/categories/{}", part(&form.name)), Some(&definition)).await,
+        Ok(definition) => {
+            seat.send(Method::PUT, &format!("/v1/categories/{}", part(&form.name)), Some(&definition)).await
+        }
         Err(why) => Err(Refused::new(StatusCode::BAD_REQUEST, why)),
     };
     match outcome {
@@ -214,6 +219,9 @@ mod tests {
                 "includeNames": ["read_file"], "includePatterns": ["list_*"], "excludePatterns": ["/^x/"] } })
         );
         let read = Definition::deserialize(&definition).expect("a definition");
-        assert_eq!((read.servers(), read.lines("includeNames", "includePatterns")), (draft.chosen, draft.include));
+        assert_eq!(
+            (read.servers(), read.lines("includeNames", "includePatterns")),
+            (draft.chosen, draft.include)
+        );
     }
 }

@@ -41,7 +41,12 @@ impl Calls {
     }
 
     pub(crate) fn spans(&self) -> String {
-        let span = |ms: Option<f64>| ms.map_or_else(|| "–".to_owned(), |ms| if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") });
+        let span = |ms: Option<f64>| {
+            ms.map_or_else(
+                || "–".to_owned(),
+                |ms| if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") },
+            )
+        };
         format!("{} / {} ms", span(self.p50_ms), span(self.p99_ms))
     }
 }
@@ -56,7 +61,8 @@ struct Saved {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Day {
-    day: String,
+    #[serde(rename = "day")]
+    date: String,
     calls: u64,
     errors: u64,
     tokens_saved: u64,
@@ -120,7 +126,7 @@ fn chart(seat: &Seat, status: Option<&Status>) -> String {
     let bars: Vec<Bar> = days
         .iter()
         .map(|day| Bar {
-            label: day.day.get(5..).unwrap_or(&day.day).to_owned(),
+            label: day.date.get(5..).unwrap_or(&day.date).to_owned(),
             amount: day.tokens_saved,
             told: format!("{} · {} / {}", number::grouped(day.tokens_saved), day.calls, day.errors),
         })

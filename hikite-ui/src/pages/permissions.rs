@@ -23,7 +23,10 @@ impl Lines {
         let member = |name| permissions.and_then(|permissions| permissions.get(name));
         let lines = |name| {
             let entries = member(name).and_then(Value::as_array).into_iter().flatten();
-            entries.map(|entry| entry.as_str().map_or_else(|| entry.to_string(), str::to_owned)).collect::<Vec<_>>().join("\n")
+            entries
+                .map(|entry| entry.as_str().map_or_else(|| entry.to_string(), str::to_owned))
+                .collect::<Vec<_>>()
+                .join("\n")
         };
         Self {
             is_limited: member("allow").is_some_and(Value::is_array),
@@ -35,7 +38,12 @@ impl Lines {
 
     pub(crate) fn read(fields: &Fields) -> Self {
         let text = |name| fields.text(name).replace("\r\n", "\n");
-        Self { is_limited: fields.is_checked("limited"), allow: text("allow"), deny: text("deny"), tools: text("tools") }
+        Self {
+            is_limited: fields.is_checked("limited"),
+            allow: text("allow"),
+            deny: text("deny"),
+            tools: text("tools"),
+        }
     }
 
     /// What the API takes; nothing where everything is allowed.
@@ -58,9 +66,11 @@ impl Lines {
 fn entries(lines: &str) -> Result<Value, String> {
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
     lines
-        .map(|line| match line.starts_with('{') {
-            true => serde_json::from_str(line).map_err(|error| format!("{line}: {error}")),
-            false => Ok(Value::from(line)),
+        .map(|line| {
+            if !line.starts_with('{') {
+                return Ok(Value::from(line));
+            }
+            serde_json::from_str(line).map_err(|error| format!("{line}: {error}"))
         })
         .collect()
 }

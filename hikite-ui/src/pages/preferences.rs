@@ -9,9 +9,11 @@ use crate::words::Language;
 
 pub(crate) async fn change(Form { seat, fields }: Form) -> Answer {
     // Only pages of ours are come back to.
-    let back = fields.some("back").filter(|back| back.starts_with("/ui") && !back.contains(['\\', '\n', '\r']));
+    let back =
+        fields.some("back").filter(|back| back.starts_with("/ui") && !back.contains(['\\', '\n', '\r']));
     let mut response = go(back.unwrap_or("/ui"))?;
-    let language = fields.some("language").and_then(Language::named).map(|language| (LANGUAGE, language.tag()));
+    let language =
+        fields.some("language").and_then(Language::named).map(|language| (LANGUAGE, language.tag()));
     let light = fields.some("light").map(|light| (LIGHT, Light::named(light).name()));
     let secure = if seat.visitor.base.starts_with("https:") { "; Secure" } else { "" };
     for (name, value) in language.into_iter().chain(light) {

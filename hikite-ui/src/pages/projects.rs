@@ -37,7 +37,9 @@ impl Project {
     fn surfaces(&self) -> Vec<String> {
         match &self.surface {
             Value::String(one) => vec![one.clone()],
-            Value::Array(several) => several.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
+            Value::Array(several) => {
+                several.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -126,7 +128,10 @@ pub(crate) async fn create(Form { seat, fields }: Form) -> Answer {
             let Projects { projects } = seat.get_or_default("/v1/projects").await;
             let (name, description) = (name.to_owned(), fields.text("description").to_owned());
             let status = refused.status;
-            Ok(with_status(status, &List { seat: &seat, projects, name, description, refused: Some(refused) }))
+            Ok(with_status(
+                status,
+                &List { seat: &seat, projects, name, description, refused: Some(refused) },
+            ))
         }
     }
 }
@@ -184,7 +189,11 @@ async fn whole(seat: &Seat, project: Project, lines: Lines, refused: Option<Refu
         Err(_) => None,
     };
     let (surfaces, search) = (project.surfaces(), project.search().to_owned());
-    let surface = |value: &'static str, name| Choice { value, name, is_chosen: surfaces.iter().any(|known| known == value) };
+    let surface = |value: &'static str, name| Choice {
+        value,
+        name,
+        is_chosen: surfaces.iter().any(|known| known == value),
+    };
     let way = |value: &'static str, name| Choice { value, name, is_chosen: search == value };
     One {
         seat,

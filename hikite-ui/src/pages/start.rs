@@ -28,11 +28,11 @@ impl Entry {
         serde_json::to_string_pretty(value).unwrap_or_default()
     }
 
-    fn old(&self) -> String {
+    fn what_was(&self) -> String {
         Self::told(&self.before)
     }
 
-    fn new(&self) -> String {
+    fn what_will_be(&self) -> String {
         Self::told(&self.after)
     }
 

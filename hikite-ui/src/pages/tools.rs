@@ -156,11 +156,15 @@ async fn attempt(seat: &Seat, tool: &Tool, fields: &Fields) -> Tried {
     let body = json!({ "name": tool.key, "parameters": parameters, "options": options });
     match seat.post("/v1/tools/call", &body).await {
         Ok(answer) => {
-            let compact = answer.get("compact").map(|compact| compact.as_str().map_or_else(|| pretty(compact), str::to_owned));
+            let compact = answer
+                .get("compact")
+                .map(|compact| compact.as_str().map_or_else(|| pretty(compact), str::to_owned));
             let size = |place| answer.pointer(&format!("/answer/bytes/{place}")).and_then(Value::as_u64);
             tried.raw = pretty(answer.get("result").unwrap_or(&Value::Null));
             tried.compact = compact.unwrap_or_default();
-            let told = |bytes: Option<u64>| bytes.map(|bytes| number::bytes(usize::try_from(bytes).unwrap_or(usize::MAX)));
+            let told = |bytes: Option<u64>| {
+                bytes.map(|bytes| number::bytes(usize::try_from(bytes).unwrap_or(usize::MAX)))
+            };
             tried.raw_size = told(size(0)).unwrap_or_default();
             tried.compact_size = told(size(1)).unwrap_or_default();
             if let (Some(raw @ 1..), Some(compact)) = (size(0), size(1)) {

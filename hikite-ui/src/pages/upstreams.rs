@@ -51,7 +51,10 @@ pub(crate) async fn add(seat: Seat) -> Answer {
 pub(crate) async fn edit(seat: Seat, Path(name): Path<String>) -> Answer {
     let path = format!("/v1/upstreams/{}", part(&name));
     let Upstream { entry: upstream } = seat.get(&path).await.or_trouble(&seat)?;
-    let headers = upstream.headers.iter().map(|(name, value)| format!("{name}: {}", value.as_str().unwrap_or_default()));
+    let headers = upstream
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {}", value.as_str().unwrap_or_default()));
     let timeout = match &upstream.timeout {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -130,7 +133,14 @@ mod tests {
 
     #[test]
     fn a_form_becomes_a_definition_and_what_is_empty_is_left_out() {
-        let fields = filled(&[("url", " https://a.example/mcp "), ("type", ""), ("headers", "X-Key: a:b\nnonsense\n")]);
-        assert_eq!(definition(&fields), json!({ "url": "https://a.example/mcp", "headers": { "X-Key": "a:b" } }));
+        let fields = filled(&[
+            ("url", " https://a.example/mcp "),
+            ("type", ""),
+            ("headers", "X-Key: a:b\nnonsense\n"),
+        ]);
+        assert_eq!(
+            definition(&fields),
+            json!({ "url": "https://a.example/mcp", "headers": { "X-Key": "a:b" } })
+        );
     }
 }

@@ -61,7 +61,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn tell(&self, task: Object) {
+    fn tell(&self, task: &Object) {
         let _ = self.told.send(sse::event("task", task.raw().bytes()));
     }
 }
@@ -74,14 +74,14 @@ impl Observer for Watcher {
 
     fn starts(&self, at: usize) {
         if let Some(id) = self.ids.get().and_then(|ids| ids.get(at)) {
-            self.tell(Object::default().with("id", &**id).with("status", "running"));
+            self.tell(&Object::default().with("id", &**id).with("status", "running"));
         }
     }
 
     fn ends(&self, ending: &Ending<'_>) {
         let count = |count: usize| Raw::of(&count);
         self.tell(
-            Object::default()
+            &Object::default()
                 .with("id", &*ending.task.id)
                 .with("status", ending.status.name())
                 .with("ms", milliseconds(ending.took))
