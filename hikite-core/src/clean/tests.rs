@@ -1,3 +1,5 @@
+//! What stays and what goes, in texts, in values and in listings.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Which definitions are the same, and what is told of those that are not.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

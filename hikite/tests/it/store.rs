@@ -256,8 +256,9 @@ async fn a_store_is_checked_copied_and_moved_from_a_terminal() {
     let to = database();
     let run = gateway.run(&["store", "migrate", "--json", "--to", &to]).await;
     let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
-    // The list, since when each of its tools is known, the link for the owner, two keys sealed by a third, and the day.
-    let rows = json!(tools.len() + 1 + 5);
+    // The list, since when each of its tools is known, its pin and what was pinned, the link for the owner, two keys
+    // sealed by a third, and the day.
+    let rows = json!(3 * tools.len() + 1 + 5);
     assert_eq!(
         (&report["from"], &report["version"], &report["copied"]["rows"]),
         (&json!(5), &json!(5), &rows)
