@@ -199,7 +199,6 @@ impl House {
 
     /// Makes the running house follow the config. Upstreams whose definition is the same go on undisturbed.
     pub fn apply(&self, config: &Config) -> Result<()> {
-        *self.config.lock() = Some(config.clone());
         let stored = self.stored.lock().clone();
         let mut upstreams = self.upstreams.lock();
         let mut next = HashMap::new();
@@ -247,6 +246,7 @@ impl House {
                 self.tasks.spawn(async move { running.upstream.close(drain).await });
             }
         }
+        *self.config.lock() = Some(config.clone());
         Ok(())
     }
 
