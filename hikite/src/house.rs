@@ -176,15 +176,7 @@ impl House {
         if let Some(rules) = config.audit.rules() {
             house.gateway.start_audit(rules);
         }
-        let identity = Arc::new(Identity::new(Arc::clone(&house.safe)));
-        // Whoever has the local token must be able to look after it.
-        if let Err(error) = identity.prepare().await {
-            tracing::error!(%error, "nobody can log in: the keys that tokens are signed with do not open");
-        }
-        house.gateway.people().identify_with(identity);
-        let fetcher = Fetcher { client: house.client().clone(), guarded: house.guarded.clone() };
-        let entrances = Entrances::new(&house.store, Arc::new(fetcher));
-        house.gateway.people().enter_through(Arc::new(entrances));
+        house.let_people_in().await;
         house.gateway.work_with(Arc::new(Desk(Arc::downgrade(&house))));
         house.read_stored().await?;
         // Before any tool is seen: what differs from what was approved must not be taken for new.
@@ -195,9 +187,21 @@ impl House {
         Ok(house)
     }
 
+    /// Who logs in, and through whom.
+    async fn let_people_in(&self) {
+        let identity = Arc::new(Identity::new(Arc::clone(&self.safe)));
+        // Whoever has the local token must be able to look after it.
+        if let Err(error) = identity.prepare().await {
+            tracing::error!(%error, "nobody can log in: the keys that tokens are signed with do not open");
+        }
+        self.gateway.people().identify_with(identity);
+        let fetcher = Fetcher { client: self.client().clone(), guarded: self.guarded.clone() };
+        let entrances = Entrances::new(&self.store, Arc::new(fetcher));
+        self.gateway.people().enter_through(Arc::new(entrances));
+    }
+
     /// Makes the running house follow the config. Upstreams whose definition is the same go on undisturbed.
     pub fn apply(&self, config: &Config) -> Result<()> {
-        *self.config.lock() = Some(config.clone());
         let stored = self.stored.lock().clone();
         let mut upstreams = self.upstreams.lock();
         let mut next = HashMap::new();
@@ -245,6 +249,7 @@ impl House {
                 self.tasks.spawn(async move { running.upstream.close(drain).await });
             }
         }
+        *self.config.lock() = Some(config.clone());
         Ok(())
     }
 
