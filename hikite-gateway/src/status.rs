@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::gateway::Gateway;
 use crate::meter::Calls;
+use crate::pin::PinFilter;
 
 /// One thing that somebody should look at.
 struct Concern {
@@ -40,6 +41,7 @@ impl Gateway {
         concerns.extend(self.troubled_modules());
         concerns.extend(self.troubled_accounts());
         concerns.extend(self.waiting_clients().await?);
+        concerns.extend(self.waiting_pins());
         let concerns: Vec<Raw> = concerns.iter().map(Concern::raw).collect();
         Ok(Object::default()
             .with("calls", calls.object())
@@ -102,6 +104,18 @@ impl Gateway {
                     ),
                     hint: "connect it again".into(),
                 }
+            })
+            .collect()
+    }
+
+    fn waiting_pins(&self) -> Vec<Concern> {
+        let waiting = self.pinned_tools(&PinFilter::default()).into_iter().filter(|pin| pin.state.waits());
+        waiting
+            .map(|pin| Concern {
+                kind: "pin",
+                name: pin.key.to_string(),
+                message: format!("`{}` is {} and held back", pin.key, pin.state.word()),
+                hint: "look at what differs, and approve or block it".into(),
             })
             .collect()
     }

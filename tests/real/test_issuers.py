@@ -92,7 +92,7 @@ def test_its_tokens_for_us_are_good_and_no_others(gateway, issuer):
 
 
 def test_somebody_logs_in_with_it(gateway, issuer):
-    page = f"{gateway.url}/oauth/login"
+    page = f"{gateway.url}/ui"
     for name in ("rin", "rin", "ren"):
         person = Person(name, "any password")
         assert person.go(f"{gateway.url}/oauth/federated/other", until=lambda url: url == page)

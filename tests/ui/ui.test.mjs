@@ -424,6 +424,38 @@ test("by keyboard alone: from home to a tool that runs", async () => {
   calm();
 });
 
+test("with a passkey: a new owner, out and in again, in a real browser", async () => {
+  const own = await House.start({});
+  const guest = await Person.sit({ url: own.url.replace("127.0.0.1", "localhost"), link: () => own.link() });
+  const tools = await guest.context.newCDPSession(guest.page);
+  await tools.send("WebAuthn.enable");
+  await tools.send("WebAuthn.addVirtualAuthenticator", {
+    options: { protocol: "ctap2", transport: "internal", hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+  });
+  await guest.go((await own.link()).replace("127.0.0.1", "localhost"));
+  await guest.page.fill("[name=name]", "mina");
+  await guest.page.getByRole("button", { name: "Use a passkey instead" }).click();
+  await guest.page.waitForURL(/oauth\/passkey/);
+  await guest.page.fill("#passkey-name", "laptop");
+  await guest.page.getByRole("button", { name: "Register a passkey" }).click();
+  await guest.page.getByText("laptop").waitFor();
+  await guest.go("/oauth/logout");
+  await guest.page.getByRole("button").first().click();
+  await guest.go("/ui/modules");
+  await guest.page.getByRole("button", { name: "Log in with a passkey" }).click();
+  await guest.page.waitForURL(/\/ui\/modules/);
+  assert.match(await guest.page.textContent("header"), /mina/);
+  assert.deepEqual(guest.troubles, []);
+  await guest.leave();
+  await own.stop();
+});
+
+test("the description of the REST API opens, and calls from it work", async () => {
+  assert.equal(await person.go("/docs"), 200);
+  await page().getByText("/v1/tools/call").first().waitFor();
+  calm();
+});
+
 test("evil names and texts are shown and do nothing", async () => {
   play([{ name: "greet", title: EVIL, description: EVIL, inputSchema: { type: "object", properties: { [EVIL]: { type: "string", description: EVIL, default: EVIL, enum: [EVIL] } } } }], { answer: EVIL, stderr: EVIL });
   await house.api("POST", "/v1/modules/actor/restart");

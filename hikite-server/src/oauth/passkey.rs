@@ -152,15 +152,22 @@ async fn listed(desk: &Desk) -> Result<Response, Error> {
             say(words::PASSKEY_MAKE),
             "</button></div>\n",
         )
+        .element("<p><a href=\"/ui/start\">", say(words::GO_ON), "</a></p>\n")
         .and(&talk(desk, &binding, None));
     let page = page::page(StatusCode::OK, desk.language, say(words::PASSKEYS), &body, None);
     Ok(binding.put_on(page::with_script(page), desk))
 }
 
-/// The button on the login page; nothing where a browser could have no key for us.
+/// Whether a browser could have a key for us: not under an address without a name.
+pub(crate) fn can_be(desk: &Desk) -> bool {
+    RelyingParty::of(&desk.place.base).is_some() && entrances(desk).is_some()
+}
+
+/// The button on the login page; nothing where there can be no key.
 pub(crate) fn button(desk: &Desk, binding: &Binding, next: Option<&str>) -> Option<Html> {
-    RelyingParty::of(&desk.place.base)?;
-    entrances(desk)?;
+    if !can_be(desk) {
+        return None;
+    }
     let button = Html::default()
         .marks("<p><button class=\"second\" type=\"button\" data-passkey=\"login\" hidden>")
         .value(desk.language.say(words::PASSKEY_LOG_IN))

@@ -4,13 +4,17 @@ use axum::body::Body;
 use axum::response::Response;
 use hikite_core::error::{Error, Kind};
 use hikite_gateway::Deed;
+use hikite_gateway::identity::secret;
 use http::{StatusCode, Uri};
 
 use super::desk::Desk;
 use super::fields::Fields;
 use super::form::{self, Binding};
 use super::page::{self, Html};
-use super::{login, words};
+use super::{login, passkey, words};
+
+/// The owner has no password, but a passkey.
+const PASSKEY: &str = "passkey";
 
 pub(crate) async fn show(desk: Desk, uri: Uri) -> Response {
     let fields = Fields::read(uri.query().unwrap_or_default()).unwrap_or_default();
@@ -33,7 +37,10 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
     if desk.app.brake.look(desk.peer, &desk.app).is_err() {
         return Err(page::notice(desk, StatusCode::TOO_MANY_REQUESTS, words::SET_UP, words::TOO_OFTEN));
     }
-    let user = match desk.identity.set_up(link, &name, text("password")).await {
+    let by_passkey = text("with") == PASSKEY;
+    let password = if by_passkey { nobodys() } else { Ok(text("password").to_owned()) };
+    let password = password.map_err(|error| page::trouble(desk, &error))?;
+    let user = match desk.identity.set_up(link, &name, &password).await {
         Ok(user) => user,
         Err(error) if error.kind == Kind::Validation => {
             return Err(ask(desk, StatusCode::BAD_REQUEST, link, Some(&error.message)).await);
@@ -50,7 +57,13 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
     let deed = Deed { action: "owner.create", subject: &user.subject, what: &user.name, ..Deed::default() };
     desk.note(deed).await.map_err(trouble)?;
     let login = desk.identity.begin_login(&user).await.map_err(trouble)?;
-    Ok(login::welcome(desk, login.secret.expose(), "/ui/start"))
+    let next = if by_passkey { "/oauth/passkey" } else { "/ui/start" };
+    Ok(login::welcome(desk, login.secret.expose(), next))
+}
+
+/// A password that nobody knows: a passkey is all that opens. `hikite user` sets another one.
+fn nobodys() -> Result<String, Error> {
+    Ok(secret("")?.expose().to_owned())
 }
 
 async fn ask(desk: &Desk, status: StatusCode, link: &str, wrong: Option<&str>) -> Response {
@@ -69,7 +82,14 @@ async fn ask(desk: &Desk, status: StatusCode, link: &str, wrong: Option<&str>) -
         .and(&Html::hidden("link", link))
         .and(&login::credentials(desk, "new-password"))
         .element("<p class=\"faint\">", say(words::SET_UP_LONG), "</p>\n")
-        .element("<div class=\"choice\"><button>", say(words::SET_UP_GO), "</button></div>\n</form>");
+        .element("<div class=\"choice\"><button>", say(words::SET_UP_GO), "</button>");
+    let body = if passkey::can_be(desk) {
+        body.marks("<button class=\"second\" name=\"with\" value=\"passkey\" formnovalidate>")
+            .element("", say(words::SET_UP_PASSKEY), "</button>")
+    } else {
+        body
+    };
+    let body = body.marks("</div>\n</form>");
     binding.put_on(page::page(status, desk.language, say(words::SET_UP), &body, None), desk)
 }
 

@@ -35,6 +35,8 @@ pub(crate) const SET_UP_WHY: Words = (
 );
 pub(crate) const SET_UP_LONG: Words = ("10 characters or more", "10文字以上");
 pub(crate) const SET_UP_GO: Words = ("Become the owner", "所有者になる");
+pub(crate) const SET_UP_PASSKEY: Words = ("Use a passkey instead", "パスキーを使う");
+pub(crate) const GO_ON: Words = ("Go on", "先へ進む");
 pub(crate) const LINK_OVER: Words = (
     "This link is used up or too old. `hikite user setup-link` makes a new one.",
     "このリンクは使用済みか期限切れです。`hikite user setup-link` で新しいリンクを作れます。",

@@ -82,7 +82,7 @@ impl Attention {
     fn place(&self) -> Option<String> {
         let name = crate::api::part(&self.name);
         Some(match &*self.kind {
-            "module" | "upstream" => format!("/ui/modules/{name}"),
+            "module" | "login" => format!("/ui/modules/{name}"),
             "account" => "/ui/accounts".into(),
             "client" => "/ui/access".into(),
             "pin" => format!("/ui/pins/{name}"),

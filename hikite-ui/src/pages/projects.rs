@@ -88,7 +88,23 @@ struct One<'a> {
     searches: Vec<Choice>,
     menu: Option<Menu>,
     seen: Option<Preview>,
+    tokens: Vec<Token>,
     refused: Option<Refused>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Token {
+    name: String,
+    subject: String,
+    project: Option<String>,
+    expires_at: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    tokens: Vec<Token>,
 }
 
 /// What a model is shown.
@@ -188,6 +204,8 @@ async fn whole(seat: &Seat, project: Project, lines: Lines, refused: Option<Refu
         Ok(permissions) => preview(seat, &permissions).await,
         Err(_) => None,
     };
+    let Tokens { mut tokens } = seat.get_or_default("/v1/tokens").await;
+    tokens.retain(|token| token.project.as_deref() == Some(&*project.name));
     let (surfaces, search) = (project.surfaces(), project.search().to_owned());
     let surface = |value: &'static str, name| Choice {
         value,
@@ -216,6 +234,7 @@ async fn whole(seat: &Seat, project: Project, lines: Lines, refused: Option<Refu
         project,
         menu,
         seen,
+        tokens,
         refused,
     }
 }

@@ -179,7 +179,7 @@ async fn house_with(config: Value) -> (TestGateway, Browser) {
     let page = browser.get(&gateway, &path).await;
     assert_eq!(page.status, 200, "{}", page.text);
     let done = browser.post(&gateway, "/setup", &page, &[("name", "kana"), ("password", PASSWORD)]).await;
-    assert_eq!(done.status, 200, "{}", done.text);
+    done.leads_to("/ui/start");
     (gateway, browser)
 }
 
@@ -187,7 +187,7 @@ async fn logged_in(gateway: &TestGateway, name: &str, password: &str) -> Browser
     let mut browser = Browser::default();
     let page = browser.get(gateway, "/oauth/login").await;
     let done = browser.post(gateway, "/oauth/login", &page, &[("name", name), ("password", password)]).await;
-    done.leads_to("/oauth/login");
+    done.leads_to("/ui");
     browser
 }
 

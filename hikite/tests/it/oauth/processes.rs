@@ -89,7 +89,7 @@ async fn what_one_process_gives_another_takes_and_takes_back() {
     let mut other = Browser::default();
     let page = other.get(&there, "/oauth/login").await;
     let login = [("name", "kana"), ("password", PASSWORD)];
-    other.post(&there, "/oauth/login", &page, &login).await.leads_to("/oauth/login");
+    other.post(&there, "/oauth/login", &page, &login).await.leads_to("/ui");
     let shown = other.get(&here, "/oauth/login").await;
     assert!(shown.text.contains("<p>kana</p>"), "a login there is one here: {}", shown.text);
 }

@@ -88,7 +88,7 @@ async fn a_login_leads_only_to_places_of_ours() {
         let done = visitor
             .post(&gateway, "/oauth/login", &forged, &[("name", "kana"), ("password", PASSWORD)])
             .await;
-        assert_eq!((done.status, done.header("location")), (303, "/oauth/login"), "{next}");
+        assert_eq!((done.status, done.header("location")), (303, "/ui"), "{next}");
     }
 }
 

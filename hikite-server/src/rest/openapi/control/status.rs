@@ -76,8 +76,8 @@ fn concern() -> Value {
         "required": ["kind", "name", "message", "hint"],
         "description": "Something that somebody should look at.",
         "properties": {
-            "kind": { "enum": ["config", "module", "login", "account", "client"] },
-            "name": text("The module, or the id of the account or the client."),
+            "kind": { "enum": ["config", "module", "login", "account", "client", "pin"] },
+            "name": text("The module, the key of the tool, or the id of the account or the client."),
             "message": { "type": "string" },
             "hint": text("What to do about it."),
         },
