@@ -88,7 +88,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Holds the REST API against its description.")
     parser.add_argument("hikite", type=Path)
     parser.add_argument("fixture", type=Path, help="the program fixture-upstream of hikite-testkit")
-    parser.add_argument("--seconds", type=int, default=300, help="after which it is given up (default: 300)")
+    parser.add_argument("--seconds", type=int, default=900, help="after which it is given up (default: 900)")
     parser.add_argument("--examples", type=int, default=200, help="random requests of one operation (default: 200)")
     parser.add_argument("--seed", type=int, default=20261115)
     parser.add_argument("--counts", type=Path, help="write `PASSED FAILED` to this file")

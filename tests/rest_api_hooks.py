@@ -4,7 +4,7 @@ JSON Schema describes the form that registers a tool member by member. It cannot
 `{name}` in an address must be a parameter of the tool, that a default must be one of the allowed values, that no two
 parameters have one name. Data that is meant to be right is made right in these respects, so that a refusal of it is a
 fault of the API. Data that is meant to be wrong is sent as it was made. The same goes for projects, tokens, users,
-clients and accounts: who is a subject, what is a permission, what is a name, which projects there are; and for batches: which tools there are, and who waits for whom; and
+clients, accounts and configs of others: who is a subject, what is a permission, what is a name, which projects there are; and for batches: which tools there are, and who waits for whom; and
 for the part of an answer that is wanted.
 """
 
@@ -40,10 +40,15 @@ def map_case(context, case):
         "PUT /v1/providers/{name}": app,
         "POST /v1/batch": batch,
         "POST /v1/tools/call": call,
+        "POST /v1/permissions/preview": preview,
+        "POST /v1/upstreams/import": imported,
     }.get(case.operation.label)
     is_form = make_right is not None and isinstance(case.body, dict)
     if is_form and case.meta is not None and case.meta.generation.mode.is_positive:
         case.body = make_right(case.body)
+    # Either what came before a record, or what came after one.
+    if case.operation.label.startswith("GET /v1/audit") and "after" in (case.query or {}):
+        case.query.pop("before", None)
     return case
 
 
@@ -65,6 +70,14 @@ def client(form: dict) -> dict:
 def account(form: dict) -> dict:
     right = {"name": named("a", form), "provider": "notion", "token": "t0ken", "permissions": PERMISSIONS}
     return agreed(form, right)
+
+
+def preview(form: dict) -> dict:
+    return agreed(form, {"permissions": PERMISSIONS})
+
+
+def imported(form: dict) -> dict:
+    return form | {"config": {"mcpServers": {"docs": {"url": f"{API}/mcp"}}}, "apply": False}
 
 
 def app(form: dict) -> dict:

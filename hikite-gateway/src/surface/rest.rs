@@ -171,7 +171,7 @@ impl Gateway {
         name: &str,
         account: Option<&str>,
         parameters: Option<Raw>,
-        options: CallOptions,
+        (options, Wanted { select, .. }): (CallOptions, Wanted),
         context: CallContext,
     ) -> Result<(Answer, String, Raw), Error> {
         let mut params = with_account(Object::default().with("name", name), account);
@@ -181,10 +181,13 @@ impl Gateway {
         let holder = Holder::of(&mut params, &context);
         let command = Command::Call { target: Target::Named(name.to_owned()), params, options };
         let result = self.dispatch_on("rest", command, context).await?;
-        let answer = succeeded(name, Answer::read(&result))?;
+        let mut answer = succeeded(name, Answer::read(&result))?;
         let key = name.split_once(':').map(|(module, tool)| ToolKey::new(module, tool));
-        let wanted = Wanted { format: Some(Format::Compact), select: None };
+        let wanted = Wanted { format: Some(Format::Compact), select };
         let shape = self.shape_of(key.as_ref(), parameters.as_ref(), &result, &wanted, holder.caller());
+        if let Some(selector) = &wanted.select {
+            answer.value = self.select(selector, answer.value).await?;
+        }
         let budget = self.limits.compact_bytes;
         let shortened = self.shortened(Dialect::Result, &answer.value, shape.as_ref(), budget, &holder);
         let Presented { text, mut about } = Presented::of(shortened);

@@ -84,8 +84,11 @@ async fn ask(desk: &Desk, status: StatusCode, link: &str, wrong: Option<&str>) -
         .element("<p class=\"faint\">", say(words::SET_UP_LONG), "</p>\n")
         .element("<div class=\"choice\"><button>", say(words::SET_UP_GO), "</button>");
     let body = if passkey::can_be(desk) {
-        body.marks("<button class=\"second\" name=\"with\" value=\"passkey\" formnovalidate>")
-            .element("", say(words::SET_UP_PASSKEY), "</button>")
+        body.marks("<button class=\"second\" name=\"with\" value=\"passkey\" formnovalidate>").element(
+            "",
+            say(words::SET_UP_PASSKEY),
+            "</button>",
+        )
     } else {
         body
     };

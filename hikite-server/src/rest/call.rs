@@ -137,9 +137,6 @@ fn wanted(options: &mut Form) -> (Wanted, bool) {
     let select = options.text("select", SELECT_CHARS).and_then(|text| {
         Selector::parse(&text).map_err(|what| options.fault("select", format!("`select` {what}"))).ok()
     });
-    if both && select.is_some() {
-        options.fault("select", format!("`select` gives a part, and `{BOTH}` compares the whole"));
-    }
     (Wanted { format, select }, both)
 }
 
@@ -157,7 +154,7 @@ async fn run(app: &Arc<App>, caller: Caller, origin: Origin, request: Request) -
     let Request { name, parameters, options, both, account } = request;
     let (gateway, account) = (&app.gateway, account.as_deref());
     let outcome = if both {
-        let ran = Box::pin(gateway.run_tool_both(&name, account, parameters, options.0, context)).await;
+        let ran = Box::pin(gateway.run_tool_both(&name, account, parameters, options, context)).await;
         ran.map(|(answer, text, about)| Outcome { answer, compact: Some(text), about: Some(about) })
     } else {
         let ran = gateway.run_tool_with(&name, account, parameters, options, context).await;

@@ -84,6 +84,7 @@ pub(crate) struct Preview {
 }
 
 pub(crate) async fn preview(seat: &Seat, permissions: &Value) -> Option<Preview> {
+    let permissions = if permissions.is_null() { &Value::Object(Map::new()) } else { permissions };
     let body = serde_json::json!({ "permissions": permissions });
     let answer = seat.post("/v1/permissions/preview", &body).await.ok()?;
     Preview::deserialize(answer).ok()

@@ -55,7 +55,7 @@ pub(super) fn parameter() -> Value {
     json!({
         "name": "key", "in": "path", "required": true,
         "description": "`module:tool`, or the tool's own name where only one has it; percent-encoded.",
-        "schema": { "type": "string", "minLength": 1 }, "example": "files:read_file",
+        "schema": { "type": "string", "minLength": 1 }, "example": "files:write_file",
     })
 }
 

@@ -153,7 +153,7 @@ fn call_request() -> Value {
                     "retryDelay": whole(0, DELAY_MS_MAX, "Milliseconds before the first further attempt; later ones wait longer."),
                     "format": {
                         "enum": ["compact", "raw", BOTH],
-                        "description": "`compact`: `result` is a short text for a model, and `answer` tells of it; `raw`, which is the default: the value; `both`: the value, and the text in `compact`. Not with `select`.",
+                        "description": "`compact`: `result` is a short text for a model, and `answer` tells of it; `raw`, which is the default: the value; `both`: the value, and the text in `compact`.",
                     },
                     "account": {
                         "type": "string", "maxLength": 512,

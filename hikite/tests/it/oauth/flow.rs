@@ -14,7 +14,10 @@ async fn from_the_set_up_link_to_a_call() {
     assert_eq!(short.status, 400, "the link is not used up by a mistake");
     let done = browser.post(&gateway, "/setup", &page, &[("name", "kana"), ("password", PASSWORD)]).await;
     done.leads_to("/ui/start");
-    assert!(browser.get(&gateway, "/ui/start").await.text.contains("/mcp</code>"), "where clients connect to");
+    assert!(
+        browser.get(&gateway, "/ui/start").await.text.contains("/mcp</code>"),
+        "where clients connect to"
+    );
     assert_eq!(Browser::default().get(&gateway, &path).await.status, 403, "it is used up now");
 
     // A client that knows nothing finds its way.

@@ -17,13 +17,7 @@ fn preview() -> Vec<Operation> {
             id: "getMenu",
             tag: "Projects",
             summary: "Shows exactly the `tools/list` that a model is given, and what it costs; for admins.",
-            parameters: vec![
-                query("project", "In which project; by default in none."),
-                query(
-                    "surface",
-                    "The surfaces that the client asks for, with commas; by default those that are set.",
-                ),
-            ],
+            parameters: vec![query("project", "In which project; by default in none."), surface()],
             answer: (200, "The menu.", Some("Menu")),
             errors: &[404],
             ..Operation::NEW
@@ -39,6 +33,15 @@ fn preview() -> Vec<Operation> {
             ..Operation::NEW
         },
     ]
+}
+
+fn surface() -> Value {
+    let one = "(categories|direct|modules|search)";
+    json!({
+        "name": "surface", "in": "query",
+        "description": "The surfaces that the client asks for, with commas; by default those that are set.",
+        "schema": { "type": "string", "pattern": format!("^{one}(,{one})*$"), "example": "modules,search" },
+    })
 }
 
 fn present() -> Vec<Operation> {
@@ -126,7 +129,7 @@ fn menu() -> Value {
 }
 
 fn permissions() -> Value {
-    let entries = json!({ "type": "array", "items": { "type": "string" } });
+    let entries = json!({ "type": ["array", "null"], "items": { "type": ["string", "object"] } });
     json!({
         "type": "object",
         "required": ["permissions"],
