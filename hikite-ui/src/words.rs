@@ -78,11 +78,9 @@ mod tests {
         let mut found = BTreeSet::new();
         for file in sources.iter().filter(|file| !file.ends_with("words.rs")) {
             let text = fs::read_to_string(file).expect("text");
-            for open in [".t(\"", ".tn(\"", ".say(\"", "W(\""] {
-                for (at, _) in text.match_indices(open) {
-                    let rest = &text[at + open.len()..];
-                    found.insert(rest[..rest.find('"').expect("an end")].to_owned());
-                }
+            for open in [".t(", ".tn(", ".say(", "W("] {
+                let after = text.split(open).skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
+                found.extend(after.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
             }
         }
         found
