@@ -89,7 +89,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("hikite", type=Path)
     parser.add_argument("fixture", type=Path, help="the program fixture-upstream of hikite-testkit")
     parser.add_argument("--seconds", type=int, default=900, help="after which it is given up (default: 900)")
-    parser.add_argument("--examples", type=int, default=200, help="random requests of one operation (default: 200)")
+    parser.add_argument("--examples", type=int, default=100, help="random requests of one operation (default: 100)")
     parser.add_argument("--seed", type=int, default=20261115)
     parser.add_argument("--counts", type=Path, help="write `PASSED FAILED` to this file")
     return parser.parse_args()

@@ -24,6 +24,9 @@ REQUESTS = (
 )
 
 
+KEPT = ("POST /v1/pins/{key}/block", "POST /v1/modules/{name}/disable")
+
+
 @schemathesis.hook
 def map_case(context, case):
     make_right = {
@@ -42,6 +45,8 @@ def map_case(context, case):
         "POST /v1/tools/call": call,
         "POST /v1/permissions/preview": preview,
         "POST /v1/upstreams/import": imported,
+        "PUT /v1/upstreams/{name}": upstream,
+        "PUT /v1/categories/{name}": category,
     }.get(case.operation.label)
     is_form = make_right is not None and isinstance(case.body, dict)
     if is_form and case.meta is not None and case.meta.generation.mode.is_positive:
@@ -49,6 +54,9 @@ def map_case(context, case):
     # Either what came before a record, or what came after one.
     if case.operation.label.startswith("GET /v1/audit") and "after" in (case.query or {}):
         case.query.pop("before", None)
+    # What the other operations are tried with stays there.
+    if case.operation.label in KEPT and any("file" in str(value) for value in (case.path_parameters or {}).values()):
+        case.path_parameters = dict.fromkeys(case.path_parameters, "nothing:here")
     return case
 
 
@@ -78,6 +86,14 @@ def preview(form: dict) -> dict:
 
 def imported(form: dict) -> dict:
     return form | {"config": {"mcpServers": {"docs": {"url": f"{API}/mcp"}}}, "apply": False}
+
+
+def upstream(form: dict) -> dict:
+    return {"url": f"{API}/mcp", "description": str(form.get("description") or "")[:100]}
+
+
+def category(form: dict) -> dict:
+    return agreed(form, {"server": "files", "tools": {"includeNames": ["read_file"]}, "skill": "Look first."})
 
 
 def app(form: dict) -> dict:
@@ -138,7 +154,7 @@ def task(written: dict, index: int) -> dict:
 
 
 def agreeing(form: dict) -> dict:
-    form = dict(form)
+    form = agreed(form, {"dependencies": ["files:read_file"]})
     if isinstance(form.get("http"), dict):
         form["http"] = REQUESTS[len(str(form.get("name"))) % len(REQUESTS)]
     if form.get("parameters") is not None and form.get("inputSchema") is not None:

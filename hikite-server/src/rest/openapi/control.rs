@@ -26,11 +26,18 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
 pub(super) fn parameters() -> Vec<(&'static str, Value)> {
     vec![
         ("Module", part("name", "The module's name; percent-encoded.", "files")),
-        ("Upstream", part("name", "The name of an upstream server.", "docs")),
+        ("Upstream", named("The name of an upstream server.", "docs")),
         ("Id", part("id", "Its id, as the list has it.", "1")),
         ("Seq", part("seq", "The number of a record.", "1")),
-        ("Category", part("name", "The name of a category; percent-encoded.", "reading")),
+        ("Category", named("The name of a category.", "reading")),
     ]
+}
+
+/// A name that is made here.
+fn named(description: &str, example: &str) -> Value {
+    let mut part = part("name", description, example);
+    part["schema"]["pattern"] = "^[A-Za-z0-9_-]{1,64}$".into();
+    part
 }
 
 /// A part of the path.
