@@ -50,7 +50,12 @@ struct List<'a> {
     seat: &'a Seat,
     pins: Vec<Pin>,
     state: String,
+    /// Those that are not shown.
+    more: usize,
 }
+
+/// Rows on the page; what waits comes first.
+const ROWS: usize = 200;
 
 pub(crate) async fn list(seat: Seat) -> Answer {
     let state = seat.asked("state").filter(|state| ["ok", "changed", "new", "blocked"].contains(state));
@@ -58,7 +63,9 @@ pub(crate) async fn list(seat: Seat) -> Answer {
     let Pins { mut pins } = seat.get(&path).await.or_trouble(&seat)?;
     // What waits for somebody comes first.
     pins.sort_by_key(|pin| pin.state == "ok");
-    page(&List { seat: &seat, pins, state: state.unwrap_or_default().to_owned() })
+    let more = pins.len().saturating_sub(ROWS);
+    pins.truncate(ROWS);
+    page(&List { seat: &seat, pins, state: state.unwrap_or_default().to_owned(), more })
 }
 
 #[derive(Template)]
