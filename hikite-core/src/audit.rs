@@ -8,11 +8,10 @@ use sha2::{Digest, Sha256};
 
 use crate::hex::hex;
 use crate::json::{Object, Raw};
+use crate::tokens;
 
 /// The longest text in a record; names come from clients.
 const TEXT_CHARS: usize = 200;
-/// Of usual text one token is about so many bytes.
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// What was asked for, by whom, and what became of it. What does not apply is left out of its text; values of
 /// arguments are never in it.
@@ -106,7 +105,7 @@ impl Record {
     /// The same with what its bytes may have cost a model.
     #[must_use]
     pub fn with_tokens(self) -> Self {
-        let tokens_estimated = (self.bytes_in + self.bytes_out).div_ceil(BYTES_PER_TOKEN);
+        let tokens_estimated = tokens::of_bytes(self.bytes_in + self.bytes_out);
         Self { tokens_estimated, ..self }
     }
 }

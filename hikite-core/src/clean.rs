@@ -8,6 +8,7 @@ use crate::json::{Object, Raw, write_string};
 use crate::listing::{Cleaned, Item, ListKind, Listing};
 
 use character::Judge;
+pub(crate) use character::is_hidden;
 
 /// The text without what is hidden in it, and how many characters that were; `None` if it is clean.
 pub fn text(text: &str) -> Option<(String, usize)> {

@@ -39,10 +39,8 @@ impl Off {
                 error(format!("the tool `{name}` is disabled: {}", self.reason()))
                     .hint(format!("use another tool, or see to `{needed}`, which it needs"))
             }
-            Self::Held { key, why } => {
-                let hint = format!("it {}; look at it with `hikite pin show {key}`", why.reason());
-                error(format!("the tool `{name}` is held back: it {}", why.reason())).hint(hint)
-            }
+            Self::Held { key, why } => error(format!("the tool `{name}` is held back: it {}", why.reason()))
+                .hint(format!("look at it with `hikite pin show {key}`")),
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::time::rfc3339;
+use hikite_core::tokens;
 
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
@@ -35,12 +36,13 @@ pub(crate) struct Saving {
 struct Day([u64; NAMES.len()]);
 
 impl Saving {
+    /// An answer of so many bytes, which went out as so many.
     pub(crate) fn answer(&self, raw: usize, sent: usize) {
-        add(&self.answers, raw, sent);
+        add(&self.answers, tokens::of_bytes(count(raw)), tokens::of_bytes(count(sent)));
     }
 
     pub(crate) fn menu(&self, flat: usize, sent: usize) {
-        add(&self.menus, flat, sent);
+        add(&self.menus, count(flat), count(sent));
     }
 
     fn take(&self) -> [u64; 4] {
@@ -130,9 +132,13 @@ fn day_of(ms: u64) -> String {
     rfc3339(ms).chars().take(10).collect()
 }
 
-fn add(pair: &[AtomicU64; 2], before: usize, after: usize) {
+fn count(of: usize) -> u64 {
+    u64::try_from(of).unwrap_or(u64::MAX)
+}
+
+fn add(pair: &[AtomicU64; 2], before: u64, after: u64) {
     for (total, tokens) in pair.iter().zip([before, after]) {
-        total.fetch_add(u64::try_from(tokens).unwrap_or(u64::MAX), Ordering::Relaxed);
+        total.fetch_add(tokens, Ordering::Relaxed);
     }
 }
 

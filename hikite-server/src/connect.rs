@@ -8,13 +8,16 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, Kind};
+use hikite_core::language::Language;
 use hikite_core::secret::Secret;
 use hikite_gateway::{Accounts, Browser, Returned, Waiting};
 use http::header::{CACHE_CONTROL, COOKIE, HeaderValue, LOCATION, REFERRER_POLICY, SET_COOKIE};
 use http::{HeaderMap, StatusCode, Uri};
 
+use self::page::Page;
 use crate::app::App;
 use crate::oauth;
+use crate::oauth::words::Speaks;
 
 const COOKIE_NAME: &str = "hikite_connect";
 const COOKIE_SECONDS: u32 = 900;
@@ -26,13 +29,13 @@ pub(crate) async fn ask(
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let words = page::Words::of(&headers);
+    let page = Page(Language::of(&headers));
     let outcome = async {
         let accounts = accounts(&app)?;
         if let Some(link) = parameter(&uri, "link") {
             let waiting = accounts.waiting(&provider, &link).await?;
             check_login(&app, &headers, &waiting).await?;
-            return Ok(words.question(&waiting));
+            return Ok(page.question(&waiting));
         }
         // Whoever is logged in needs no link, and gets one; whoever is not can log in where people do.
         let Some(subject) = oauth::logged_in(&app, &headers).await? else {
@@ -42,7 +45,7 @@ pub(crate) async fn ask(
         let link = accounts.begin(&subject, &provider, parameter(&uri, "name").as_deref()).await?;
         Ok(redirect(link.url.expose()))
     };
-    outcome.await.unwrap_or_else(|error| words.failure(&error))
+    outcome.await.unwrap_or_else(|error| page.failure(&error))
 }
 
 /// `POST /connect/{provider}?link=…`: the link is used, and the browser goes to the provider.
@@ -66,12 +69,12 @@ pub(crate) async fn go(
         response.headers_mut().extend(value.ok().map(|value| (SET_COOKIE, value)));
         Ok(response)
     };
-    outcome.await.unwrap_or_else(|error| page::Words::of(&headers).failure(&error))
+    outcome.await.unwrap_or_else(|error| Page(Language::of(&headers)).failure(&error))
 }
 
 /// `GET /connect/callback`: the provider sends the browser back.
 pub(crate) async fn callback(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
-    let words = page::Words::of(&headers);
+    let page = Page(Language::of(&headers));
     let outcome = async {
         let accounts = accounts(&app)?;
         let returned = Returned {
@@ -81,9 +84,9 @@ pub(crate) async fn callback(State(app): State<Arc<App>>, uri: Uri, headers: Hea
         };
         let connected = accounts.arrive(returned, browser(&headers).as_ref()).await?;
         app.gateway.show_accounts();
-        Ok(words.success(&connected))
+        Ok(page.success(&connected))
     };
-    outcome.await.unwrap_or_else(|error| words.failure(&error))
+    outcome.await.unwrap_or_else(|error| page.failure(&error))
 }
 
 fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {

@@ -25,7 +25,7 @@ mod revoke;
 mod setup;
 mod token;
 mod trial;
-mod words;
+pub(crate) mod words;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -44,25 +44,26 @@ pub(crate) use place::Place;
 
 /// Who is logged in at the browser that sent this, if people can log in here at all.
 pub(crate) async fn logged_in(app: &App, headers: &HeaderMap) -> Result<Option<Arc<str>>, Error> {
-    let oauth = app.settings.load().oauth.clone();
-    let Some((oauth, identity)) = oauth.zip(app.gateway.people().identity()) else { return Ok(None) };
-    let is_https = Place::of(&oauth, headers).is_https();
-    let Some(secret) = cookie::read(headers, cookie::LOGIN, is_https) else { return Ok(None) };
-    Ok(identity.login(&secret).await?.map(|login| Arc::clone(&login.user.subject)))
+    Ok(at_browser(app, headers).await?.map(|person| Arc::clone(&person.user.subject)))
 }
 
-/// Who sits at this browser, what forms made for it carry, and under which of our names it came.
-pub(crate) async fn at_browser(
-    app: &App,
-    headers: &HeaderMap,
-) -> Result<Option<(Arc<User>, String, String)>, Error> {
+/// Somebody who is logged in at a browser.
+pub(crate) struct Person {
+    pub(crate) user: Arc<User>,
+    /// What forms made for it carry.
+    pub(crate) form_token: String,
+    /// Under which of our names it came.
+    pub(crate) base: String,
+}
+
+pub(crate) async fn at_browser(app: &App, headers: &HeaderMap) -> Result<Option<Person>, Error> {
     let oauth = app.settings.load().oauth.clone();
     let Some((oauth, identity)) = oauth.zip(app.gateway.people().identity()) else { return Ok(None) };
     let place = Place::of(&oauth, headers);
     let Some(secret) = cookie::read(headers, cookie::LOGIN, place.is_https()) else { return Ok(None) };
     let Some(login) = identity.login(&secret).await? else { return Ok(None) };
     let form_token = identity.form_token(&secret).await?;
-    Ok(Some((login.user, form_token, place.base)))
+    Ok(Some(Person { user: login.user, form_token, base: place.base }))
 }
 
 /// Sends a browser to the login, and from there back to where it wanted to go.

@@ -15,6 +15,7 @@ use crate::app::App;
 use crate::arrival::{Arrival, Proof};
 use crate::auth::Auth;
 use crate::connection::Peer;
+use crate::oauth::Person;
 use crate::refusal::refusal;
 use crate::{health, oauth, rate};
 
@@ -37,7 +38,7 @@ async fn find(app: &App, headers: &HeaderMap, next: &Uri) -> Result<(Caller, Vis
         return Err(health::not_found().await);
     }
     match oauth::at_browser(app, headers).await {
-        Ok(Some((user, form_token, base))) => {
+        Ok(Some(Person { user, form_token, base })) => {
             let caller = Caller { scopes: user.role.scopes(), ..Caller::named(Arc::clone(&user.subject)) };
             let name = user.name.to_string();
             Ok((caller, Visitor { name, form_token, base, can_log_out: true, ..Visitor::default() }))

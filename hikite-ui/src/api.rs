@@ -1,11 +1,12 @@
 //! The REST API from inside the house: the same handlers, asked by the person at the browser with the same rights.
 
 use std::convert::Infallible;
-use std::fmt::{self, Write};
+use std::fmt;
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
+pub(crate) use hikite_core::uri::encode as part;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Limited};
@@ -140,19 +141,6 @@ fn refuse(status: StatusCode) -> Response {
     response
 }
 
-/// A name as one part of a path.
-pub(crate) fn part(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use axum::Router;
@@ -161,11 +149,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_name_stays_one_part_of_a_path() {
-        assert_eq!(part("m:a/b ?é"), "m:a%2Fb%20%3F%C3%A9");
-    }
 
     #[tokio::test]
     async fn who_asks_goes_along_and_refusals_keep_their_words() {

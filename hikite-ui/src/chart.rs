@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use hikite_core::html::escape;
+
 /// One bar: what stands below it, how much it is, and how that is told.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
@@ -47,22 +49,6 @@ pub(crate) fn bars(title: &str, bars: &[Bar]) -> String {
     }
     let _ =
         write!(out, "<line class=\"ground\" x1=\"0\" y1=\"{GROUND}\" x2=\"{WIDTH}\" y2=\"{GROUND}\"/></svg>");
-    out
-}
-
-pub(crate) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
     out
 }
 

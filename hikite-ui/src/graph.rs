@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::chart::escape;
+use hikite_core::html::escape;
 
 const WIDE: usize = 168;
 const TALL: usize = 44;

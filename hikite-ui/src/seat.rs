@@ -4,6 +4,7 @@ mod frame;
 
 use axum::extract::FromRequestParts;
 use axum::response::Response;
+use hikite_core::language::Language;
 use http::header::{ACCEPT_LANGUAGE, COOKIE, REFERER};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
@@ -13,7 +14,7 @@ use serde_json::Value;
 use crate::api::{Api, Asked, Refused};
 use crate::page;
 use crate::visitor::Visitor;
-use crate::words::Language;
+use crate::words::say;
 
 pub(crate) const LANGUAGE: &str = "hikite-language";
 pub(crate) const LIGHT: &str = "hikite-light";
@@ -61,7 +62,7 @@ impl Light {
 impl Seat {
     /// A text in the language of the person; the English one is its name.
     pub(crate) fn t(&self, english: &'static str) -> &'static str {
-        self.language.say(english)
+        say(self.language, english)
     }
 
     /// The same with something put in for `{}`.

@@ -3,11 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Language {
-    English,
-    Japanese,
-}
+use hikite_core::language::Language;
 
 static JAPANESE: LazyLock<HashMap<&'static str, &'static str>> =
     LazyLock::new(|| pairs(include_str!("words/ja.txt")));
@@ -17,41 +13,10 @@ fn pairs(file: &'static str) -> HashMap<&'static str, &'static str> {
     file.split("\n\n").filter_map(|pair| pair.trim_matches('\n').split_once('\n')).collect()
 }
 
-impl Language {
-    pub(crate) fn named(tag: &str) -> Option<Self> {
-        match tag {
-            "en" => Some(Self::English),
-            "ja" => Some(Self::Japanese),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn tag(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::Japanese => "ja",
-        }
-    }
-
-    /// The one that a browser likes better; English if it likes neither.
-    pub(crate) fn liked(wanted: &str) -> Self {
-        let weight = |tag: &str| {
-            let weights = wanted.split(',').filter_map(|part| {
-                let mut parts = part.split(';').map(str::trim);
-                let name = parts.next()?.split('-').next()?;
-                let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok()).unwrap_or(1.0);
-                name.eq_ignore_ascii_case(tag).then_some(quality)
-            });
-            weights.fold(0.0_f32, f32::max)
-        };
-        if weight("ja") > weight("en") { Self::Japanese } else { Self::English }
-    }
-
-    pub(crate) fn say(self, english: &'static str) -> &'static str {
-        match self {
-            Self::English => english,
-            Self::Japanese => JAPANESE.get(english).copied().unwrap_or(english),
-        }
+pub(crate) fn say(language: Language, english: &'static str) -> &'static str {
+    match language {
+        Language::English => english,
+        Language::Japanese => JAPANESE.get(english).copied().unwrap_or(english),
     }
 }
 

@@ -54,6 +54,14 @@ export class Person {
     await this.page.waitForURL(/\/ui/);
   }
 
+  async logIn() {
+    await this.go("/oauth/login");
+    await this.page.fill("[name=name]", "mina");
+    await this.page.fill("[name=password]", "correct horse battery staple");
+    await this.page.getByRole("button", { name: "Log in", exact: true }).click();
+    await this.page.waitForURL(/\/ui/);
+  }
+
   /** What axe holds to be serious or worse on the page as it is. */
   async barriers() {
     await this.page.evaluate(axe);

@@ -37,7 +37,7 @@ impl Judge {
 }
 
 /// What is never seen, or turns the direction of what is.
-fn is_hidden(character: char) -> bool {
+pub(crate) fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,
             // A soft hyphen, a joiner of graphemes, marks of direction, fillers.

@@ -5,7 +5,6 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::source::CallContext;
 use hikite_core::suggest;
-use hikite_core::tokens;
 use hikite_core::view::View;
 
 use super::ask::{Among, Inquiry};
@@ -70,10 +69,10 @@ impl Gateway {
         }
         // Boxed, so that it takes no room in a call whose result is relayed.
         let before = result.bytes().len();
-        let raw = tokens::sampled(&result.as_str());
         let presented = Box::pin(self.present(result, dialect, (&wanted, shape.as_ref()), &holder)).await?;
-        audit.presented(before, presented.bytes().len());
-        self.saving.answer(raw, tokens::sampled(&presented.as_str()));
+        let after = presented.bytes().len();
+        audit.presented(before, after);
+        self.saving.answer(before, after);
         Ok(presented)
     }
 }

@@ -2,12 +2,14 @@
 
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::Error;
+use hikite_core::html::escape;
+use hikite_core::language::Language;
 use hikite_gateway::Waiting;
+use http::StatusCode;
 use http::header::{
-    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
 };
-use http::{HeaderMap, StatusCode};
 
 /// A form that is sent here leads to the provider, which browsers count as a target of the form.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; \
@@ -15,35 +17,23 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 const STYLE: &str = "body{font:1rem/1.6 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}\
     button{font:inherit;padding:.5rem 1.2rem}@media(prefers-color-scheme:dark){body{background:#111;color:#eee}}";
 
-/// In which language a page speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Words {
-    English,
-    Japanese,
-}
+/// A page for somebody, in their language.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Page(pub(super) Language);
 
-impl Words {
-    pub(super) fn of(headers: &HeaderMap) -> Self {
-        let wanted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        if wanted.trim_start().to_ascii_lowercase().starts_with("ja") {
-            Self::Japanese
-        } else {
-            Self::English
-        }
-    }
-
+impl Page {
     pub(super) fn question(self, waiting: &Waiting) -> Response {
         let (title, account, subject) =
-            (escaped(&waiting.title), escaped(&waiting.account), escaped(&waiting.subject));
-        let (text, button) = match self {
-            Self::English => (
+            (escape(&waiting.title), escape(&waiting.account), escape(&waiting.subject));
+        let (text, button) = match self.0 {
+            Language::English => (
                 format!(
                     "<h1>Connect {title}</h1><p>hikite will call {title} for <b>{subject}</b>, as the account \
                      <b>{account}</b>. Go on only if that is you and you asked for this.</p>"
                 ),
                 "Continue",
             ),
-            Self::Japanese => (
+            Language::Japanese => (
                 format!(
                     "<h1>{title} と接続</h1><p>hikite は <b>{subject}</b> さんのために、アカウント <b>{account}</b> として \
                      {title} を呼び出します。ご本人が求めた場合だけ進んでください。</p>"
@@ -56,13 +46,13 @@ impl Words {
     }
 
     pub(super) fn success(self, waiting: &Waiting) -> Response {
-        let (title, account) = (escaped(&waiting.title), escaped(&waiting.account));
-        let text = match self {
-            Self::English => format!(
+        let (title, account) = (escape(&waiting.title), escape(&waiting.account));
+        let text = match self.0 {
+            Language::English => format!(
                 "<h1>Connected</h1><p>The account <b>{account}</b> with {title} is ready. You can close this page, or go to \
                  <a href=\"/ui/accounts\">your accounts</a>.</p>"
             ),
-            Self::Japanese => format!(
+            Language::Japanese => format!(
                 "<h1>接続しました</h1><p>{title} のアカウント <b>{account}</b> が使えます。このページは閉じて構いません。\
                  <a href=\"/ui/accounts\">アカウント一覧</a></p>"
             ),
@@ -75,13 +65,13 @@ impl Words {
             StatusCode::from_u16(error.kind.face().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let message = match status {
             StatusCode::INTERNAL_SERVER_ERROR => String::new(),
-            _ => escaped(&error.message),
+            _ => escape(&error.message),
         };
-        let text = match self {
-            Self::English => {
+        let text = match self.0 {
+            Language::English => {
                 format!("<h1>Not connected</h1><p>{message}</p><p>Ask for a new link and try again.</p>")
             }
-            Self::Japanese => format!(
+            Language::Japanese => format!(
                 "<h1>接続できませんでした</h1><p>{message}</p><p>新しいリンクでもう一度お試しください。</p>"
             ),
         };
@@ -89,7 +79,7 @@ impl Words {
     }
 
     fn page(self, status: StatusCode, body: &str) -> Response {
-        let language = if self == Self::Japanese { "ja" } else { "en" };
+        let language = self.0.tag();
         let text = format!(
             "<!doctype html><html lang=\"{language}\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
              content=\"width=device-width\"><title>hikite</title><style>{STYLE}</style><body>{body}</body></html>"
@@ -104,30 +94,5 @@ impl Words {
             (CACHE_CONTROL, "no-store"),
         ];
         (status, headers, text).into_response()
-    }
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_that_was_sent_becomes_markup() {
-        assert_eq!(escaped("<b a='\"&"), "&lt;b a=&#39;&quot;&amp;");
     }
 }

@@ -22,7 +22,7 @@ pub(crate) async fn ask(
     scopes: Scopes,
     query: &str,
 ) -> Result<Response, Error> {
-    let say = |words| desk.language.say(words);
+    let say = |words| desk.say(words);
     let binding = Binding::of(desk).await?;
     let mut may = Html::default();
     for (scope, words) in

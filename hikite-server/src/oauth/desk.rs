@@ -7,12 +7,13 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::response::Response;
 use hikite_core::error::Error;
+use hikite_core::language::Language;
 use hikite_gateway::identity::Login;
 use hikite_gateway::{Deed, Identity};
 use http::HeaderMap;
 use http::request::Parts;
 
-use super::words::Language;
+use super::words::{Speaks, Words};
 use super::{Oauth, Place, cookie};
 use crate::app::App;
 use crate::connection::Peer;
@@ -29,6 +30,11 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
+    /// In the language of this browser.
+    pub(crate) fn say(&self, words: Words) -> &'static str {
+        self.language.say(words)
+    }
+
     /// Who is logged in at this browser.
     pub(crate) async fn login(&self) -> Result<Option<Login>, Error> {
         match cookie::read(&self.headers, cookie::LOGIN, self.place.is_https()) {

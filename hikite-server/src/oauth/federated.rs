@@ -75,7 +75,7 @@ async fn finish(desk: &Desk, entrances: &Entrances, name: &str, uri: &Uri) -> Re
 /// The ways to log in with somebody else, for the login page.
 pub(crate) fn links(desk: &Desk, next: Option<&str>) -> Html {
     let names = entrances(desk).map(|entrances| entrances.federation.names()).unwrap_or_default();
-    let say = desk.language.say(words::LOG_IN_WITH);
+    let say = desk.say(words::LOG_IN_WITH);
     names.iter().fold(Html::default(), |page, name| {
         let address = format!("/oauth/federated/{name}?next={}", encode(next.unwrap_or_default()));
         page.marks("<p><a class=\"button second\" href=\"").value(&address).element(

@@ -37,12 +37,12 @@ pub(crate) async fn show(desk: Desk, uri: Uri) -> Response {
     match (desk.login().await, next) {
         (Ok(Some(_)), Some(next)) => page::go(next),
         (Ok(Some(login)), None) => {
-            let say = |words| desk.language.say(words);
+            let say = |words| desk.say(words);
             let body = Html::default()
                 .element("<p>", &login.user.name, "</p>")
                 .element("<p><a href=\"/oauth/passkey\">", say(words::PASSKEYS), "</a></p>")
                 .element("<p><a href=\"/oauth/logout\">", say(words::LOG_OUT), "</a></p>");
-            page::page(StatusCode::OK, desk.language, desk.language.say(words::LOGGED_IN), &body, None)
+            page::page(StatusCode::OK, desk.language, desk.say(words::LOGGED_IN), &body, None)
         }
         (Ok(None), next) => ask(&desk, StatusCode::OK, next, None).await,
         (Err(error), _) => page::trouble(&desk, &error),
@@ -85,7 +85,7 @@ pub(crate) fn welcome(desk: &Desk, secret: &str, next: &str) -> Response {
 }
 
 async fn ask(desk: &Desk, status: StatusCode, next: Option<&str>, wrong: Option<Words>) -> Response {
-    let say = |words| desk.language.say(words);
+    let say = |words| desk.say(words);
     let binding = match Binding::of(desk).await {
         Ok(binding) => binding,
         Err(error) => return page::trouble(desk, &error),
@@ -116,7 +116,7 @@ async fn ask(desk: &Desk, status: StatusCode, next: Option<&str>, wrong: Option<
 
 /// The two fields.
 pub(crate) fn credentials(desk: &Desk, kind: &'static str) -> Html {
-    let say = |words| desk.language.say(words);
+    let say = |words| desk.say(words);
     Html::default()
         .element("<label>", say(words::NAME), "")
         .marks("<input name=\"name\" autocomplete=\"username\" autocapitalize=\"none\" maxlength=\"64\" required autofocus></label>\n")

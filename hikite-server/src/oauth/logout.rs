@@ -16,7 +16,7 @@ pub(crate) async fn show(desk: Desk) -> Response {
         Ok(binding) => binding,
         Err(error) => return page::trouble(&desk, &error),
     };
-    let say = |words| desk.language.say(words);
+    let say = |words| desk.say(words);
     let body = Html::default()
         .marks("<form method=\"post\" action=\"/oauth/logout\">\n")
         .and(&binding.field())
@@ -31,9 +31,8 @@ pub(crate) async fn log_out(desk: Desk, body: Body) -> Response {
     if let Err(error) = end(&desk).await {
         return page::trouble(&desk, &error);
     }
-    let body =
-        Html::default().element("<p><a href=\"/oauth/login\">", desk.language.say(words::LOG_IN), "</a></p>");
-    let title = desk.language.say(words::LOGGED_OUT);
+    let body = Html::default().element("<p><a href=\"/oauth/login\">", desk.say(words::LOG_IN), "</a></p>");
+    let title = desk.say(words::LOGGED_OUT);
     let mut response = page::page(StatusCode::OK, desk.language, title, &body, None);
     cookie::clear(response.headers_mut(), cookie::LOGIN, desk.place.is_https());
     response

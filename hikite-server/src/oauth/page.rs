@@ -3,6 +3,8 @@
 
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, Kind};
+use hikite_core::html;
+use hikite_core::language::Language;
 use http::StatusCode;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, REFERRER_POLICY,
@@ -10,7 +12,7 @@ use http::header::{
 };
 
 use super::desk::Desk;
-use super::words::{self, Language, Words};
+use super::words::{self, Words};
 use crate::refusal::whole_seconds;
 
 /// Text that is safe to be part of a page.
@@ -25,19 +27,7 @@ impl Html {
 
     /// A text of anybody's.
     pub(crate) fn text(text: &str) -> Self {
-        let mut out = String::with_capacity(text.len());
-        for c in text.chars() {
-            match c {
-                '&' => out.push_str("&amp;"),
-                '<' => out.push_str("&lt;"),
-                '>' => out.push_str("&gt;"),
-                '"' => out.push_str("&quot;"),
-                '\'' => out.push_str("&#39;"),
-                c if c.is_control() || is_invisible(c) => out.push('\u{fffd}'),
-                c => out.push(c),
-            }
-        }
-        Self(out)
+        Self(html::escape(text))
     }
 
     pub(crate) fn hidden(name: &'static str, value: &str) -> Self {
@@ -69,11 +59,6 @@ impl Html {
     pub(crate) fn element(self, open: &'static str, text: &str, close: &'static str) -> Self {
         self.marks(open).value(text).marks(close)
     }
-}
-
-/// They turn text around or hide it: a name could look like another.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{00ad}')
 }
 
 /// A page. Forms on it may lead here, and to `elsewhere` by way of here, which browsers want to be told.
@@ -139,7 +124,7 @@ pub(crate) fn trouble(desk: &Desk, error: &Error) -> Response {
     if let Some(hint) = error.hint.as_deref().filter(|_| error.kind != Kind::Internal) {
         body = body.element("<p class=\"faint\">", hint, "</p>");
     }
-    let mut response = page(status, desk.language, desk.language.say(words::TROUBLE), &body, None);
+    let mut response = page(status, desk.language, desk.say(words::TROUBLE), &body, None);
     if let Some(wait) = error.retry_after {
         response.headers_mut().insert(RETRY_AFTER, whole_seconds(wait).into());
     }
@@ -148,8 +133,8 @@ pub(crate) fn trouble(desk: &Desk, error: &Error) -> Response {
 
 /// Says one thing.
 pub(crate) fn notice(desk: &Desk, status: StatusCode, title: Words, text: Words) -> Response {
-    let body = Html::default().element("<p>", desk.language.say(text), "</p>");
-    page(status, desk.language, desk.language.say(title), &body, None)
+    let body = Html::default().element("<p>", desk.say(text), "</p>");
+    page(status, desk.language, desk.say(title), &body, None)
 }
 
 /// Sends a browser on, with a new GET.

@@ -130,7 +130,7 @@ async fn listed(desk: &Desk) -> Result<Response, Error> {
     let entrances = entrances(desk).ok_or_else(none)?;
     let keys = entrances.passkeys.list(&login.user.subject).await?;
     let binding = Binding::of(desk).await?;
-    let say = |words| desk.language.say(words);
+    let say = |words| desk.say(words);
     let text = |key: &Value, name: &str| key[name].as_str().unwrap_or_default().to_owned();
     let mut body = Html::default().element("<p class=\"faint\">", say(words::PASSKEY_WHY), "</p>\n<ul>\n");
     for key in &keys {
@@ -170,7 +170,7 @@ pub(crate) fn button(desk: &Desk, binding: &Binding, next: Option<&str>) -> Opti
     }
     let button = Html::default()
         .marks("<p><button class=\"second\" type=\"button\" data-passkey=\"login\" hidden>")
-        .value(desk.language.say(words::PASSKEY_LOG_IN))
+        .value(desk.say(words::PASSKEY_LOG_IN))
         .marks("</button></p>\n");
     Some(button.and(&talk(desk, binding, next)))
 }
@@ -183,7 +183,7 @@ fn talk(desk: &Desk, binding: &Binding, next: Option<&str>) -> Html {
         .marks("\" data-next=\"")
         .value(next.unwrap_or_default())
         .marks("\" data-failed=\"")
-        .value(desk.language.say(words::PASSKEY_FAILED))
+        .value(desk.say(words::PASSKEY_FAILED))
         .marks("\"></p>\n<script src=\"/oauth/passkey.js\" defer></script>\n")
 }
 

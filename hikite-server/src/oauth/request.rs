@@ -129,7 +129,7 @@ impl Asked {
 }
 
 fn pending(desk: &Desk, client: &Client, place: &str) -> Response {
-    let say = |words| desk.language.say(words);
+    let say = |words| desk.say(words);
     let body = Html::default()
         .element("<p>", &client.name, "</p>")
         .element("<p>", say(words::ANSWERED_AT), "")

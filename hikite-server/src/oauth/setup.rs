@@ -67,7 +67,7 @@ fn nobodys() -> Result<String, Error> {
 }
 
 async fn ask(desk: &Desk, status: StatusCode, link: &str, wrong: Option<&str>) -> Response {
-    let say = |words| desk.language.say(words);
+    let say = |words| desk.say(words);
     let binding = match Binding::of(desk).await {
         Ok(binding) => binding,
         Err(error) => return page::trouble(desk, &error),

@@ -22,10 +22,8 @@ struct Row {
     user: String,
     role: String,
     client: Value,
-    client_name: String,
     redirect_uris: Vec<String>,
     host: String,
-    origin: String,
     status: String,
     scopes: Vec<String>,
     project: Option<String>,
@@ -45,7 +43,7 @@ impl Row {
             Value::Object(client) => {
                 client.get("name").and_then(Value::as_str).unwrap_or_default().to_owned()
             }
-            _ => self.client_name.clone(),
+            _ => String::new(),
         }
     }
 

@@ -23,7 +23,6 @@ pub(crate) struct Modules {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Module {
     pub(crate) name: String,
-    pub(crate) title: Option<String>,
     pub(crate) description: String,
     pub(crate) kind: String,
     pub(crate) managed_by: String,
@@ -62,8 +61,6 @@ impl Module {
 pub(crate) struct ToolRow {
     pub(crate) key: String,
     pub(crate) name: String,
-    pub(crate) module: String,
-    pub(crate) title: Option<String>,
     pub(crate) description: String,
     pub(crate) enabled: bool,
     pub(crate) annotations: Value,

@@ -1,11 +1,11 @@
 //! Language and light, kept by the browser.
 
+use hikite_core::language::Language;
 use http::header::{HeaderValue, SET_COOKIE};
 
 use crate::form::Form;
 use crate::page::{Answer, go};
 use crate::seat::{LANGUAGE, LIGHT, Light};
-use crate::words::Language;
 
 pub(crate) async fn change(Form { seat, fields }: Form) -> Answer {
     // Only pages of ours are come back to.

@@ -23,7 +23,6 @@ struct Tool {
     title: Option<String>,
     description: String,
     input_schema: Value,
-    output_schema: Value,
     annotations: Value,
     enabled: bool,
     disabled_reason: Option<String>,
