@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
 use std::time::SystemTime;
 
 use hikite_core::fault::Fault;
@@ -41,33 +42,17 @@ impl Services {
     pub(crate) fn follow(&mut self, config: &Config, settings: &Settings) -> Vec<Arc<Service>> {
         let before = std::mem::take(&mut self.0);
         let mut services: Vec<Arc<Service>> = Vec::new();
-        for (from, text) in texts(config) {
-            let text = match text {
-                Ok(text) => text,
+        for (from, made) in make(texts(config), &before, settings) {
+            let made = match made {
+                Ok(made) => made,
                 Err(error) => {
-                    tracing::error!("{from}: {error}");
-                    continue;
+                    let was = before.values().find(|made| made.from == from);
+                    let left =
+                        if was.is_some() { "what it was before stays in force" } else { "it is left out" };
+                    tracing::error!("a module file is wrong, {left}:\n{error}");
+                    let Some(was) = was else { continue };
+                    was.clone()
                 }
-            };
-            let known = before.values().find(|made| made.text == text && made.language == settings.language);
-            let made = match known {
-                Some(made) => made.clone(),
-                None => match read(&text, settings) {
-                    Ok(service) => {
-                        Made { from, text, language: settings.language, service: Arc::new(service) }
-                    }
-                    Err(faults) => {
-                        let was = before.values().find(|made| made.from == from);
-                        let left = if was.is_some() {
-                            "what it was before stays in force"
-                        } else {
-                            "it is left out"
-                        };
-                        tracing::error!("a module file is wrong, {left}:\n{}", shown(&from, &faults));
-                        let Some(was) = was else { continue };
-                        was.clone()
-                    }
-                },
             };
             let name = Arc::clone(&made.service.name);
             // The owner's own file stands in for what comes with hikite.
@@ -80,6 +65,54 @@ impl Services {
             self.0.insert(name, made);
         }
         services
+    }
+}
+
+/// What becomes of each text. Those that are new are read side by side: a start waits for all of them.
+fn make(
+    texts: Vec<(String, Result<Arc<str>, String>)>,
+    before: &HashMap<Arc<str>, Made>,
+    settings: &Settings,
+) -> Vec<(String, Result<Made, String>)> {
+    let one = |from: &str, text: Arc<str>| match read(&text, settings) {
+        Ok(service) => {
+            Ok(Made { from: from.to_owned(), text, language: settings.language, service: Arc::new(service) })
+        }
+        Err(faults) => Err(shown(from, &faults)),
+    };
+    let is_known = |made: &&Made, text: &Arc<str>| made.text == *text && made.language == settings.language;
+    std::thread::scope(|scope| {
+        let making: Vec<_> = texts
+            .into_iter()
+            .map(|(from, text)| {
+                let known =
+                    text.as_ref().ok().and_then(|text| before.values().find(|made| is_known(made, text)));
+                let made = match (known, text) {
+                    (Some(known), _) => Making::Done(Ok(known.clone())),
+                    (None, Err(error)) => Making::Done(Err(format!("{from}: {error}"))),
+                    (None, Ok(text)) => {
+                        let from = from.clone();
+                        Making::Reading(scope.spawn(move || one(&from, text)))
+                    }
+                };
+                (from, made)
+            })
+            .collect();
+        making.into_iter().map(|(from, made)| (from, made.finish())).collect()
+    })
+}
+
+enum Making<'scope> {
+    Done(Result<Made, String>),
+    Reading(ScopedJoinHandle<'scope, Result<Made, String>>),
+}
+
+impl Making<'_> {
+    fn finish(self) -> Result<Made, String> {
+        match self {
+            Self::Done(made) => made,
+            Self::Reading(reader) => reader.join().unwrap_or_else(|_| Err("it could not be read".into())),
+        }
     }
 }
 
