@@ -93,13 +93,10 @@ fn is_false(flag: &bool) -> bool {
 impl Record {
     /// Its one text: this is what is kept, hashed and shown.
     pub fn text(&self, seq: u64) -> String {
-        #[derive(Serialize)]
-        struct Numbered<'a> {
-            seq: u64,
-            #[serde(flatten)]
-            record: &'a Record,
-        }
-        Raw::of(&Numbered { seq, record: self }).as_str().into_owned()
+        let members = serde_json::to_string(self).unwrap_or_default();
+        // Its number comes first; `at` is always there to follow.
+        let members = members.strip_prefix('{').unwrap_or("}");
+        format!("{{\"seq\":{seq},{members}")
     }
 
     /// The same with what its bytes may have cost a model.
@@ -112,6 +109,9 @@ impl Record {
 
 /// Text of a client as a record may hold it: short, and without what no database or terminal takes.
 pub fn short(text: &str) -> String {
+    if text.len() <= TEXT_CHARS && text.bytes().all(|byte| (b' '..0x7f).contains(&byte)) {
+        return text.to_owned();
+    }
     let mut short: String = text.chars().take(TEXT_CHARS).map(plain).collect();
     if text.len() > short.len() && text.chars().nth(TEXT_CHARS).is_some() {
         short.push('…');

@@ -7,7 +7,7 @@ mod recent;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use hikite_core::error::Error;
@@ -239,8 +239,18 @@ pub fn error_type(outcome: &Result<Raw, Error>) -> Option<&'static str> {
 /// Whether a result says `isError`.
 pub fn says_error(result: &Raw) -> bool {
     // The quick look spares nearly every result the closer one.
-    memmem::find(result.bytes(), b"\"isError\"").is_some()
+    may_say_error(result.bytes())
         && result
             .object()
             .is_some_and(|result| result.get("isError").is_some_and(|flag| flag.as_str() == "true"))
+}
+
+/// Whether the name stands anywhere with something else behind it than `false`.
+fn may_say_error(bytes: &[u8]) -> bool {
+    static NAME: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(b"\"isError\""));
+    NAME.find_iter(bytes).any(|at| {
+        let behind = bytes[at + NAME.needle().len()..].trim_ascii_start();
+        let value = behind.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+        !value.is_some_and(|value| value.starts_with(b"false"))
+    })
 }

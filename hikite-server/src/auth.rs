@@ -54,7 +54,7 @@ pub(crate) async fn caller(
         }
         _ if is_open => Ok((Caller::owner(), Proof::Place)),
         Sent::None if is_mcp && request.method() == Method::POST => {
-            let token = sender::token_in_body(app, request).await.ok_or_else(unauthorised)?;
+            let token = Box::pin(sender::token_in_body(app, request)).await.ok_or_else(unauthorised)?;
             look_for_grant(app, token.expose()).await;
             Ok((judge(app, token.expose(), peer(request))?, Proof::Token))
         }
@@ -120,9 +120,13 @@ fn access(app: &App, token: &str) -> Bearer {
 /// An access token that another process has just given is not refused because we have not heard of it yet, nor one of
 /// another issuer because we have not got its keys.
 async fn look_for_grant(app: &App, token: &str) {
-    if !token.starts_with(SIGNED) {
-        return;
+    if token.starts_with(SIGNED) {
+        // Boxed, so that it takes no room in a call of anybody else.
+        Box::pin(look_for_signed(app, token)).await;
     }
+}
+
+async fn look_for_signed(app: &App, token: &str) {
     if let Some(identity) = app.gateway.people().identity() {
         let access = || access(app, token);
         if access() == Bearer::Unsigned

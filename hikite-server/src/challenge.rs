@@ -40,10 +40,10 @@ impl Challenge {
             return with(response, &text);
         }
         let is_refused = response.status() == StatusCode::FORBIDDEN || lacks.is_some();
-        let Some((caller, url)) = caller.filter(|_| is_refused).zip(self.metadata(app)) else {
+        let Some(scopes) = caller.filter(|_| is_refused).and_then(|caller| wanted(app, caller, lacks)) else {
             return response;
         };
-        let Some(scopes) = wanted(app, caller, lacks) else { return response };
+        let Some(url) = self.metadata(app) else { return response };
         let scopes: Vec<&str> = scopes.names().collect();
         *response.status_mut() = StatusCode::FORBIDDEN;
         let scopes = scopes.join(" ");

@@ -74,9 +74,10 @@ impl Door {
             },
             Needs::Oauth if self.app.settings.load().oauth.is_none() => {
                 let nothing = tower::service_fn(|_| async { Ok(health::not_found().await) });
-                self.check_caller(request, visit, nothing).await
+                Box::pin(self.check_caller(request, visit, nothing)).await
             }
-            Needs::Person => match person::admit(&self.app, &mut request, &visit.origin).await {
+            // Boxed, so that it takes no room in a call.
+            Needs::Person => match Box::pin(person::admit(&self.app, &mut request, &visit.origin)).await {
                 Ok(()) => answer(request, inside).await,
                 Err(instead) => instead,
             },

@@ -23,4 +23,4 @@ pub(crate) use journal::Bounds;
 pub(crate) use sse::Channels;
 pub(crate) use stateless::{Back, Lanes};
 pub use stdio::serve_stdio;
-pub(crate) use table::{Sessions, random_id};
+pub(crate) use table::Sessions;

@@ -1,12 +1,14 @@
 //! The one name of a request, from its first log line to its answer.
 
-use std::sync::Arc;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use axum::response::Response;
+use hikite_gateway::now_ms;
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 
-use crate::mcp::random_id;
 use crate::refusal::written;
 
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
@@ -26,9 +28,13 @@ impl RequestId {
         sent.map_or_else(Self::random, |id| Self(id.into()))
     }
 
-    /// Ids are for finding things, not for proof: without randomness there is still an answer.
+    /// Ids are for finding things, not for proof: what is random about them was drawn when we started. They begin with
+    /// the time, so that a store writes what it finds them by at one end.
     pub(crate) fn random() -> Self {
-        Self(random_id().map_or_else(|_| "unknown".into(), Into::into))
+        static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        Self(format!("{:012x}{:04x}{:016x}", now_ms(), number & 0xffff, KEY.hash_one(number)).into())
     }
 
     /// Writes it on an answer, and the body of a refusal, which names it.

@@ -10,7 +10,7 @@ use sqlx::{AnyConnection, Row};
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::table::{AUDIT, ROWS_AT_ONCE, Value};
+use crate::table::{AUDIT, Value, pieces};
 
 pub use read::{AuditFilter, AuditRow, AuditWalk};
 pub use verify::Verified;
@@ -60,7 +60,7 @@ impl Store {
         let mut chain = Chain::new(shown(last - count), hash);
         let rows: Vec<Vec<Value>> =
             batch.records.iter().map(|record| values(record, chain.append(record), &chain)).collect();
-        for rows in rows.chunks(ROWS_AT_ONCE) {
+        for rows in pieces(&rows) {
             AUDIT.insert(&mut transaction, rows, "").await.map_err(self.failed())?;
         }
         let query = sqlx::query("UPDATE audit_end SET hash = $1 WHERE name = 'last'");

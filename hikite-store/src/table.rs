@@ -1,5 +1,7 @@
 //! Every table with its columns, for what concerns them all: copies, checks, and rows that are put in many at a time.
 
+use std::fmt::Write;
+
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
@@ -88,6 +90,17 @@ pub(crate) const MEMORY: Table = Table {
 /// Rows that one statement puts in.
 pub(crate) const ROWS_AT_ONCE: usize = 64;
 
+/// The rows in pieces of as many as one statement takes, then half as many, and so on: there are few texts of
+/// statements, which the database has read before.
+pub(crate) fn pieces<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let size = rows.len().checked_ilog2().map(|power| (1 << power).min(ROWS_AT_ONCE))?;
+        let (piece, rest) = rows.split_at(size);
+        rows = rest;
+        Some(piece)
+    })
+}
+
 impl Table {
     /// Whether a new store has rows of it already, which then take the place of nothing.
     pub(crate) fn is_made_full(&self) -> bool {
@@ -121,14 +134,20 @@ impl Table {
         let width = self.columns.len();
         // SQLite would look through the names of all places for each value; places without a name need none of that.
         let is_named = connection.backend_name() == "PostgreSQL";
-        let name = |number: usize| if is_named { format!("${number}") } else { "?".to_owned() };
-        let place = |row: usize| {
-            let places: Vec<String> = (1..=width).map(|at| name(row * width + at)).collect();
-            format!("({})", places.join(","))
-        };
-        let places: Vec<String> = (0..rows.len()).map(place).collect();
-        let text =
-            format!("INSERT INTO {} ({}) VALUES {} {otherwise}", self.name, self.names(), places.join(","));
+        let mut text = format!("INSERT INTO {} ({}) VALUES ", self.name, self.names());
+        for number in 0..rows.len() * width {
+            text.push_str(match (number % width, number) {
+                (0, 0) => "(",
+                (0, _) => "),(",
+                _ => ",",
+            });
+            if is_named {
+                let _ = write!(text, "${}", number + 1);
+            } else {
+                text.push('?');
+            }
+        }
+        let _ = write!(text, ") {otherwise}");
         let mut query = sqlx::query(&text);
         for value in rows.iter().flatten() {
             query = match value {
@@ -141,5 +160,19 @@ impl Table {
 
     fn names(&self) -> String {
         self.columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_few_sizes_and_nothing_is_left_out() {
+        for (count, sizes) in [(0, vec![]), (1, vec![1]), (7, vec![4, 2, 1]), (150, vec![64, 64, 16, 4, 2])] {
+            let rows: Vec<usize> = (0..count).collect();
+            assert_eq!(pieces(&rows).map(<[usize]>::len).collect::<Vec<_>>(), sizes);
+            assert_eq!(pieces(&rows).flatten().copied().collect::<Vec<_>>(), rows);
+        }
     }
 }

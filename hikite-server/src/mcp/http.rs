@@ -1,7 +1,7 @@
 //! Streamable HTTP: one address for everything. A request is answered with JSON, or with an event stream if
 //! something comes before its answer.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
 use axum::extract::{Query, Request, State};
@@ -38,8 +38,10 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// How the answer to somebody begins who may not do this, as an error and as what a tool says, and where that is to be
 /// found in it.
-const REFUSED: [&[u8]; 2] =
-    [b"\"error\":{\"code\":-32003,", b"\"text\":\"AUTHORIZATION_ERROR: this caller may not "];
+static REFUSED: LazyLock<[memmem::Finder<'_>; 2]> = LazyLock::new(|| {
+    ["\"error\":{\"code\":-32003,", "\"text\":\"AUTHORIZATION_ERROR: this caller may not "]
+        .map(memmem::Finder::new)
+});
 const HEAD: usize = 256;
 
 #[derive(Debug, Deserialize)]
@@ -232,7 +234,7 @@ impl Answer {
 
     pub(crate) fn response(self) -> Response {
         let head = &self.body[..self.body.len().min(HEAD)];
-        let is_refused = REFUSED.iter().any(|words| memmem::find(head, words).is_some());
+        let is_refused = REFUSED.iter().any(|words| words.find(head).is_some());
         let mut response = json(self.status, self.body);
         if is_refused {
             response.extensions_mut().insert(Lacks(None));

@@ -14,6 +14,9 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::LogFormat;
 
+/// The target of the lines of calls.
+const CALL: &str = "hikite::call";
+
 static JSON: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn write_as(format: LogFormat) {
@@ -43,7 +46,14 @@ where
         let level = *event.metadata().level();
         let colour = if out.has_ansi_escapes() { colour(level) } else { "" };
         write!(out, "{plain} {colour}{level:>5}{plain} ")?;
-        ctx.format_fields(out.by_ref(), event)?;
+        // There is one of these for every call, and nothing in it that needs more than this.
+        if event.metadata().target() == CALL && !out.has_ansi_escapes() {
+            let mut fields = Fields { out: &mut out, outcome: Ok(()), first: true };
+            event.record(&mut fields);
+            fields.outcome?;
+        } else {
+            ctx.format_fields(out.by_ref(), event)?;
+        }
         ids(event, |name, id| write!(out, " {dim}{name}={plain}{id}"))?;
         writeln!(out)
     }
@@ -72,6 +82,46 @@ fn ids(event: &Event<'_>, mut tell: impl FnMut(&'static str, &str) -> fmt::Resul
         origin.trace_id().map_or(Ok(()), |id| tell("trace_id", id))
     });
     told.unwrap_or(Ok(()))
+}
+
+/// The fields of an event as people read them, without colours: `name=value name="text"`.
+struct Fields<'a, 'w> {
+    out: &'a mut Writer<'w>,
+    outcome: fmt::Result,
+    first: bool,
+}
+
+impl Fields<'_, '_> {
+    fn put(&mut self, field: &Field, value: impl FnOnce(&mut Writer<'_>) -> fmt::Result) {
+        if self.outcome.is_ok() {
+            let blank = if std::mem::take(&mut self.first) { "" } else { " " };
+            let write = || {
+                self.out.write_str(blank)?;
+                self.out.write_str(field.name())?;
+                self.out.write_char('=')?;
+                value(self.out)
+            };
+            self.outcome = write();
+        }
+    }
+}
+
+impl Visit for Fields<'_, '_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\');
+        self.put(field, |out| {
+            if !is_plain {
+                return write!(out, "{value:?}");
+            }
+            out.write_char('"')?;
+            out.write_str(value)?;
+            out.write_char('"')
+        });
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.put(field, |out| write!(out, "{value:?}"));
+    }
 }
 
 /// The fields of an event as members of the object.
