@@ -2,6 +2,7 @@
 //! bench` measures the program, `cargo xtask vectors` makes the encoder's vectors anew.
 
 mod bench;
+mod rig;
 mod tidy;
 mod vectors;
 
@@ -20,7 +21,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["bench", options @ ..] => bench::run(options),
         ["vectors"] => vectors::run(),
-        ["upstream", options @ ..] => bench::serve_upstream(options),
+        ["upstream", options @ ..] => rig::upstream::serve(options),
         _ => {
             complain(USAGE);
             return ExitCode::from(2);

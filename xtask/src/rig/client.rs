@@ -19,12 +19,12 @@ const REVISION: &str = "2025-11-25";
 
 /// Where an MCP server listens.
 #[derive(Clone)]
-pub(super) struct Target {
-    pub(super) address: SocketAddr,
-    pub(super) path: &'static str,
+pub(crate) struct Target {
+    pub(crate) address: SocketAddr,
+    pub(crate) path: &'static str,
 }
 
-pub(super) struct Client {
+pub(crate) struct Client {
     target: Target,
     sender: SendRequest<Full<Bytes>>,
     session: Option<HeaderValue>,
@@ -35,7 +35,7 @@ pub(super) struct Client {
 
 impl Client {
     /// Connects as soon as something listens, and says hello.
-    pub(super) async fn open(target: &Target, patience: Duration) -> Result<Self> {
+    pub(crate) async fn open(target: &Target, patience: Duration) -> Result<Self> {
         let (sender, driver) = connect(target.address, patience).await?;
         let mut client = Self { target: target.clone(), sender, session: None, last_id: 0, _driver: driver };
         client.hello().await?;
@@ -51,14 +51,14 @@ impl Client {
     }
 
     /// The names of all tools.
-    pub(super) async fn tools(&mut self) -> Result<Vec<String>> {
+    pub(crate) async fn tools(&mut self) -> Result<Vec<String>> {
         let answer: Value = serde_json::from_slice(&self.request("tools/list", "{}").await?)?;
         let tools = answer["result"]["tools"].as_array().context("no tools in the answer")?;
         Ok(tools.iter().filter_map(|tool| tool["name"].as_str()).map(Into::into).collect())
     }
 
     /// Calls a tool that gives its text back.
-    pub(super) async fn echo(&mut self, tool: &str) -> Result<()> {
+    pub(crate) async fn echo(&mut self, tool: &str) -> Result<()> {
         let text = format!("marker-{}-{}", self.target.address.port(), self.last_id);
         let params = format!(r#"{{"name":"{tool}","arguments":{{"text":"{text}"}}}}"#);
         let answer = self.request("tools/call", &params).await?;
@@ -102,7 +102,7 @@ impl Client {
 }
 
 /// A connection as soon as something listens, and what moves its bytes.
-pub(super) async fn connect(
+pub(crate) async fn connect(
     address: SocketAddr,
     patience: Duration,
 ) -> Result<(SendRequest<Full<Bytes>>, JoinSet<()>)> {
