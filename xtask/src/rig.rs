@@ -7,6 +7,7 @@ pub(crate) mod release;
 pub(crate) mod rest;
 pub(crate) mod table;
 pub(crate) mod upstream;
+pub(crate) mod vital;
 
 /// Tools that each upstream has.
 pub(crate) const TOOLS: usize = 10;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -28,6 +28,8 @@ pub(crate) struct Client {
     target: Target,
     sender: SendRequest<Full<Bytes>>,
     session: Option<HeaderValue>,
+    /// Shown with every request.
+    bearer: Option<HeaderValue>,
     last_id: u64,
     /// Moves the bytes; ends with the client.
     _driver: JoinSet<()>,
@@ -36,8 +38,15 @@ pub(crate) struct Client {
 impl Client {
     /// Connects as soon as something listens, and says hello.
     pub(crate) async fn open(target: &Target, patience: Duration) -> Result<Self> {
+        Self::open_as(target, patience, None).await
+    }
+
+    /// The same as whoever holds a token.
+    pub(crate) async fn open_as(target: &Target, patience: Duration, token: Option<&str>) -> Result<Self> {
         let (sender, driver) = connect(target.address, patience).await?;
-        let mut client = Self { target: target.clone(), sender, session: None, last_id: 0, _driver: driver };
+        let bearer = token.map(|token| HeaderValue::from_str(&format!("Bearer {token}"))).transpose()?;
+        let target = target.clone();
+        let mut client = Self { target, sender, session: None, bearer, last_id: 0, _driver: driver };
         client.hello().await?;
         Ok(client)
     }
@@ -67,6 +76,14 @@ impl Client {
         Ok(())
     }
 
+    /// Calls a tool, and gives whatever is answered.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.last_id += 1;
+        let body = json!({ "jsonrpc": "2.0", "id": self.last_id, "method": "tools/call", "params": params });
+        Ok(serde_json::from_slice(&self.send(body.to_string()).await?)?)
+    }
+
     async fn request(&mut self, method: &str, params: &str) -> Result<Bytes> {
         self.last_id += 1;
         let id = self.last_id;
@@ -86,6 +103,9 @@ impl Client {
             .header("mcp-protocol-version", REVISION);
         if let Some(session) = &self.session {
             request = request.header(SESSION, session);
+        }
+        if let Some(bearer) = &self.bearer {
+            request = request.header(AUTHORIZATION, bearer);
         }
         let response = self.sender.send_request(request.body(Full::from(body))?).await?;
         let status = response.status();

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use super::client::{Client, Target};
 use super::table::percentile;
@@ -74,6 +75,37 @@ pub(crate) async fn repeat<R: Repeat>(mut ready: Vec<R>, duration: Duration) -> 
         times_ms.extend(done??);
     }
     Ok(Load::of(times_ms, started.elapsed().as_secs_f64()))
+}
+
+/// One client that calls again and again while other things go on, with a pause between two calls.
+pub(crate) struct Steady {
+    stop: CancellationToken,
+    running: JoinSet<Result<Vec<f64>>>,
+}
+
+impl Steady {
+    pub(crate) async fn start(target: &Target, tool: &str, pause: Duration) -> Result<Self> {
+        let mut client = Client::open(target, Duration::from_secs(5)).await?;
+        let (stop, tool) = (CancellationToken::new(), tool.to_owned());
+        let stopped = stop.clone();
+        let mut running = JoinSet::new();
+        running.spawn(async move {
+            let mut times_ms = Vec::new();
+            while !stopped.is_cancelled() {
+                times_ms.push(timed(client.echo(&tool)).await?);
+                tokio::time::sleep(pause).await;
+            }
+            Ok(times_ms)
+        });
+        Ok(Self { stop, running })
+    }
+
+    /// What it saw; an error if one call was not answered well.
+    pub(crate) async fn end(mut self) -> Result<Load> {
+        self.stop.cancel();
+        let times_ms = self.running.join_next().await.context("it runs until now")???;
+        Ok(Load::of(times_ms, 1.0))
+    }
 }
 
 /// Milliseconds that something took.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -87,9 +87,14 @@ impl Gateway {
             "mcpServers": servers,
             "limits": limits,
         });
+        Self::launch(Command::new(program), folder, &config)
+    }
+
+    /// The same with a whole config, by a command that ends in the program.
+    pub(crate) fn launch(mut program: Command, folder: &Path, config: &Value) -> Result<Self> {
         std::fs::write(folder.join("hikite.json"), config.to_string())?;
         let address = free_address()?;
-        let child = Command::new(program)
+        let child = program
             .args(["serve", "--listen", &address.to_string(), "--log", "warn"])
             .arg("--config")
             .arg(folder.join("hikite.json"))
@@ -99,7 +104,7 @@ impl Gateway {
             .stdout(Stdio::null())
             .stderr(File::create(folder.join("stderr.log"))?)
             .spawn()
-            .with_context(|| format!("cannot start `{}`", program.display()))?;
+            .with_context(|| format!("cannot start `{}`", program.get_program().display()))?;
         Ok(Self { child, target: Target { address, path: "/mcp?surface=direct" } })
     }
 
@@ -121,6 +126,10 @@ impl Gateway {
         }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// CPU time so far, user and system.
     pub(crate) fn cpu_seconds(&self) -> Result<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
@@ -132,15 +141,24 @@ impl Gateway {
 
     /// Ends it as a service manager would.
     pub(crate) fn stop(mut self) -> Result<()> {
-        let pid =
-            i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
-        kill_process(pid, Signal::TERM)?;
+        self.signal(Signal::TERM)?;
         let started = Instant::now();
-        while self.child.try_wait()?.is_none() {
+        while self.ended()?.is_none() {
             ensure!(started.elapsed() < PATIENCE, "hikite does not stop");
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(())
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
+        let pid =
+            i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
+        Ok(kill_process(pid, signal)?)
+    }
+
+    /// How it ended; `None` while it runs.
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
     }
 }
 
@@ -164,6 +182,6 @@ pub(crate) fn stdio_server(index: usize) -> Result<Value> {
     )
 }
 
-fn free_address() -> Result<SocketAddr> {
+pub(crate) fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::Request;
 use hyper::client::conn::http1::SendRequest;
 use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Request, Response};
 use tokio::task::JoinSet;
 
 use super::client::connect;
@@ -35,17 +35,28 @@ impl Rest {
     }
 
     pub(crate) async fn post(&mut self, path: &str, body: String) -> Result<Bytes> {
+        let request = self.posting(path, body)?;
+        self.send(request).await
+    }
+
+    pub(crate) fn posting(&self, path: &str, body: String) -> Result<Request<Full<Bytes>>> {
         let request = Request::post(path)
             .header(HOST, self.address.to_string())
             .header(CONTENT_TYPE, "application/json");
-        self.send(request.body(Full::from(body))?).await
+        Ok(request.body(Full::from(body))?)
+    }
+
+    /// Whatever is answered, success or not.
+    pub(crate) async fn ask(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Bytes>> {
+        self.sender.ready().await?;
+        let (head, body) = self.sender.send_request(request).await?.into_parts();
+        Ok(Response::from_parts(head, body.collect().await?.to_bytes()))
     }
 
     async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Bytes> {
-        self.sender.ready().await?;
-        let response = self.sender.send_request(request).await?;
+        let response = self.ask(request).await?;
         let status = response.status();
-        let body = response.into_body().collect().await?.to_bytes();
+        let body = response.into_body();
         if !status.is_success() {
             bail!("{status}: {}", String::from_utf8_lossy(&body));
         }
