@@ -13,6 +13,9 @@ use tokio::time::Instant;
 use crate::health::Health;
 use crate::meter::ModuleMeter;
 
+/// When to come back to a module that too many wait for: time enough for some of them to be served.
+const A_MOMENT: Duration = Duration::from_secs(1);
+
 /// The limits of one module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
@@ -93,6 +96,7 @@ impl Gate {
         let full = || {
             Error::new(Kind::Overloaded, format!("too many calls wait for `{module}`"))
                 .hint("try again in a moment")
+                .after(A_MOMENT)
         };
         let room = self.room.try_acquire().map_err(|_| full())?;
         // Waiting has a limit of its own; the deadline of the call starts with its turn.
@@ -155,7 +159,8 @@ mod tests {
         tokio::pin!(second);
         assert!(tokio::time::timeout(Duration::from_millis(5), &mut second).await.is_err(), "it waits");
         assert_eq!(gate.waiting(), 1);
-        assert_eq!(gate.enter("m").await.expect_err("no room").kind, Kind::Overloaded);
+        let refused = gate.enter("m").await.expect_err("no room");
+        assert_eq!((refused.kind, refused.retry_after), (Kind::Overloaded, Some(A_MOMENT)));
         drop(first);
         assert!(second.await.is_ok());
         assert_eq!(gate.waiting(), 0);

@@ -19,6 +19,10 @@ use crate::router::router;
 /// After an accept that failed for want of file descriptors.
 const BREATH: Duration = Duration::from_millis(50);
 
+/// What a connection is told that finds no place.
+const FULL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
 /// Serves until `stopping` fires, then until the last request is done or the drain time is over.
 pub async fn serve(listener: TcpListener, app: Arc<App>) {
     let places = Arc::new(Semaphore::new(app.limits.connections.min(Semaphore::MAX_PERMITS)));
@@ -31,7 +35,7 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
                     let peer = Peer { address: peer.ip(), is_secure: false };
                     app.tasks.spawn(connection((stream, peer), router.clone(), Arc::clone(&app), place));
                 }
-                Err(_) => tracing::warn!("a connection was refused: `limits.connections` are open"),
+                Err(_) => turn_away(&stream, &app),
             },
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -44,6 +48,15 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
     app.tasks.close();
     if tokio::time::timeout(app.limits.drain, app.tasks.wait()).await.is_err() {
         tracing::warn!("some requests were still running at the end");
+    }
+}
+
+/// One connection too many. Nothing is read and nothing waited for: what does not fit into the socket's buffer is not said,
+/// and over TLS there is nobody yet to whom it could be said.
+fn turn_away(stream: &TcpStream, app: &App) {
+    tracing::warn!("a connection was refused: `limits.connections` are open");
+    if app.settings.load().tls.is_none() {
+        let _ = stream.try_write(FULL);
     }
 }
 

@@ -13,6 +13,9 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 
 use crate::request_id::RequestId;
 
+/// When there may be room again, where nothing else is known of it.
+const SOON: Duration = Duration::from_secs(1);
+
 /// Why a request was not done, and how long it took to find out, where that was asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Refused {
@@ -34,7 +37,9 @@ fn refuse(refused: Refused) -> Response {
     let status = refused.error.kind.face().http;
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = status.into_response();
-    if let Some(wait) = refused.error.retry_after {
+    // Whoever is turned away for want of room is always told when to come back.
+    let soon = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(SOON);
+    if let Some(wait) = refused.error.retry_after.or(soon) {
         response.headers_mut().insert(RETRY_AFTER, whole_seconds(wait).into());
     }
     response.extensions_mut().insert(refused);
@@ -112,6 +117,19 @@ mod tests {
         let names: Vec<&String> = shown.as_object().expect("an object").keys().collect();
         assert_eq!(names, ["success", "error", "code", "hint", "requestId", "executionTime", "timestamp"]);
         assert_eq!((&shown["success"], &shown["executionTime"]), (&false.into(), &1.5.into()));
+    }
+
+    #[test]
+    fn who_finds_no_room_is_told_when_to_come_back() {
+        for (error, said) in [
+            (Error::new(Kind::Overloaded, "full"), Some("1")),
+            (Error::new(Kind::Overloaded, "full").after(Duration::from_secs(5)), Some("5")),
+            (Error::new(Kind::NotFound, "nothing here"), None),
+        ] {
+            let response = refusal(error);
+            let header = response.headers().get(RETRY_AFTER).map(|value| value.to_str().expect("ASCII"));
+            assert_eq!(header, said);
+        }
     }
 
     #[test]

@@ -118,6 +118,9 @@ fn fault_of(code: &str) -> Fault {
     }
 }
 
+/// When a store that is away is worth another try.
+const LATER: Duration = Duration::from_secs(5);
+
 /// The one place where a failure of the store becomes an answer: it is logged here, and the answer holds nothing of it.
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
@@ -127,6 +130,12 @@ impl From<StoreError> for Error {
                 tracing::warn!("{error}");
                 let answer = Self::new(Kind::Overloaded, "the store is busy").hint("try again in a moment");
                 Self { retry_after: Some(Duration::from_secs(1)), ..answer }
+            }
+            // What is so now may be over by itself: a disk that is full, a database that starts again.
+            Fault::Unreachable | Fault::NotWritable | Fault::Full => {
+                tracing::error!("{error}");
+                let answer = Self::new(Kind::Overloaded, "the store cannot be used at the moment");
+                answer.hint("try again later; the log of hikite says why").after(LATER)
             }
             _ => {
                 tracing::error!("{error}");
@@ -174,7 +183,9 @@ mod tests {
     fn a_client_is_told_nothing_of_the_inside() {
         for (fault, kind) in [
             (Fault::Busy, Kind::Overloaded),
-            (Fault::Unreachable, Kind::Internal),
+            (Fault::Unreachable, Kind::Overloaded),
+            (Fault::NotWritable, Kind::Overloaded),
+            (Fault::Full, Kind::Overloaded),
             (Fault::Damaged, Kind::Internal),
             (Fault::Failed, Kind::Internal),
             (Fault::Nul, Kind::Validation),
@@ -182,6 +193,7 @@ mod tests {
             let error =
                 Error::from(StoreError::new(fault, &StoreUrl::file("/secret/path"), "near \"SELECT\""));
             assert_eq!(error.kind, kind);
+            assert_eq!(error.retry_after.is_some(), kind == Kind::Overloaded, "{fault:?}");
             let shown = format!("{error} {error:?} {:?}", error.rpc());
             assert!(!shown.contains("secret") && !shown.contains("SELECT"), "{shown}");
         }

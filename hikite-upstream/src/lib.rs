@@ -9,6 +9,7 @@ mod carry;
 mod claim;
 mod clock;
 mod connection;
+mod crash;
 mod definition;
 mod entry;
 mod era;

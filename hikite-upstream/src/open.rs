@@ -166,7 +166,8 @@ impl Inner {
             Transport::Stdio { command, args, env, cwd, inherit_env } => {
                 let launch = Launch { command, args, env, cwd: cwd.as_deref(), inherit_env: *inherit_env };
                 let line_bytes = environment.limits.line_bytes;
-                stdio::connect(connection, launch, &environment.spawner, &self.stderr, line_bytes).await
+                let records = (&self.stderr, &self.crashes);
+                stdio::connect(connection, launch, &environment.spawner, records, line_bytes).await
             }
             Transport::Http { url, headers } => {
                 http::connect(connection, entry(), url.clone(), headers.clone(), bytes);

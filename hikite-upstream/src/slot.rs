@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use hikite_core::error::{Error, Kind};
@@ -13,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
 use crate::connection::{Connection, Purpose};
+use crate::crash::SHORT_LIFE;
 use crate::retire::Why;
 use crate::spawner::Claim;
 
@@ -30,8 +30,6 @@ pub(crate) struct Slot {
     ended: CancellationToken,
 }
 
-/// A connection that breaks within this time has lived a short life.
-const SHORT_LIFE: Duration = Duration::from_secs(10);
 /// So many short lives are bad luck; more are a server that crashes, which is then left to rest.
 const SHORT_LIVES: u32 = 3;
 

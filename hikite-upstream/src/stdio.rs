@@ -11,8 +11,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::connection::Connection;
+use crate::crash::Crashes;
 use crate::outbound::Outbound;
 use crate::process::{Launch, Process};
 use crate::spawner::Spawner;
@@ -28,10 +30,15 @@ pub(crate) async fn connect(
     connection: &Arc<Connection>,
     launch: Launch<'_>,
     spawner: &Spawner,
-    stderr: &Arc<StderrRing>,
+    (stderr, crashes): (&Arc<StderrRing>, &Arc<Crashes>),
     line_bytes: usize,
 ) -> Result<(), Error> {
     let name = Arc::clone(&connection.name);
+    if let Some(rest) = crashes.rest(Instant::now()) {
+        let reason = format!("`{name}` keeps ending soon after its start");
+        let error = Error::new(Kind::UpstreamUnavailable, reason).after(rest);
+        return Err(error.hint(format!("it is started again in {} s", rest.as_secs() + 1)));
+    }
     let place = spawner.place().ok_or_else(|| {
         Error::new(Kind::Overloaded, format!("`{name}` cannot start: too many server processes are running"))
             .hint("stop some, or raise `limits.stdio_processes`")
@@ -50,7 +57,8 @@ pub(crate) async fn connect(
     let drain = tasks.spawn(async move { ring.drain(&name, pipes.stderr).await });
     tasks.spawn(write(Arc::clone(connection), pipes.stdin, messages));
     let reader = tasks.spawn(read(Arc::clone(connection), pipes.stdout, line_bytes));
-    tasks.spawn(watch(Arc::clone(connection), process, reader, drain, Arc::clone(stderr)));
+    let records = (Arc::clone(stderr), Arc::clone(crashes));
+    tasks.spawn(watch(Arc::clone(connection), process, reader, drain, records));
     Ok(())
 }
 
@@ -60,8 +68,9 @@ async fn watch(
     process: Process,
     reader: JoinHandle<()>,
     drain: JoinHandle<()>,
-    stderr: Arc<StderrRing>,
+    (stderr, crashes): (Arc<StderrRing>, Arc<Crashes>),
 ) {
+    let start = Instant::now();
     let mut reader = reader;
     tokio::select! {
         () = process.ended.cancelled() => { let _ = tokio::time::timeout(LAST_WORDS, &mut reader).await; }
@@ -72,6 +81,7 @@ async fn watch(
         () = connection.closed.cancelled() => {}
     }
     if connection.is_open() {
+        crashes.ended(start, Instant::now());
         // Why it ended is often the last thing it said.
         settle(&drain).await;
     }

@@ -23,6 +23,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::annotation::Annotations;
 use crate::connection::{Connection, Notice, Purpose};
+use crate::crash::Crashes;
 use crate::definition::{Definition, Share, Transport};
 use crate::era::Memory;
 use crate::level::Levels;
@@ -69,6 +70,7 @@ pub(crate) struct Inner {
     pub(crate) owned: Mutex<HashMap<SessionId, Arc<Slot>>>,
     pub(crate) state: Mutex<State>,
     pub(crate) stderr: Arc<StderrRing>,
+    pub(crate) crashes: Arc<Crashes>,
     pub(crate) tasks: TaskTracker,
     pub(crate) closed: CancellationToken,
     pub(crate) levels: Arc<Levels>,
@@ -116,6 +118,7 @@ impl Upstream {
             owned: Mutex::default(),
             state: Mutex::new(State::Idle),
             stderr: Arc::new(StderrRing::new(environment.limits.stderr_lines)),
+            crashes: Arc::default(),
             tasks: TaskTracker::new(),
             closed: CancellationToken::new(),
             levels: Arc::default(),
@@ -371,6 +374,7 @@ impl Inner {
         for (_, slot) in self.owned.lock().drain() {
             slot.end(reason());
         }
+        self.crashes.forget();
         self.shared.begin_anew(reason());
     }
 

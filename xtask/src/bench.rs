@@ -4,30 +4,20 @@
 
 mod batch;
 mod calls;
-mod client;
 mod core;
 mod dead;
-mod load;
 mod page;
-mod process;
 mod rest;
 mod start;
-mod table;
 mod ui;
-mod upstream;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use table::Table;
-
-pub(crate) use upstream::serve as serve_upstream;
-
-/// Tools that each upstream of the benchmark has.
-const TOOLS: usize = 10;
+use crate::rig::release;
+use crate::rig::table::Table;
 
 struct Options {
     seconds: Duration,
@@ -48,10 +38,7 @@ struct Bench {
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     let options = parse(words)?;
-    let release = build()?;
-    if cfg!(debug_assertions) {
-        return run_optimised(&release, words);
-    }
+    let Some(release) = release::build("bench", words)? else { return Ok(()) };
     let bench = Bench {
         hikite: release.join("hikite"),
         against: options.against,
@@ -123,28 +110,4 @@ fn parse(words: &[&str]) -> Result<Options> {
         }
     }
     Ok(options)
-}
-
-/// Builds the program and this very one with optimisation, and says where they are.
-fn build() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let root = crate::root()?;
-    let built = Command::new(cargo)
-        .args(["build", "--release", "-q", "-p", "hikite", "-p", "xtask"])
-        .current_dir(&root)
-        .status()?;
-    if !built.success() {
-        bail!("the release build failed");
-    }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join("release"))
-}
-
-/// The generator of the load must not be slower than what it measures.
-fn run_optimised(release: &Path, words: &[&str]) -> Result<()> {
-    let status = Command::new(release.join("xtask")).arg("bench").args(words).status()?;
-    if !status.success() {
-        bail!("the benchmark failed");
-    }
-    Ok(())
 }

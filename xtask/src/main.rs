@@ -1,7 +1,9 @@
 //! Chores of the workspace: `cargo xtask tidy` holds the rules of the house that no lint knows, `cargo xtask
-//! bench` measures the program, `cargo xtask vectors` makes the encoder's vectors anew.
+//! bench` measures the program, `cargo xtask faults` breaks things around it, `cargo xtask vectors` makes the encoder's vectors anew.
 
 mod bench;
+mod faults;
+mod rig;
 mod tidy;
 mod vectors;
 
@@ -11,6 +13,7 @@ use anyhow::Result;
 
 const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask bench [--seconds N] [--rounds N] [--only calls|start|dead|core|pages|rest] [--json FILE]
+       cargo xtask faults [--list | --short] [--only NAME]… [--seconds N] [--binary FILE] [--json FILE]
        cargo xtask vectors";
 
 fn main() -> ExitCode {
@@ -19,8 +22,9 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["tidy"] => tidy::run(),
         ["bench", options @ ..] => bench::run(options),
+        ["faults", options @ ..] => faults::run(options),
         ["vectors"] => vectors::run(),
-        ["upstream", options @ ..] => bench::serve_upstream(options),
+        ["upstream", options @ ..] => rig::upstream::serve(options),
         _ => {
             complain(USAGE);
             return ExitCode::from(2);

@@ -339,23 +339,24 @@ async fn a_running_call_does_not_count_as_a_silent_connection() {
 }
 
 #[tokio::test]
-async fn the_number_of_connections_has_a_limit() {
+async fn the_number_of_connections_has_a_limit_and_who_finds_no_place_is_told() {
     let gateway = configured(json!({ "limits": { "connections": 2 } })).await;
-    let health = || Request::new("GET", "/health");
     assert!(eventually_open(&gateway).await);
     tokio::time::sleep(A_MOMENT).await;
     let held = [TcpStream::connect(gateway.address()).await, TcpStream::connect(gateway.address()).await];
     tokio::time::sleep(A_MOMENT).await;
-    let third = health().try_open(gateway.address()).await;
-    assert!(third.is_err(), "a third one is let in: {third:?}");
+    let mut third = TcpStream::connect(gateway.address()).await.expect("a connection");
+    let told = read_to_end(&mut third).await;
+    assert!(told.starts_with("HTTP/1.1 503 ") && told.contains("\r\nretry-after: 1\r\n"), "{told}");
     drop(held);
     assert!(eventually_open(&gateway).await);
 }
 
 async fn eventually_open(gateway: &TestGateway) -> bool {
     for _ in 0..100 {
-        if let Ok(connection) = Request::new("GET", "/health").try_open(gateway.address()).await {
-            return connection.status == 200;
+        let answer = Request::new("GET", "/health").try_open(gateway.address()).await;
+        if answer.is_ok_and(|answer| answer.status == 200) {
+            return true;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -8,12 +8,13 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::client::Client;
-use super::load::timed;
-use super::process::{Gateway, Upstream, http_server};
-use super::rest::Rest;
-use super::table::{Cell, Table, median, percentile};
-use super::{Bench, TOOLS};
+use super::Bench;
+use crate::rig::TOOLS;
+use crate::rig::client::Client;
+use crate::rig::load::timed;
+use crate::rig::process::{Gateway, Upstream, http_server};
+use crate::rig::rest::Rest;
+use crate::rig::table::{Cell, Table, median, percentile};
 
 const CALLS: usize = 100;
 /// Milliseconds that the upstream takes.

@@ -5,9 +5,10 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::process::{Gateway, Upstream, http_server};
-use super::table::{Cell, Table, median};
-use super::{Bench, TOOLS, load};
+use super::Bench;
+use crate::rig::process::{Gateway, Upstream, http_server};
+use crate::rig::table::{Cell, Table, median};
+use crate::rig::{TOOLS, load};
 
 const CLIENTS: &[usize] = &[1, 16, 64];
 

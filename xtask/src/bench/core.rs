@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::table::{Cell, Table};
+use crate::rig::table::{Cell, Table};
 
 /// A table, the columns of its rows, and how many decimals of their numbers are worth showing.
 struct Kind {

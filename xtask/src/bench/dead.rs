@@ -8,10 +8,11 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
-use super::load::{Load, timed};
-use super::process::{Gateway, Upstream, http_server};
-use super::table::{Cell, Table, median};
-use super::{Bench, TOOLS};
+use super::Bench;
+use crate::rig::TOOLS;
+use crate::rig::load::{Load, timed};
+use crate::rig::process::{Gateway, Upstream, http_server};
+use crate::rig::table::{Cell, Table, median};
 
 const UPSTREAMS: usize = 50;
 const DYING: usize = 10;

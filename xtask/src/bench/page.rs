@@ -3,10 +3,11 @@
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::process::{Gateway, Upstream, http_server};
-use super::rest::Rest;
-use super::table::{Cell, Table, median};
-use super::{Bench, load};
+use super::Bench;
+use crate::rig::load;
+use crate::rig::process::{Gateway, Upstream, http_server};
+use crate::rig::rest::Rest;
+use crate::rig::table::{Cell, Table, median};
 
 const MANY: usize = 10_000;
 /// Tools, and the page that is asked for.

@@ -1,24 +1,15 @@
 //! `POST /v1/tools/call` against the same call straight to its upstream, in turns.
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use anyhow::{Result, bail, ensure};
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::Request;
-use hyper::client::conn::http1::SendRequest;
-use hyper::header::{CONTENT_TYPE, HOST};
+use anyhow::{Result, ensure};
 use serde_json::json;
-use tokio::task::JoinSet;
 
-use super::client::connect;
-use super::process::{Gateway, Upstream, http_server};
-use super::table::{Cell, Table, median};
-use super::{Bench, TOOLS, load};
+use super::Bench;
+use crate::rig::process::{Gateway, Upstream, http_server};
+use crate::rig::rest::Rest;
+use crate::rig::table::{Cell, Table, median};
+use crate::rig::{TOOLS, load};
 
 const CLIENTS: &[usize] = &[1, 16, 64];
-const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn measure(bench: &Bench) -> Result<Table> {
     let upstream = Upstream::start()?;
@@ -83,43 +74,5 @@ impl load::Repeat for Call {
         let answer = std::str::from_utf8(&answer)?;
         ensure!(answer.contains(&text) && answer.contains("\"success\":true"), "a wrong answer: {answer}");
         Ok(())
-    }
-}
-
-/// A client of the REST API over one kept connection.
-pub(super) struct Rest {
-    address: SocketAddr,
-    sender: SendRequest<Full<Bytes>>,
-    /// Moves the bytes; ends with the client.
-    _driver: JoinSet<()>,
-}
-
-impl Rest {
-    pub(super) async fn open(address: SocketAddr) -> Result<Self> {
-        let (sender, driver) = connect(address, PATIENCE).await?;
-        Ok(Self { address, sender, _driver: driver })
-    }
-
-    pub(super) async fn get(&mut self, path: &str) -> Result<Bytes> {
-        let request = Request::get(path).header(HOST, self.address.to_string());
-        self.send(request.body(Full::default())?).await
-    }
-
-    pub(super) async fn post(&mut self, path: &str, body: String) -> Result<Bytes> {
-        let request = Request::post(path)
-            .header(HOST, self.address.to_string())
-            .header(CONTENT_TYPE, "application/json");
-        self.send(request.body(Full::from(body))?).await
-    }
-
-    async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Bytes> {
-        self.sender.ready().await?;
-        let response = self.sender.send_request(request).await?;
-        let status = response.status();
-        let body = response.into_body().collect().await?.to_bytes();
-        if !status.is_success() {
-            bail!("{status}: {}", String::from_utf8_lossy(&body));
-        }
-        Ok(body)
     }
 }

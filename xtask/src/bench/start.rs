@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::{Map, Value};
 
-use super::client::Client;
-use super::process::{Gateway, Upstream, http_server, stdio_server};
-use super::table::{Cell, Table, percentile};
-use super::{Bench, TOOLS};
+use super::Bench;
+use crate::rig::TOOLS;
+use crate::rig::client::Client;
+use crate::rig::process::{Gateway, Upstream, http_server, stdio_server};
+use crate::rig::table::{Cell, Table, percentile};
 
 const STARTS: usize = 7;
 /// Every so-manieth upstream is a program.

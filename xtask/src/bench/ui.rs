@@ -5,10 +5,11 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::process::{Gateway, Upstream, http_server};
-use super::rest::Rest;
-use super::table::{Cell, Table, median};
-use super::{Bench, load};
+use super::Bench;
+use crate::rig::load;
+use crate::rig::process::{Gateway, Upstream, http_server};
+use crate::rig::rest::Rest;
+use crate::rig::table::{Cell, Table, median};
 
 const TOOLS: usize = 2_000;
 const RECORDS: usize = 100_000;

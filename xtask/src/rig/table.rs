@@ -4,22 +4,22 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-pub(super) struct Table {
-    pub(super) name: &'static str,
-    pub(super) title: String,
-    pub(super) columns: &'static [&'static str],
-    pub(super) rows: Vec<Vec<Cell>>,
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    pub(crate) title: String,
+    pub(crate) columns: &'static [&'static str],
+    pub(crate) rows: Vec<Vec<Cell>>,
 }
 
 #[derive(Clone)]
-pub(super) enum Cell {
+pub(crate) enum Cell {
     Text(String),
     /// A number and how many decimals of it are worth showing.
     Number(f64, usize),
 }
 
 impl Table {
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
             let members =
                 self.columns.iter().zip(row).map(|(column, cell)| ((*column).to_owned(), cell.json()));
@@ -30,7 +30,7 @@ impl Table {
 }
 
 impl Cell {
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
@@ -75,7 +75,7 @@ impl fmt::Display for Table {
 }
 
 /// The value at a share (0 to 1) of the sorted values; zero of none.
-pub(super) fn percentile(values: &mut [f64], share: f64) -> f64 {
+pub(crate) fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     #[expect(
         clippy::cast_possible_truncation,
@@ -87,7 +87,7 @@ pub(super) fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.get(index).copied().unwrap_or_default()
 }
 
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     percentile(&mut values, 0.5)
 }
 

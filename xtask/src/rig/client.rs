@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -19,15 +19,17 @@ const REVISION: &str = "2025-11-25";
 
 /// Where an MCP server listens.
 #[derive(Clone)]
-pub(super) struct Target {
-    pub(super) address: SocketAddr,
-    pub(super) path: &'static str,
+pub(crate) struct Target {
+    pub(crate) address: SocketAddr,
+    pub(crate) path: &'static str,
 }
 
-pub(super) struct Client {
+pub(crate) struct Client {
     target: Target,
     sender: SendRequest<Full<Bytes>>,
     session: Option<HeaderValue>,
+    /// Shown with every request.
+    bearer: Option<HeaderValue>,
     last_id: u64,
     /// Moves the bytes; ends with the client.
     _driver: JoinSet<()>,
@@ -35,9 +37,16 @@ pub(super) struct Client {
 
 impl Client {
     /// Connects as soon as something listens, and says hello.
-    pub(super) async fn open(target: &Target, patience: Duration) -> Result<Self> {
+    pub(crate) async fn open(target: &Target, patience: Duration) -> Result<Self> {
+        Self::open_as(target, patience, None).await
+    }
+
+    /// The same as whoever holds a token.
+    pub(crate) async fn open_as(target: &Target, patience: Duration, token: Option<&str>) -> Result<Self> {
         let (sender, driver) = connect(target.address, patience).await?;
-        let mut client = Self { target: target.clone(), sender, session: None, last_id: 0, _driver: driver };
+        let bearer = token.map(|token| HeaderValue::from_str(&format!("Bearer {token}"))).transpose()?;
+        let target = target.clone();
+        let mut client = Self { target, sender, session: None, bearer, last_id: 0, _driver: driver };
         client.hello().await?;
         Ok(client)
     }
@@ -51,20 +60,28 @@ impl Client {
     }
 
     /// The names of all tools.
-    pub(super) async fn tools(&mut self) -> Result<Vec<String>> {
+    pub(crate) async fn tools(&mut self) -> Result<Vec<String>> {
         let answer: Value = serde_json::from_slice(&self.request("tools/list", "{}").await?)?;
         let tools = answer["result"]["tools"].as_array().context("no tools in the answer")?;
         Ok(tools.iter().filter_map(|tool| tool["name"].as_str()).map(Into::into).collect())
     }
 
     /// Calls a tool that gives its text back.
-    pub(super) async fn echo(&mut self, tool: &str) -> Result<()> {
+    pub(crate) async fn echo(&mut self, tool: &str) -> Result<()> {
         let text = format!("marker-{}-{}", self.target.address.port(), self.last_id);
         let params = format!(r#"{{"name":"{tool}","arguments":{{"text":"{text}"}}}}"#);
         let answer = self.request("tools/call", &params).await?;
         let answer = std::str::from_utf8(&answer)?;
         ensure!(answer.contains(&text) && !answer.contains("\"isError\":true"), "a wrong answer: {answer}");
         Ok(())
+    }
+
+    /// Calls a tool, and gives whatever is answered.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.last_id += 1;
+        let body = json!({ "jsonrpc": "2.0", "id": self.last_id, "method": "tools/call", "params": params });
+        Ok(serde_json::from_slice(&self.send(body.to_string()).await?)?)
     }
 
     async fn request(&mut self, method: &str, params: &str) -> Result<Bytes> {
@@ -87,6 +104,9 @@ impl Client {
         if let Some(session) = &self.session {
             request = request.header(SESSION, session);
         }
+        if let Some(bearer) = &self.bearer {
+            request = request.header(AUTHORIZATION, bearer);
+        }
         let response = self.sender.send_request(request.body(Full::from(body))?).await?;
         let status = response.status();
         if let Some(session) = response.headers().get(SESSION) {
@@ -102,7 +122,7 @@ impl Client {
 }
 
 /// A connection as soon as something listens, and what moves its bytes.
-pub(super) async fn connect(
+pub(crate) async fn connect(
     address: SocketAddr,
     patience: Duration,
 ) -> Result<(SendRequest<Full<Bytes>>, JoinSet<()>)> {

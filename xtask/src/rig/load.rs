@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use super::client::{Client, Target};
 use super::table::percentile;
@@ -11,15 +12,15 @@ use super::table::percentile;
 /// Calls of each client before anything is measured.
 const WARM_UP: usize = 20;
 
-pub(super) struct Load {
-    pub(super) calls: usize,
-    pub(super) per_second: f64,
-    pub(super) p50_ms: f64,
-    pub(super) p99_ms: f64,
+pub(crate) struct Load {
+    pub(crate) calls: usize,
+    pub(crate) per_second: f64,
+    pub(crate) p50_ms: f64,
+    pub(crate) p99_ms: f64,
 }
 
 impl Load {
-    pub(super) fn of(mut times_ms: Vec<f64>, seconds: f64) -> Self {
+    pub(crate) fn of(mut times_ms: Vec<f64>, seconds: f64) -> Self {
         let calls = times_ms.len();
         #[expect(clippy::cast_precision_loss, reason = "far fewer calls than a double counts exactly")]
         let per_second = calls as f64 / seconds;
@@ -29,7 +30,7 @@ impl Load {
 }
 
 /// One of the clients, and the request that it makes over and over.
-pub(super) trait Repeat: Send + 'static {
+pub(crate) trait Repeat: Send + 'static {
     fn once(&mut self) -> impl Future<Output = Result<()>> + Send;
 }
 
@@ -44,7 +45,7 @@ impl Repeat for Echo {
     }
 }
 
-pub(super) async fn run(target: &Target, tool: &str, clients: usize, duration: Duration) -> Result<Load> {
+pub(crate) async fn run(target: &Target, tool: &str, clients: usize, duration: Duration) -> Result<Load> {
     let mut ready = Vec::new();
     for _ in 0..clients {
         ready.push(Echo { client: Client::open(target, duration).await?, tool: tool.to_owned() });
@@ -52,7 +53,7 @@ pub(super) async fn run(target: &Target, tool: &str, clients: usize, duration: D
     repeat(ready, duration).await
 }
 
-pub(super) async fn repeat<R: Repeat>(mut ready: Vec<R>, duration: Duration) -> Result<Load> {
+pub(crate) async fn repeat<R: Repeat>(mut ready: Vec<R>, duration: Duration) -> Result<Load> {
     for client in &mut ready {
         for _ in 0..WARM_UP {
             client.once().await?;
@@ -76,8 +77,39 @@ pub(super) async fn repeat<R: Repeat>(mut ready: Vec<R>, duration: Duration) -> 
     Ok(Load::of(times_ms, started.elapsed().as_secs_f64()))
 }
 
+/// One client that calls again and again while other things go on, with a pause between two calls.
+pub(crate) struct Steady {
+    stop: CancellationToken,
+    running: JoinSet<Result<Vec<f64>>>,
+}
+
+impl Steady {
+    pub(crate) async fn start(target: &Target, tool: &str, pause: Duration) -> Result<Self> {
+        let mut client = Client::open(target, Duration::from_secs(5)).await?;
+        let (stop, tool) = (CancellationToken::new(), tool.to_owned());
+        let stopped = stop.clone();
+        let mut running = JoinSet::new();
+        running.spawn(async move {
+            let mut times_ms = Vec::new();
+            while !stopped.is_cancelled() {
+                times_ms.push(timed(client.echo(&tool)).await?);
+                tokio::time::sleep(pause).await;
+            }
+            Ok(times_ms)
+        });
+        Ok(Self { stop, running })
+    }
+
+    /// What it saw; an error if one call was not answered well.
+    pub(crate) async fn end(mut self) -> Result<Load> {
+        self.stop.cancel();
+        let times_ms = self.running.join_next().await.context("it runs until now")???;
+        Ok(Load::of(times_ms, 1.0))
+    }
+}
+
 /// Milliseconds that something took.
-pub(super) async fn timed<T>(work: impl Future<Output = Result<T>>) -> Result<f64> {
+pub(crate) async fn timed<T>(work: impl Future<Output = Result<T>>) -> Result<f64> {
     let started = Instant::now();
     work.await?;
     Ok(started.elapsed().as_secs_f64() * 1000.0)

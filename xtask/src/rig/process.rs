@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -16,31 +16,31 @@ use super::client::{Client, Target};
 /// The longest that anything here takes to start or stop.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(super) struct Upstream {
+pub(crate) struct Upstream {
     child: Child,
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Upstream {
-    pub(super) fn start() -> Result<Self> {
+    pub(crate) fn start() -> Result<Self> {
         Self::launch(&free_address()?, &[])
     }
 
-    pub(super) fn with_tools(count: usize) -> Result<Self> {
+    pub(crate) fn with_tools(count: usize) -> Result<Self> {
         Self::launch(&free_address()?, &["--tools", &count.to_string()])
     }
 
     /// Takes so many milliseconds for each call.
-    pub(super) fn with_delay(ms: u64) -> Result<Self> {
+    pub(crate) fn with_delay(ms: u64) -> Result<Self> {
         Self::launch(&free_address()?, &["--delay", &ms.to_string()])
     }
 
     /// Takes requests at an address and never answers.
-    pub(super) fn silent(address: SocketAddr) -> Result<Self> {
+    pub(crate) fn silent(address: SocketAddr) -> Result<Self> {
         Self::launch(&address, &["--silent"])
     }
 
-    pub(super) fn again(address: SocketAddr) -> Result<Self> {
+    pub(crate) fn again(address: SocketAddr) -> Result<Self> {
         Self::launch(&address, &[])
     }
 
@@ -56,7 +56,7 @@ impl Upstream {
         Ok(Self { child, address: *address })
     }
 
-    pub(super) fn target(&self) -> Target {
+    pub(crate) fn target(&self) -> Target {
         Target { address: self.address, path: "/mcp" }
     }
 }
@@ -68,28 +68,33 @@ impl Drop for Upstream {
     }
 }
 
-pub(super) struct Gateway {
+pub(crate) struct Gateway {
     child: Child,
-    pub(super) target: Target,
+    pub(crate) target: Target,
 }
 
 impl Gateway {
     /// Starts hikite in a folder that keeps its config, its data and its log.
-    pub(super) fn start(program: &Path, folder: &Path, servers: &Value) -> Result<Self> {
+    pub(crate) fn start(program: &Path, folder: &Path, servers: &Value) -> Result<Self> {
         Self::start_with(program, folder, servers, &json!({}))
     }
 
     /// The same with limits of its own.
-    pub(super) fn start_with(program: &Path, folder: &Path, servers: &Value, limits: &Value) -> Result<Self> {
+    pub(crate) fn start_with(program: &Path, folder: &Path, servers: &Value, limits: &Value) -> Result<Self> {
         let config = json!({
             "auth": { "mode": "none" },
             "server": { "surface": ["direct"] },
             "mcpServers": servers,
             "limits": limits,
         });
+        Self::launch(Command::new(program), folder, &config)
+    }
+
+    /// The same with a whole config, by a command that ends in the program.
+    pub(crate) fn launch(mut program: Command, folder: &Path, config: &Value) -> Result<Self> {
         std::fs::write(folder.join("hikite.json"), config.to_string())?;
         let address = free_address()?;
-        let child = Command::new(program)
+        let child = program
             .args(["serve", "--listen", &address.to_string(), "--log", "warn"])
             .arg("--config")
             .arg(folder.join("hikite.json"))
@@ -99,16 +104,16 @@ impl Gateway {
             .stdout(Stdio::null())
             .stderr(File::create(folder.join("stderr.log"))?)
             .spawn()
-            .with_context(|| format!("cannot start `{}`", program.display()))?;
+            .with_context(|| format!("cannot start `{}`", program.get_program().display()))?;
         Ok(Self { child, target: Target { address, path: "/mcp?surface=direct" } })
     }
 
-    pub(super) async fn client(&self) -> Result<Client> {
+    pub(crate) async fn client(&self) -> Result<Client> {
         Client::open(&self.target, PATIENCE).await
     }
 
     /// Waits until so many tools are listed, and gives their names.
-    pub(super) async fn tools(&self, count: usize) -> Result<Vec<String>> {
+    pub(crate) async fn tools(&self, count: usize) -> Result<Vec<String>> {
         let started = Instant::now();
         let mut client = self.client().await?;
         loop {
@@ -121,8 +126,12 @@ impl Gateway {
         }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// CPU time so far, user and system.
-    pub(super) fn cpu_seconds(&self) -> Result<f64> {
+    pub(crate) fn cpu_seconds(&self) -> Result<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         // The program's name, in brackets, may hold spaces.
         let (_, fields) = stat.rsplit_once(')').context("an odd /proc/PID/stat")?;
@@ -131,16 +140,25 @@ impl Gateway {
     }
 
     /// Ends it as a service manager would.
-    pub(super) fn stop(mut self) -> Result<()> {
-        let pid =
-            i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
-        kill_process(pid, Signal::TERM)?;
+    pub(crate) fn stop(mut self) -> Result<()> {
+        self.signal(Signal::TERM)?;
         let started = Instant::now();
-        while self.child.try_wait()?.is_none() {
+        while self.ended()?.is_none() {
             ensure!(started.elapsed() < PATIENCE, "hikite does not stop");
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(())
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
+        let pid =
+            i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
+        Ok(kill_process(pid, signal)?)
+    }
+
+    /// How it ended; `None` while it runs.
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
     }
 }
 
@@ -152,11 +170,11 @@ impl Drop for Gateway {
 }
 
 /// The entry of an upstream in hikite's config.
-pub(super) fn http_server(address: SocketAddr, index: usize) -> Value {
+pub(crate) fn http_server(address: SocketAddr, index: usize) -> Value {
     json!({ "url": format!("http://{address}/{index}/mcp") })
 }
 
-pub(super) fn stdio_server(index: usize) -> Result<Value> {
+pub(crate) fn stdio_server(index: usize) -> Result<Value> {
     // The index makes it a server of its own.
     let program = std::env::current_exe()?;
     Ok(
@@ -164,6 +182,6 @@ pub(super) fn stdio_server(index: usize) -> Result<Value> {
     )
 }
 
-fn free_address() -> Result<SocketAddr> {
+pub(crate) fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }

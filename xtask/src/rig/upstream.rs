@@ -1,6 +1,6 @@
 //! A fixed, fast MCP server: streamable HTTP with JSON answers and no sessions, or stdio. It does as little as
 //! it can, so that what is measured is the way to it. `--silent` takes requests and never answers, `--tools N`
-//! gives it so many tools, `--delay MS` makes each request take so long.
+//! gives it so many tools, `--crash` ends it with the first call, `--delay MS` makes each request take so long.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -25,7 +25,8 @@ use tokio_util::task::TaskTracker;
 
 pub(crate) fn serve(words: &[&str]) -> Result<()> {
     match words {
-        ["--stdio"] => Server::new(super::TOOLS).stdio(),
+        ["--stdio"] => Server::new(super::TOOLS).stdio(false),
+        ["--stdio", "--crash"] => Server::new(super::TOOLS).stdio(true),
         ["--http", address, rest @ ..] => {
             let silent = rest == ["--silent"];
             let delay = if let ["--delay", ms] = rest { ms.parse()? } else { 0 };
@@ -36,7 +37,9 @@ pub(crate) fn serve(words: &[&str]) -> Result<()> {
                 tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
             runtime.block_on(server.http(address.parse()?, silent))
         }
-        _ => bail!("usage: xtask upstream --stdio | --http ADDR [--silent | --tools N | --delay MS]"),
+        _ => {
+            bail!("usage: xtask upstream --stdio [--crash] | --http ADDR [--silent | --tools N | --delay MS]")
+        }
     }
 }
 
@@ -95,10 +98,14 @@ impl Server {
         Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
     }
 
-    fn stdio(&self) -> Result<()> {
+    fn stdio(&self, crash: bool) -> Result<()> {
         let mut out = std::io::stdout().lock();
         for line in std::io::stdin().lock().lines() {
-            if let Some(answer) = self.answer(line?.as_bytes()) {
+            let line = line?;
+            if crash && line.contains("tools/call") {
+                bail!("a call came");
+            }
+            if let Some(answer) = self.answer(line.as_bytes()) {
                 writeln!(out, "{answer}")?;
                 out.flush()?;
             }

@@ -1,0 +1,174 @@
+//! What hikite promises when things go wrong, tried on the finished program: each row breaks something and holds what is
+//! seen against a bound. Nothing here is believed: every figure is measured, and printed whether it is good or not.
+
+mod check;
+mod child;
+mod clock;
+mod hang;
+mod input;
+mod kill;
+mod overload;
+mod reload;
+mod reset;
+mod rogue;
+mod slow;
+mod soak;
+mod stage;
+mod stop;
+mod store;
+mod stream;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::rig::release;
+use crate::rig::table::{Cell, Table};
+use check::Check;
+use stage::Stage;
+
+/// Name, whether it is among the short ones, and what is done.
+#[rustfmt::skip]
+const ROWS: &[(&str, bool, &str)] = &[
+    ("input",    true,  "an endless body, deep JSON, duplicate keys, invalid UTF-8, a gzip bomb"),
+    ("slow",     true,  "clients that send headers or bodies slowly, or do not read their answers"),
+    ("hang",     true,  "a server that hangs, falls silent, or answers without end"),
+    ("reset",    true,  "connections to a server reset at every byte"),
+    ("child",    true,  "server processes that crash, talk nonsense, flood stderr and have children"),
+    ("stream",   true,  "streams that are open and idle"),
+    ("stop",     true,  "SIGTERM while calls run"),
+    ("kill",     true,  "SIGKILL while the store is written, and the start afterwards"),
+    ("reload",   true,  "another config every second while calls run"),
+    ("store",    true,  "a disk that is full for a while"),
+    ("clock",    true,  "a wall clock that jumps by an hour"),
+    ("overload", false, "five times the calls that can be served"),
+    ("soak",     false, "calls and faults of all kinds for a long time"),
+];
+
+struct Options {
+    only: Vec<String>,
+    short: bool,
+    seconds: Option<Duration>,
+    binary: Option<PathBuf>,
+    json: Option<PathBuf>,
+}
+
+pub(crate) fn run(words: &[&str]) -> Result<()> {
+    if words == ["--list"] {
+        for (name, is_short, about) in ROWS {
+            crate::print(&format!("{name:<9} {}  {about}", if *is_short { "short" } else { "long " }));
+        }
+        return Ok(());
+    }
+    let options = parse(words)?;
+    let hikite = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => match release::build("faults", words)? {
+            Some(release) => release.join("hikite"),
+            None => return Ok(()),
+        },
+    };
+    let stage = Stage { hikite, is_short: options.short, seconds: options.seconds };
+    let runtime = tokio::runtime::Runtime::new()?;
+    let (table, failed) = runtime.block_on(play(&stage, &options))?;
+    crate::print(&format!("\n{}\n{table}", stage::machine()));
+    if let Some(file) = &options.json {
+        let report = json!({ "machine": stage::machine(), "failed": failed, "table": table.json() });
+        std::fs::write(file, serde_json::to_string_pretty(&report)?)
+            .with_context(|| format!("cannot write `{}`", file.display()))?;
+    }
+    if failed > 0 {
+        bail!("{failed} of {} checks do not hold", table.rows.len());
+    }
+    Ok(())
+}
+
+async fn play(stage: &Stage, options: &Options) -> Result<(Table, usize)> {
+    let wanted = |name: &str, is_short: bool| {
+        if options.only.is_empty() {
+            is_short || !options.short
+        } else {
+            options.only.iter().any(|only| only == name)
+        }
+    };
+    let (mut rows, mut failed) = (Vec::new(), 0);
+    for (name, is_short, about) in ROWS {
+        if !wanted(name, *is_short) {
+            continue;
+        }
+        crate::print(&format!("{name}: {about}"));
+        let started = Instant::now();
+        // What cannot be tried has not been shown to hold.
+        let checks = row(name, stage).await.unwrap_or_else(|error| {
+            vec![Check::that("it can be tried", "no error", format!("{error:#}"), false)]
+        });
+        for check in &checks {
+            crate::print(&format!("  {check}"));
+            failed += usize::from(!check.ok);
+            let cells = [*name, &check.what, &check.bound, &check.seen, if check.ok { "yes" } else { "NO" }];
+            rows.push(cells.map(Cell::text).to_vec());
+        }
+        crate::print(&format!("{name}: {:.0} s", started.elapsed().as_secs_f64()));
+    }
+    let columns = &["row", "what", "bound", "seen", "ok"];
+    Ok((Table { name: "faults", title: "faults".into(), columns, rows }, failed))
+}
+
+async fn row(name: &str, stage: &Stage) -> Result<Vec<Check>> {
+    match name {
+        "input" => input::run(stage).await,
+        "slow" => slow::run(stage).await,
+        "hang" => hang::run(stage).await,
+        "reset" => reset::run(stage).await,
+        "child" => child::run(stage).await,
+        "stream" => stream::run(stage).await,
+        "stop" => stop::run(stage).await,
+        "kill" => kill::run(stage).await,
+        "reload" => reload::run(stage).await,
+        "store" => store::run(stage).await,
+        "clock" => clock::run(stage).await,
+        "overload" => overload::run(stage).await,
+        "soak" => soak::run(stage).await,
+        _ => bail!("there is no such row"),
+    }
+}
+
+fn parse(words: &[&str]) -> Result<Options> {
+    let mut options = Options { only: Vec::new(), short: false, seconds: None, binary: None, json: None };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if *word == "--short" {
+            options.short = true;
+            continue;
+        }
+        let value = words.next().with_context(|| format!("`{word}` needs a value"))?;
+        match *word {
+            "--only" => {
+                let known = ROWS.iter().any(|(name, ..)| name == value);
+                anyhow::ensure!(known, "`--only` takes one of those that `--list` shows");
+                options.only.push((*value).to_owned());
+            }
+            "--seconds" => options.seconds = Some(Duration::try_from_secs_f64(value.parse()?)?),
+            "--binary" => options.binary = Some(std::path::absolute(value)?),
+            "--json" => options.json = Some(std::path::absolute(value)?),
+            _ => bail!("`{word}` is not an option of faults"),
+        }
+    }
+    Ok(options)
+}
+
+/// The code of the error in an answer to a call, whichever way it is told; `None` if it went well.
+fn code_of(answer: &Value) -> Option<String> {
+    if let Some(error) = answer.get("error") {
+        return Some(error["data"]["code"].as_str().map_or_else(|| error["code"].to_string(), Into::into));
+    }
+    let result = &answer["result"];
+    if result["isError"] != true {
+        return None;
+    }
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    let told = result["structuredContent"]["error"]["code"].as_str();
+    Some(told.map_or_else(|| text.split(':').next().unwrap_or_default().to_owned(), Into::into))
+}

@@ -1,0 +1,54 @@
+//! One thing that must hold: what was looked at, the bound, and what was seen.
+
+use std::fmt;
+
+pub(super) struct Check {
+    pub(super) what: String,
+    pub(super) bound: String,
+    pub(super) seen: String,
+    pub(super) ok: bool,
+}
+
+impl Check {
+    pub(super) fn that(
+        what: impl Into<String>,
+        bound: impl Into<String>,
+        seen: impl Into<String>,
+        ok: bool,
+    ) -> Self {
+        Self { what: what.into(), bound: bound.into(), seen: seen.into(), ok }
+    }
+
+    pub(super) fn at_most(what: impl Into<String>, seen: f64, most: f64, unit: &str) -> Self {
+        Self::that(what, format!("≤ {most} {unit}"), format!("{seen:.1} {unit}"), seen <= most)
+    }
+
+    pub(super) fn at_least(what: impl Into<String>, seen: f64, least: f64, unit: &str) -> Self {
+        Self::that(what, format!("≥ {least} {unit}"), format!("{seen:.1} {unit}"), seen >= least)
+    }
+
+    /// Something that may not happen even once.
+    pub(super) fn none(what: impl Into<String>, seen: usize, of: usize) -> Self {
+        Self::that(what, "0", format!("{seen} of {of}"), seen == 0 && of > 0)
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.ok { "ok" } else { "NO" };
+        write!(f, "{mark}  {}: {} ({})", self.what, self.seen, self.bound)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_can_be_missed_and_nothing_tried_is_nothing_shown() {
+        assert!(Check::at_most("a", 2.0, 2.0, "ms").ok && !Check::at_most("a", 2.1, 2.0, "ms").ok);
+        assert!(Check::at_least("a", 2.0, 2.0, "%").ok && !Check::at_least("a", 1.9, 2.0, "%").ok);
+        assert!(Check::none("a", 0, 1).ok && !Check::none("a", 1, 9).ok && !Check::none("a", 0, 0).ok);
+        assert_eq!(Check::at_most("wait", 2.06, 2.0, "ms").to_string(), "NO  wait: 2.1 ms (≤ 2 ms)");
+    }
+}

@@ -1,0 +1,159 @@
+//! Server processes that do not do what they should. They are started six times in a minute at most, left alone by the
+//! breaker, and leave nothing behind: no dead child, no open file.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::check::Check;
+use super::code_of;
+use super::stage::{Scene, Stage, number};
+use crate::rig::TOOLS;
+use crate::rig::rest::Rest;
+use crate::rig::vital;
+
+const SPAWNS: f64 = 6.0;
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    let seconds = if stage.is_short { 6 } else { 60 };
+    for (name, script) in [
+        ("ends at once", "exit 3"),
+        ("ends with its first call", "exec \"$XTASK\" upstream --stdio --crash"),
+        ("talks nonsense and ends", "for i in 1 2 3 4 5 6 7 8 9; do echo '{nonsense'; done"),
+        ("closes stdout and lives on", "exec 1>&-; sleep 1000"),
+    ] {
+        crate::print(&format!("  … a server that {name}, for {seconds} s"));
+        checks.extend(crash_loop(stage, name, script, Duration::from_secs(seconds)).await?);
+    }
+    checks.extend(cycles(stage).await?);
+    checks.push(flood(stage).await?);
+    Ok(checks)
+}
+
+/// A server that writes down each of its starts.
+fn server(script: &str, starts: &Path) -> Result<Value> {
+    let script = format!("echo x >> '{}'; {script}", starts.display());
+    Ok(json!({ "command": "sh", "args": ["-c", script], "env": { "XTASK": std::env::current_exe()? } }))
+}
+
+fn count(starts: &Path) -> usize {
+    std::fs::read_to_string(starts).map_or(0, |text| text.lines().count())
+}
+
+async fn crash_loop(stage: &Stage, name: &str, script: &str, span: Duration) -> Result<Vec<Check>> {
+    let folder = tempfile::tempdir()?;
+    let starts = folder.path().join("starts");
+    let listed = if script.contains("--crash") { TOOLS } else { 0 };
+    let scene = stage
+        .open(&json!({ "all_lists": "1s", "first_list": "1s" }), &[("bad", server(script, &starts)?)], listed)
+        .await?;
+    let mut client = Rest::open(scene.gateway.target.address).await?;
+    let (started, mut left_alone, mut calls) = (Instant::now(), 0, 0_usize);
+    while started.elapsed() < span {
+        let body = json!({ "name": "bad:echo", "parameters": { "text": "x" } }).to_string();
+        let request = client.posting("/v1/tools/call", body)?;
+        let answer = String::from_utf8_lossy(client.ask(request).await?.body()).into_owned();
+        calls += 1;
+        left_alone += usize::from(answer.contains("left alone"));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let spawned = count(&starts);
+    let mut checks = vec![Check::at_most(
+        format!("{name}: starts in {} s, {calls} calls", span.as_secs()),
+        number(spawned),
+        SPAWNS,
+        "starts",
+    )];
+    if listed > 0 {
+        let seen = format!("{left_alone} of {calls} calls not sent");
+        checks.push(Check::that(format!("{name}: the breaker opens"), "> 0", seen, left_alone > 0));
+    }
+    let (_, dead) = vital::family(scene.gateway.pid())?;
+    checks.push(Check::that(format!("{name}: dead children"), "0", dead.to_string(), dead == 0));
+    checks.push(scene.no_panic()?);
+    Ok(checks)
+}
+
+/// Started and ended again and again, each time with children of its own.
+async fn cycles(stage: &Stage) -> Result<Vec<Check>> {
+    let all = stage.count(1000, 40);
+    let folder = tempfile::tempdir()?;
+    let script = "sleep 1000 & setsid sleep 1000 & exec \"$XTASK\" upstream --stdio";
+    let server = server(script, &folder.path().join("starts"))?;
+    let scene = stage.open(&json!({}), &[("bad", server)], TOOLS).await?;
+    let mut client = Rest::open(scene.gateway.target.address).await?;
+    let (mut before, mut failed) = (0, 0);
+    for cycle in 0..all {
+        client.post("/v1/modules/bad/restart", String::new()).await?;
+        failed += usize::from(!call(&mut client).await?);
+        // The first ones fill what is kept anyway.
+        if cycle == 9 {
+            before = settled(&scene).await?.0;
+        }
+        if cycle % 100 == 99 {
+            crate::print(&format!("  … {} of {all} restarts", cycle + 1));
+        }
+    }
+    let (after, alive, dead) = settled(&scene).await?;
+    Ok(vec![
+        Check::none("restarts after which a call fails", failed, all),
+        Check::that(
+            format!("open files after {all} restarts"),
+            "+ 3",
+            format!("{before} before, {after} after"),
+            after <= before + 3,
+        ),
+        Check::that(
+            "processes left",
+            "≤ 4 (a guard and its server)",
+            format!("{alive}, {dead} dead"),
+            alive <= 4 && dead == 0,
+        ),
+    ])
+}
+
+/// Open files, living and dead descendants, once what is on its way out has gone.
+async fn settled(scene: &Scene) -> Result<(usize, usize, usize)> {
+    let started = Instant::now();
+    loop {
+        let (alive, dead) = vital::family(scene.gateway.pid())?;
+        if (alive <= 4 && dead == 0) || started.elapsed() > Duration::from_secs(10) {
+            return Ok((vital::open_files(scene.gateway.pid())?, alive, dead));
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn call(client: &mut Rest) -> Result<bool> {
+    let body = json!({ "name": "bad:echo", "parameters": { "text": "x" } }).to_string();
+    let request = client.posting("/v1/tools/call", body)?;
+    Ok(client.ask(request).await?.status().is_success())
+}
+
+/// A hundred megabytes on stderr: kept are the last lines, and it is served meanwhile.
+async fn flood(stage: &Stage) -> Result<Check> {
+    let folder = tempfile::tempdir()?;
+    let script =
+        "(head -c 100000000 /dev/zero | tr '\\0' x | fold -w 1000 >&2) & exec \"$XTASK\" upstream --stdio";
+    let server = server(script, &folder.path().join("starts"))?;
+    let scene = stage.open(&json!({}), &[], 0).await?;
+    let before = scene.memory()?;
+    let mut config: Value = serde_json::from_slice(&std::fs::read(scene.config_file())?)?;
+    config["mcpServers"]["bad"] = server;
+    std::fs::write(scene.config_file(), config.to_string())?;
+    scene.gateway.tools(2 * TOOLS).await?;
+    let mut client = scene.gateway.client().await?;
+    let answer = client.call("bad__echo", &json!({ "text": "x" })).await?;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let growth = scene.growth(before)?;
+    let seen = format!("{}, {growth:.1} MiB", code_of(&answer).as_deref().unwrap_or("a result"));
+    Ok(Check::that(
+        "100 MB on stderr",
+        "a result, ≤ 16 MiB",
+        seen,
+        code_of(&answer).is_none() && growth <= 16.0,
+    ))
+}

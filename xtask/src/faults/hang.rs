@@ -1,0 +1,93 @@
+//! A server that does not answer as it should: its calls end with their deadline, its place is free again, its answers are
+//! capped, and calls of others take as long as before.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::check::Check;
+use super::code_of;
+use super::rogue::{Act, Rogue, TOOL};
+use super::stage::Stage;
+use crate::rig::load::{Load, Steady};
+
+const DEADLINE_MS: f64 = 1000.0;
+const SLACK_MS: f64 = 100.0;
+const PAUSE: Duration = Duration::from_millis(2);
+/// What two measurements of the same thing differ by on a shared machine.
+const NOISE_MS: f64 = 3.0;
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let rogue = Rogue::start().await?;
+    let mut server = rogue.server("1s");
+    // One place: if it is not given back, the next call does not run.
+    server["concurrency"] = 1.into();
+    let limits = json!({ "breaker_failures": 0, "answer_bytes": "16MiB" });
+    let scene = stage.open(&limits, &[("bad", server)], 1).await?;
+    let mut client = scene.gateway.client().await?;
+    let (mut checks, slack) = (Vec::new(), stage.within(SLACK_MS));
+    for (act, name, waits) in [
+        (Act::Hang, "no answer", true),
+        (Act::HangMidBody, "half an answer", true),
+        (Act::SilentStream, "a stream that falls silent", true),
+        (Act::Large(100_000_000), "an answer of 100 MB", false),
+        (Act::EndlessLine, "a line without end", false),
+    ] {
+        let before = scene.memory()?;
+        rogue.set(act);
+        let started = Instant::now();
+        let code = code_of(&client.call(TOOL, &json!({})).await?);
+        let took = started.elapsed().as_secs_f64() * 1000.0;
+        let growth = scene.growth(before)?;
+        rogue.set(Act::Well);
+        let again = Instant::now();
+        let well = code_of(&client.call(TOOL, &json!({})).await?);
+        let again = again.elapsed().as_secs_f64() * 1000.0;
+        let in_time = if waits { (took - DEADLINE_MS).abs() <= slack } else { took <= DEADLINE_MS + slack };
+        let ok = in_time && code.is_some();
+        let bound = if waits {
+            format!("an error after 1000 ± {slack} ms")
+        } else {
+            format!("an error within 1000 + {slack} ms, ≤ 40 MiB")
+        };
+        let ok = ok && (waits || growth <= 40.0);
+        let seen = format!("{} after {took:.0} ms, {growth:.1} MiB", code.as_deref().unwrap_or("a result"));
+        checks.push(Check::that(name, bound, seen, ok));
+        let seen = format!("{} after {again:.0} ms", well.as_deref().unwrap_or("a result"));
+        checks.push(Check::that(
+            format!("{name}: the next call"),
+            "a result within 1 s",
+            seen,
+            well.is_none() && again < stage.within(1000.0),
+        ));
+    }
+    checks.push(others(stage, &rogue, &scene).await?);
+    checks.push(scene.no_panic()?);
+    Ok(checks)
+}
+
+/// The p99 of calls of another server, in turns with and without calls that hang beside them.
+async fn others(stage: &Stage, rogue: &Rogue, scene: &super::stage::Scene) -> Result<Check> {
+    let (mut quiet, mut troubled) = (Vec::new(), Vec::new());
+    for _ in 0..stage.count(7, 3) {
+        let steady = Steady::start(&scene.gateway.target, &scene.echo, PAUSE).await?;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        quiet.push(steady.end().await?);
+        rogue.set(Act::Hang);
+        let mut client = scene.gateway.client().await?;
+        let steady = Steady::start(&scene.gateway.target, &scene.echo, PAUSE).await?;
+        for _ in 0..2 {
+            client.call(TOOL, &json!({})).await?;
+        }
+        troubled.push(steady.end().await?);
+        rogue.set(Act::Well);
+    }
+    // The better rounds of each: what somebody else's work on this machine adds is not ours.
+    let best = |loads: &[Load]| loads.iter().map(|load| load.p99_ms).fold(f64::INFINITY, f64::min);
+    let (quiet, troubled) = (best(&quiet), best(&troubled));
+    let seen = format!("{quiet:.2} ms without, {troubled:.2} ms with");
+    let noise = stage.within(NOISE_MS);
+    let ok = troubled <= quiet * 1.1 || troubled - quiet <= noise;
+    Ok(Check::that("p99 of another server's calls, best rounds", format!("+ 10 % or + {noise} ms"), seen, ok))
+}

@@ -1,0 +1,65 @@
+//! Another config every second, right and wrong ones, while calls run: none of them is answered wrongly.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::check::Check;
+use super::stage::Stage;
+use crate::rig::client::Client;
+
+const CLIENTS: usize = 8;
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let scene = stage.open(&json!({}), &[], 0).await?;
+    let span = stage.lasts(30, 6);
+    let stop = CancellationToken::new();
+    let mut running = JoinSet::new();
+    for _ in 0..CLIENTS {
+        running.spawn(calls(scene.gateway.client().await?, scene.echo.clone(), stop.clone()));
+    }
+    let first: Value = serde_json::from_slice(&std::fs::read(scene.config_file())?)?;
+    let (started, mut reloads) = (Instant::now(), 0);
+    while started.elapsed() < span {
+        reloads += 1;
+        let mut next = first.clone();
+        next["categories"] = json!({ format!("c{reloads}"): { "description": "d", "server": "well" } });
+        // A server that is not there, one that changes, and now and then a file that is wrong.
+        next["mcpServers"]["gone"] = json!({ "url": format!("http://127.0.0.1:9/{reloads}") });
+        let text = if reloads % 5 == 0 { "{ wrong".to_owned() } else { next.to_string() };
+        std::fs::write(scene.config_file(), text)?;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    stop.cancel();
+    let (mut answered, mut wrong) = (0, Vec::new());
+    while let Some(done) = running.join_next().await {
+        let (well, failed) = done?;
+        answered += well;
+        wrong.extend(failed);
+    }
+    let seen =
+        format!("{} of {} {}", wrong.len(), answered + wrong.len(), wrong.first().map_or("", |first| first));
+    let log = std::fs::read_to_string(scene.folder.path().join("stderr.log"))?;
+    let told = log.matches("the changed config is wrong").count();
+    Ok(vec![
+        Check::that(format!("wrong answers, {reloads} reloads"), "0", seen, wrong.is_empty() && answered > 0),
+        Check::that("wrong files that are told", "≥ 1", told.to_string(), told >= 1),
+        scene.no_panic()?,
+    ])
+}
+
+/// How many calls were answered well, and what was wrong with the others.
+async fn calls(mut client: Client, tool: String, stop: CancellationToken) -> (usize, Vec<String>) {
+    let (mut well, mut wrong) = (0, Vec::new());
+    while !stop.is_cancelled() {
+        match client.echo(&tool).await {
+            Ok(()) => well += 1,
+            Err(error) => wrong.push(format!("{error:#}")),
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    (well, wrong)
+}

@@ -1,0 +1,60 @@
+//! Connections to a server that are reset at every byte of a call and of its answer. What promises nothing never runs twice,
+//! and who called is told what kind of failure it was.
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use super::check::Check;
+use super::code_of;
+use super::rogue::{Act, Rogue, TOOL};
+use super::stage::Stage;
+
+/// More bytes than the request and the answer have.
+const ENOUGH: usize = 4000;
+const CLASSIFIED: &[&str] = &["UPSTREAM_UNAVAILABLE", "TIMEOUT"];
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let rogue = Rogue::start().await?;
+    let mut server = rogue.server("5s");
+    // It would be tried again if it were allowed to.
+    server["retry"] = json!({ "attempts": 3, "delay": "1ms" });
+    let scene = stage.open(&json!({ "breaker_failures": 0 }), &[("bad", server)], 1).await?;
+    let mut client = scene.gateway.client().await?;
+    let mut checks = Vec::new();
+    for (name, act) in
+        [("request", Act::ResetRequest as fn(usize) -> Act), ("answer", Act::ResetAnswer as fn(usize) -> Act)]
+    {
+        let (mut twice, mut odd, mut lost, mut tried) = (0, Vec::new(), 0, 0);
+        for bytes in (0..ENOUGH).step_by(stage.count(1, 7)) {
+            let (runs, resets) = (rogue.runs(), rogue.resets());
+            rogue.set(act(bytes));
+            let answer = client.call(TOOL, &json!({ "text": "x" })).await?;
+            rogue.set(Act::Well);
+            if rogue.resets() == resets {
+                break;
+            }
+            tried += 1;
+            twice += usize::from(rogue.runs() - runs > 1);
+            if let Some(code) = code_of(&answer) {
+                lost += 1;
+                if !CLASSIFIED.contains(&code.as_str()) {
+                    odd.push(format!("{bytes}: {code}"));
+                }
+            }
+        }
+        ensure!(
+            tried < ENOUGH && lost > 0,
+            "{tried} resets of the {name} and {lost} lost calls: they do not hit"
+        );
+        checks.push(Check::none(format!("reset in the {name}: run twice"), twice, tried));
+        let seen = format!("{} of {lost} lost calls {}", odd.len(), odd.first().map_or("", String::as_str));
+        checks.push(Check::that(
+            format!("reset in the {name}: failures without a kind"),
+            "0",
+            seen,
+            odd.is_empty(),
+        ));
+    }
+    checks.push(scene.no_panic()?);
+    Ok(checks)
+}

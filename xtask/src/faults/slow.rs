@@ -1,0 +1,152 @@
+//! Clients that hold connections without using them: headers a byte at a time, a body that does not come, answers that are
+//! not read. All are cut in their time, and who behaves notices nothing. Where slowhttptest is installed it attacks as well.
+
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+
+use super::check::Check;
+use super::stage::{Scene, Stage, number};
+use crate::rig::load::Steady;
+
+const HEADER_S: u64 = 3;
+const BODY_S: u64 = 4;
+const IDLE_S: u64 = 5;
+/// More than a timer and so many sockets need.
+const SLACK_S: f64 = 1.5;
+const P99_MS: f64 = 50.0;
+const PAUSE: Duration = Duration::from_millis(10);
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Headers,
+    Body,
+    Reader,
+}
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let limits = json!({ "header_timeout": format!("{HEADER_S}s"), "body_timeout": format!("{BODY_S}s"),
+        "idle_timeout": format!("{IDLE_S}s") });
+    let scene = stage.open(&limits, &[], 0).await?;
+    let mut checks = Vec::new();
+    // What is not read waits in the kernel's memory: fewer of those are enough.
+    for (kind, name, count, seconds) in [
+        (Kind::Headers, "headers a byte at a time", stage.count(2000, 300), HEADER_S),
+        (Kind::Body, "a body that does not come", stage.count(2000, 300), BODY_S),
+        (Kind::Reader, "answers that are not read", stage.count(200, 50), IDLE_S),
+    ] {
+        let steady = Steady::start(&scene.gateway.target, &scene.echo, PAUSE).await?;
+        let (latest, cut) = attack(scene.gateway.target.address, kind, count).await?;
+        let load = steady.end().await?;
+        let what = format!("{count} × {name}: the last is cut after");
+        #[expect(clippy::cast_precision_loss, reason = "a few seconds")]
+        checks.push(Check::at_most(what, latest, seconds as f64 + stage.within(SLACK_S), "s"));
+        checks.push(Check::none(format!("{name}: not cut at all"), count - cut, count));
+        checks.push(Check::at_most(
+            format!("{name}: p99 of {} calls meanwhile", load.calls),
+            load.p99_ms,
+            stage.within(P99_MS),
+            "ms",
+        ));
+    }
+    if !stage.is_short {
+        checks.push(slowhttptest(&scene).await?);
+    }
+    checks.push(scene.no_panic()?);
+    Ok(checks)
+}
+
+/// Opens all at once: when the last was cut, in seconds since it was opened, and how many were.
+async fn attack(address: SocketAddr, kind: Kind, count: usize) -> Result<(f64, usize)> {
+    let mut all = JoinSet::new();
+    for _ in 0..count {
+        all.spawn(one(address, kind));
+    }
+    let (mut latest, mut cut) = (0.0_f64, 0);
+    while let Some(done) = all.join_next().await {
+        if let Some(seconds) = done?? {
+            latest = latest.max(seconds);
+            cut += 1;
+        }
+    }
+    ensure!(cut > 0, "none was cut");
+    Ok((latest, cut))
+}
+
+/// One such connection; after how many seconds it was cut, if it was.
+async fn one(address: SocketAddr, kind: Kind) -> Result<Option<f64>> {
+    let socket = TcpSocket::new_v4()?;
+    if matches!(kind, Kind::Reader) {
+        socket.set_recv_buffer_size(4096)?;
+    }
+    let mut stream = socket.connect(address).await?;
+    let started = Instant::now();
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: */*\r\ncontent-type: application/json\r\n";
+    let begin = match kind {
+        Kind::Headers => "GET /health HTTP/1.1\r\nx: ".to_owned(),
+        Kind::Body => format!("{head}content-length: 100\r\n\r\n{{"),
+        // Far more than the buffers of both sides hold.
+        Kind::Reader => "GET /v1/openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(60),
+    };
+    stream.write_all(begin.as_bytes()).await?;
+    let is_cut = async {
+        match kind {
+            Kind::Headers | Kind::Body => until_closed(&mut stream, matches!(kind, Kind::Headers)).await,
+            Kind::Reader => until_refused(&mut stream).await,
+        }
+    };
+    let cut = tokio::time::timeout(Duration::from_secs(30), is_cut).await;
+    Ok(cut.is_ok().then(|| started.elapsed().as_secs_f64()))
+}
+
+/// Until the other side closes, while now and then another byte is sent.
+async fn until_closed(stream: &mut TcpStream, trickles: bool) {
+    let mut part = [0; 1024];
+    loop {
+        match tokio::time::timeout(Duration::from_millis(500), stream.read(&mut part)).await {
+            Ok(Ok(read)) if read > 0 => {}
+            Ok(_) => return,
+            Err(_) if trickles && stream.write_all(b"x").await.is_err() => return,
+            Err(_) => {}
+        }
+    }
+}
+
+/// Until the other side has given up, seen without reading what it sent.
+async fn until_refused(stream: &mut TcpStream) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        if stream.take_error().is_ok_and(|error| error.is_some())
+            || stream.try_write(b"G").is_err_and(|error| error.kind() != std::io::ErrorKind::WouldBlock)
+        {
+            return;
+        }
+    }
+}
+
+/// The well-known tool, where it is: slow headers on 2,000 connections.
+async fn slowhttptest(scene: &Scene) -> Result<Check> {
+    let url = format!("http://{}/health", scene.gateway.target.address);
+    let attack = Command::new("slowhttptest")
+        .args(["-c", "2000", "-H", "-i", "1", "-r", "1000", "-l", "12", "-x", "24", "-u", &url])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut attack) = attack else {
+        return Ok(Check::that("slowhttptest", "where it is installed", "not installed", true));
+    };
+    let steady = Steady::start(&scene.gateway.target, &scene.echo, PAUSE).await?;
+    while attack.try_wait()?.is_none() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let load = steady.end().await?;
+    let what = format!("slowhttptest -c 2000 -H: p99 of {} calls meanwhile", number(load.calls));
+    Ok(Check::at_most(what, load.p99_ms, P99_MS, "ms"))
+}

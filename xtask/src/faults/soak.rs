@@ -1,0 +1,159 @@
+//! Calls and faults of all kinds for a long time: memory does not grow, and every file is closed again. The slope is that
+//! of a line through the second half, when all that is kept anyway is full.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::check::Check;
+use super::rogue::{Act, Rogue, TOOL};
+use super::stage::{Scene, Stage, mib, number};
+use crate::rig::TOOLS;
+use crate::rig::client::Client;
+use crate::rig::process::stdio_server;
+use crate::rig::rest::Rest;
+use crate::rig::vital;
+
+const CLIENTS: usize = 8;
+const ACTS: &[Act] = &[
+    Act::Hang,
+    Act::HangMidBody,
+    Act::SilentStream,
+    Act::Large(20_000_000),
+    Act::EndlessLine,
+    Act::ResetRequest(100),
+    Act::ResetAnswer(100),
+    Act::Well,
+];
+/// In half an hour that is less than a tenth of what it has.
+const MIB_PER_HOUR: f64 = 4.0;
+const FILES: usize = 5;
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let span = stage.lasts(1800, 30);
+    let rogue = Rogue::start().await?;
+    let others = [("bad", rogue.server("300ms")), ("child", stdio_server(1)?)];
+    let limits = json!({ "breaker_failures": 0, "answer_bytes": "8MiB", "header_timeout": "1s", "session_idle": "20s" });
+    let scene = stage.open(&limits, &others, 1 + TOOLS).await?;
+    let files = vital::open_files(scene.gateway.pid())?;
+    let stop = CancellationToken::new();
+    let mut running = JoinSet::new();
+    for _ in 0..CLIENTS {
+        running.spawn(calls(scene.gateway.client().await?, scene.echo.clone(), stop.clone()));
+    }
+    let (started, mut memory, mut round) = (Instant::now(), Vec::new(), 0_usize);
+    while started.elapsed() < span {
+        fault(&scene, &rogue, round).await?;
+        round += 1;
+        memory.push((started.elapsed().as_secs_f64() / 3600.0, mib(vital::memory(scene.gateway.pid())?.0)));
+        if round % 120 == 0 {
+            crate::print(&format!(
+                "  … {:.0} s, {round} faults, {:.1} MiB",
+                started.elapsed().as_secs_f64(),
+                memory[memory.len() - 1].1
+            ));
+        }
+    }
+    stop.cancel();
+    let (mut calls, mut failed) = (0, Vec::new());
+    while let Some(done) = running.join_next().await {
+        let (well, wrong) = done?;
+        calls += well;
+        failed.extend(wrong);
+    }
+    let after = back_to(&scene, files + FILES).await?;
+    let half = &memory[memory.len() / 2..];
+    let (first, last) = (memory[0].1, half[half.len() - 1].1);
+    let what = format!(
+        "memory over the second half of {} s, {round} faults ({first:.1} MiB at first, {last:.1} at last)",
+        span.as_secs()
+    );
+    let seen =
+        format!("{} of {} {}", failed.len(), calls + failed.len(), failed.first().map_or("", |first| first));
+    Ok(vec![
+        Check::at_most(what, slope(half), MIB_PER_HOUR, "MiB/h"),
+        Check::that(
+            "open files afterwards",
+            format!("+ {FILES}"),
+            format!("{files} before, {after} after"),
+            after <= files + FILES,
+        ),
+        Check::that("calls of the healthy server that fail", "0", seen, failed.is_empty() && calls > 0),
+        scene.no_panic()?,
+    ])
+}
+
+/// The next of all the things that go wrong.
+async fn fault(scene: &Scene, rogue: &Rogue, round: usize) -> Result<()> {
+    let address = scene.gateway.target.address;
+    rogue.set(ACTS[round % ACTS.len()]);
+    let mut client = scene.gateway.client().await?;
+    // Whatever comes of it.
+    let _ = client.call(TOOL, &json!({})).await;
+    match round % 10 {
+        0 => drop(Rest::open(address).await?.post("/v1/modules/child/restart", String::new()).await),
+        2 => {
+            let mut config: Value = serde_json::from_slice(&std::fs::read(scene.config_file())?)?;
+            config["categories"] = json!({ format!("c{round}"): { "description": "d", "server": "well" } });
+            std::fs::write(scene.config_file(), config.to_string())?;
+        }
+        4 => {
+            let mut stream = TcpStream::connect(address).await?;
+            stream
+                .write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\n\xff\xfe{[")
+                .await?;
+        }
+        _ => drop(client.call("child__echo", &json!({ "text": "x" })).await),
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    Ok(())
+}
+
+async fn calls(mut client: Client, tool: String, stop: CancellationToken) -> (usize, Vec<String>) {
+    let (mut well, mut wrong) = (0, Vec::new());
+    while !stop.is_cancelled() {
+        match client.echo(&tool).await {
+            Ok(()) => well += 1,
+            Err(error) => wrong.push(format!("{error:#}")),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    (well, wrong)
+}
+
+/// Open files, once there are so few, or after a while.
+async fn back_to(scene: &Scene, few: usize) -> Result<usize> {
+    let started = Instant::now();
+    loop {
+        let now = vital::open_files(scene.gateway.pid())?;
+        if now <= few || started.elapsed() > Duration::from_secs(30) {
+            return Ok(now);
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// Of the line that lies closest to the points.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let count = number(points.len());
+    let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / count;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let above: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let below: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    above / below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slope_is_that_of_the_line() {
+        assert!((slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]) - 2.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,149 @@
+//! Where the rows are played: a hikite of its own for each, with a healthy server behind it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::check::Check;
+use crate::rig::TOOLS;
+use crate::rig::process::{Gateway, Upstream, http_server};
+use crate::rig::vital;
+
+pub(super) struct Stage {
+    pub(super) hikite: PathBuf,
+    pub(super) is_short: bool,
+    /// How long the rows take that last.
+    pub(super) seconds: Option<Duration>,
+}
+
+/// One hikite and the healthy server `well` behind it.
+pub(super) struct Scene {
+    pub(super) gateway: Gateway,
+    pub(super) folder: TempDir,
+    /// What clients call the tool of `well`.
+    pub(super) echo: String,
+    _upstream: Upstream,
+}
+
+impl Stage {
+    /// The first number, or the second where there is little time.
+    pub(super) fn count(&self, usual: usize, short: usize) -> usize {
+        if self.is_short { short } else { usual }
+    }
+
+    /// A bound of time. Where many tests share the machine it is five times as wide: there it finds what waits for ever,
+    /// and the figures are for the long run.
+    pub(super) fn within(&self, bound: f64) -> f64 {
+        if self.is_short { 5.0 * bound } else { bound }
+    }
+
+    /// How long something lasts: as was asked for, or in seconds.
+    pub(super) fn lasts(&self, usual: u64, short: u64) -> Duration {
+        self.seconds.unwrap_or(Duration::from_secs(if self.is_short { short } else { usual }))
+    }
+
+    /// With limits and other servers beside the healthy one. `listed` tells how many tools those have.
+    pub(super) async fn open(
+        &self,
+        limits: &Value,
+        others: &[(&str, Value)],
+        listed: usize,
+    ) -> Result<Scene> {
+        self.open_by(Command::new(&self.hikite), limits, others, listed).await
+    }
+
+    /// The same by a command that ends in the program.
+    pub(super) async fn open_by(
+        &self,
+        program: Command,
+        limits: &Value,
+        others: &[(&str, Value)],
+        listed: usize,
+    ) -> Result<Scene> {
+        let upstream = Upstream::start()?;
+        let folder = tempfile::tempdir()?;
+        let config = config(&upstream, limits, others);
+        let gateway = Gateway::launch(program, folder.path(), &config)?;
+        let tools = gateway.tools(TOOLS + listed).await?;
+        let echo = tools.iter().find(|tool| tool.ends_with("echo") && !tool.starts_with("bad")).cloned();
+        Ok(Scene {
+            gateway,
+            folder,
+            echo: echo.context("no tool of the healthy server")?,
+            _upstream: upstream,
+        })
+    }
+}
+
+impl Scene {
+    /// That nothing inside panicked.
+    pub(super) fn no_panic(&self) -> Result<Check> {
+        let log = std::fs::read_to_string(self.folder.path().join("stderr.log"))?;
+        let panics = log.lines().filter(|line| line.contains("panicked")).count();
+        Ok(Check::that("panics in the log", "0", panics.to_string(), panics == 0))
+    }
+
+    /// How much memory was needed at most beyond what it had before.
+    pub(super) fn growth(&self, before: u64) -> Result<f64> {
+        Ok(mib(vital::memory(self.gateway.pid())?.1.saturating_sub(before)))
+    }
+
+    /// The memory now; what is needed from here on is counted anew.
+    pub(super) fn memory(&self) -> Result<u64> {
+        vital::forget_peak(self.gateway.pid())?;
+        Ok(vital::memory(self.gateway.pid())?.0)
+    }
+
+    pub(super) fn config_file(&self) -> PathBuf {
+        self.folder.path().join("hikite.json")
+    }
+}
+
+pub(super) fn config(upstream: &Upstream, limits: &Value, others: &[(&str, Value)]) -> Value {
+    let mut servers = json!({ "well": http_server(upstream.address, 0) });
+    for (name, server) in others {
+        servers[*name] = server.clone();
+    }
+    json!({
+        "auth": { "mode": "none" },
+        "server": { "surface": ["direct"] },
+        "modules": { "builtin": false },
+        "mcpServers": servers,
+        "limits": limits,
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far fewer bytes than a double counts exactly")]
+pub(super) fn mib(bytes: u64) -> f64 {
+    bytes as f64 / 1024.0 / 1024.0
+}
+
+/// A small count as what figures are made of.
+#[expect(clippy::cast_precision_loss, reason = "far fewer than a double counts exactly")]
+pub(super) fn number(count: usize) -> f64 {
+    count as f64
+}
+
+/// What the figures were measured on.
+pub(super) fn machine() -> String {
+    let read = |path: &str| std::fs::read_to_string(Path::new(path)).unwrap_or_default();
+    let cpus = read("/proc/cpuinfo");
+    let count = cpus.lines().filter(|line| line.starts_with("processor")).count();
+    let model = cpus.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let memory = read("/proc/meminfo");
+    let kib: u64 = memory.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or_default();
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let load = read("/proc/loadavg");
+    let busy: Vec<&str> = load.split(' ').take(3).collect();
+    format!(
+        "{count} CPUs ({}), {:.0} GiB, Linux {}, load {}",
+        model.trim_start_matches([' ', '\t', ':']),
+        mib(kib * 1024) / 1024.0,
+        kernel.trim(),
+        busy.join(" ")
+    )
+}

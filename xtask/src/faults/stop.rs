@@ -1,0 +1,84 @@
+//! SIGTERM while calls run: what was asked before is answered, then hikite ends well.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use rustix::process::Signal;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::check::Check;
+use super::stage::{Stage, config};
+use crate::rig::TOOLS;
+use crate::rig::client::Client;
+use crate::rig::process::{Gateway, Upstream};
+
+const CLIENTS: usize = 32;
+const CALL_MS: u64 = 400;
+const WITHIN_S: f64 = 30.0;
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let upstream = Upstream::with_delay(CALL_MS)?;
+    let (mut failed, mut finished, mut slowest, mut codes) = (Vec::new(), 0, 0.0_f64, Vec::new());
+    let rounds = stage.count(5, 2);
+    for _ in 0..rounds {
+        let folder = tempfile::tempdir()?;
+        let config = config(&upstream, &serde_json::json!({ "drain": "30s" }), &[]);
+        let mut gateway = Gateway::launch(std::process::Command::new(&stage.hikite), folder.path(), &config)?;
+        gateway.tools(TOOLS).await?;
+        let told = CancellationToken::new();
+        let mut running = JoinSet::new();
+        for index in 0..CLIENTS {
+            let client = gateway.client().await?;
+            running.spawn(calls(client, told.clone(), index));
+        }
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        // From here on nobody begins a call; what has begun must be answered.
+        told.cancel();
+        gateway.signal(Signal::TERM)?;
+        let started = Instant::now();
+        while let Some(done) = running.join_next().await {
+            match done? {
+                Ok(()) => finished += 1,
+                Err(error) => failed.push(format!("{error:#}")),
+            }
+        }
+        let code = loop {
+            if let Some(status) = gateway.ended()? {
+                break status.code();
+            }
+            if started.elapsed().as_secs_f64() > WITHIN_S {
+                break None;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        slowest = slowest.max(started.elapsed().as_secs_f64());
+        codes.push(code);
+    }
+    let seen = format!(
+        "{} of {} {}",
+        failed.len(),
+        failed.len() + finished,
+        failed.first().map_or("", |error| error)
+    );
+    Ok(vec![
+        Check::that(
+            "calls under way that fail",
+            "0",
+            seen,
+            failed.is_empty() && finished == rounds * CLIENTS,
+        ),
+        Check::at_most(format!("the end of {rounds} runs, the slowest"), slowest, WITHIN_S, "s"),
+        Check::that("exit", "0", format!("{codes:?}"), codes.iter().all(|code| *code == Some(0))),
+    ])
+}
+
+/// Calls until it is told to stop; an error if one is not answered well.
+async fn calls(mut client: Client, told: CancellationToken, index: usize) -> Result<()> {
+    // Not all at the same moment.
+    tokio::time::sleep(Duration::from_millis(u64::try_from(index)? * 13)).await;
+    while !told.is_cancelled() {
+        client.echo("echo").await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! The optimised build: of hikite, and of this very program, which must not be slower than what it measures.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+/// Builds both and says where they are. If this is not the optimised program, that one does the command in its place and there
+/// is nothing left to do.
+pub(crate) fn build(command: &str, words: &[&str]) -> Result<Option<PathBuf>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let root = crate::root()?;
+    let built = Command::new(cargo)
+        .args(["build", "--release", "-q", "-p", "hikite", "-p", "xtask"])
+        .current_dir(&root)
+        .status()?;
+    if !built.success() {
+        bail!("the release build failed");
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let release = target.join("release");
+    if !cfg!(debug_assertions) {
+        return Ok(Some(release));
+    }
+    let status = Command::new(release.join("xtask")).arg(command).args(words).status()?;
+    if !status.success() {
+        bail!("`{command}` failed");
+    }
+    Ok(None)
+}

@@ -1,0 +1,65 @@
+//! A client of the REST API over one kept HTTP connection. What is not answered with success is an error.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::SendRequest;
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Request, Response};
+use tokio::task::JoinSet;
+
+use super::client::connect;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A client of the REST API over one kept connection.
+pub(crate) struct Rest {
+    address: SocketAddr,
+    sender: SendRequest<Full<Bytes>>,
+    /// Moves the bytes; ends with the client.
+    _driver: JoinSet<()>,
+}
+
+impl Rest {
+    pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
+        let (sender, driver) = connect(address, PATIENCE).await?;
+        Ok(Self { address, sender, _driver: driver })
+    }
+
+    pub(crate) async fn get(&mut self, path: &str) -> Result<Bytes> {
+        let request = Request::get(path).header(HOST, self.address.to_string());
+        self.send(request.body(Full::default())?).await
+    }
+
+    pub(crate) async fn post(&mut self, path: &str, body: String) -> Result<Bytes> {
+        let request = self.posting(path, body)?;
+        self.send(request).await
+    }
+
+    pub(crate) fn posting(&self, path: &str, body: String) -> Result<Request<Full<Bytes>>> {
+        let request = Request::post(path)
+            .header(HOST, self.address.to_string())
+            .header(CONTENT_TYPE, "application/json");
+        Ok(request.body(Full::from(body))?)
+    }
+
+    /// Whatever is answered, success or not.
+    pub(crate) async fn ask(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Bytes>> {
+        self.sender.ready().await?;
+        let (head, body) = self.sender.send_request(request).await?.into_parts();
+        Ok(Response::from_parts(head, body.collect().await?.to_bytes()))
+    }
+
+    async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Bytes> {
+        let response = self.ask(request).await?;
+        let status = response.status();
+        let body = response.into_body();
+        if !status.is_success() {
+            bail!("{status}: {}", String::from_utf8_lossy(&body));
+        }
+        Ok(body)
+    }
+}
