@@ -11,7 +11,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 const USAGE: &str = "usage: cargo xtask tidy
-       cargo xtask bench [--seconds N] [--rounds N] [--only calls|start|dead|core|pages|rest] [--json FILE]
+       cargo xtask bench [--seconds N] [--rounds N] [--only SUITE] [--peers A,B] [--binary FILE] [--json FILE] [--write]
+       cargo xtask bench --install-peers [--peers A,B]
        cargo xtask vectors";
 
 fn main() -> ExitCode {
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["bench", options @ ..] => bench::run(options),
         ["vectors"] => vectors::run(),
+        ["floor", options @ ..] => bench::floor::serve(options),
         ["upstream", options @ ..] => rig::upstream::serve(options),
         _ => {
             complain(USAGE);
