@@ -1,30 +1,60 @@
-//! One-run comparisons on this machine: calls straight to an upstream against calls through hikite and over REST,
-//! the time to the first list, what dead upstreams cost, pages of a long list, batches, the pages of the UI, and the parts of a call. Read ratios and
-//! CPU seconds, not absolute times: the machine is shared and the sides are measured in turns.
+//! Comparisons on this machine, each within one run. Without `--only`: hikite beside its peers and the limit. By name: calls
+//! against another build, the time to the first list, what dead upstreams cost, pages of a long list, batches, the pages
+//! of the UI, and the parts of a call. Read ratios and CPU seconds, not absolute times.
 
+mod alone;
 mod batch;
+mod book;
+mod bound;
 mod calls;
+mod chart;
+mod compare;
 mod core;
 mod dead;
+mod drive;
+pub(crate) mod floor;
+mod machine;
+mod own;
 mod page;
+mod peer;
+mod pipe;
+mod report;
 mod rest;
+mod running;
+mod side;
 mod start;
+mod suite;
+mod tree;
 mod ui;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value};
 
 use crate::rig::release;
 use crate::rig::table::Table;
+use alone::Alone;
+use compare::Comparison;
+use machine::Machine;
+use report::Report;
+use side::Role;
 
+/// The tables that stand for themselves.
+const SINGLE: &[&str] = &["calls", "start", "dead", "core", "pages", "rest", "batch", "ui"];
+
+#[derive(Default)]
 struct Options {
-    seconds: Duration,
-    rounds: usize,
+    seconds: Option<Duration>,
+    rounds: Option<usize>,
     only: Option<String>,
     json: Option<PathBuf>,
     against: Option<PathBuf>,
+    binary: Option<PathBuf>,
+    peers: Option<Vec<String>>,
+    installs_peers: bool,
+    writes: bool,
 }
 
 /// What is measured, and with what.
@@ -38,55 +68,81 @@ struct Bench {
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     let options = parse(words)?;
-    let Some(release) = release::build("bench", words)? else { return Ok(()) };
-    let bench = Bench {
-        hikite: release.join("hikite"),
-        against: options.against,
-        seconds: options.seconds,
-        rounds: options.rounds,
-    };
-    let runtime = tokio::runtime::Runtime::new()?;
-    let tables = runtime.block_on(measure(&bench, options.only.as_deref()))?;
-    if let Some(file) = options.json {
-        let all: serde_json::Map<_, _> =
-            tables.iter().map(|table| (table.name.into(), table.json())).collect();
-        std::fs::write(&file, serde_json::to_string_pretty(&all)?)
-            .with_context(|| format!("cannot write `{}`", file.display()))?;
+    if options.installs_peers {
+        return peer::install(&side::sides(options.peers.as_deref()));
     }
-    Ok(())
+    let (built, binary) = match &options.binary {
+        Some(binary) => (release::build_own("bench", words)?, Some(binary.clone())),
+        None => (release::build("bench", words)?, None),
+    };
+    let Some(release) = built else { return Ok(()) };
+    let hikite = binary.unwrap_or_else(|| release.join("hikite"));
+    let rounds = options.rounds.unwrap_or(3);
+    if options.only.as_deref().is_none_or(|only| !SINGLE.contains(&only)) {
+        return compare(&options, words, &hikite, rounds);
+    }
+    let seconds = options.seconds.unwrap_or(Duration::from_secs(3));
+    let bench = Bench { hikite, against: options.against, seconds, rounds };
+    let runtime = tokio::runtime::Runtime::new()?;
+    let tables = runtime.block_on(measure(&bench, options.only.as_deref().unwrap_or_default()))?;
+    match options.json {
+        Some(file) => write_json(&file, as_map(&tables)),
+        None => Ok(()),
+    }
 }
 
-async fn measure(bench: &Bench, only: Option<&str>) -> Result<Vec<Table>> {
-    let wanted = |name: &str| only.is_none_or(|only| only == name);
-    let mut tables = Vec::new();
-    if wanted("calls") {
-        tables.push(show(calls::measure(bench).await?));
+/// hikite beside its peers and the limit.
+fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: usize) -> Result<()> {
+    let mut sides = side::sides(options.peers.as_deref());
+    match alone::enter(words)? {
+        Alone::Yes => {}
+        Alone::Done => return Ok(()),
+        Alone::No => {
+            crate::complain("no peers: this machine cannot keep them from the network (`unshare --net`)");
+            sides.retain(|side| side.role != Role::Peer);
+        }
     }
-    if wanted("start") {
-        tables.push(show(start::measure(bench).await?));
+    let only = options.only.as_deref();
+    let known = suite::SUITES.iter().map(|suite| suite.name).chain(["search", "words"]);
+    if only.is_some_and(|only| !known.clone().any(|name| name == only)) {
+        bail!("`--only` takes {} or {}", known.collect::<Vec<_>>().join(", "), SINGLE.join(", "));
     }
-    if wanted("dead") {
-        tables.push(show(dead::measure(bench).await?));
+    let words_us = if only.is_none_or(|only| only == "words") { core::search() } else { Ok(Vec::new()) };
+    let words_us = words_us.unwrap_or_else(|error| {
+        crate::complain(&format!("search in process is not measured: {error:#}"));
+        Vec::new()
+    });
+    // Longer would be steadier; shorter would be lost in the clock's ticks of ten milliseconds.
+    let duration = options.seconds.unwrap_or(Duration::from_millis(600));
+    let comparison = Comparison { hikite, sides: &sides, only, rounds, duration };
+    let before = Machine::read();
+    let book = tokio::runtime::Runtime::new()?.block_on(comparison.run())?;
+    let machine = before.told(&Machine::read());
+    let report = Report { book: &book, sides: &sides, words_us: &words_us, rounds, duration, machine };
+    let tables = report.tables();
+    for table in &tables {
+        crate::print(&format!("{table}"));
     }
-    if wanted("core") {
-        tables.extend(core::measure()?.into_iter().map(show));
+    crate::print(&report.told());
+    if let Some(file) = &options.json {
+        let mut all = as_map(&tables);
+        all.insert("seen".into(), book.json());
+        write_json(file, all)?;
     }
-    if wanted("pages") {
-        tables.push(show(page::measure(bench).await?));
-    }
-    if wanted("rest") {
-        tables.push(show(rest::measure(bench).await?));
-    }
-    if wanted("batch") {
-        tables.push(show(batch::measure(bench).await?));
-    }
-    if wanted("ui") {
-        tables.push(show(ui::measure(bench).await?));
-    }
-    if tables.is_empty() {
-        bail!("`--only` takes calls, start, dead, core, pages, rest, batch or ui");
-    }
-    Ok(tables)
+    if options.writes { report.write() } else { Ok(()) }
+}
+
+async fn measure(bench: &Bench, only: &str) -> Result<Vec<Table>> {
+    Ok(match only {
+        "calls" => vec![show(calls::measure(bench).await?)],
+        "start" => vec![show(start::measure(bench).await?)],
+        "dead" => vec![show(dead::measure(bench).await?)],
+        "core" => core::measure()?.into_iter().map(show).collect(),
+        "pages" => vec![show(page::measure(bench).await?)],
+        "rest" => vec![show(rest::measure(bench).await?)],
+        "batch" => vec![show(batch::measure(bench).await?)],
+        _ => vec![show(ui::measure(bench).await?)],
+    })
 }
 
 fn show(table: Table) -> Table {
@@ -94,18 +150,30 @@ fn show(table: Table) -> Table {
     table
 }
 
+fn as_map(tables: &[Table]) -> Map<String, Value> {
+    tables.iter().map(|table| (table.name.to_owned(), table.json())).collect()
+}
+
+fn write_json(file: &std::path::Path, all: Map<String, Value>) -> Result<()> {
+    std::fs::write(file, serde_json::to_string_pretty(&all)?)
+        .with_context(|| format!("cannot write `{}`", file.display()))
+}
+
 fn parse(words: &[&str]) -> Result<Options> {
-    let mut options =
-        Options { seconds: Duration::from_secs(3), rounds: 3, only: None, json: None, against: None };
+    let mut options = Options::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let value = words.next().with_context(|| format!("`{word}` needs a value"))?;
+        let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
         match *word {
-            "--seconds" => options.seconds = Duration::try_from_secs_f64(value.parse()?)?,
-            "--rounds" => options.rounds = value.parse::<usize>()?.max(1),
-            "--only" => options.only = Some((*value).to_owned()),
-            "--against" => options.against = Some(std::path::absolute(value)?),
-            "--json" => options.json = Some(std::path::absolute(value)?),
+            "--seconds" => options.seconds = Some(Duration::try_from_secs_f64(value()?.parse()?)?),
+            "--rounds" => options.rounds = Some(value()?.parse::<usize>()?.max(1)),
+            "--only" => options.only = Some((*value()?).to_owned()),
+            "--against" => options.against = Some(std::path::absolute(value()?)?),
+            "--json" => options.json = Some(std::path::absolute(value()?)?),
+            "--binary" => options.binary = Some(std::path::absolute(value()?)?),
+            "--peers" => options.peers = Some(value()?.split(',').map(Into::into).collect()),
+            "--install-peers" => options.installs_peers = true,
+            "--write" => options.writes = true,
             _ => bail!("`{word}` is not an option of bench"),
         }
     }

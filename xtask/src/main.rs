@@ -12,7 +12,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 const USAGE: &str = "usage: cargo xtask tidy
-       cargo xtask bench [--seconds N] [--rounds N] [--only calls|start|dead|core|pages|rest] [--json FILE]
+       cargo xtask bench [--seconds N] [--rounds N] [--only SUITE] [--peers A,B] [--binary FILE] [--json FILE] [--write]
+       cargo xtask bench --install-peers [--peers A,B]
        cargo xtask faults [--list | --short] [--only NAME]… [--seconds N] [--binary FILE] [--json FILE]
        cargo xtask vectors";
 
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         ["bench", options @ ..] => bench::run(options),
         ["faults", options @ ..] => faults::run(options),
         ["vectors"] => vectors::run(),
+        ["floor", options @ ..] => bench::floor::serve(options),
         ["upstream", options @ ..] => rig::upstream::serve(options),
         _ => {
             complain(USAGE);

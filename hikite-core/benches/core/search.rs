@@ -38,7 +38,7 @@ const PARAMETERS: &[&str] = &["owner", "limit", "cursor", "fields", "since", "ti
 const DIMENSION: u32 = 512;
 
 pub(crate) fn rows(timer: Timer) -> Vec<Value> {
-    [500, 17_000].into_iter().map(|count| row(timer, count)).collect()
+    [500, 1_000, 10_000, 17_000].into_iter().map(|count| row(timer, count)).collect()
 }
 
 fn row(timer: Timer, count: usize) -> Value {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::rig::table::{Cell, Table};
@@ -65,18 +65,32 @@ const BENCHES: [(&str, &str); 3] =
     [("hikite-core", "core"), ("hikite-modules", "modules"), ("hikite-gateway", "gateway")];
 
 pub(super) fn measure() -> Result<Vec<Table>> {
-    let mut text = String::new();
-    for (package, bench) in BENCHES {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let output = Command::new(cargo)
-            .args(["bench", "-q", "-p", package, "--bench", bench])
-            .current_dir(crate::root()?)
-            .stderr(std::process::Stdio::inherit())
-            .output()?;
-        ensure!(output.status.success(), "the benchmark of {package} failed");
-        text += &String::from_utf8(output.stdout)?;
-    }
+    let text = BENCHES.iter().map(|(package, bench)| run(package, bench)).collect::<Result<String>>()?;
     KINDS.iter().map(|kind| table(kind, &text)).collect()
+}
+
+/// A search by words among so many tools, in microseconds.
+pub(super) fn search() -> Result<Vec<(usize, f64)>> {
+    let text = run("hikite-core", "core")?;
+    let rows = text.lines().filter_map(|line| line.strip_prefix("search "));
+    let number = |value: &Value| value.as_f64().context("a number");
+    rows.map(|row| {
+        let row: Vec<Value> = serde_json::from_str(row)?;
+        let [count, _, by_words, ..] = row.as_slice() else { bail!("a short row") };
+        Ok((usize::try_from(count.as_u64().context("a number of tools")?)?, number(by_words)?))
+    })
+    .collect()
+}
+
+fn run(package: &str, bench: &str) -> Result<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["bench", "-q", "-p", package, "--bench", bench])
+        .current_dir(crate::root()?)
+        .stderr(std::process::Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "the benchmark of {package} failed");
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 fn table(kind: &Kind, text: &str) -> Result<Table> {

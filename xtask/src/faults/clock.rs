@@ -41,7 +41,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let scene = stage.open_by(program, &json!({}), &[], 0).await?;
     let mut rest = Rest::open(scene.gateway.target.address).await?;
     let (short, long) = (token(&mut rest, 1800).await?, token(&mut rest, 7200).await?);
-    let mut held = Client::open_as(&scene.gateway.target, Duration::from_secs(5), Some(&long)).await?;
+    let mut held = Client::open_as(&scene.gateway.target, Some(&long), Duration::from_secs(5)).await?;
     let mut checks = Vec::new();
     for (jump, short_is_good) in [("+0", true), ("+3600", false), ("+0", true), ("-3600", true), ("+0", true)]
     {
@@ -85,7 +85,7 @@ async fn token(rest: &mut Rest, seconds: u64) -> Result<String> {
 }
 
 async fn is_known(scene: &Scene, secret: &str) -> bool {
-    Client::open_as(&scene.gateway.target, Duration::from_secs(5), Some(secret)).await.is_ok()
+    Client::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await.is_ok()
 }
 
 /// Sets the clock, and sees to it that it was noticed.

@@ -26,7 +26,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let token: Value =
         serde_json::from_slice(&rest.post("/v1/tokens", json!({ "name": "t" }).to_string()).await?)?;
     let secret = token["secret"].as_str().context("no token")?;
-    let mut client = Client::open_as(&scene.gateway.target, Duration::from_secs(5), Some(secret)).await?;
+    let mut client = Client::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await?;
     client.echo(&scene.echo).await?;
     fill(&scene, true)?;
     let (started, mut failed, mut calls, mut writes) = (Instant::now(), Vec::new(), 0, Vec::new());
@@ -42,7 +42,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     // Somebody who comes now is let in as well.
-    let newcomer = Client::open_as(&scene.gateway.target, Duration::from_secs(5), Some(secret)).await.is_ok();
+    let newcomer = Client::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await.is_ok();
     fill(&scene, false)?;
     let started = Instant::now();
     let recovered = loop {

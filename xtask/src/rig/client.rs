@@ -10,6 +10,7 @@ use hyper::Request;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper_util::rt::TokioIo;
+use memchr::memmem;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -28,8 +29,9 @@ pub(crate) struct Client {
     target: Target,
     sender: SendRequest<Full<Bytes>>,
     session: Option<HeaderValue>,
-    /// Shown with every request.
-    bearer: Option<HeaderValue>,
+    /// What the server chose; it may be older than ours.
+    revision: HeaderValue,
+    authorization: Option<HeaderValue>,
     last_id: u64,
     /// Moves the bytes; ends with the client.
     _driver: JoinSet<()>,
@@ -38,15 +40,23 @@ pub(crate) struct Client {
 impl Client {
     /// Connects as soon as something listens, and says hello.
     pub(crate) async fn open(target: &Target, patience: Duration) -> Result<Self> {
-        Self::open_as(target, patience, None).await
+        Self::open_as(target, None, patience).await
     }
 
-    /// The same as whoever holds a token.
-    pub(crate) async fn open_as(target: &Target, patience: Duration, token: Option<&str>) -> Result<Self> {
+    /// The same as the bearer of a token.
+    pub(crate) async fn open_as(target: &Target, token: Option<&str>, patience: Duration) -> Result<Self> {
         let (sender, driver) = connect(target.address, patience).await?;
-        let bearer = token.map(|token| HeaderValue::from_str(&format!("Bearer {token}"))).transpose()?;
-        let target = target.clone();
-        let mut client = Self { target, sender, session: None, bearer, last_id: 0, _driver: driver };
+        let authorization =
+            token.map(|token| HeaderValue::try_from(format!("Bearer {token}"))).transpose()?;
+        let mut client = Self {
+            target: target.clone(),
+            sender,
+            session: None,
+            revision: HeaderValue::from_static(REVISION),
+            authorization,
+            last_id: 0,
+            _driver: driver,
+        };
         client.hello().await?;
         Ok(client)
     }
@@ -54,7 +64,10 @@ impl Client {
     async fn hello(&mut self) -> Result<()> {
         let client = json!({ "name": "bench", "version": "1" });
         let params = json!({ "protocolVersion": REVISION, "capabilities": {}, "clientInfo": client });
-        self.request("initialize", &params.to_string()).await?;
+        let answer: Value = serde_json::from_slice(&self.request("initialize", &params.to_string()).await?)?;
+        if let Some(revision) = answer["result"]["protocolVersion"].as_str() {
+            self.revision = HeaderValue::try_from(revision)?;
+        }
         self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned()).await?;
         Ok(())
     }
@@ -71,8 +84,7 @@ impl Client {
         let text = format!("marker-{}-{}", self.target.address.port(), self.last_id);
         let params = format!(r#"{{"name":"{tool}","arguments":{{"text":"{text}"}}}}"#);
         let answer = self.request("tools/call", &params).await?;
-        let answer = std::str::from_utf8(&answer)?;
-        ensure!(answer.contains(&text) && !answer.contains("\"isError\":true"), "a wrong answer: {answer}");
+        ensure!(is_success(&answer, &text), "a wrong answer: {}", String::from_utf8_lossy(&answer));
         Ok(())
     }
 
@@ -84,13 +96,13 @@ impl Client {
         Ok(serde_json::from_slice(&self.send(body.to_string()).await?)?)
     }
 
-    async fn request(&mut self, method: &str, params: &str) -> Result<Bytes> {
+    /// A request whose answer bears its number and is a result.
+    pub(crate) async fn request(&mut self, method: &str, params: &str) -> Result<Bytes> {
         self.last_id += 1;
         let id = self.last_id;
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
         let answer = self.send(body).await?;
-        let text = std::str::from_utf8(&answer)?;
-        ensure!(text.contains(&format!("\"id\":{id}")) && text.contains("\"result\""), "{method}: {text}");
+        ensure!(is_result(&answer, id), "{method}: {}", String::from_utf8_lossy(&answer));
         Ok(answer)
     }
 
@@ -100,19 +112,19 @@ impl Client {
             .header(HOST, self.target.address.to_string())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream")
-            .header("mcp-protocol-version", REVISION);
+            .header("mcp-protocol-version", &self.revision);
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
         if let Some(session) = &self.session {
             request = request.header(SESSION, session);
-        }
-        if let Some(bearer) = &self.bearer {
-            request = request.header(AUTHORIZATION, bearer);
         }
         let response = self.sender.send_request(request.body(Full::from(body))?).await?;
         let status = response.status();
         if let Some(session) = response.headers().get(SESSION) {
             self.session = Some(session.clone());
         }
-        let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
+        let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(is_stream);
         let body = response.into_body().collect().await?.to_bytes();
         if !status.is_success() {
             bail!("{status}: {}", String::from_utf8_lossy(&body));
@@ -146,8 +158,52 @@ pub(crate) async fn connect(
     Ok((sender, driver))
 }
 
+fn is_stream(kind: &HeaderValue) -> bool {
+    kind.as_bytes().starts_with(b"text/event-stream")
+}
+
+/// Whether it is the result for the request with this number. A large answer is searched, not parsed: parsing takes more
+/// of the machine than some of the gateways that are measured.
+pub(crate) fn is_result(answer: &[u8], id: u64) -> bool {
+    let number = format!("\"id\":{id}");
+    let bears = memmem::find_iter(answer, number.as_bytes())
+        .any(|at| !answer.get(at + number.len()).is_some_and(u8::is_ascii_digit));
+    bears && memmem::find(answer, b"\"result\"").is_some()
+}
+
+/// Whether a tool gave the text back and does not call it an error.
+pub(crate) fn is_success(answer: &[u8], text: &str) -> bool {
+    memmem::find(answer, text.as_bytes()).is_some() && memmem::find(answer, b"\"isError\":true").is_none()
+}
+
 /// The data of a stream's last event: the answer.
 fn last_data(stream: &Bytes) -> Bytes {
     let mut lines = stream.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"data: "));
     lines.next_back().map(|data| stream.slice_ref(data)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_to_another_request_is_none() {
+        assert!(is_result(br#"{"jsonrpc":"2.0","id":12,"result":{}}"#, 12));
+        assert!(is_result(br#"{"result":{},"id":12}"#, 12));
+        assert!(!is_result(br#"{"jsonrpc":"2.0","id":123,"result":{}}"#, 12));
+        assert!(!is_result(br#"{"jsonrpc":"2.0","id":12,"error":{}}"#, 12));
+    }
+
+    #[test]
+    fn an_answer_without_the_text_or_with_an_error_is_no_success() {
+        assert!(is_success(br#"{"content":[{"text":"marker-1"}],"isError":false}"#, "marker-1"));
+        assert!(!is_success(br#"{"content":[{"text":"marker-2"}]}"#, "marker-1"));
+        assert!(!is_success(br#"{"content":[{"text":"marker-1"}],"isError":true}"#, "marker-1"));
+    }
+
+    #[test]
+    fn the_last_event_is_the_answer() {
+        let stream = Bytes::from_static(b"id: 1\ndata: \n\nevent: message\r\ndata: {\"id\":1}\r\n\r\n");
+        assert_eq!(last_data(&stream).trim_ascii(), b"{\"id\":1}");
+    }
 }

@@ -44,6 +44,11 @@ impl Upstream {
         Self::launch(&address, &[])
     }
 
+    /// With options of its own.
+    pub(crate) fn with(options: &[&str]) -> Result<Self> {
+        Self::launch(&free_address()?, options)
+    }
+
     fn launch(address: &SocketAddr, options: &[&str]) -> Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["upstream", "--http", &address.to_string()])

@@ -8,10 +8,20 @@ use anyhow::{Result, bail};
 /// Builds both and says where they are. If this is not the optimised program, that one does the command in its place and there
 /// is nothing left to do.
 pub(crate) fn build(command: &str, words: &[&str]) -> Result<Option<PathBuf>> {
+    build_some(&["hikite", "xtask"], command, words)
+}
+
+/// The same for a hikite that is there already.
+pub(crate) fn build_own(command: &str, words: &[&str]) -> Result<Option<PathBuf>> {
+    if cfg!(debug_assertions) { build_some(&["xtask"], command, words) } else { Ok(Some(PathBuf::new())) }
+}
+
+fn build_some(packages: &[&str], command: &str, words: &[&str]) -> Result<Option<PathBuf>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let root = crate::root()?;
     let built = Command::new(cargo)
-        .args(["build", "--release", "-q", "-p", "hikite", "-p", "xtask"])
+        .args(["build", "--release", "-q"])
+        .args(packages.iter().flat_map(|package| ["-p", package]))
         .current_dir(&root)
         .status()?;
     if !built.success() {

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::SendRequest;
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Request, Response};
 use tokio::task::JoinSet;
 
@@ -19,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Rest {
     address: SocketAddr,
     sender: SendRequest<Full<Bytes>>,
+    authorization: Option<HeaderValue>,
     /// Moves the bytes; ends with the client.
     _driver: JoinSet<()>,
 }
@@ -26,7 +27,13 @@ pub(crate) struct Rest {
 impl Rest {
     pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
         let (sender, driver) = connect(address, PATIENCE).await?;
-        Ok(Self { address, sender, _driver: driver })
+        Ok(Self { address, sender, authorization: None, _driver: driver })
+    }
+
+    /// The same as the bearer of a token.
+    pub(crate) fn with_token(mut self, token: &str) -> Result<Self> {
+        self.authorization = Some(HeaderValue::try_from(format!("Bearer {token}"))?);
+        Ok(self)
     }
 
     pub(crate) async fn get(&mut self, path: &str) -> Result<Bytes> {
@@ -47,7 +54,10 @@ impl Rest {
     }
 
     /// Whatever is answered, success or not.
-    pub(crate) async fn ask(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Bytes>> {
+    pub(crate) async fn ask(&mut self, mut request: Request<Full<Bytes>>) -> Result<Response<Bytes>> {
+        if let Some(authorization) = &self.authorization {
+            request.headers_mut().insert(AUTHORIZATION, authorization.clone());
+        }
         self.sender.ready().await?;
         let (head, body) = self.sender.send_request(request).await?.into_parts();
         Ok(Response::from_parts(head, body.collect().await?.to_bytes()))

@@ -1,15 +1,17 @@
-//! A fixed, fast MCP server: streamable HTTP with JSON answers and no sessions, or stdio. It does as little as
-//! it can, so that what is measured is the way to it. `--silent` takes requests and never answers, `--tools N`
-//! gives it so many tools, `--crash` ends it with the first call, `--delay MS` makes each request take so long.
+//! A fixed, fast MCP server: streamable HTTP with answers as JSON (or as SSE with `--sse`) and no sessions (unless
+//! `--sessions`), or stdio. It does as little as it can, so that what is measured is the way to it. `--silent` takes
+//! requests and never answers, `--tools N` gives it so many tools, `--delay MS` makes each request take so long,
+//! `--crash` ends it with the first call. Its tool `echo` gives the text back, and `size` bytes more.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -17,35 +19,81 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
+const USAGE: &str = "usage: xtask upstream --stdio | --http ADDR, with [--silent] [--crash] [--sse] [--sessions] \
+                     [--tools N] [--delay MS] [--threads N]";
+/// The most that `size` adds to an answer.
+const FILLER: usize = 1 << 20;
+
 pub(crate) fn serve(words: &[&str]) -> Result<()> {
-    match words {
-        ["--stdio"] => Server::new(super::TOOLS).stdio(false),
-        ["--stdio", "--crash"] => Server::new(super::TOOLS).stdio(true),
-        ["--http", address, rest @ ..] => {
-            let silent = rest == ["--silent"];
-            let delay = if let ["--delay", ms] = rest { ms.parse()? } else { 0 };
-            let delay = Duration::from_millis(delay);
-            let tools = if let ["--tools", count] = rest { count.parse()? } else { super::TOOLS };
-            let server = Arc::new(Server { delay, ..Server::new(tools) });
-            let runtime =
-                tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-            runtime.block_on(server.http(address.parse()?, silent))
+    let options = Options::parse(words)?;
+    let server = Server::new(&options);
+    let Some(address) = options.address else { return server.stdio(options.crashes) };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(options.threads).enable_all().build()?;
+    runtime.block_on(Arc::new(server).http(address))
+}
+
+/// What it is started with; `None` for the address is stdio.
+struct Options {
+    address: Option<SocketAddr>,
+    is_silent: bool,
+    crashes: bool,
+    is_sse: bool,
+    has_sessions: bool,
+    tools: usize,
+    delay: Duration,
+    threads: usize,
+}
+
+impl Options {
+    fn parse(words: &[&str]) -> Result<Self> {
+        let mut options = Self {
+            address: None,
+            is_silent: false,
+            crashes: false,
+            is_sse: false,
+            has_sessions: false,
+            tools: super::TOOLS,
+            delay: Duration::ZERO,
+            threads: 1,
+        };
+        let mut words = words.iter();
+        let mut is_stdio = false;
+        while let Some(word) = words.next() {
+            let mut value = || words.next().context(USAGE);
+            match *word {
+                "--stdio" => is_stdio = true,
+                "--http" => options.address = Some(value()?.parse()?),
+                "--silent" => options.is_silent = true,
+                "--crash" => options.crashes = true,
+                "--sse" => options.is_sse = true,
+                "--sessions" => options.has_sessions = true,
+                "--tools" => options.tools = value()?.parse()?,
+                "--delay" => options.delay = Duration::from_millis(value()?.parse()?),
+                "--threads" => options.threads = value()?.parse::<usize>()?.max(1),
+                _ => bail!(USAGE),
+            }
         }
-        _ => {
-            bail!("usage: xtask upstream --stdio [--crash] | --http ADDR [--silent | --tools N | --delay MS]")
-        }
+        ensure!(is_stdio != options.address.is_some(), USAGE);
+        Ok(options)
     }
 }
 
 struct Server {
     tools: String,
+    filler: String,
     delay: Duration,
+    is_silent: bool,
+    is_sse: bool,
+    /// The number of the last session, where it has any.
+    sessions: Option<AtomicU64>,
 }
 
 #[derive(Deserialize)]
@@ -68,12 +116,22 @@ struct Call<'a> {
 struct Text<'a> {
     #[serde(borrow)]
     text: &'a RawValue,
+    /// So many bytes more in the answer.
+    #[serde(default)]
+    size: usize,
 }
 
 impl Server {
-    fn new(tools: usize) -> Self {
-        let tools: Vec<Value> = (0..tools).map(tool).collect();
-        Self { tools: json!({ "tools": tools }).to_string(), delay: Duration::ZERO }
+    fn new(options: &Options) -> Self {
+        let tools: Vec<Value> = (0..options.tools).map(tool).collect();
+        Self {
+            tools: json!({ "tools": tools }).to_string(),
+            filler: "A line of an answer, as long as most. ".repeat(FILLER / 38 + 1),
+            delay: options.delay,
+            is_silent: options.is_silent,
+            is_sse: options.is_sse,
+            sessions: options.has_sessions.then(AtomicU64::default),
+        }
     }
 
     /// The answer; `None` for a notification.
@@ -87,8 +145,7 @@ impl Server {
             "tools/list" => self.tools.as_str().into(),
             "tools/call" => {
                 let call: Option<Call<'_>> = message.params.and_then(|params| serde_json::from_str(params.get()).ok());
-                let text = call.map_or("\"\"", |call| call.arguments.text.get());
-                format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#).into()
+                return Some(self.echo(id, call.as_ref().map(|call| &call.arguments)));
             }
             "ping" => "{}".into(),
             _ => {
@@ -98,22 +155,43 @@ impl Server {
         Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
     }
 
-    fn stdio(&self, crash: bool) -> Result<()> {
-        let mut out = std::io::stdout().lock();
-        for line in std::io::stdin().lock().lines() {
-            let line = line?;
-            if crash && line.contains("tools/call") {
+    /// The text as it came, and what was asked for beyond it.
+    fn echo(&self, id: &str, arguments: Option<&Text<'_>>) -> String {
+        let text = arguments.map_or("\"\"", |arguments| arguments.text.get());
+        let more = arguments.map_or(0, |arguments| arguments.size.min(FILLER));
+        let open = text.strip_suffix('"').unwrap_or(text);
+        let mut answer = String::with_capacity(id.len() + text.len() + more + 80);
+        answer.push_str(r#"{"jsonrpc":"2.0","id":"#);
+        answer.push_str(id);
+        answer.push_str(r#","result":{"content":[{"type":"text","text":"#);
+        answer.push_str(open);
+        answer.push_str(&self.filler[..more]);
+        answer.push_str(if open.len() < text.len() { r#""}]}}"# } else { "}]}}" });
+        answer
+    }
+
+    /// Answers are written together when nothing more waits to be read.
+    fn stdio(&self, crashes: bool) -> Result<()> {
+        let mut input = BufReader::with_capacity(256 << 10, std::io::stdin().lock());
+        let mut out = BufWriter::with_capacity(256 << 10, std::io::stdout().lock());
+        let mut line = Vec::new();
+        while input.read_until(b'\n', &mut line)? > 0 {
+            if crashes && memmem::find(&line, b"tools/call").is_some() {
                 bail!("a call came");
             }
-            if let Some(answer) = self.answer(line.as_bytes()) {
-                writeln!(out, "{answer}")?;
+            if let Some(answer) = self.answer(&line) {
+                out.write_all(answer.as_bytes())?;
+                out.write_all(b"\n")?;
+            }
+            if input.buffer().is_empty() {
                 out.flush()?;
             }
+            line.clear();
         }
         Ok(())
     }
 
-    async fn http(self: Arc<Self>, address: SocketAddr, silent: bool) -> Result<()> {
+    async fn http(self: Arc<Self>, address: SocketAddr) -> Result<()> {
         let listener = TcpListener::bind(address).await?;
         crate::print(&listener.local_addr()?.to_string());
         let connections = TaskTracker::new();
@@ -122,7 +200,7 @@ impl Server {
             stream.set_nodelay(true)?;
             let server = Arc::clone(&self);
             connections.spawn(async move {
-                let service = service_fn(|request| server.respond(request, silent));
+                let service = service_fn(|request| server.respond(request));
                 let connection = hyper::server::conn::http1::Builder::new();
                 // A client that goes away is no event here.
                 let _ = connection.serve_connection(TokioIo::new(stream), service).await;
@@ -130,12 +208,8 @@ impl Server {
         }
     }
 
-    async fn respond(
-        &self,
-        request: Request<Incoming>,
-        silent: bool,
-    ) -> Result<Response<Full<Bytes>>, Infallible> {
-        if silent {
+    async fn respond(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+        if self.is_silent {
             std::future::pending::<()>().await;
         }
         let empty = |status| {
@@ -152,26 +226,70 @@ impl Server {
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
-        let Some(answer) = self.answer(&body.to_bytes()) else { return empty(StatusCode::ACCEPTED) };
+        let body = body.to_bytes();
+        let Some(answer) = self.answer(&body) else { return empty(StatusCode::ACCEPTED) };
+        let (kind, answer) = if self.is_sse {
+            ("text/event-stream", format!("event: message\ndata: {answer}\n\n"))
+        } else {
+            ("application/json", answer)
+        };
         let mut response = Response::new(Full::from(answer));
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        if let Some(last) =
+            self.sessions.as_ref().filter(|_| memmem::find(&body, b"\"initialize\"").is_some())
+        {
+            let session = HeaderValue::from(last.fetch_add(1, Ordering::Relaxed));
+            response.headers_mut().insert("mcp-session-id", session);
+        }
         Ok(response)
     }
 }
 
-/// `echo` first; the others are there to give the lists a real size.
+/// `echo` first; the others are there to give the lists a real size, and a search something to find.
 fn tool(index: usize) -> Value {
-    let name = if index == 0 { "echo".to_owned() } else { format!("issue_update_field_{index}") };
+    let pick = |words: &[&'static str], step: usize| words[(index / step) % words.len()];
+    let (verb, thing) = (pick(VERBS, 1), pick(THINGS, VERBS.len()));
+    let name = if index == 0 { "echo".to_owned() } else { format!("{verb}_{thing}_{index}") };
     json!({
         "name": name,
-        "description": "Updates one field of an issue in the tracker. The field must exist in the project's screen, and the caller must be allowed to edit the issue. Returns the issue as it is afterwards.",
+        "description": format!("Does {verb} one {thing} of the tracker. The {thing} must exist in the project's screen, and the caller must be allowed to {verb} it. Returns the {thing} as it is afterwards."),
         "inputSchema": {
             "type": "object",
             "properties": {
-                "text": { "type": "string", "description": "The new value of the field, as plain text." },
+                "text": { "type": "string", "description": format!("The new value of the {thing}, as plain text.") },
                 "issue": { "type": "string", "description": "The key of the issue, such as PROJ-123." },
+                "size": { "type": "integer", "description": "How many bytes more are wanted." },
                 "notify": { "type": "boolean", "default": false, "description": "Whether watchers are told." }
             }
         }
     })
+}
+
+const VERBS: &[&str] =
+    &["update", "create", "list", "delete", "search", "export", "archive", "share", "rename", "count"];
+const THINGS: &[&str] = &[
+    "issue", "invoice", "event", "branch", "page", "message", "channel", "customer", "order", "ticket",
+    "file", "report", "alert", "job", "label", "sprint", "webhook", "bucket", "table", "secret",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_is_as_long_as_asked() {
+        let server = Server::new(&Options::parse(&["--stdio"]).expect("options"));
+        let body = br#"{"id":7,"method":"tools/call","params":{"arguments":{"text":"hi","size":1000}}}"#;
+        let answer: Value = serde_json::from_str(&server.answer(body).expect("an answer")).expect("JSON");
+        let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
+        assert!(text.starts_with("hi") && text.len() == 1002 && answer["id"] == 7);
+    }
+
+    #[test]
+    fn it_speaks_over_one_way_alone() {
+        assert!(Options::parse(&["--stdio", "--http", "127.0.0.1:1"]).is_err());
+        assert!(Options::parse(&["--sse"]).is_err() && Options::parse(&["--tools"]).is_err());
+        let options = Options::parse(&["--http", "127.0.0.1:1", "--sse", "--tools", "5"]).expect("options");
+        assert!(options.is_sse && options.tools == 5 && options.address.is_some());
+    }
 }

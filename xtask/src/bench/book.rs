@@ -1,0 +1,111 @@
+//! What was seen: a number for each side, case, figure and round, and what failed.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::rig::table::median;
+
+/// A suite and one case of it, such as `http` and `100 B, 64 clients`.
+pub(super) type Case = (&'static str, String);
+
+#[derive(Default)]
+pub(super) struct Book {
+    /// By case, side and figure; the values by round.
+    figures: BTreeMap<(Case, &'static str, &'static str), Vec<(usize, f64)>>,
+    /// By case and side, what went wrong last.
+    failures: BTreeMap<(Case, &'static str), String>,
+}
+
+impl Book {
+    pub(super) fn note(
+        &mut self,
+        case: &Case,
+        side: &'static str,
+        figure: &'static str,
+        round: usize,
+        value: f64,
+    ) {
+        self.figures.entry((case.clone(), side, figure)).or_default().push((round, value));
+    }
+
+    pub(super) fn fail(&mut self, case: &Case, side: &'static str, error: &str) {
+        let line = error.lines().next().unwrap_or_default();
+        self.failures.insert((case.clone(), side), line.chars().take(160).collect());
+    }
+
+    pub(super) fn values(&self, case: &Case, side: &'static str, figure: &'static str) -> Vec<f64> {
+        let values = self.figures.get(&(case.clone(), side, figure));
+        values.into_iter().flatten().map(|(_, value)| *value).collect()
+    }
+
+    pub(super) fn median(&self, case: &Case, side: &'static str, figure: &'static str) -> Option<f64> {
+        let values = self.values(case, side, figure);
+        (!values.is_empty()).then(|| median(values))
+    }
+
+    /// The median of the ratios within each round: the machine may be slower in the next.
+    pub(super) fn ratio(
+        &self,
+        case: &Case,
+        (side, other): (&'static str, &'static str),
+        figure: &'static str,
+    ) -> Option<f64> {
+        let of = |side| self.figures.get(&(case.clone(), side, figure));
+        let (own, others) = (of(side)?, of(other)?);
+        let within = |(round, value): &(usize, f64)| {
+            let other = others.iter().find(|(other, _)| other == round)?;
+            (other.1 > 0.0).then(|| value / other.1)
+        };
+        let ratios: Vec<f64> = own.iter().filter_map(within).collect();
+        (!ratios.is_empty()).then(|| median(ratios))
+    }
+
+    /// How far the rounds lie apart: the largest less the smallest, of the median.
+    pub(super) fn spread(&self, case: &Case, side: &'static str, figure: &'static str) -> Option<f64> {
+        let values = self.values(case, side, figure);
+        let largest = values.iter().copied().reduce(f64::max)?;
+        let smallest = values.iter().copied().reduce(f64::min)?;
+        let middle = median(values);
+        (middle > 0.0).then(|| (largest - smallest) / middle)
+    }
+
+    pub(super) fn failure(&self, case: &Case, side: &'static str) -> Option<&str> {
+        self.failures.get(&(case.clone(), side)).map(String::as_str)
+    }
+
+    pub(super) fn failures(&self) -> impl Iterator<Item = (&Case, &'static str, &str)> {
+        self.failures.iter().map(|((case, side), error)| (case, *side, error.as_str()))
+    }
+
+    /// Every value of every round.
+    pub(super) fn json(&self) -> Value {
+        let figures = self.figures.iter().map(|(((suite, case), side, figure), values)| {
+            json!({ "suite": suite, "case": case, "side": side, "figure": figure, "values": values })
+        });
+        let failures = self.failures().map(|((suite, case), side, error)| {
+            json!({ "suite": suite, "case": case, "side": side, "error": error })
+        });
+        json!({ "figures": figures.collect::<Vec<_>>(), "failures": failures.collect::<Vec<_>>() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_taken_within_a_round() {
+        let (mut book, case) = (Book::default(), ("http", "c".to_owned()));
+        for (round, own, limit) in [(0, 10.0, 20.0), (1, 30.0, 40.0), (2, 8.0, 10.0)] {
+            book.note(&case, "own", "req/s", round, own);
+            book.note(&case, "limit", "req/s", round, limit);
+        }
+        book.note(&case, "own", "req/s", 3, 1.0);
+        let close = |seen: Option<f64>, value: f64| assert!((seen.expect("a value") - value).abs() < 1e-9);
+        close(book.ratio(&case, ("own", "limit"), "req/s"), 0.75);
+        close(book.spread(&case, "limit", "req/s"), 1.5);
+        assert!(book.median(&case, "other", "req/s").is_none());
+        assert!(book.ratio(&case, ("own", "other"), "req/s").is_none());
+    }
+}

@@ -1,0 +1,131 @@
+//! What hikite must reach, and whether it did. A bound whose figures are missing is told as not measured, never as met.
+
+use super::book::{Book, Case};
+use super::side::{Role, Side};
+use super::suite::{SMALL, call_case, plain_case};
+use crate::rig::table::{Cell, Table};
+
+const CPU: &str = "CPU s/10k";
+const RATE: &str = "req/s";
+
+pub(super) struct Bounds<'a> {
+    pub(super) book: &'a Book,
+    pub(super) sides: &'a [Side],
+    /// A search by words in process: how many tools, and microseconds.
+    pub(super) words_us: &'a [(usize, f64)],
+}
+
+/// What is bound, the bound, what was seen, and whether that keeps it.
+struct Row {
+    what: String,
+    bound: String,
+    seen: Option<(f64, usize, &'static str)>,
+    is_kept: fn(f64) -> bool,
+}
+
+impl Bounds<'_> {
+    pub(super) fn table(&self) -> Table {
+        let rows = self.rows().into_iter().map(|row| {
+            let (seen, kept) = match row.seen {
+                Some((value, decimals, unit)) => {
+                    (format!("{value:.decimals$}{unit}"), if (row.is_kept)(value) { "yes" } else { "no" })
+                }
+                None => ("not measured".to_owned(), "-"),
+            };
+            vec![Cell::text(row.what), Cell::text(row.bound), Cell::text(seen), Cell::text(kept)]
+        });
+        let title = "Bounds of hikite with everything on".to_owned();
+        Table { name: "bounds", title, columns: &["what", "bound", "seen", "ok"], rows: rows.collect() }
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let busy = call_case("http", SMALL, 64);
+        let alone = call_case("http", SMALL, 1);
+        let list = plain_case("list");
+        let (hikite, floor, direct) =
+            (self.name(Role::Hikite), self.name(Role::Floor), self.name(Role::Limit));
+        let (peer, lister) = (self.fastest(&busy), self.fastest(&list));
+        let ratio = |case: &Case, other: Option<&'static str>, figure, unit| {
+            let ratio = self.book.ratio(case, (hikite, other?), figure)?;
+            Some((ratio, 2, unit))
+        };
+        let median = |case: &Case, side, figure| self.book.median(case, side, figure);
+        let added = median(&alone, hikite, "p50 ms")
+            .zip(median(&alone, direct, "p50 ms"))
+            .map(|(own, direct)| ((own - direct) * 1000.0, 0, " µs"));
+        let named = |peer: Option<&'static str>| peer.unwrap_or("none");
+        let cpu = "CPU seconds per 10,000 calls at 64 clients";
+        let rate = "requests per second at 64 clients";
+        let idle = median(&plain_case("idle"), hikite, "idle MB").map(|value| (value, 1, " MB"));
+        let cold = median(&plain_case("cold"), hikite, "ms").map(|value| (value, 1, " ms"));
+        let words = self.words_us.iter().find(|(count, _)| *count == 1000);
+        let words = words.map(|(_, us)| (us / 1000.0, 3, " ms"));
+        let row = |what: &str, bound: &str, seen, is_kept| Row {
+            what: what.into(),
+            bound: bound.into(),
+            seen,
+            is_kept,
+        };
+        let fastest = format!("the fastest peer ({})", named(peer));
+        let listing = format!("10 × the fastest peer that lists them ({})", named(lister));
+        vec![
+            row(cpu, "≤ 2.5 × floor", ratio(&busy, Some(floor), CPU, " ×"), |seen| seen <= 2.5),
+            row(cpu, &format!("≤ half of {fastest}"), ratio(&busy, peer, CPU, " ×"), |seen| seen <= 0.5),
+            row(rate, &format!("≥ 2 × {fastest}"), ratio(&busy, peer, RATE, " ×"), |seen| seen >= 2.0),
+            row(rate, "≥ 0.6 × floor", ratio(&busy, Some(floor), RATE, " ×"), |seen| seen >= 0.6),
+            row("p50 at one client, more than direct", "≤ 100 µs", added, |seen| seen <= 100.0),
+            row("memory when idle, no upstreams", "≤ 25 MB", idle, |seen| seen <= 25.0),
+            row("cold start to first answer", "≤ 50 ms", cold, |seen| seen <= 50.0),
+            row(
+                "tools/list of 1,000 tools per second",
+                &format!("≥ {listing}"),
+                ratio(&list, lister, RATE, " ×"),
+                |seen| seen >= 10.0,
+            ),
+            row("search by words over 1,000 tools, in process", "≤ 0.1 ms", words, |seen| seen <= 0.1),
+        ]
+    }
+
+    fn name(&self, role: Role) -> &'static str {
+        self.sides.iter().find(|side| side.role == role).map_or("", |side| side.name)
+    }
+
+    /// The peer with the most requests per second.
+    fn fastest(&self, case: &Case) -> Option<&'static str> {
+        let peers = self.sides.iter().filter(|side| side.role == Role::Peer);
+        let seen = peers.filter_map(|side| Some((side.name, self.book.median(case, side.name, RATE)?)));
+        seen.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(name, _)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::side::sides;
+
+    #[test]
+    fn what_was_not_measured_is_not_met() {
+        let (book, sides) = (Book::default(), sides(None));
+        let table = Bounds { book: &book, sides: &sides, words_us: &[] }.table();
+        assert!(
+            table.rows.iter().all(|row| row[2].to_string() == "not measured" && row[3].to_string() == "-")
+        );
+    }
+
+    #[test]
+    fn a_missed_bound_is_told() {
+        let (mut book, sides) = (Book::default(), sides(None));
+        let case = call_case("http", SMALL, 64);
+        for (side, rate) in
+            [("hikite", 3000.0), ("floor", 10_000.0), ("modular-mcp", 1000.0), ("FastMCP proxy", 50.0)]
+        {
+            book.note(&case, side, RATE, 0, rate);
+        }
+        let table = Bounds { book: &book, sides: &sides, words_us: &[(1000, 250.0)] }.table();
+        let told = |at: usize| table.rows[at].iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert!(told(2)[1].contains("modular-mcp"));
+        assert_eq!(told(2)[2..], ["3.00 ×", "yes"]);
+        assert_eq!(told(3)[2..], ["0.30 ×", "no"]);
+        assert_eq!(told(8)[2..], ["0.250 ms", "no"]);
+    }
+}

@@ -1,0 +1,127 @@
+//! One run over all sides: for each round and each suite every side in a shuffled turn, alone on the machine, in front of the
+//! same upstream. A side that fails is told in the tables and does not end the run.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::book::Book;
+use super::running::Running;
+use super::side::{Origin, Place, Plan, Side};
+use super::suite::{SUITES, Suite, Work, plain_case};
+use crate::rig::process::free_address;
+
+pub(super) struct Comparison<'a> {
+    pub(super) hikite: &'a Path,
+    pub(super) sides: &'a [Side],
+    pub(super) only: Option<&'a str>,
+    pub(super) rounds: usize,
+    pub(super) duration: Duration,
+}
+
+/// A suite of this run, with what lives as long as it.
+struct Stage<'a> {
+    suite: &'a Suite,
+    origin: Origin,
+    folder: PathBuf,
+}
+
+impl Comparison<'_> {
+    pub(super) async fn run(&self) -> Result<Book> {
+        let scratch = tempfile::tempdir()?;
+        let mut stages = Vec::new();
+        for suite in SUITES.iter().filter(|suite| self.wants(suite)) {
+            let origin = Origin::start(suite.kind, suite.tools)?;
+            stages.push(Stage { suite, origin, folder: scratch.path().join(suite.name) });
+        }
+        let turns = self.rounds * stages.len() * self.sides.len();
+        let (mut book, mut turn, started) = (Book::default(), 0, Instant::now());
+        for round in 0..self.rounds {
+            for (number, stage) in stages.iter().enumerate() {
+                for at in shuffled(self.sides.len(), round * stages.len() + number) {
+                    let side = &self.sides[at];
+                    turn += 1;
+                    crate::complain(&format!(
+                        "round {} of {}, {}: {} ({} left, {} s so far)",
+                        round + 1,
+                        self.rounds,
+                        stage.suite.name,
+                        side.name,
+                        turns - turn,
+                        started.elapsed().as_secs(),
+                    ));
+                    if let Err(error) = self.turn(stage, side, round, &mut book).await {
+                        book.fail(&plain_case(stage.suite.name), side.name, &format!("{error:#}"));
+                    }
+                }
+            }
+        }
+        Ok(book)
+    }
+
+    fn wants(&self, suite: &Suite) -> bool {
+        self.only.is_none_or(|only| only == suite.name || (only == "search" && suite.searches()))
+    }
+
+    async fn turn(&self, stage: &Stage<'_>, side: &Side, round: usize, book: &mut Book) -> Result<()> {
+        let folder = stage.folder.join(side.name);
+        std::fs::create_dir_all(&folder)?;
+        let place = |listen| Place {
+            origin: &stage.origin,
+            folder: &folder,
+            listen,
+            hikite: self.hikite,
+            searches: stage.suite.searches(),
+        };
+        // The first start makes what later ones find.
+        let first = usize::from(round == 0 && matches!(stage.suite.work, Work::Start));
+        for start in 0..stage.suite.starts(side) + first {
+            let place = place(free_address()?);
+            let launch = match (side.plan)(&place)? {
+                Plan::Start(launch) => launch,
+                Plan::Absent(why) => {
+                    book.fail(&plain_case(stage.suite.name), side.name, why);
+                    return Ok(());
+                }
+            };
+            if matches!(stage.suite.work, Work::Start) && launch.command.is_none() {
+                book.fail(&plain_case(stage.suite.name), side.name, "is the upstream");
+                return Ok(());
+            }
+            let running = Running::start(launch, &place).await?;
+            let seen = if start < first {
+                Ok(())
+            } else {
+                stage.suite.measure((side, &running), (round, self.duration), book).await
+            };
+            running.stop().await;
+            seen?;
+        }
+        Ok(())
+    }
+}
+
+/// The numbers below a count in an order that differs from turn to turn and is the same in every run.
+fn shuffled(count: usize, seed: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12_345);
+    for at in (1..count).rev() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        order.swap(at, (state >> 33) % (at + 1));
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_side_has_one_turn_and_orders_differ() {
+        let mut order = shuffled(11, 3);
+        assert_ne!(order, shuffled(11, 4));
+        order.sort_unstable();
+        assert_eq!(order, (0..11).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,120 @@
+//! Load on one side: several clients that each make the same request over and over, and what that took of the machine.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use tokio::task::JoinSet;
+
+use super::running::{Link, Running};
+use crate::rig::client::is_success;
+use crate::rig::load::Load;
+
+/// The longest that one request may take.
+const REQUEST: Duration = Duration::from_secs(30);
+/// Calls of each client before anything is measured, if there is time for so many.
+const WARM_UP: usize = 20;
+/// The length of a call's text.
+const TEXT: usize = 100;
+
+/// What each client asks for.
+#[derive(Clone)]
+pub(super) enum Ask {
+    /// `echo` with an answer that is so many bytes longer than its text; what stands around the arguments of the call.
+    Echo(usize, (String, String)),
+    /// All tools, and how many they are at least.
+    List(usize),
+    /// A search, and what stands around its question.
+    Search((&'static str, &'static str)),
+}
+
+pub(super) struct Drive {
+    pub(super) load: Load,
+    /// CPU seconds of the side for ten thousand calls.
+    pub(super) cpu: Option<f64>,
+}
+
+pub(super) async fn drive(running: &Running, ask: &Ask, clients: usize, duration: Duration) -> Result<Drive> {
+    let mut opening = Vec::new();
+    for _ in 0..clients {
+        opening.push(running.link().await?);
+    }
+    let warm_up = duration / 4;
+    let (ready, _) = everyone(opening, ask, (warm_up, WARM_UP)).await?;
+    let before = running.cpu_seconds()?;
+    let started = Instant::now();
+    let (_, times_ms) = everyone(ready, ask, (duration, usize::MAX)).await?;
+    let seconds = started.elapsed().as_secs_f64();
+    let after = running.cpu_seconds()?;
+    let load = Load::of(times_ms, seconds);
+    #[expect(clippy::cast_precision_loss, reason = "far fewer calls than a double counts exactly")]
+    let cpu = before.zip(after).map(|(before, after)| (after - before) / load.calls as f64 * 10_000.0);
+    Ok(Drive { load, cpu })
+}
+
+/// All clients at once, until the time or their number of requests is over: the clients and the time of each request.
+async fn everyone(
+    links: Vec<Link>,
+    ask: &Ask,
+    (time, most): (Duration, usize),
+) -> Result<(Vec<Link>, Vec<f64>)> {
+    let mut working = JoinSet::new();
+    let started = Instant::now();
+    for (number, mut link) in links.into_iter().enumerate() {
+        let ask = ask.clone();
+        working.spawn(async move {
+            let mut times_ms = Vec::new();
+            while times_ms.len() < most && (times_ms.is_empty() || started.elapsed() < time) {
+                let marker = format!("marker-{number}-{}-", times_ms.len());
+                let start = Instant::now();
+                let asked = tokio::time::timeout(REQUEST, once(&mut link, &ask, &marker)).await;
+                asked.context("no answer in time")??;
+                times_ms.push(start.elapsed().as_secs_f64() * 1000.0);
+            }
+            anyhow::Ok((link, times_ms))
+        });
+    }
+    let (mut links, mut times_ms) = (Vec::new(), Vec::new());
+    while let Some(done) = working.join_next().await {
+        let (link, times) = done??;
+        links.push(link);
+        times_ms.extend(times);
+    }
+    Ok((links, times_ms))
+}
+
+async fn once(link: &mut Link, ask: &Ask, marker: &str) -> Result<()> {
+    match ask {
+        Ask::Echo(size, around) => call(link, around, marker, *size).await,
+        Ask::List(count) => {
+            let answer = link.request("tools/list", "{}").await?;
+            let seen = memchr::memmem::find_iter(&answer, b"\"inputSchema\"").count();
+            ensure!(seen >= *count, "{seen} of {count} tools are listed");
+            Ok(())
+        }
+        Ask::Search((before, after)) => {
+            // No two questions are alike, so that no answer is a remembered one.
+            let params = format!("{before}\"archive a customer {marker}\"{after}");
+            let answer = link.request("tools/call", &params).await?;
+            ensure!(
+                is_success(&answer, "archive_customer_"),
+                "not found: {}",
+                String::from_utf8_lossy(&answer)
+            );
+            Ok(())
+        }
+    }
+}
+
+/// Calls a tool that gives its text back and so many bytes more.
+pub(super) async fn call(
+    link: &mut Link,
+    (before, after): &(String, String),
+    marker: &str,
+    size: usize,
+) -> Result<()> {
+    let params = format!(r#"{before}{{"text":"{marker:x<TEXT$}","size":{size}}}{after}"#);
+    let answer = link.request("tools/call", &params).await?;
+    let is_whole = answer.len() > size && is_success(&answer, marker);
+    ensure!(is_whole, "a wrong answer: {}", String::from_utf8_lossy(&answer[..answer.len().min(300)]));
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! Other gateways and proxies, as their registries give them, each with its usual settings; only limits on how often somebody
+//! may call are lifted. They are installed into a folder of their own and never by a run, which cuts them off from
+//! every network but loopback.
+
+mod context_forge;
+mod fastmcp;
+mod install;
+mod mcp_gateway;
+mod mcp_proxy;
+mod modular;
+mod nginx;
+mod python_proxy;
+
+pub(super) use install::{Install, Way, install};
+
+use super::side::{Place, Plan, Role, Side};
+
+pub(super) fn all() -> Vec<Side> {
+    vec![
+        peer("FastMCP proxy", fastmcp::INSTALL, true, fastmcp::plan),
+        peer("mcp-proxy (PyPI)", python_proxy::INSTALL, true, python_proxy::plan),
+        peer("ContextForge", context_forge::INSTALL, true, context_forge::plan),
+        peer("mcp-proxy (Rust)", mcp_proxy::INSTALL, false, mcp_proxy::plan),
+        peer("mcp-gateway (Rust)", mcp_gateway::INSTALL, false, mcp_gateway::plan),
+        peer("modular-mcp", modular::INSTALL, true, modular::plan),
+        Side { role: Role::Reference, ..peer("nginx", nginx::INSTALL, false, nginx::plan) },
+    ]
+}
+
+fn peer(
+    name: &'static str,
+    install: Install,
+    is_slow: bool,
+    plan: fn(&Place<'_>) -> anyhow::Result<Plan>,
+) -> Side {
+    Side { name, role: Role::Peer, is_slow, install: Some(install), plan }
+}

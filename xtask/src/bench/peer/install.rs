@@ -1,0 +1,107 @@
+//! How a peer comes onto the machine: a fixed version from its registry, in a folder of its own under the user's cache.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::super::side::Side;
+
+#[derive(Clone, Copy)]
+pub(in crate::bench) struct Install {
+    /// The folder's name.
+    pub(in crate::bench) name: &'static str,
+    pub(in crate::bench) version: &'static str,
+    pub(in crate::bench) way: Way,
+    /// Where the program is in its folder.
+    pub(in crate::bench) program: &'static str,
+}
+
+#[derive(Clone, Copy)]
+pub(in crate::bench) enum Way {
+    /// A virtual environment of Python with this package.
+    Python(&'static str),
+    /// A folder of npm with this package.
+    Npm(&'static str),
+    /// A build of this crate, with further options.
+    Cargo(&'static str, &'static [&'static str]),
+    /// What the machine has or has not.
+    System,
+}
+
+impl Install {
+    pub(in crate::bench) fn folder(&self) -> Result<PathBuf> {
+        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+        let cache = cache
+            .filter(|cache| cache.is_absolute())
+            .or(home)
+            .context("neither a cache nor a home folder")?;
+        Ok(cache.join("hikite/peers").join(self.name))
+    }
+
+    /// The program, if it is there.
+    pub(in crate::bench) fn program(&self) -> Result<Option<PathBuf>> {
+        let program = match self.way {
+            Way::System => PathBuf::from(self.program),
+            _ => self.folder()?.join(self.program),
+        };
+        Ok(program.exists().then_some(program))
+    }
+
+    fn run(&self) -> Result<()> {
+        let folder = self.folder()?;
+        std::fs::create_dir_all(&folder)?;
+        let version = self.version;
+        match self.way {
+            Way::Python(package) => {
+                finish(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+                let package = format!("{package}=={version}");
+                finish(Command::new(folder.join("bin/pip")).args(["install", "-q", &package]))
+            }
+            Way::Npm(package) => {
+                let package = format!("{package}@{version}");
+                finish(
+                    Command::new("npm")
+                        .args(["install", "--no-fund", "--no-audit", "--prefix"])
+                        .arg(&folder)
+                        .arg(package),
+                )
+            }
+            Way::Cargo(package, options) => {
+                let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+                let mut command = Command::new(cargo);
+                command
+                    .args(["install", "-q", "--locked", package, "--version", version, "--root"])
+                    .arg(&folder);
+                finish(command.args(options).env_remove("CARGO_TARGET_DIR"))
+            }
+            Way::System => bail!("it comes with the system, not from a registry"),
+        }
+    }
+}
+
+/// Installs those that are missing. One that cannot be installed does not keep the others away.
+pub(in crate::bench) fn install(sides: &[Side]) -> Result<()> {
+    for side in sides {
+        let Some(install) = &side.install else { continue };
+        if install.program()?.is_some() {
+            crate::print(&format!("{} {}: is there", side.name, install.version));
+            continue;
+        }
+        crate::print(&format!("{} {}: is being installed", side.name, install.version));
+        match install.run() {
+            Ok(()) if install.program()?.is_some() => crate::print(&format!("{}: installed", side.name)),
+            Ok(()) => crate::print(&format!("{}: installed, but without `{}`", side.name, install.program)),
+            Err(error) => crate::print(&format!("{}: not installed: {error:#}", side.name)),
+        }
+    }
+    Ok(())
+}
+
+fn finish(command: &mut Command) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let status = command.stdin(Stdio::null()).status().with_context(|| format!("cannot start `{name}`"))?;
+    ensure!(status.success(), "`{name}` failed");
+    Ok(())
+}

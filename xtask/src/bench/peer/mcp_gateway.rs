@@ -1,0 +1,41 @@
+//! `mcp-gateway` of the Rust registry: a few tools of its own that list, search and call those of the servers.
+
+use anyhow::Result;
+use serde_json::json;
+use tokio::process::Command;
+
+use super::super::side::{Kind, Launch, Place, Plan, Wording};
+use super::{Install, Way};
+
+pub(super) const INSTALL: Install = Install {
+    name: "mcp-gateway",
+    version: "2.11.0",
+    way: Way::Cargo("mcp-gateway", &["--no-default-features"]),
+    program: "bin/mcp-gateway",
+};
+
+const CALL: Wording = Wording::Wrapped(
+    r#"{"name":"gateway_invoke","arguments":{"server":"bench","tool":"echo","arguments":"#,
+    "}}",
+);
+const SEARCH: (&str, &str) = (r#"{"name":"gateway_search_tools","arguments":{"query":"#, "}}");
+
+pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
+    let Some(program) = INSTALL.program()? else { return Ok(Plan::Absent("not installed")) };
+    let backend = match (place.origin.kind, place.origin.url()) {
+        (Kind::None, _) => return Ok(Plan::Absent("needs an upstream")),
+        (_, Some(url)) => json!({ "http_url": url, "streamable_http": true }),
+        (_, None) => json!({ "command": place.origin.program()?.join(" ") }),
+    };
+    // What is JSON is YAML, too.
+    let config = json!({
+        "server": { "host": "127.0.0.1", "port": place.listen.port() },
+        "meta_mcp": { "enabled": true },
+        "failsafe": { "rate_limit": { "enabled": false } },
+        "backends": { "bench": backend },
+    });
+    let mut command = Command::new(program);
+    command.arg("--config").arg(place.write("gateway.yaml", &config.to_string())?);
+    let launch = Launch::new(command, place.front("/mcp"), place);
+    Ok(Plan::Start(Launch { wording: CALL, tools: 1, search: place.searches.then_some(SEARCH), ..launch }))
+}

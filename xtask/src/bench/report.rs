@@ -1,0 +1,239 @@
+//! The figures as tables, on the terminal and in `docs/benchmarks.md`, where everything around their place is kept.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::book::{Book, Case};
+use super::bound::Bounds;
+use super::chart;
+use super::machine::today;
+use super::side::{Role, Side};
+use super::suite::{CLIENTS, SIZES, SMALL, call_case, plain_case};
+use crate::rig::table::{Cell, Table};
+
+const BEGIN: &str = "<!-- measured: what stands up to the end is made by `cargo xtask bench --write` -->";
+const END: &str = "<!-- measured: end -->";
+
+pub(super) struct Report<'a> {
+    pub(super) book: &'a Book,
+    pub(super) sides: &'a [Side],
+    pub(super) words_us: &'a [(usize, f64)],
+    pub(super) rounds: usize,
+    pub(super) duration: Duration,
+    pub(super) machine: String,
+}
+
+/// Tables of calls: the suite, the title, and a name for each size.
+const CALLS: &[(&str, &str, [&str; 3])] = &[
+    ("http", "upstream over HTTP, answers as JSON", ["http-100", "http-10k", "http-1m"]),
+    ("sse", "upstream over HTTP, answers as SSE", ["sse-100", "sse-10k", "sse-1m"]),
+    ("stdio", "upstream that is a program", ["stdio-100", "stdio-10k", "stdio-1m"]),
+];
+const SIZE_NAMES: [&str; 3] = ["100 B", "10 kB", "1 MB"];
+
+impl Report<'_> {
+    pub(super) fn tables(&self) -> Vec<Table> {
+        let bounds = Bounds { book: self.book, sides: self.sides, words_us: self.words_us };
+        let mut tables = vec![bounds.table()];
+        for (suite, title, names) in CALLS {
+            for ((size, told), name) in SIZES.iter().zip(SIZE_NAMES).zip(names) {
+                tables.extend(self.calls(suite, *size, name, format!("tools/call, {told}, {title}")));
+            }
+        }
+        tables.extend(self.repeated("list", "tools/list of 1,000 tools, 4 clients"));
+        tables.extend(
+            self.repeated("search-1000", "search over 1,000 tools by the gateway's own tool, 4 clients"),
+        );
+        tables.extend(
+            self.repeated("search-10000", "search over 10,000 tools by the gateway's own tool, 4 clients"),
+        );
+        tables.extend(self.words());
+        tables.extend(self.resting());
+        tables
+    }
+
+    /// What the tables cannot say.
+    pub(super) fn told(&self) -> String {
+        let versions = self
+            .sides
+            .iter()
+            .filter_map(|side| Some(format!("{} {}", side.name, side.install.as_ref()?.version)));
+        let mut text = format!(
+            "{}, hikite {}. {}\n\nMedians of {} rounds of {} s for each figure; *spread* is the largest less the smallest of \
+             the rounds, of their median. *Of direct* is the median of the ratios within each round.\n\nPeers: {}.",
+            today(),
+            env!("CARGO_PKG_VERSION"),
+            self.machine,
+            self.rounds,
+            self.duration.as_secs_f64(),
+            versions.collect::<Vec<_>>().join(", "),
+        );
+        let failures: Vec<_> = self.book.failures().collect();
+        if !failures.is_empty() {
+            text.push_str("\n\nNot measured:\n");
+        }
+        for ((suite, case), side, error) in failures {
+            let case = if case.is_empty() { String::new() } else { format!(" ({case})") };
+            let _ = write!(text, "\n- {side}, {suite}{case}: {}", error.replace(['<', '>'], ""));
+        }
+        text
+    }
+
+    /// Writes the page and its chart.
+    pub(super) fn write(&self) -> Result<()> {
+        let docs = crate::root()?.join("docs");
+        let file = docs.join("benchmarks.md");
+        let old = std::fs::read_to_string(&file).unwrap_or_default();
+        let (before, rest) =
+            old.split_once(BEGIN).context("docs/benchmarks.md has no place for the figures")?;
+        let (_, after) = rest.split_once(END).context("the place for the figures has no end")?;
+        let tables: Vec<String> = self.tables().iter().map(markdown).collect();
+        let figures = format!("{}\n\n{}", self.told(), tables.join("\n\n"));
+        std::fs::write(&file, format!("{before}{BEGIN}\n\n{figures}\n\n{END}{after}"))?;
+        let chart = chart::chart(&[
+            ("Requests per second at 64 clients, more is better", self.bars("req/s")),
+            ("CPU seconds of the gateway for 10,000 calls, less is better", self.bars("CPU s/10k")),
+        ]);
+        Ok(std::fs::write(docs.join("benchmarks.svg"), chart)?)
+    }
+
+    fn bars(&self, figure: &'static str) -> Vec<(&'static str, Role, f64)> {
+        let case = call_case("http", SMALL, 64);
+        let bar = |side: &Side| Some((side.name, side.role, self.book.median(&case, side.name, figure)?));
+        self.sides.iter().filter_map(bar).collect()
+    }
+
+    fn calls(&self, suite: &'static str, size: usize, name: &'static str, title: String) -> Option<Table> {
+        let case = |clients| call_case(suite, size, clients);
+        let direct = self.limit();
+        let mut rows = Vec::new();
+        for side in self.sides {
+            let mut row = vec![Cell::text(side.name)];
+            for clients in CLIENTS {
+                let case = case(*clients);
+                row.push(self.number(&case, side, "req/s", 0));
+                row.push(cell(self.book.ratio(&case, (side.name, direct), "req/s"), 3));
+            }
+            row.push(self.number(&case(1), side, "p50 ms", 3));
+            row.push(self.number(&case(64), side, "p99 ms", 1));
+            row.push(self.number(&case(16), side, "CPU s/10k", 2));
+            row.push(self.number(&case(64), side, "CPU s/10k", 2));
+            row.push(self.widest(CLIENTS.iter().map(|clients| case(*clients)), side));
+            rows.push(self.or_why(row, side, suite));
+        }
+        let columns = &[
+            "side",
+            "c=1 req/s",
+            "of direct",
+            "c=16 req/s",
+            "of direct",
+            "c=64 req/s",
+            "of direct",
+            "p50 ms, c=1",
+            "p99 ms, c=64",
+            "CPU s/10k, c=16",
+            "CPU s/10k, c=64",
+            "spread",
+        ];
+        kept(Table { name, title, columns, rows })
+    }
+
+    fn repeated(&self, suite: &'static str, title: &str) -> Option<Table> {
+        let case = plain_case(suite);
+        let rows = self.sides.iter().map(|side| {
+            let row = vec![
+                Cell::text(side.name),
+                self.number(&case, side, "req/s", 1),
+                cell(self.book.ratio(&case, (side.name, self.limit()), "req/s"), 3),
+                self.number(&case, side, "p50 ms", 2),
+                self.number(&case, side, "p99 ms", 2),
+                self.number(&case, side, "CPU s/10k", 2),
+                self.widest([case.clone()].into_iter(), side),
+            ];
+            self.or_why(row, side, suite)
+        });
+        let columns = &["side", "req/s", "of direct", "p50 ms", "p99 ms", "CPU s/10k", "spread"];
+        kept(Table { name: suite, title: title.into(), columns, rows: rows.collect() })
+    }
+
+    fn words(&self) -> Option<Table> {
+        let rows = self
+            .words_us
+            .iter()
+            .map(|(count, us)| vec![Cell::text(count.to_string()), Cell::Number(us / 1000.0, 3)]);
+        let title = "search by words inside hikite, no network".to_owned();
+        kept(Table { name: "words", title, columns: &["tools", "ms"], rows: rows.collect() })
+    }
+
+    fn resting(&self) -> Option<Table> {
+        let (cold, sessions, idle) = (plain_case("cold"), plain_case("sessions"), plain_case("idle"));
+        let rows = self.sides.iter().map(|side| {
+            let row = vec![
+                Cell::text(side.name),
+                self.number(&cold, side, "ms", 1),
+                self.number(&idle, side, "idle MB", 1),
+                self.number(&sessions, side, "idle MB", 1),
+                self.number(&sessions, side, "100 sessions MB", 1),
+                self.number(&sessions, side, "1000 sessions MB", 1),
+            ];
+            self.or_why(row, side, "sessions")
+        });
+        let columns = &[
+            "side",
+            "cold start ms",
+            "MB, no upstream",
+            "MB, one upstream",
+            "MB, 100 sessions",
+            "MB, 1,000 sessions",
+        ];
+        let title = "start to first list, and memory".to_owned();
+        kept(Table { name: "rest", title, columns, rows: rows.collect() })
+    }
+
+    fn limit(&self) -> &'static str {
+        self.sides.iter().find(|side| side.role == Role::Limit).map_or("", |side| side.name)
+    }
+
+    fn number(&self, case: &Case, side: &Side, figure: &'static str, decimals: usize) -> Cell {
+        cell(self.book.median(case, side.name, figure), decimals)
+    }
+
+    /// The widest spread of the requests per second.
+    fn widest(&self, cases: impl Iterator<Item = Case>, side: &Side) -> Cell {
+        let spreads = cases.filter_map(|case| self.book.spread(&case, side.name, "req/s"));
+        spreads
+            .reduce(f64::max)
+            .map_or(Cell::text("-"), |spread| Cell::text(format!("{:.0} %", spread * 100.0)))
+    }
+
+    /// A row without any figure says why in its first.
+    fn or_why(&self, mut row: Vec<Cell>, side: &Side, suite: &'static str) -> Vec<Cell> {
+        let is_empty = row.iter().skip(1).all(|cell| matches!(cell, Cell::Text(text) if text == "-"));
+        if let Some(why) = self.book.failure(&plain_case(suite), side.name).filter(|_| is_empty) {
+            row[1] = Cell::text(why.chars().take(40).collect::<String>());
+        }
+        row
+    }
+}
+
+fn cell(value: Option<f64>, decimals: usize) -> Cell {
+    value.map_or(Cell::text("-"), |value| Cell::Number(value, decimals))
+}
+
+/// A table in which something was measured.
+fn kept(table: Table) -> Option<Table> {
+    let is_number = |cell: &Cell| matches!(cell, Cell::Number(..));
+    table.rows.iter().flatten().any(is_number).then_some(table)
+}
+
+fn markdown(table: &Table) -> String {
+    let mut text = format!("### {}\n\n| {} |\n|---|", table.title, table.columns.join(" | "));
+    text.push_str(&"---:|".repeat(table.columns.len() - 1));
+    for row in &table.rows {
+        let cells: Vec<String> = row.iter().map(|cell| cell.to_string().replace('|', "/")).collect();
+        let _ = write!(text, "\n| {} |", cells.join(" | "));
+    }
+    text
+}

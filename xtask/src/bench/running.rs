@@ -1,0 +1,272 @@
+//! A side that was started: where it is, what it takes of the machine, and clients in front of it. It is a group of processes
+//! of its own, and ends with all of them when dropped.
+
+use std::fs::File;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
+use tokio::process::Child;
+use tokio::sync::OnceCell;
+
+use super::drive::call;
+use super::pipe::Pipe;
+use super::side::{Front, Kind, Launch, Place, Wording};
+use super::tree;
+use crate::rig::client::{Client, Target, is_result};
+use crate::rig::rest::Rest;
+
+/// The longest that a side may take until it lists its tools: the slowest makes its database first.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The longest that one request may take.
+const REQUEST: Duration = Duration::from_secs(30);
+const STOP: Duration = Duration::from_secs(5);
+
+pub(super) struct Running {
+    process: Process,
+    id: Option<u32>,
+    front: Front,
+    token: Option<String>,
+    wording: Wording,
+    /// The client of a program, which is told hello once.
+    first: OnceCell<Link>,
+    pub(super) search: Option<(&'static str, &'static str)>,
+    /// From the start of the process to its first list.
+    pub(super) start_ms: f64,
+}
+
+enum Process {
+    /// The upstream that is there anyway.
+    None,
+    Server(Child),
+    Pipe(Arc<Pipe>),
+}
+
+/// One client of a side.
+pub(super) enum Link {
+    Http(Client),
+    Pipe(Arc<Pipe>, Arc<AtomicU64>),
+}
+
+impl Running {
+    pub(super) async fn start(launch: Launch, place: &Place<'_>) -> Result<Self> {
+        let started = Instant::now();
+        let process = spawn(launch.command, &launch.front, place)?;
+        let id = match &process {
+            Process::None => None,
+            Process::Server(child) => child.id(),
+            Process::Pipe(pipe) => pipe.id(),
+        };
+        let mut running = Self {
+            process,
+            id,
+            front: launch.front,
+            token: launch.token,
+            wording: launch.wording,
+            first: OnceCell::new(),
+            search: launch.search,
+            start_ms: 0.0,
+        };
+        if let Some((path, body)) = &launch.register {
+            running.register(path, body, started).await?;
+        }
+        running.wait(launch.tools, started).await?;
+        running.start_ms = started.elapsed().as_secs_f64() * 1000.0;
+        if !place.searches && place.origin.kind != Kind::None {
+            running.answer(started).await?;
+        }
+        Ok(running)
+    }
+
+    /// Until all tools are listed.
+    async fn wait(&mut self, tools: usize, started: Instant) -> Result<()> {
+        loop {
+            let seen = match tokio::time::timeout(REQUEST, self.list()).await {
+                Ok(seen) => seen.map(|list| list.len()),
+                Err(_) => bail!("it does not answer"),
+            };
+            if seen.as_ref().is_ok_and(|count| *count >= tools) {
+                return Ok(());
+            }
+            self.is_alive()?;
+            if started.elapsed() > PATIENCE {
+                let count = seen.context("it does not become ready")?;
+                bail!("{count} of {tools} tools are listed");
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Until a first call gets through: some connect to their servers only then.
+    async fn answer(&mut self, started: Instant) -> Result<()> {
+        loop {
+            let call = async {
+                let (mut link, around) = (self.link().await?, self.around().await?);
+                call(&mut link, &around, "first", 0).await
+            };
+            match tokio::time::timeout(REQUEST, call).await? {
+                Ok(()) => return Ok(()),
+                Err(error) if started.elapsed() > PATIENCE => {
+                    return Err(error.context("no call gets through"));
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+            self.is_alive()?;
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<Value>> {
+        let mut link = self.link().await?;
+        let answer: Value = serde_json::from_slice(&link.request("tools/list", "{}").await?)?;
+        Ok(answer["result"]["tools"].as_array().context("no tools in the answer")?.clone())
+    }
+
+    /// Registers the upstream once it listens; a second time it is known already.
+    async fn register(&mut self, path: &str, body: &str, started: Instant) -> Result<()> {
+        let Front::Http(address, _) = self.front else { bail!("nothing to register at") };
+        let token = self.token.clone().unwrap_or_default();
+        loop {
+            self.is_alive()?;
+            let answer = async {
+                let mut rest = Rest::open(address).await?.with_token(&token)?;
+                let known = rest.get(path).await?;
+                if memchr::memmem::find(&known, b"\"bench\"").is_none() {
+                    rest.post(path, body.to_owned()).await?;
+                }
+                anyhow::Ok(())
+            };
+            match answer.await {
+                Ok(()) => return Ok(()),
+                Err(error) if started.elapsed() > PATIENCE => {
+                    return Err(error.context("it cannot be registered"));
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+
+    fn is_alive(&mut self) -> Result<()> {
+        let ended = match &mut self.process {
+            Process::Server(child) => child.try_wait()?,
+            Process::Pipe(pipe) => {
+                ensure!(!pipe.is_over(), "it ended");
+                None
+            }
+            Process::None => None,
+        };
+        ensure!(ended.is_none(), "it ended: {}", ended.map(|status| status.to_string()).unwrap_or_default());
+        Ok(())
+    }
+
+    /// A client that has said hello.
+    pub(super) async fn link(&self) -> Result<Link> {
+        let (address, path) = match (&self.front, &self.process) {
+            (Front::Http(address, path), _) => (*address, *path),
+            (Front::Pipe, Process::Pipe(pipe)) => {
+                let hello = || Link::Pipe(Arc::clone(pipe), Arc::new(AtomicU64::new(1))).hello();
+                let first = self.first.get_or_try_init(hello).await?;
+                return first.again().context("a pipe");
+            }
+            (Front::Pipe, _) => bail!("no pipe"),
+        };
+        let target = Target { address, path };
+        Ok(Link::Http(Client::open_as(&target, self.token.as_deref(), Duration::ZERO).await?))
+    }
+
+    pub(super) fn has_sessions(&self) -> bool {
+        matches!(self.front, Front::Http(..)) && self.id.is_some()
+    }
+
+    /// What stands around the arguments of a call of `echo`.
+    pub(super) async fn around(&self) -> Result<(String, String)> {
+        let suffix = match self.wording {
+            Wording::Wrapped(before, after) => return Ok((before.into(), after.into())),
+            Wording::Listed(suffix) => suffix,
+        };
+        let list = self.list().await?;
+        let mut names = list.iter().filter_map(|tool| tool["name"].as_str());
+        let name = names.find(|name| name.ends_with(suffix)).context("no tool to call")?;
+        Ok((format!(r#"{{"name":{},"arguments":"#, json!(name)), "}".into()))
+    }
+
+    /// Nothing for the upstream itself.
+    pub(super) fn cpu_seconds(&self) -> Result<Option<f64>> {
+        self.id.map(tree::cpu_seconds).transpose()
+    }
+
+    pub(super) fn memory_mb(&self) -> Result<Option<f64>> {
+        self.id.map(tree::memory_mb).transpose()
+    }
+
+    /// Ends it as a service manager would, and then for sure.
+    pub(super) async fn stop(mut self) {
+        self.signal(Signal::TERM);
+        if let Process::Server(child) = &mut self.process {
+            // It may not listen to that.
+            let _ = tokio::time::timeout(STOP, child.wait()).await;
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let group = self.id.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        if let Some(group) = group {
+            // It may be gone already.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+impl Link {
+    async fn hello(mut self) -> Result<Self> {
+        let client = json!({ "name": "bench", "version": "1" });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        self.request("initialize", &params.to_string()).await?;
+        if let Self::Pipe(pipe, _) = &self {
+            pipe.tell("notifications/initialized")?;
+        }
+        Ok(self)
+    }
+
+    pub(super) async fn request(&mut self, method: &str, params: &str) -> Result<Bytes> {
+        match self {
+            Self::Http(client) => client.request(method, params).await,
+            Self::Pipe(pipe, last) => {
+                let id = last.fetch_add(1, Ordering::Relaxed);
+                let answer = pipe.request(&id.to_string(), method, params).await?;
+                ensure!(is_result(&answer, id), "{method}: {}", String::from_utf8_lossy(&answer));
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Further clients of a program share its pipes.
+    fn again(&self) -> Option<Self> {
+        match self {
+            Self::Http(_) => None,
+            Self::Pipe(pipe, last) => Some(Self::Pipe(Arc::clone(pipe), Arc::clone(last))),
+        }
+    }
+}
+
+fn spawn(command: Option<tokio::process::Command>, front: &Front, place: &Place<'_>) -> Result<Process> {
+    let Some(mut command) = command else { return Ok(Process::None) };
+    let log = File::create(place.folder.join("log.txt"))?;
+    command.process_group(0).stderr(log.try_clone()?);
+    if matches!(front, Front::Pipe) {
+        return Ok(Process::Pipe(Arc::new(Pipe::start(command)?)));
+    }
+    let program = command.as_std().get_program().to_string_lossy().into_owned();
+    let child = command.stdin(Stdio::null()).stdout(log).spawn();
+    Ok(Process::Server(child.with_context(|| format!("cannot start `{program}`"))?))
+}

@@ -1,0 +1,188 @@
+//! The suites of the comparison: what stands behind the sides, and what is asked of them.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::book::{Book, Case};
+use super::drive::{Ask, Drive, drive};
+use super::running::Running;
+use super::side::{Kind, Side};
+
+pub(super) struct Suite {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) tools: usize,
+    pub(super) work: Work,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Work {
+    /// Calls with answers of a size from so many clients.
+    Calls(&'static [(usize, usize)]),
+    /// The whole list, from a few clients.
+    List,
+    /// The side's own search.
+    Search,
+    /// From the start to the first list, in a folder that was used before.
+    Start,
+    /// Memory with so many sessions, each of which has listed the tools.
+    Sessions,
+    /// Memory before anybody came.
+    Idle,
+}
+
+pub(super) const SMALL: usize = 100;
+pub(super) const MIDDLE: usize = 10_000;
+pub(super) const LARGE: usize = 1_000_000;
+pub(super) const SIZES: &[usize] = &[SMALL, MIDDLE, LARGE];
+pub(super) const CLIENTS: &[usize] = &[1, 16, 64];
+pub(super) const SESSIONS: &[usize] = &[100, 1000];
+const ALL: &[(usize, usize)] = &[
+    (SMALL, 1),
+    (SMALL, 16),
+    (SMALL, 64),
+    (MIDDLE, 1),
+    (MIDDLE, 16),
+    (MIDDLE, 64),
+    (LARGE, 1),
+    (LARGE, 16),
+    (LARGE, 64),
+];
+/// Large answers differ less by the way they came: one number of clients is enough.
+const FEWER: &[(usize, usize)] = &[(SMALL, 1), (SMALL, 16), (SMALL, 64), (MIDDLE, 16), (LARGE, 16)];
+
+const LISTERS: usize = 4;
+const SEARCHERS: usize = 4;
+/// Starts in each round; a slow side starts once.
+const STARTS: usize = 5;
+/// The longest that sessions may take to be opened.
+const OPENING: Duration = Duration::from_secs(12);
+/// What was left over from the start is gone by then.
+const REST: Duration = Duration::from_millis(700);
+
+pub(super) const SUITES: &[Suite] = &[
+    Suite { name: "http", kind: Kind::Json, tools: 10, work: Work::Calls(ALL) },
+    Suite { name: "sse", kind: Kind::Sse, tools: 10, work: Work::Calls(FEWER) },
+    Suite { name: "stdio", kind: Kind::Stdio, tools: 10, work: Work::Calls(FEWER) },
+    Suite { name: "list", kind: Kind::Json, tools: 1_000, work: Work::List },
+    Suite { name: "search-1000", kind: Kind::Json, tools: 1_000, work: Work::Search },
+    Suite { name: "search-10000", kind: Kind::Json, tools: 10_000, work: Work::Search },
+    Suite { name: "cold", kind: Kind::Json, tools: 10, work: Work::Start },
+    Suite { name: "sessions", kind: Kind::Json, tools: 10, work: Work::Sessions },
+    Suite { name: "idle", kind: Kind::None, tools: 0, work: Work::Idle },
+];
+
+pub(super) fn call_case(suite: &'static str, size: usize, clients: usize) -> Case {
+    (suite, format!("{size} B, {clients} clients"))
+}
+
+pub(super) fn plain_case(suite: &'static str) -> Case {
+    (suite, String::new())
+}
+
+impl Suite {
+    pub(super) fn searches(&self) -> bool {
+        matches!(self.work, Work::Search)
+    }
+
+    /// How often a side is started in each round.
+    pub(super) fn starts(&self, side: &Side) -> usize {
+        if matches!(self.work, Work::Start) && !side.is_slow { STARTS } else { 1 }
+    }
+
+    /// Measures a side that has just been started.
+    pub(super) async fn measure(
+        &self,
+        (side, running): (&Side, &Running),
+        (round, duration): (usize, Duration),
+        book: &mut Book,
+    ) -> Result<()> {
+        let case = plain_case(self.name);
+        match self.work {
+            Work::Calls(cases) => {
+                let around = running.around().await?;
+                for (size, clients) in cases {
+                    if side.is_slow && *size == LARGE && *clients == 64 {
+                        continue;
+                    }
+                    let case = call_case(self.name, *size, *clients);
+                    let ask = Ask::Echo(*size, around.clone());
+                    note(book, &case, (side, round), drive(running, &ask, *clients, duration).await);
+                }
+            }
+            Work::List => {
+                let ask = Ask::List(self.tools);
+                note(book, &case, (side, round), drive(running, &ask, LISTERS, duration).await);
+            }
+            Work::Search => {
+                let Some(around) = running.search else { return Ok(()) };
+                let ask = Ask::Search(around);
+                note(book, &case, (side, round), drive(running, &ask, SEARCHERS, duration).await);
+            }
+            Work::Start => book.note(&case, side.name, "ms", round, running.start_ms),
+            Work::Idle => self.rest(running, &case, (side, round), book).await?,
+            Work::Sessions => {
+                self.rest(running, &case, (side, round), book).await?;
+                if running.has_sessions() {
+                    sessions(running, &case, (side, round), book).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn rest(
+        &self,
+        running: &Running,
+        case: &Case,
+        (side, round): (&Side, usize),
+        book: &mut Book,
+    ) -> Result<()> {
+        tokio::time::sleep(REST).await;
+        if let Some(memory) = running.memory_mb()? {
+            book.note(case, side.name, "idle MB", round, memory);
+        }
+        Ok(())
+    }
+}
+
+fn note(book: &mut Book, case: &Case, (side, round): (&Side, usize), seen: Result<Drive>) {
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(error) => return book.fail(case, side.name, &format!("{error:#}")),
+    };
+    book.note(case, side.name, "req/s", round, seen.load.per_second);
+    book.note(case, side.name, "p50 ms", round, seen.load.p50_ms);
+    book.note(case, side.name, "p99 ms", round, seen.load.p99_ms);
+    if let Some(cpu) = seen.cpu {
+        book.note(case, side.name, "CPU s/10k", round, cpu);
+    }
+}
+
+/// Opens one after the other, and keeps them all.
+async fn sessions(
+    running: &Running,
+    case: &Case,
+    (side, round): (&Side, usize),
+    book: &mut Book,
+) -> Result<()> {
+    let started = std::time::Instant::now();
+    let mut open = Vec::new();
+    for (count, figure) in SESSIONS.iter().zip(["100 sessions MB", "1000 sessions MB"]) {
+        while open.len() < *count {
+            if started.elapsed() > OPENING {
+                book.fail(case, side.name, &format!("{} sessions in {} s", open.len(), OPENING.as_secs()));
+                return Ok(());
+            }
+            let mut link = running.link().await?;
+            link.request("tools/list", "{}").await?;
+            open.push(link);
+        }
+        tokio::time::sleep(REST).await;
+        if let Some(memory) = running.memory_mb()? {
+            book.note(case, side.name, figure, round, memory);
+        }
+    }
+    Ok(())
+}
