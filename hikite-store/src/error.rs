@@ -128,6 +128,12 @@ impl From<StoreError> for Error {
                 let answer = Self::new(Kind::Overloaded, "the store is busy").hint("try again in a moment");
                 Self { retry_after: Some(Duration::from_secs(1)), ..answer }
             }
+            Fault::Unreachable => {
+                tracing::warn!("{error}");
+                let answer = Self::new(Kind::Overloaded, "the store cannot be reached just now")
+                    .hint("try again in a moment");
+                Self { retry_after: Some(Duration::from_secs(1)), ..answer }
+            }
             _ => {
                 tracing::error!("{error}");
                 Self::new(Kind::Internal, "the store failed").hint("the log of hikite says why")
@@ -174,7 +180,7 @@ mod tests {
     fn a_client_is_told_nothing_of_the_inside() {
         for (fault, kind) in [
             (Fault::Busy, Kind::Overloaded),
-            (Fault::Unreachable, Kind::Internal),
+            (Fault::Unreachable, Kind::Overloaded),
             (Fault::Damaged, Kind::Internal),
             (Fault::Failed, Kind::Internal),
             (Fault::Nul, Kind::Validation),
