@@ -93,6 +93,8 @@ pub struct Limits {
     pub result_age: Duration,
     /// For one program in jq.
     pub jq_timeout: Duration,
+    /// For load balancers to hear that we are about to stop, before we do.
+    pub leave: Duration,
     /// For running calls to finish when we stop.
     pub drain: Duration,
 }
@@ -145,6 +147,7 @@ impl Default for Limits {
             idle_stop: Duration::from_secs(600),
             result_age: Duration::from_secs(1800),
             jq_timeout: Duration::from_secs(2),
+            leave: Duration::ZERO,
             drain: Duration::from_secs(10),
         }
     }

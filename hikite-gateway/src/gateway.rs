@@ -29,6 +29,7 @@ use crate::generation::Generations;
 use crate::handle::Shelf;
 use crate::health::Health;
 use crate::meter::{Meter, ModuleMeter};
+use crate::node::random_id;
 use crate::open::Sent;
 use crate::overview::Resting;
 use crate::people::People;
@@ -70,6 +71,8 @@ pub struct Gateway {
     pub(crate) limits: Arc<Limits>,
     pub(crate) sessions: Sessions,
     pub(crate) seal: Seal,
+    /// A name that no other process has, nor had.
+    process: Arc<str>,
     pub(crate) registry: Registry,
     pub(crate) people: People,
     pub(crate) auditor: Auditor,
@@ -104,9 +107,11 @@ impl std::fmt::Debug for Gateway {
 impl Gateway {
     /// `seal` is for what clients bring back: ids of tasks, sessions and waiting calls.
     pub fn new(limits: Arc<Limits>, seal: Seal, registry: Registry) -> Arc<Self> {
+        let process: Arc<str> = random_id().unwrap_or_default().into();
         Arc::new_cyclic(|gateway| Self {
             cache: Cache::new(&limits),
-            shelf: Shelf::new(&limits),
+            shelf: Shelf::new(&limits, &process),
+            process,
             sieve: OnceLock::new(),
             accounts: OnceLock::new(),
             saving: Saving::default(),
@@ -227,6 +232,16 @@ impl Gateway {
 
     pub fn seal(&self) -> &Seal {
         &self.seal
+    }
+
+    /// The name of this process, which no other has.
+    pub fn process(&self) -> &Arc<str> {
+        &self.process
+    }
+
+    /// The process in which the long answer is that a text names, as far as its address says it.
+    pub fn process_of_result(text: &[u8]) -> Option<&str> {
+        crate::handle::process_in(text)
     }
 
     /// Everything: for whoever runs this hikite, never for who asks it something.

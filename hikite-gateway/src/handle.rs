@@ -20,7 +20,7 @@ use hikite_core::source::CallContext;
 use crate::conversation::{Conversation, Name, conversation};
 use crate::gateway::Gateway;
 
-pub(crate) use address::{address_of, is_kept};
+pub(crate) use address::{address_of, is_kept, process_in};
 pub(crate) use read::is_on_first_page;
 pub(crate) use shelf::{Kept, Shelf};
 

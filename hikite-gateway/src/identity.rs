@@ -43,7 +43,7 @@ pub use code::{Ask, Code};
 pub use consent::Consent;
 pub use grant::Pair;
 use key::Keys;
-pub use key::Rotation;
+pub use key::{Rotation, sealing_key};
 pub use known::Known;
 pub use login::Login;
 pub use redirect::Redirect;

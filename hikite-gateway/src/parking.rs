@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::clock::now_ms;
 use crate::ticket::{Purpose, Ticket, Tickets, refused};
 
 /// A call under way: what becomes of it, and what it asks meanwhile. Dropping it cancels the call.
@@ -154,6 +155,8 @@ fn key(question: &Question, number: usize) -> String {
 pub struct Parking<B> {
     calls: Mutex<HashMap<u64, Parked<B>>>,
     tickets: Tickets,
+    /// Where the calls wait that this one holds.
+    process: Arc<str>,
     next: AtomicU64,
     /// A call has been parked.
     parked: Notify,
@@ -173,11 +176,11 @@ impl<B> std::fmt::Debug for Parking<B> {
 }
 
 impl<B: Send + 'static> Parking<B> {
-    /// At most `capacity` calls wait, each `patience` at most.
-    pub fn new(seal: Seal, capacity: usize, patience: Duration) -> Arc<Self> {
+    /// At most `capacity` calls wait, each `patience` at most. `process` is a name that no other has.
+    pub fn new(seal: Seal, process: Arc<str>, capacity: usize, patience: Duration) -> Arc<Self> {
         let tickets = Tickets::new(seal, patience);
         let (next, parked) = (AtomicU64::new(1), Notify::new());
-        Arc::new(Self { calls: Mutex::default(), tickets, next, parked, capacity, patience })
+        Arc::new(Self { calls: Mutex::default(), tickets, process, next, parked, capacity, patience })
     }
 
     /// Runs the call on; parks it if it asks.
@@ -197,23 +200,27 @@ impl<B: Send + 'static> Parking<B> {
             calls.insert(id, Parked { running, until: Instant::now() + self.patience });
         }
         self.parked.notify_one();
-        let ticket = self.tickets.issue(&Ticket::Parked(id), purpose);
+        let place = Ticket::Parked { process: Arc::clone(&self.process), id };
+        let ticket = self.tickets.issue(&place, purpose, now_ms());
         let body = Object::default().with("resultType", "input_required").with("inputRequests", requests);
         Step::Parked(body.with("requestState", ticket.as_str()))
     }
 
     /// A ticket for what a server wants to see again.
     pub fn ticket(&self, state: String, purpose: Purpose<'_>) -> String {
-        self.tickets.issue(&Ticket::Server(state), purpose)
+        self.tickets.issue(&Ticket::Server(state), purpose, now_ms())
     }
 
     /// What the client's ticket stands for.
     pub fn read(&self, ticket: &str, purpose: Purpose<'_>) -> Result<Ticket, Error> {
-        self.tickets.read(ticket, purpose)
+        self.tickets.read(ticket, purpose, now_ms())
     }
 
-    /// Takes a parked call out again.
-    pub fn resume(&self, id: u64) -> Result<Running<B>, Error> {
+    /// Takes a parked call out again, if it waits here.
+    pub fn resume(&self, process: &str, id: u64) -> Result<Running<B>, Error> {
+        if *self.process != *process {
+            return Err(refused());
+        }
         self.calls.lock().remove(&id).map(|parked| parked.running).ok_or_else(refused)
     }
 
@@ -246,7 +253,7 @@ mod tests {
     use hikite_core::caller::Caller;
 
     fn parking(capacity: usize) -> Arc<Parking<()>> {
-        Parking::new(Seal::new([7; 32]), capacity, Duration::from_secs(60))
+        Parking::new(Seal::new([7; 32]), "here".into(), capacity, Duration::from_secs(60))
     }
 
     /// A call that asks one thing and answers with what it was told.
@@ -284,7 +291,7 @@ mod tests {
             assert!(requests.as_str().starts_with(r#"{"name":{"method":"elicitation/create""#));
             let ticket = body.text("requestState").expect("a ticket");
             match parking.read(&ticket, self.purpose()) {
-                Ok(Ticket::Parked(id)) => id,
+                Ok(Ticket::Parked { process, id }) if &*process == "here" => id,
                 other => panic!("{other:?}"),
             }
         }
@@ -294,19 +301,21 @@ mod tests {
     async fn a_parked_call_is_taken_up_again_once() {
         let (parking, scene) = (parking(10), Scene::new());
         let id = scene.park(&parking).await;
-        let mut running = parking.resume(id).expect("taken up");
+        let mut running = parking.resume("here", id).expect("taken up");
         running.answer(Some(&Raw::parse(r#"{"name":{"action":"accept"},"other":{}}"#).expect("valid")));
         let Step::Done(Ok(told)) = parking.drive(running, scene.purpose()).await else {
             panic!("it should be done")
         };
         assert_eq!(told.as_str(), r#"{"action":"accept"}"#);
-        assert!(parking.resume(id).is_err(), "used up");
+        assert!(parking.resume("here", id).is_err(), "used up");
+        let id = scene.park(&parking).await;
+        assert!(parking.resume("there", id).is_err(), "a call of another process");
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_no_answer_leaves_the_question_open() {
         let (parking, scene) = (parking(10), Scene::new());
-        let mut running = parking.resume(scene.park(&parking).await).expect("taken up");
+        let mut running = parking.resume("here", scene.park(&parking).await).expect("taken up");
         running.answer(Some(&Raw::parse(r#"{"name":12345,"wrong":{}}"#).expect("valid")));
         assert!(matches!(parking.drive(running, scene.purpose()).await, Step::Parked(_)));
     }
@@ -326,7 +335,7 @@ mod tests {
         assert!(matches!(parking.drive(asking(), scene.purpose()).await, Step::Done(Err(_))));
         let late = tokio::time::timeout(Duration::from_secs(61), parking.expire());
         assert!(late.await.is_err(), "it goes on");
-        assert!(parking.resume(id).is_err(), "late");
+        assert!(parking.resume("here", id).is_err(), "late");
         scene.park(&parking).await;
     }
 }

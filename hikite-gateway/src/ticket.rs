@@ -2,6 +2,7 @@
 //! server wants to see again. Good for one caller, one request and a limited time; anything else is refused in
 //! the same words.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::caller::Caller;
@@ -9,13 +10,12 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, canonical};
 use hikite_core::seal::Seal;
 use sha2::{Digest, Sha256};
-use tokio::time::Instant;
 
 /// What a ticket stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ticket {
-    /// A call of ours that waits.
-    Parked(u64),
+    /// A call that waits, and in which process.
+    Parked { process: Arc<str>, id: u64 },
     /// The state of the server that answers this request.
     Server(String),
 }
@@ -23,7 +23,6 @@ pub enum Ticket {
 #[derive(Debug)]
 pub(crate) struct Tickets {
     seal: Seal,
-    started: Instant,
     patience: Duration,
 }
 
@@ -40,16 +39,18 @@ const SERVER: u8 = b's';
 
 impl Tickets {
     pub(crate) fn new(seal: Seal, patience: Duration) -> Self {
-        Self { seal, started: Instant::now(), patience }
+        Self { seal, patience }
     }
 
-    pub(crate) fn issue(&self, ticket: &Ticket, purpose: Purpose<'_>) -> String {
-        let until = self.started.elapsed() + self.patience;
-        let mut payload = until.as_secs().to_be_bytes().to_vec();
+    /// Any process may read it, so that its end is a time that all of them know.
+    pub(crate) fn issue(&self, ticket: &Ticket, purpose: Purpose<'_>, now: u64) -> String {
+        let patience = u64::try_from(self.patience.as_millis()).unwrap_or(u64::MAX);
+        let mut payload = now.saturating_add(patience).to_be_bytes().to_vec();
         match ticket {
-            Ticket::Parked(id) => {
+            Ticket::Parked { process, id } => {
                 payload.push(PARKED);
                 payload.extend(id.to_be_bytes());
+                payload.extend(process.as_bytes());
             }
             Ticket::Server(state) => {
                 payload.push(SERVER);
@@ -60,19 +61,23 @@ impl Tickets {
         self.seal.put(&payload, &[subject, project, &purpose.digest()])
     }
 
-    pub(crate) fn read(&self, text: &str, purpose: Purpose<'_>) -> Result<Ticket, Error> {
-        self.open(text, purpose).ok_or_else(refused)
+    pub(crate) fn read(&self, text: &str, purpose: Purpose<'_>, now: u64) -> Result<Ticket, Error> {
+        self.open(text, purpose, now).ok_or_else(refused)
     }
 
-    fn open(&self, text: &str, purpose: Purpose<'_>) -> Option<Ticket> {
+    fn open(&self, text: &str, purpose: Purpose<'_>, now: u64) -> Option<Ticket> {
         let [subject, project] = purpose.caller.parts();
         let payload = self.seal.open(text, &[subject, project, &purpose.digest()])?;
         let (until, rest) = payload.split_first_chunk::<8>()?;
-        if self.started.elapsed() > Duration::from_secs(u64::from_be_bytes(*until)) {
+        if now > u64::from_be_bytes(*until) {
             return None;
         }
         match rest.split_first()? {
-            (&PARKED, id) => Some(Ticket::Parked(u64::from_be_bytes(id.try_into().ok()?))),
+            (&PARKED, place) => {
+                let (id, process) = place.split_first_chunk::<8>()?;
+                let process = std::str::from_utf8(process).ok()?.into();
+                Some(Ticket::Parked { process, id: u64::from_be_bytes(*id) })
+            }
             (&SERVER, state) => Some(Ticket::Server(String::from_utf8(state.to_vec()).ok()?)),
             _ => None,
         }
@@ -107,34 +112,33 @@ impl Purpose<'_> {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_ticket_is_good_for_its_caller_its_request_and_its_time() {
+    #[test]
+    fn a_ticket_is_good_for_its_caller_its_request_and_its_time() {
         let tickets = Tickets::new(Seal::new([7; 32]), Duration::from_secs(60));
         let (owner, stranger) = (Caller::owner(), Caller::named("stranger"));
         let elsewhere = Caller { project: Some("p".into()), ..Caller::owner() };
         let arguments = |text: &str| hikite_core::json::Raw::parse(text.to_owned()).expect("valid");
         let params = Object::default().with("name", "t").with("arguments", arguments(r#"{"a":2,"b":[1]}"#));
         let purpose = Purpose { caller: &owner, method: "tools/call", params: &params };
-        for ticket in [Ticket::Parked(7), Ticket::Server("日本".into())] {
-            let text = tickets.issue(&ticket, purpose);
+        for ticket in [Ticket::Parked { process: "here".into(), id: 7 }, Ticket::Server("日本".into())] {
+            let text = tickets.issue(&ticket, purpose, 5);
             let again =
                 params.clone().with("_meta", "x").with("requestState", "y").with("inputResponses", "z");
-            assert_eq!(tickets.read(&text, Purpose { params: &again, ..purpose }).ok(), Some(ticket));
+            assert_eq!(tickets.read(&text, Purpose { params: &again, ..purpose }, 60_005).ok(), Some(ticket));
             let order =
                 Object::default().with("arguments", arguments(r#"{ "b": [1], "a": 2 }"#)).with("name", "t");
-            assert!(tickets.read(&text, Purpose { params: &order, ..purpose }).is_ok());
+            assert!(tickets.read(&text, Purpose { params: &order, ..purpose }, 60_005).is_ok());
             let changed = params.clone().with("arguments", arguments(r#"{"a":2,"b":[1,1]}"#));
-            assert!(tickets.read(&text, Purpose { params: &changed, ..purpose }).is_err());
+            assert!(tickets.read(&text, Purpose { params: &changed, ..purpose }, 60_005).is_err());
             let other = Object::default().with("name", "u");
-            assert!(tickets.read(&text, Purpose { params: &other, ..purpose }).is_err());
+            assert!(tickets.read(&text, Purpose { params: &other, ..purpose }, 60_005).is_err());
             for caller in [&stranger, &elsewhere] {
-                assert!(tickets.read(&text, Purpose { caller, ..purpose }).is_err());
+                assert!(tickets.read(&text, Purpose { caller, ..purpose }, 60_005).is_err());
             }
-            assert!(tickets.read(&text, Purpose { method: "prompts/get", ..purpose }).is_err());
-            assert!(tickets.read(&format!("{text}x"), purpose).is_err());
+            assert!(tickets.read(&text, Purpose { method: "prompts/get", ..purpose }, 60_005).is_err());
+            assert!(tickets.read(&format!("{text}x"), purpose, 60_005).is_err());
         }
-        let late = tickets.issue(&Ticket::Parked(7), purpose);
-        tokio::time::advance(Duration::from_secs(62)).await;
-        assert!(tickets.read(&late, purpose).is_err());
+        let late = tickets.issue(&Ticket::Parked { process: "here".into(), id: 7 }, purpose, 5);
+        assert!(tickets.read(&late, purpose, 60_006).is_err());
     }
 }

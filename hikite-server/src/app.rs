@@ -1,15 +1,16 @@
 //! What every handler shares, built once.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use hikite_core::caller::SessionId;
 use hikite_core::limits::Limits;
 use hikite_core::rate::Rate;
 use hikite_core::secret::Secret;
+use hikite_egress::Client;
 use hikite_gateway::trace::Tracer;
-use hikite_gateway::{Gateway, Parking, Surfaces};
+use hikite_gateway::{Gateway, Nodes, Parking, Surfaces};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +20,7 @@ use crate::auth::Auth;
 use crate::brake::Brake;
 use crate::bucket::Buckets;
 use crate::mcp::{Back, Bounds, Channels, Lanes, Sessions};
+use crate::node::Neighbours;
 use crate::oauth::{Oauth, Tries};
 use crate::origin::Origins;
 use crate::proxy::Proxies;
@@ -42,6 +44,10 @@ pub struct App {
     pub(crate) tasks: TaskTracker,
     /// Fires when we stop: no new work, open streams end.
     pub(crate) stopping: CancellationToken,
+    /// Fires before: load balancers are told to send nobody here any more.
+    leaving: CancellationToken,
+    /// The other nodes, where there may be any.
+    neighbours: OnceLock<Neighbours>,
     pub(crate) started: Instant,
     next_session: AtomicU64,
     open_sessions: AtomicU32,
@@ -84,7 +90,12 @@ impl App {
         stopping: CancellationToken,
     ) -> Arc<Self> {
         let app = Arc::new(Self {
-            parking: Parking::new(gateway.seal().clone(), limits.parked_calls, limits.question_timeout),
+            parking: Parking::new(
+                gateway.seal().clone(),
+                gateway.process().clone(),
+                limits.parked_calls,
+                limits.question_timeout,
+            ),
             lanes: Lanes::default(),
             buckets: Buckets::default(),
             brake: Brake::default(),
@@ -96,6 +107,8 @@ impl App {
             settings: ArcSwap::from_pointee(settings),
             tasks: TaskTracker::new(),
             stopping,
+            leaving: CancellationToken::new(),
+            neighbours: OnceLock::new(),
             started: Instant::now(),
             next_session: AtomicU64::new(1),
             open_sessions: AtomicU32::new(0),
@@ -110,6 +123,36 @@ impl App {
     /// From now on requests are traced.
     pub fn trace(&self, tracer: Arc<Tracer>) {
         self.gateway.meter().trace(tracer);
+    }
+
+    /// From now on this is one of several nodes, which know each other by `key`.
+    pub fn join(self: &Arc<Self>, nodes: Arc<Nodes>, key: [u8; 32], client: Client) {
+        let app = Arc::downgrade(self);
+        nodes.when_lost(move || {
+            if let Some(app) = app.upgrade() {
+                app.sessions.clear();
+            }
+        });
+        self.tasks.spawn(Arc::clone(&nodes).run(self.stopping.clone()));
+        let _ = self.neighbours.set(Neighbours::new(nodes, key, client));
+    }
+
+    pub(crate) fn neighbours(&self) -> Option<&Neighbours> {
+        self.neighbours.get()
+    }
+
+    /// Before we stop: whoever asks is told that we are about to, for as long as load balancers need to hear it, and
+    /// the other nodes may take over what is held here.
+    pub async fn leave(&self) {
+        self.leaving.cancel();
+        tokio::time::sleep(self.limits.leave).await;
+        if let Some(neighbours) = self.neighbours() {
+            neighbours.nodes.leave().await;
+        }
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.is_cancelled() || self.stopping.is_cancelled()
     }
 
     pub fn configure(&self, settings: Settings) {

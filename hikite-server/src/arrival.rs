@@ -39,17 +39,20 @@ pub(crate) struct Arrival {
     pub(crate) proof: Proof,
     pub(crate) origin: Origin,
     pub(crate) transport: &'static str,
+    /// Another node has handed it on; it goes no further.
+    pub(crate) is_relayed: bool,
 }
 
 impl Arrival {
     pub(crate) fn over_http(caller: Caller, proof: Proof, origin: Origin) -> Self {
-        Self { caller, proof, origin, transport: TCP }
+        Self { caller, proof, origin, transport: TCP, is_relayed: false }
     }
 
     /// A message that came with nothing around it.
     pub(crate) fn bare(caller: Caller, proof: Proof, transport: &'static str) -> Self {
         let request_id = Some(RequestId::random().0);
-        Self { caller, proof, origin: Origin { request_id, ..Origin::default() }, transport }
+        let origin = Origin { request_id, ..Origin::default() };
+        Self { caller, proof, origin, transport, is_relayed: false }
     }
 }
 

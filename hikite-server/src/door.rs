@@ -21,7 +21,7 @@ use crate::arrival::Arrival;
 use crate::challenge::Challenge;
 use crate::observe::Visit;
 use crate::refusal::refusal;
-use crate::{auth, connection, health, origin, person, project, proxy, rate};
+use crate::{auth, connection, health, node, origin, person, project, proxy, rate};
 
 /// What a route wants to know of whoever comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub(crate) enum Needs {
     Reader,
     /// Who it is.
     Caller,
+    /// That another node has handed it on; where there are none, there is no such route.
+    Node,
     /// Who sits at the browser; whoever is not logged in is sent there first.
     Person,
 }
@@ -73,10 +75,10 @@ impl Door {
                 Err(refused) => Challenge::of(&request).put_on(refused, &self.app, None),
             },
             Needs::Oauth if self.app.settings.load().oauth.is_none() => {
-                let nothing = tower::service_fn(|_| async { Ok(health::not_found().await) });
-                Box::pin(self.check_caller(request, visit, nothing)).await
+                Box::pin(self.check_caller(request, visit, nothing())).await
             }
-            // Boxed, so that it takes no room in a call.
+            // Boxed, so that they take no room in a call.
+            Needs::Node => Box::pin(self.check_node(request, visit, inside)).await,
             Needs::Person => match Box::pin(person::admit(&self.app, &mut request, &visit.origin)).await {
                 Ok(()) => answer(request, inside).await,
                 Err(instead) => instead,
@@ -84,6 +86,19 @@ impl Door {
             Needs::Nothing | Needs::Oauth => answer(request, inside).await,
         };
         origin::allow(response, page)
+    }
+
+    async fn check_node<S: Inside>(&self, mut request: Request, visit: &Visit, inside: S) -> Response {
+        let Some(neighbours) = self.app.neighbours() else {
+            return self.check_caller(request, visit, nothing()).await;
+        };
+        match node::admit(&self.app, neighbours, &mut request, &visit.origin).await {
+            Ok(arrival) => {
+                request.extensions_mut().insert(arrival);
+                answer(request, inside).await
+            }
+            Err(error) => refusal(error),
+        }
     }
 
     async fn check_caller<S: Inside>(&self, request: Request, visit: &Visit, inside: S) -> Response {
@@ -126,6 +141,11 @@ async fn answer<S: Inside>(request: Request, mut inside: S) -> Response {
         Ok(response) => response,
         Err(never) => match never {},
     }
+}
+
+/// Where nothing is behind the door.
+fn nothing() -> impl Inside {
+    tower::service_fn(|_| async { Ok(health::not_found().await) })
 }
 
 /// What stands behind the door; always ready.

@@ -34,6 +34,15 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Response {
     json(StatusCode::OK, &body.raw())
 }
 
+/// Whether load balancers may send somebody here. It says no while we are about to stop, and go on as before.
+pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
+    let (status, word) = match app.is_leaving() {
+        false => (StatusCode::OK, "ready"),
+        true => (StatusCode::SERVICE_UNAVAILABLE, "leaving"),
+    };
+    json(status, &Object::default().with("status", word).raw())
+}
+
 pub(crate) async fn not_found() -> Response {
     let error = Error::new(Kind::NotFound, "there is nothing at this address");
     refusal(error.hint("MCP clients connect to `/mcp`; `/docs` describes the REST API"))

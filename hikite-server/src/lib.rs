@@ -15,6 +15,7 @@ mod door;
 mod health;
 mod mcp;
 mod metrics;
+mod node;
 mod oauth;
 mod observe;
 mod origin;

@@ -22,6 +22,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let public = Router::new()
         .route("/", get(health::root))
         .route("/health", get(health::health))
+        .route("/readyz", get(health::ready))
         .route("/v1/openapi.json", get(openapi::openapi))
         .route("/oauth/client.json", get(document::document))
         .route("/docs", get(page::html))
@@ -55,13 +56,21 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(health::wrong_method)
         .layer(Door::new(&app, Needs::Caller));
 
+    // For the other nodes alone, which show a pass in place of a token.
+    let nodes = Router::new()
+        .route("/node/mcp", mcp())
+        .route("/node/mcp/{project}", mcp())
+        .route("/node/messages", post(sse::post))
+        .method_not_allowed_fallback(health::wrong_method)
+        .layer(Door::new(&app, Needs::Node));
+
     // The pages ask the same API from inside, as whoever sits at the browser.
     let pages = hikite_ui::routes(Api::new(rest().with_state(Arc::clone(&app))))
         .method_not_allowed_fallback(health::wrong_method)
         .layer(Door::new(&app, Needs::Person));
     let looks = hikite_ui::assets().layer(Door::new(&app, Needs::Nothing));
 
-    public.merge(oauth).merge(metrics).merge(protected).with_state(app).merge(pages).merge(looks)
+    public.merge(oauth).merge(metrics).merge(nodes).merge(protected).with_state(app).merge(pages).merge(looks)
 }
 
 /// What programs ask for over HTTP, and the pages.

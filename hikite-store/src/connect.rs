@@ -21,6 +21,8 @@ pub(crate) const WAIT: Duration = Duration::from_secs(5);
 const READERS: u32 = 4;
 /// Connections to a PostgreSQL database.
 const POSTGRES_CONNECTIONS: u32 = 8;
+/// Where PostgreSQL sends word of changes.
+pub(crate) const CHANNEL: &str = "hikite";
 /// A statement without effect, in both languages.
 const NOTHING: &str = "SELECT 1";
 
@@ -45,6 +47,19 @@ impl Engine {
             Self::Sqlite => "BEGIN",
             Self::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         }
+    }
+
+    /// Now, in milliseconds since 1970, by the database's own clock.
+    pub(crate) fn now_ms(self) -> &'static str {
+        match self {
+            Self::Sqlite => "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+            Self::Postgres => "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
+        }
+    }
+
+    /// Sends word of a change when the transaction is committed, where the database can.
+    pub(crate) fn tell(self) -> Option<&'static str> {
+        (self == Self::Postgres).then_some("NOTIFY hikite")
     }
 
     /// What every connection is told first. `fullfsync` is for macOS, whose plain sync does not reach the disk.

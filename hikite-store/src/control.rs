@@ -119,6 +119,9 @@ impl Store {
         if changed {
             let query = sqlx::query("UPDATE hikite SET value = value + 1 WHERE name = 'revision'");
             query.execute(&mut *transaction).await.map_err(self.failed())?;
+            if let Some(text) = self.engine().tell() {
+                sqlx::query(text).execute(&mut *transaction).await.map_err(self.failed())?;
+            }
             transaction.commit().await.map_err(self.failed())?;
         } else {
             transaction.rollback().await.map_err(self.failed())?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{Any, AnyConnection, AnyPool, Connection, Transaction};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,6 +26,8 @@ struct Inner {
     writer: AnyPool,
     /// The version it had before it was opened.
     found: i64,
+    /// Other processes may have written something.
+    news: Notify,
     tasks: TaskTracker,
     closing: CancellationToken,
 }
@@ -53,6 +56,7 @@ impl Store {
             reader,
             writer,
             found,
+            news: Notify::new(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         })))
@@ -86,6 +90,10 @@ impl Store {
 
     pub(crate) fn writer(&self) -> &AnyPool {
         &self.0.writer
+    }
+
+    pub(crate) fn news(&self) -> &Notify {
+        &self.0.news
     }
 
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Any>, StoreError> {
@@ -161,6 +169,9 @@ mod tests {
             movable(store.take_entry("", "", 0));
             movable(store.vault_secrets());
             movable(store.take_lease("", "", 0, 0));
+            movable(store.nodes());
+            movable(store.take_session("", "", 0));
+            movable(store.changed(PAUSE));
             movable(store.first_seen());
             movable(store.note_seen(&[], 0));
             movable(store.revision());

@@ -27,7 +27,7 @@ use tempfile::TempDir;
 pub use client::{A_MOMENT, Client, Pending};
 pub use command::{Programs, Run};
 pub use hello::{Answer, Hello, Question};
-pub use http::{Connection, Reply, Request, Stream};
+pub use http::{Connection, Failed, Reply, Request, Stream};
 pub use process::{Process, is_alive, kill, marked};
 pub use stateless::{Envelope, Listening, Outcome, REVISION, Running, Stateless, Through, encode};
 
@@ -60,6 +60,14 @@ impl TestGateway {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let mut command = programs.hikite_by_file(folder.path());
         command.arg("serve");
+        Self::run_in(programs, folder, config, command).await
+    }
+
+    /// The same by file alone with more variables in its environment.
+    pub async fn start_by_file_with(programs: &Programs, config: Value, variables: &[(&str, &str)]) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        let mut command = programs.hikite_by_file(folder.path());
+        command.arg("serve").envs(variables.iter().copied());
         Self::run_in(programs, folder, config, command).await
     }
 
@@ -182,6 +190,15 @@ impl TestGateway {
     pub fn kill9(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("our child");
+    }
+
+    /// It does nothing until it is woken, as on a machine that is suspended.
+    pub fn suspend(&self) {
+        process::signal(self.pid(), rustix::process::Signal::STOP);
+    }
+
+    pub fn wake(&self) {
+        process::signal(self.pid(), rustix::process::Signal::CONT);
     }
 
     pub fn terminate(&self) {

@@ -81,23 +81,28 @@ impl Server {
 
     /// Ends every process of it at once, as a power cut would, and starts it again.
     pub fn crash(&self) {
-        for (action, more) in [("stop", &["--mode=immediate"][..]), ("start", &[])] {
-            let mut command = Command::new(self.programs.join("pg_ctl"));
-            command.args([action, "--wait", "--silent"]).args(more);
-            command.arg("--pgdata").arg(self.folder.join("data")).arg("--log").arg(self.folder.join("log"));
-            if action == "start" {
-                command.arg(format!("--options=-k '{}' -h ''", self.folder.display()));
-            }
-            if let Some((uid, gid)) = unprivileged() {
-                command.uid(uid).gid(gid);
-            }
-            command
-                .current_dir(&self.folder)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null());
-            assert!(command.status().expect("pg_ctl").success(), "pg_ctl {action}");
+        self.control("stop", "--mode=immediate");
+        self.start_again();
+    }
+
+    /// Ends it as whoever looks after it would.
+    pub fn stop(&self) {
+        self.control("stop", "--mode=fast");
+    }
+
+    pub fn start_again(&self) {
+        self.control("start", &format!("--options=-k '{}' -h ''", self.folder.display()));
+    }
+
+    fn control(&self, action: &str, how: &str) {
+        let mut command = Command::new(self.programs.join("pg_ctl"));
+        command.args([action, "--wait", "--silent", how]);
+        command.arg("--pgdata").arg(self.folder.join("data")).arg("--log").arg(self.folder.join("log"));
+        if let Some((uid, gid)) = unprivileged() {
+            command.uid(uid).gid(gid);
         }
+        command.current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        assert!(command.status().expect("pg_ctl").success(), "pg_ctl {action}");
     }
 }
 

@@ -74,7 +74,7 @@ pub(crate) use secret::masked_url;
 pub(crate) use search::TOP;
 pub use search::{Model, Place as SearchPlace, SearchSection};
 pub use server::{DEFAULT_PORT, ServerSection, parse_listen};
-pub(crate) use server::{listen_hint, url_fault};
+pub(crate) use server::{listen_hint, node_fault, url_fault};
 pub use show::show;
 pub use telemetry::{Log, Otlp, Telemetry};
 pub use tls::TlsSection;

@@ -24,14 +24,16 @@ use hikite_core::search::encoder::Encoder;
 use hikite_core::secret::Secret;
 use hikite_core::source::{Implementation, Source};
 use hikite_egress::Client;
+use hikite_gateway::identity::sealing_key;
 use hikite_gateway::{
-    AccountSettings, Accounts, Entrances, Gateway, Identity, Registry, Rules, Safe, Throttle,
+    AccountSettings, Accounts, Entrances, Gateway, Identity, Nodes, Registry, Rules, Safe, Throttle,
 };
 use hikite_modules::{Service, Settings};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, Spawner, Upstream};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -60,6 +62,8 @@ pub struct House {
     pub store: Store,
     /// Secrets, sealed in the store.
     pub safe: Arc<Safe>,
+    /// What the nodes know each other by, where it opens.
+    node_key: Option<[u8; 32]>,
     lists: Arc<StoreListCache>,
     environment: Environment,
     /// For requests to addresses that are not the owner's word.
@@ -150,8 +154,17 @@ impl House {
         let endpoint = Arc::new(Endpoint::new(environment.client.clone()));
         let accounts =
             Accounts::new(Arc::clone(&safe), endpoint, Arc::clone(&configured) as Arc<dyn Exchanger>);
+        // The same in every process on this store, so that each reads what another gave a client to bring back.
+        let sealing = sealing_key(&safe).await.inspect_err(|error| {
+            tracing::error!(%error, "what clients bring back is good until a restart: its key does not open");
+        });
+        let seal = match &sealing {
+            Ok(key) => key.derive("seal"),
+            Err(_) => token::random_key()?,
+        };
         let house = Arc::new(Self {
-            gateway: Gateway::new(Arc::clone(&limits), Seal::new(token::random_key()?), registry),
+            gateway: Gateway::new(Arc::clone(&limits), Seal::new(seal), registry),
+            node_key: sealing.ok().map(|key| key.derive("node")),
             limits,
             store,
             safe,
@@ -185,6 +198,13 @@ impl House {
         house.gateway.open_store().await?;
         house.tasks.spawn(Arc::clone(&house).follow_store());
         Ok(house)
+    }
+
+    /// Says to the other processes on this store that this one is there; how they know each other.
+    pub(crate) async fn join(&self, url: &str) -> Result<(Arc<Nodes>, [u8; 32])> {
+        let key = self.node_key.context("the nodes cannot know each other: the key of the vault is wrong")?;
+        let process = self.gateway.process();
+        Ok((Nodes::join(self.store.clone(), url, process, self.limits.sessions).await?, key))
     }
 
     /// Who logs in, and through whom.
@@ -284,7 +304,14 @@ impl House {
     async fn follow_store(self: Arc<Self>) {
         let (mut well, mut signs) = (true, true);
         let mut looks = 0_u32;
-        while self.stopping.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
+        self.store.listen();
+        let mut next = Instant::now() + LOOK;
+        loop {
+            let wait = next.saturating_duration_since(Instant::now());
+            let told = self.stopping.run_until_cancelled(self.store.changed(wait)).await;
+            if told.is_none() {
+                return;
+            }
             let read = self.gateway.catch_up_with_store().await;
             let read = if read.is_ok() { self.follow_stored().await } else { read };
             // Told once, not twice a second.
@@ -296,6 +323,11 @@ impl House {
                 _ => {}
             }
             well = read.is_ok();
+            // The rest has its own pace, however much is written.
+            if Instant::now() < next {
+                continue;
+            }
+            next = Instant::now() + LOOK;
             looks = (looks + 1) % SWEEP;
             self.gateway.take_stock();
             if looks.is_multiple_of(WRITE_DOWN)

@@ -88,6 +88,9 @@ fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<C
     {
         tracing::warn!("`server.listen`, `limits`, `data` and `store` take effect after a restart");
     }
+    if config.server.node_url != before.server.node_url {
+        tracing::warn!("`server.node_url` takes effect after a restart");
+    }
     if config.audit != before.audit {
         tracing::warn!("`audit` takes effect after a restart");
     }
@@ -95,6 +98,7 @@ fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<C
         tracing::warn!("`telemetry.otlp` takes effect after a restart");
     }
     config.server.listen = before.server.listen;
+    config.server.node_url.clone_from(&before.server.node_url);
     config.limits = before.limits.clone();
     config.data.clone_from(&before.data);
     config.store.clone_from(&before.store);

@@ -35,6 +35,7 @@ pub(crate) struct Running {
 pub(crate) struct Overrides {
     pub(crate) listen: Option<SocketAddr>,
     pub(crate) public_url: Option<String>,
+    pub(crate) node_url: Option<String>,
     pub(crate) data: Option<PathBuf>,
     /// Nobody can connect, so nobody needs a token.
     pub(crate) stdio: bool,
@@ -48,12 +49,16 @@ impl Overrides {
         if self.public_url.is_some() {
             config.server.public_url.clone_from(&self.public_url);
         }
+        if self.node_url.is_some() {
+            config.server.node_url.clone_from(&self.node_url);
+        }
         if let Some(data) = &self.data {
             config.data.clone_from(data);
         }
         if self.stdio {
             config.auth = Auth::None;
             config.server.tls = None;
+            config.server.node_url = None;
             config.oauth = None;
         }
         config
@@ -72,10 +77,15 @@ impl Running {
         let house = House::start(&config, program).await?;
         let stopping = CancellationToken::new();
         let app = App::new(Arc::clone(&house.gateway), Arc::clone(&house.limits), settings, stopping.clone());
+        if let Some(url) = &config.server.node_url {
+            let (nodes, key) = house.join(url).await?;
+            tracing::info!("the other nodes reach this one at {url}");
+            app.join(nodes, key, house.client().clone());
+        }
         let telemetry = Telemetry::start(config.telemetry.otlp.as_ref(), &app, house.client())?;
         let tasks = TaskTracker::new();
         let stopped = CancellationToken::new();
-        tasks.spawn(stop_on_signal(stopping.clone(), stopped.clone())?);
+        tasks.spawn(stop_on_signal(Arc::clone(&app), stopping.clone(), stopped.clone())?);
         tasks.spawn(reload::follow(
             (config, seen),
             overrides,
@@ -117,7 +127,8 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
         Cors::Only(pages) => pages,
         Cors::Off | Cors::Any => &[],
     };
-    let public_host = config.server.public_url.as_deref().and_then(host_of);
+    let own = [&config.server.public_url, &config.server.node_url];
+    let own_hosts = own.into_iter().filter_map(|url| host_of(url.as_deref()?));
     let tls = config.server.tls.as_ref().map(TlsSection::read).transpose().map_err(WrongSetup)?;
     Ok(Settings {
         auth,
@@ -125,7 +136,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
         tls,
         oauth: config.oauth.as_ref().map(|section| Arc::new(oauth(config, section))),
         origins: Origins {
-            hosts: config.server.allowed_hosts.iter().cloned().chain(public_host).collect(),
+            hosts: config.server.allowed_hosts.iter().cloned().chain(own_hosts).collect(),
             origins: config.server.allowed_origins.iter().chain(pages).cloned().collect(),
             any_origin: config.server.cors == Cors::Any,
             reachable: !config.server.listen.ip().is_loopback(),
@@ -161,8 +172,10 @@ fn host_of(url: &str) -> Option<String> {
     Some(host.to_ascii_lowercase())
 }
 
-/// Fires `stopping` on SIGINT or SIGTERM; a second one ends the program at once, and the guards its servers.
+/// On SIGINT or SIGTERM lets others take over, then fires `stopping`; a second one ends the program at once, and the
+/// guards its servers.
 fn stop_on_signal(
+    app: Arc<App>,
     stopping: CancellationToken,
     stopped: CancellationToken,
 ) -> Result<impl Future<Output = ()>> {
@@ -176,7 +189,15 @@ fn stop_on_signal(
             }
         };
         if stopping.run_until_cancelled(heard()).await.is_some() {
+            let is_calm = tokio::select! {
+                () = app.leave() => true,
+                () = heard() => false,
+            };
             stopping.cancel();
+            if !is_calm {
+                tracing::warn!("ended by a second signal");
+                std::process::exit(1);
+            }
             tracing::info!("stopping; running requests may finish");
         }
         if stopped.run_until_cancelled(heard()).await.is_some() {

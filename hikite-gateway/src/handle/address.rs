@@ -4,6 +4,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::Object;
 
 use super::Part;
+use super::shelf::PROCESS_CHARS;
 
 /// The beginning of the address of an answer that was kept.
 const SCHEME: &str = "result://";
@@ -26,6 +27,14 @@ pub(crate) fn address_of(id: &str) -> String {
 /// Whether the params of a read may name an answer that was kept; looked at as bytes, since nearly none do.
 pub(crate) fn is_kept(params: &Object) -> bool {
     params.get("uri").is_some_and(|uri| uri.bytes().starts_with(b"\"result:"))
+}
+
+/// The beginning of the name of the process that keeps an answer, if a text names one.
+pub(crate) fn process_in(text: &[u8]) -> Option<&str> {
+    let at = memchr::memmem::find(text, SCHEME.as_bytes())? + SCHEME.len();
+    let id = text.get(at..at + ID_CHARS)?;
+    let is_id = id.iter().all(u8::is_ascii_hexdigit);
+    is_id.then(|| std::str::from_utf8(&id[..PROCESS_CHARS]).ok()).flatten()
 }
 
 impl<'a> Address<'a> {

@@ -15,8 +15,10 @@ use tokio::time::Instant;
 
 /// What an entry takes beside its answer.
 const OVERHEAD: usize = 512;
-/// As many bytes as cannot be guessed.
+/// As many bytes as cannot be guessed, with those that say in which process the answer is.
 const ID_BYTES: usize = 16;
+/// So many digits of an id say it.
+pub(super) const PROCESS_CHARS: usize = 8;
 
 /// An answer that is kept.
 #[derive(Debug)]
@@ -31,6 +33,7 @@ pub(crate) struct Shelf {
     count: usize,
     bytes: usize,
     age: Duration,
+    process: String,
     entries: Mutex<Entries>,
 }
 
@@ -53,8 +56,9 @@ struct Entry {
 }
 
 impl Shelf {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits, process: &str) -> Self {
         Self {
+            process: process.get(..PROCESS_CHARS).unwrap_or_default().to_owned(),
             count: limits.results,
             bytes: limits.result_bytes,
             age: limits.result_age,
@@ -81,7 +85,7 @@ impl Shelf {
         }
         let mut random = [0; ID_BYTES];
         getrandom::fill(&mut random).ok()?;
-        let id: Arc<str> = hex(&random).into();
+        let id: Arc<str> = format!("{}{}", self.process, &hex(&random)[self.process.len()..]).into();
         let entry = Entry {
             kept: Arc::new(Kept { value: value.copied(), shape: shape.cloned() }),
             subject: Arc::clone(&caller.subject),

@@ -20,7 +20,7 @@ use crate::surface::{Surface, Surfaces};
 use crate::{fake, probe};
 
 fn shelf(results: usize, result_bytes: usize) -> Shelf {
-    Shelf::new(&Limits { results, result_bytes, ..Limits::default() })
+    Shelf::new(&Limits { results, result_bytes, ..Limits::default() }, "0123456789")
 }
 
 fn alice() -> Caller {

@@ -48,8 +48,7 @@ impl Keys {
     async fn open(safe: &Safe, now: u64) -> Result<Self, Error> {
         let kept = once(safe, SIGNING, || Ok(Signing::random(now).map_err(failed)?.text())).await?;
         let signing = Signing::read(&kept.secret).map_err(failed)?.believed(now);
-        let sealing = once(safe, SEALING, || Ok(MasterKey::random().map_err(failed)?.text()));
-        let sealing = MasterKey::parse(sealing.await?.secret.expose()).map_err(failed)?;
+        let sealing = sealing_key(safe).await?;
         Ok(Self {
             public: signing.public(),
             signing,
@@ -134,6 +133,12 @@ impl Identity {
         }
         Ok(keys)
     }
+}
+
+/// What every process on this store seals with, each purpose with a key of its own derived from it.
+pub async fn sealing_key(safe: &Safe) -> Result<MasterKey, Error> {
+    let kept = once(safe, SEALING, || Ok(MasterKey::random().map_err(failed)?.text())).await?;
+    MasterKey::parse(kept.secret.expose()).map_err(failed)
 }
 
 /// Of several who make one at once, one is right, and all use it.

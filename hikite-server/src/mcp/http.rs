@@ -15,8 +15,8 @@ use hikite_wire::encode;
 use hikite_wire::handshake::Hello;
 use hikite_wire::message::{BadMessage, Id, Message, split};
 use hikite_wire::revision::Revision;
-use http::StatusCode;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, StatusCode, Uri};
 use http_body_util::{BodyExt, Limited};
 use memchr::memmem;
 use serde::Deserialize;
@@ -27,12 +27,13 @@ use crate::arrival::Arrival;
 use crate::challenge::Lacks;
 use crate::health::only;
 use crate::mcp::operation::{Asked, Operation};
+use crate::mcp::place::{SESSION, find};
 use crate::mcp::sender::Params;
 use crate::mcp::session::Session;
 use crate::mcp::{stateless, stream};
+use crate::node::Sent;
 use crate::refusal::refusal;
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -73,7 +74,7 @@ pub(crate) async fn post(
     Query(choice): Query<Choice>,
     request: Request,
 ) -> Response {
-    let (http::request::Parts { headers, .. }, body) = request.into_parts();
+    let (http::request::Parts { method, uri, headers, .. }, body) = request.into_parts();
     if let Err(response) = check_headers(&headers) {
         return response;
     }
@@ -81,20 +82,21 @@ pub(crate) async fn post(
         Ok(body) => body,
         Err(error) => return refusal(error),
     };
-    if let Some(messages) = split(&body) {
-        if let Err(response) = check_revision(&headers) {
+    let sent = Sent { method, uri, headers, body };
+    if let Some(messages) = split(&sent.body) {
+        if let Err(response) = check_revision(&sent.headers) {
             return response;
         }
-        return Box::pin(batch(&app, &headers, messages, arrival)).await;
+        return Box::pin(batch(&app, &sent, messages, arrival)).await;
     }
-    let message = match Message::decode(&body) {
+    let message = match Message::decode(&sent.body) {
         Ok(message) => message,
         Err(bad) => return bad_message(&bad),
     };
-    if stateless::claims(&body, &message) || stateless::names_revision(&headers) {
-        return Box::pin(stateless::post(app, (&choice, arrival), &headers, message)).await;
+    if stateless::claims(&sent.body, &message) || stateless::names_revision(&sent.headers) {
+        return Box::pin(stateless::post(app, (&choice, arrival), &sent, message)).await;
     }
-    with_session(&app, arrival, &choice, &headers, message).await.unwrap_or_else(|refused| refused)
+    with_session(&app, arrival, &choice, &sent, message).await.unwrap_or_else(|refused| refused)
 }
 
 /// A message of the revisions that have sessions.
@@ -102,10 +104,10 @@ async fn with_session(
     app: &Arc<App>,
     arrival: Arrival,
     choice: &Choice,
-    headers: &HeaderMap,
+    sent: &Sent,
     message: Message,
 ) -> Result<Response, Response> {
-    check_revision(headers)?;
+    check_revision(&sent.headers)?;
     if let Message::Request { id, method, params } = &message
         && &**method == "initialize"
     {
@@ -113,7 +115,7 @@ async fn with_session(
         Params::read(app, params.as_ref(), arrival.clone()).map_err(refusal)?;
         return Ok(Box::pin(initialize(app, arrival, choice, id, Hello::read(params.as_ref()))).await);
     }
-    let session = find(app, &arrival.caller, headers)?;
+    let session = find(app, &arrival, sent).await?;
     Ok(match message {
         Message::Request { id, method, params } => {
             let (params, arrival) = Params::read(app, params.as_ref(), arrival).map_err(refusal)?;
@@ -173,8 +175,8 @@ async fn initialize(
 /// The session's stream for what comes outside requests.
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
-    headers: HeaderMap,
+    arrival: Arrival,
+    (method, uri, headers): (Method, Uri, HeaderMap),
 ) -> Response {
     if stateless::names_revision(&headers) {
         return only("POST");
@@ -182,12 +184,13 @@ pub(crate) async fn get(
     if !accepts(&headers, "text/event-stream") {
         return problem(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream");
     }
-    let session = match find(&app, &caller, &headers) {
+    let sent = Sent { method, uri, headers, body: Bytes::new() };
+    let session = match find(&app, &arrival, &sent).await {
         Ok(session) => session,
         Err(response) => return response,
     };
     session.touch();
-    match headers.get(LAST_EVENT) {
+    match sent.headers.get(LAST_EVENT) {
         None => session.own_stream(None),
         Some(event) => event.to_str().ok().and_then(|event| session.take_up(event)).unwrap_or_else(|| {
             problem(StatusCode::BAD_REQUEST, "there is no stream with this event, or no longer")
@@ -203,21 +206,27 @@ pub(crate) async fn head() -> Response {
 /// Ends the session.
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
-    headers: HeaderMap,
+    arrival: Arrival,
+    (method, uri, headers): (Method, Uri, HeaderMap),
 ) -> Response {
     if stateless::names_revision(&headers) {
         return only("POST");
     }
-    match find(&app, &caller, &headers) {
-        Ok(session) => {
-            let id = headers.get(SESSION).and_then(|id| id.to_str().ok()).unwrap_or_default();
-            app.sessions.remove(id, &caller);
-            session.end();
-            StatusCode::NO_CONTENT.into_response()
-        }
-        Err(response) => response,
+    let sent = Sent { method, uri, headers, body: Bytes::new() };
+    let session = match find(&app, &arrival, &sent).await {
+        Ok(session) => session,
+        Err(response) => return response,
+    };
+    let id = sent.headers.get(SESSION).and_then(|id| id.to_str().ok()).unwrap_or_default();
+    let removed = app.sessions.remove(id, &arrival.caller);
+    session.end();
+    // Its id would else tell another node how to go on with it.
+    if let Some((entry, neighbours)) = removed.zip(app.neighbours())
+        && let Err(error) = neighbours.nodes.end(&entry.number).await
+    {
+        return refusal(error);
     }
+    StatusCode::NO_CONTENT.into_response()
 }
 
 /// The answer to a request, and the status it has if it comes alone.
@@ -271,8 +280,8 @@ pub(crate) async fn answer_or_stream<A: Into<Answer> + Send + 'static>(
 }
 
 /// Several messages at once, for the one revision that has them.
-async fn batch(app: &Arc<App>, headers: &HeaderMap, messages: Vec<Bytes>, arrival: Arrival) -> Response {
-    let session = match find(app, &arrival.caller, headers) {
+async fn batch(app: &Arc<App>, sent: &Sent, messages: Vec<Bytes>, arrival: Arrival) -> Response {
+    let session = match find(app, &arrival, sent).await {
         Ok(session) => session,
         Err(response) => return response,
     };
@@ -296,21 +305,9 @@ fn open(
 ) -> Result<(Arc<Session>, String), Error> {
     let surfaces = choice.surfaces(app, &caller)?;
     let session = Session::open(app, caller, surfaces, hello);
-    let name = app.sessions.insert(Arc::clone(&session))?;
+    let home = app.neighbours().map(|neighbours| neighbours.nodes.id());
+    let name = app.sessions.insert(Arc::clone(&session), home)?;
     Ok((session, name))
-}
-
-fn find(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<Arc<Session>, Response> {
-    let Some(id) = headers.get(SESSION) else {
-        return Err(problem(
-            StatusCode::BAD_REQUEST,
-            "the `Mcp-Session-Id` header is missing; begin with `initialize`",
-        ));
-    };
-    let session = id.to_str().ok().and_then(|id| app.sessions.get(id, caller));
-    session.ok_or_else(|| {
-        problem(StatusCode::NOT_FOUND, "there is no such session; begin again with `initialize`")
-    })
 }
 
 fn check_headers(headers: &HeaderMap) -> Result<(), Response> {

@@ -107,7 +107,8 @@ impl Journal {
         let mut state = self.state.lock();
         state.readers += 1;
         state.is_read = true;
-        let next = from.unwrap_or(state.unread);
+        // A place that is still to come is one of a stream that another node had.
+        let next = from.filter(|from| *from <= state.next()).unwrap_or(state.unread);
         let reader = Reader { journal: Arc::clone(self), number: state.readers, next };
         drop(state);
         self.changed.notify_waiters();

@@ -58,6 +58,11 @@ impl Streams {
         number
     }
 
+    /// Numbers that this client was never given, for a session that began elsewhere.
+    pub(crate) fn begin_at(&self, number: u64) {
+        self.last.store(number, Ordering::Relaxed);
+    }
+
     pub(crate) fn clear(&self) {
         for (_, journal) in self.by_number.lock().drain() {
             journal.end();

@@ -4,8 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::{Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use hikite_wire::sse;
 use http::StatusCode;
@@ -18,9 +17,13 @@ use crate::arrival::{Arrival, TCP};
 use crate::health::only;
 use crate::mcp::http::{Choice, problem, read};
 use crate::mcp::pipe::Pipe;
-use crate::mcp::stream;
 use crate::mcp::table::random_id;
+use crate::mcp::{place, stream};
+use crate::node::Sent;
 use crate::refusal::refusal;
+
+/// What the seal on an id is for.
+const PURPOSE: &[u8] = b"channel";
 
 /// The open streams by the id in their endpoint.
 #[derive(Debug, Default)]
@@ -42,6 +45,7 @@ pub(crate) async fn open(
             Ok(opened) => opened,
             Err(error) => return refusal(error),
         };
+    let id = named(&app, &arrival, id);
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
     let pipe = Pipe::new(Arc::clone(&app), (arrival.caller, arrival.proof), (surfaces, TCP), out);
     app.channels.0.write().insert(id.clone(), pipe);
@@ -57,21 +61,49 @@ pub(crate) async fn head() -> Response {
 
 pub(crate) async fn post(
     State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
+    arrival: Arrival,
     Query(address): Query<Address>,
-    body: Body,
+    request: Request,
 ) -> Response {
-    let pipe = app.channels.0.read().get(&address.session_id).filter(|pipe| pipe.caller == caller).cloned();
-    let Some(pipe) = pipe else {
-        return problem(StatusCode::NOT_FOUND, "there is no such stream; open one at `/sse`");
-    };
-    match read(&app, body).await {
-        Ok(body) => {
-            pipe.receive(&body).await;
-            StatusCode::ACCEPTED.into_response()
-        }
-        Err(error) => refusal(error),
+    let (parts, body) = request.into_parts();
+    let id = &address.session_id;
+    let pipe = app.channels.0.read().get(id).filter(|pipe| pipe.caller == arrival.caller).cloned();
+    let elsewhere = if pipe.is_none() { home(&app, &arrival, id) } else { None };
+    if pipe.is_none() && elsewhere.is_none() {
+        return no_stream();
     }
+    let body = match read(&app, body).await {
+        Ok(body) => body,
+        Err(error) => return refusal(error),
+    };
+    if let Some(pipe) = pipe {
+        pipe.receive(&body).await;
+        return StatusCode::ACCEPTED.into_response();
+    }
+    let sent = Sent { method: parts.method, uri: parts.uri, headers: parts.headers, body };
+    match place::hand_on(&app, &elsewhere.unwrap_or_default(), &arrival, &sent).await {
+        Some(answer) => answer.unwrap_or_else(|missed| missed.answer()),
+        None => no_stream(),
+    }
+}
+
+fn no_stream() -> Response {
+    problem(StatusCode::NOT_FOUND, "there is no such stream; open one at `/sse`")
+}
+
+/// Where there are several nodes, the id says at which one the stream is.
+fn named(app: &App, arrival: &Arrival, id: String) -> String {
+    let Some(neighbours) = app.neighbours() else { return id };
+    let [subject, project] = arrival.caller.parts();
+    let payload = format!("{} {id}", neighbours.nodes.id());
+    app.gateway.seal().put(payload.as_bytes(), &[PURPOSE, subject, project])
+}
+
+fn home(app: &App, arrival: &Arrival, id: &str) -> Option<String> {
+    app.neighbours()?;
+    let [subject, project] = arrival.caller.parts();
+    let payload = String::from_utf8(app.gateway.seal().open(id, &[PURPOSE, subject, project])?).ok()?;
+    payload.split_once(' ').map(|(home, _)| home.to_owned())
 }
 
 /// Held by the stream's body: when the client is gone, so is the channel and all that runs on it.

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::{Surfaces, scope};
+use hikite_gateway::{Gateway, Purpose, Surfaces, Ticket, scope};
 use hikite_wire::encode;
 use hikite_wire::message::{Id, Message};
 use hikite_wire::stateless::{self, Claim};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use memchr::memmem;
 use tokio::sync::mpsc;
 
@@ -26,7 +26,9 @@ use crate::arrival::Arrival;
 use crate::mcp::http::{Answer, Choice, answer_or_stream};
 use crate::mcp::operation::{Asked, Operation};
 use crate::mcp::pipe::Pipe;
+use crate::mcp::place;
 use crate::mcp::sender;
+use crate::node::Sent;
 use crate::refusal::refusal;
 pub(crate) use back::Back;
 pub(crate) use check::names_revision;
@@ -56,14 +58,17 @@ pub(crate) fn claims(body: &[u8], message: &Message) -> bool {
 pub(crate) async fn post(
     app: Arc<App>,
     (choice, arrival): (&Choice, Arrival),
-    headers: &HeaderMap,
+    sent: &Sent,
     message: Message,
 ) -> Response {
+    let headers = &sent.headers;
     let Message::Request { id, method, params } = message else {
         // Over HTTP a client cancels by hanging up; nothing else is worth telling.
         return StatusCode::ACCEPTED.into_response();
     };
     let mut params = params.as_ref().and_then(Raw::object).unwrap_or_default();
+    let alone = app.neighbours().is_none();
+    let as_it_came = (!alone).then(|| arrival.clone());
     let settled = sender::settle(&app, &mut params, arrival)
         .and_then(|arrival| Ok((choice.surfaces(&app, &arrival.caller)?, arrival)));
     let (surfaces, arrival) = match settled {
@@ -82,11 +87,30 @@ pub(crate) async fn post(
         Err(refusal) => return refusal.answer(&id).response(),
     };
     let request = Request { id, method, params, claim, surfaces, arrival };
+    if let Some(as_it_came) = as_it_came
+        && let Some(answer) = Box::pin(elsewhere(&app, &request, &as_it_came, sent)).await
+    {
+        return answer;
+    }
     if &*request.method == "subscriptions/listen" {
         return listen::stream(&app, request).await;
     }
     let (sender, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
     answer_or_stream(Box::pin(handle(app, request, sender)), messages, None).await
+}
+
+/// The answer of another node, if what the request names is kept there: a call that waits, or a long answer.
+async fn elsewhere(app: &App, request: &Request, arrival: &Arrival, sent: &Sent) -> Option<Response> {
+    if let Some(state) = request.params.text("requestState") {
+        let purpose =
+            Purpose { caller: &request.arrival.caller, method: &request.method, params: &request.params };
+        let Ok(Ticket::Parked { process, .. }) = app.parking.read(&state, purpose) else { return None };
+        let answer = place::hand_on(app, &process, arrival, sent).await?;
+        return Some(answer.unwrap_or_else(|missed| missed.answer()));
+    }
+    let process = Gateway::process_of_result(&sent.body)?;
+    // Where it is not reached, the answer is not there, and that is what is said.
+    place::hand_on(app, process, arrival, sent).await?.ok()
 }
 
 /// Answers one request that came on a pipe, where there are no headers to compare.

@@ -13,13 +13,23 @@ use parking_lot::RwLock;
 use tokio::time::Instant;
 
 use crate::app::App;
+use crate::mcp::name::Name;
 use crate::mcp::session::Session;
 
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    by_id: RwLock<HashMap<String, Arc<Session>>>,
+    by_id: RwLock<HashMap<String, Entry>>,
     capacity: usize,
     seal: Seal,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) session: Arc<Session>,
+    /// What the nodes call it among themselves.
+    pub(crate) number: Arc<str>,
+    /// Under which name this node holds it, where there are others.
+    pub(crate) holder: Option<Arc<str>>,
 }
 
 impl Sessions {
@@ -27,55 +37,77 @@ impl Sessions {
         Self { by_id: RwLock::default(), capacity, seal }
     }
 
-    pub(crate) fn insert(&self, session: Arc<Session>) -> Result<String, Error> {
-        let id = self.name(&session)?;
+    /// A new session; its id. `home` is the name of this node, where there are others.
+    pub(crate) fn insert(&self, session: Arc<Session>, home: Option<Arc<str>>) -> Result<String, Error> {
+        let number = random_id()?;
+        let name = Name::of(&session, &number, home.as_deref());
+        let id = name.sealed(&self.seal, &session.core.caller);
+        let entry = Entry { session, number: number.into(), holder: home };
+        self.put(id.clone(), entry)?;
+        Ok(id)
+    }
+
+    /// One that goes on here, under the id it has.
+    pub(crate) fn put(&self, id: String, entry: Entry) -> Result<(), Error> {
         let mut by_id = self.by_id.write();
         if by_id.len() >= self.capacity {
             return Err(Error::new(Kind::Overloaded, "too many sessions are open").hint("try again later"));
         }
-        by_id.insert(id.clone(), session);
-        Ok(id)
+        by_id.insert(id, entry);
+        Ok(())
     }
 
-    /// The id says by itself which revision was agreed, and its seal whose it is. An id that stands in the table
-    /// is one of ours, so nothing has to be opened on the path of a request.
-    fn name(&self, session: &Session) -> Result<String, Error> {
-        let payload = format!("{} {}", session.revision, random_id()?);
-        let [subject, project] = session.core.caller.parts();
-        Ok(self.seal.put(payload.as_bytes(), &[b"session", subject, project]))
+    /// What an id says by itself, if it is one of ours and the caller's. An id that stands in the table is both, so
+    /// that nothing has to be opened on the path of a request.
+    pub(crate) fn read(&self, id: &str, caller: &Caller) -> Option<Name> {
+        Name::read(&self.seal, id, caller)
     }
 
     pub(crate) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<Session>> {
-        self.by_id.read().get(id).filter(|session| is_of(&session.core.caller, caller)).cloned()
+        let by_id = self.by_id.read();
+        let entry = by_id.get(id).filter(|entry| is_of(&entry.session.core.caller, caller))?;
+        Some(Arc::clone(&entry.session))
     }
 
-    pub(crate) fn remove(&self, id: &str, caller: &Caller) -> Option<Arc<Session>> {
+    /// The same with what the nodes know of it.
+    pub(crate) fn entry(&self, id: &str, caller: &Caller) -> Option<Entry> {
+        self.by_id.read().get(id).filter(|entry| is_of(&entry.session.core.caller, caller)).cloned()
+    }
+
+    pub(crate) fn remove(&self, id: &str, caller: &Caller) -> Option<Entry> {
         self.get(id, caller)?;
         self.by_id.write().remove(id)
     }
 
+    /// Another node holds it: what still runs here may finish, and nothing more is said on its streams.
+    pub(crate) fn let_go(&self, id: &str) {
+        if let Some(entry) = self.by_id.write().remove(id) {
+            entry.session.outbox.close();
+        }
+    }
+
     /// What an admin may see of them, the oldest first.
     pub(crate) fn objects(&self) -> Vec<Raw> {
-        let mut sessions: Vec<Arc<Session>> = self.by_id.read().values().cloned().collect();
+        let mut sessions: Vec<Arc<Session>> =
+            self.by_id.read().values().map(|entry| Arc::clone(&entry.session)).collect();
         sessions.sort_by_key(|session| session.core.id);
         sessions.iter().map(|session| session.object()).collect()
     }
 
-    /// Ends one by its number, whoever it belongs to; whether there was one.
-    pub(crate) fn end(&self, number: u64) -> bool {
+    /// Ends one by its number, whoever it belongs to; which it was.
+    pub(crate) fn end(&self, number: u64) -> Option<Entry> {
         let mut by_id = self.by_id.write();
-        let found = by_id.iter().find(|(_, session)| session.core.id.0 == number);
-        let Some(session) = found.map(|(id, _)| id.clone()).and_then(|id| by_id.remove(&id)) else {
-            return false;
-        };
-        session.end();
-        true
+        let found = by_id.iter().find(|(_, entry)| entry.session.core.id.0 == number);
+        let id = found.map(|(id, _)| id.clone())?;
+        let entry = by_id.remove(&id)?;
+        entry.session.end();
+        Some(entry)
     }
 
     /// Ends all sessions and their streams.
     pub(crate) fn clear(&self) {
-        for (_, session) in self.by_id.write().drain() {
-            session.outbox.close();
+        for (_, entry) in self.by_id.write().drain() {
+            entry.session.outbox.close();
         }
     }
 
@@ -93,7 +125,8 @@ impl Sessions {
             };
             app.lanes.expire(before);
             let may_stay = |session: &Session| app.gateway.people().still_knows(&session.core.caller);
-            app.sessions.by_id.write().retain(|_, session| in_use(session) && may_stay(session));
+            let stays = |entry: &Entry| in_use(&entry.session) && may_stay(&entry.session);
+            app.sessions.by_id.write().retain(|_, entry| stays(entry));
         }
     }
 }
@@ -130,12 +163,12 @@ mod tests {
         let (app, owner) = (app(), Caller::owner());
         let stranger = Caller::named("stranger");
         let session = Session::open(&app, owner.clone(), Surfaces::of([Surface::Direct]), hello());
-        let id = app.sessions.insert(session).expect("room");
+        let id = app.sessions.insert(session, None).expect("room");
         assert!(app.sessions.get(&id, &owner).is_some());
         assert!(app.sessions.get(&id, &stranger).is_none());
         assert!(app.sessions.remove(&id, &stranger).is_none());
         assert!(app.sessions.get(&format!("{id}x"), &owner).is_none());
-        let bound: [&[u8]; 3] = [b"session", b"owner", b""];
+        let bound: [&[u8]; 4] = [b"session", b"owner", b"", b""];
         let payload = app.gateway.seal().open(&id, &bound).expect("ours");
         assert!(String::from_utf8_lossy(&payload).starts_with("2025-11-25 "));
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()));
@@ -144,7 +177,7 @@ mod tests {
         assert!(app.sessions.get(&id, &token).is_none());
         let inside = owner.within("work".into());
         let session = Session::open(&app, inside.clone(), Surfaces::of([Surface::Direct]), hello());
-        let begun = app.sessions.insert(session).expect("room");
+        let begun = app.sessions.insert(session, None).expect("room");
         assert!(app.sessions.get(&begun, &inside).is_some());
         for other in [&owner, &owner.within("home".into())] {
             assert!(app.sessions.get(&begun, other).is_none(), "what was begun in a project stays there");

@@ -26,7 +26,11 @@ pub(crate) async fn end_session(
     query::none(&uri)?;
     let id = key(path)?;
     let work = async {
-        let ended = id.parse().ok().is_some_and(|number| app.sessions.end(number));
+        let ended = id.parse().ok().and_then(|number| app.sessions.end(number));
+        if let Some((entry, neighbours)) = ended.as_ref().zip(app.neighbours()) {
+            neighbours.nodes.end(&entry.number).await?;
+        }
+        let ended = ended.is_some();
         if ended { Ok(()) } else { Err(Error::new(Kind::NotFound, "there is no such session")) }
     };
     app.gateway.audit_admin((&caller, &origin), "session.end", &id, work).await?;

@@ -24,9 +24,10 @@ const TOKEN: &str = "the-local-token-of-this-test";
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /// All that is open to everybody.
-const PUBLIC: [&str; 34] = [
+const PUBLIC: [&str; 35] = [
     "/",
     "/health",
+    "/readyz",
     "/v1/openapi.json",
     "/oauth/client.json",
     "/docs",

@@ -2,7 +2,7 @@
 //! So going away in the middle is as easy as staying. Where a client keeps connections, one that has been read to
 //! its end serves the next request.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -106,6 +106,34 @@ impl Request {
         let response = lane.sender.send_request(request).await?;
         let (head, body) = response.into_parts();
         Ok(Connection { status: head.status.as_u16(), headers: head.headers, body, lane, kept: self.kept })
+    }
+}
+
+/// Why there was no whole answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failed {
+    /// Nobody took the connection: nothing was sent.
+    Refused,
+    /// It ended before the answer did, or took too long.
+    Broken,
+}
+
+impl Request {
+    /// Sends where nobody may be, or may be gone in the middle, and waits for so long.
+    pub async fn attempt(self, address: SocketAddr, limit: Duration) -> Result<Reply, Failed> {
+        let answer = async {
+            let socket = TcpStream::connect(address).await.map_err(|_| Failed::Refused)?;
+            let broken = |_| Failed::Broken;
+            let (sender, driver) =
+                hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.map_err(broken)?;
+            let lane = Lane { sender, _driver: Driver(spawn(driver)) };
+            let kept = Arc::new(Mutex::new(vec![lane]));
+            let connection = self.keeping(&Some(kept)).try_open(address).await.map_err(broken)?;
+            let Connection { status, headers, body, lane: _lane, .. } = connection;
+            let body = body.collect().await.map_err(broken)?.to_bytes();
+            Ok(Reply { status, headers, body })
+        };
+        tokio::time::timeout(limit, answer).await.unwrap_or(Err(Failed::Broken))
     }
 }
 

@@ -10,7 +10,7 @@ use hikite_server::Settings;
 use tokio::net::TcpListener;
 
 use super::{Common, note, program};
-use crate::config::{Auth, Config, ServerSection, listen_hint, parse_listen, url_fault};
+use crate::config::{Auth, Config, ServerSection, listen_hint, node_fault, parse_listen, url_fault};
 use crate::running::{Overrides, Running, settings};
 use crate::{exposure, report};
 
@@ -22,18 +22,26 @@ pub(crate) struct Serve {
     /// The https address of the proxy in front; without TLS of our own needed to listen beyond a loopback address
     #[arg(long, value_name = "URL", env = "HIKITE_PUBLIC_URL", value_parser = public_url_flag)]
     public_url: Option<String>,
+    /// Where the other nodes reach this one, where several share a store
+    #[arg(long, value_name = "URL", env = "HIKITE_NODE_URL", value_parser = node_url_flag)]
+    node_url: Option<String>,
 }
 
 impl Serve {
     /// What stands before the word `serve` counts where nothing stands after it.
     pub(crate) fn or(self, before: Self) -> Self {
-        Self { listen: self.listen.or(before.listen), public_url: self.public_url.or(before.public_url) }
+        Self {
+            listen: self.listen.or(before.listen),
+            public_url: self.public_url.or(before.public_url),
+            node_url: self.node_url.or(before.node_url),
+        }
     }
 
     pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
         let config = common.load()?;
         let data = common.data.is_some().then(|| config.data.clone());
-        let overrides = Overrides { listen: self.listen, public_url: self.public_url, data, stdio: false };
+        let (listen, public_url, node_url) = (self.listen, self.public_url, self.node_url);
+        let overrides = Overrides { listen, public_url, node_url, data, stdio: false };
         let config = overrides.apply(config);
         exposure::check(&config)?;
         // The port is ours before anything is started behind it.
@@ -82,6 +90,13 @@ fn shown_token(auth: &Auth, settings: &Settings) -> Option<String> {
 
 pub(crate) fn listen_flag(text: &str) -> Result<SocketAddr, String> {
     parse_listen(text).ok_or_else(listen_hint)
+}
+
+fn node_url_flag(text: &str) -> Result<String, String> {
+    match node_fault(text) {
+        Some((what, hint)) => Err(format!("it {what}; {hint}")),
+        None => Ok(text.trim_end_matches('/').into()),
+    }
 }
 
 fn public_url_flag(text: &str) -> Result<String, String> {

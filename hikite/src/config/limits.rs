@@ -147,6 +147,9 @@ pub(crate) struct LimitsFile {
     /// For one program in jq.
     #[schemars(extend("default" = "2s"))]
     pub(crate) jq_timeout: Option<Span>,
+    /// For load balancers to hear from `/readyz` that hikite is about to stop, before it does.
+    #[schemars(extend("default" = "0s"))]
+    pub(crate) leave: Option<Span>,
     /// For running calls to finish when hikite stops.
     #[schemars(extend("default" = "10s"))]
     pub(crate) drain: Option<Span>,
@@ -228,6 +231,7 @@ fn times(read: &mut Reader<'_, '_, '_>, raw: &LimitsFile) -> Limits {
         idle_stop: read.timeout("idle_stop", raw.idle_stop.as_ref(), default.idle_stop),
         result_age: read.timeout("result_age", raw.result_age.as_ref(), default.result_age),
         jq_timeout: read.timeout("jq_timeout", raw.jq_timeout.as_ref(), default.jq_timeout),
+        leave: read.span("leave", raw.leave.as_ref(), default.leave),
         drain: read.span("drain", raw.drain.as_ref(), default.drain),
         ..default
     }

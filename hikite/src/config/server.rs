@@ -30,6 +30,9 @@ pub(crate) struct ServerFile {
     /// The https address under which clients reach hikite: that of a proxy that speaks TLS, or its own. This or `tls`
     /// is needed to listen on anything but a loopback address.
     pub(crate) public_url: Option<String>,
+    /// Where the other nodes reach this one, where several share one PostgreSQL: an http or https address of this very
+    /// process, not of the load balancer. Not needed by one that is alone.
+    pub(crate) node_url: Option<String>,
     /// Speaks TLS itself, with this certificate.
     pub(crate) tls: Option<TlsFile>,
     /// Proxies whose word on where a request comes from is believed (`X-Forwarded-For`, `-Proto`, `-Host` and
@@ -66,6 +69,8 @@ pub(crate) enum SurfaceWord {
 pub struct ServerSection {
     pub listen: SocketAddr,
     pub public_url: Option<String>,
+    /// Without a slash at its end.
+    pub node_url: Option<String>,
     pub tls: Option<TlsSection>,
     /// As written, variables filled in.
     pub trusted_proxies: Vec<String>,
@@ -127,6 +132,7 @@ pub(crate) fn check(
     ServerSection {
         listen: listen.unwrap_or_else(|| default_listen(check.outside.env)),
         public_url: raw.public_url.as_deref().and_then(|url| public_url(check, &path.key("public_url"), url)),
+        node_url: raw.node_url.as_deref().and_then(|url| node_url(check, &path.key("node_url"), url)),
         tls: tls::check(check, &path.key("tls"), raw.tls.as_ref()),
         trusted_proxies: tls::proxies(check, &path.key("trusted_proxies"), raw.trusted_proxies.as_deref()),
         surfaces: surfaces(check, path, raw, has_categories),
@@ -208,6 +214,23 @@ fn public_url(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<
     }
 }
 
+fn node_url(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<String> {
+    let url = check.expand(path, text)?;
+    match node_fault(&url) {
+        Some((what, hint)) => check.fail(path, format!("`{url}` {what}"), hint),
+        None => Some(url.trim_end_matches('/').to_owned()),
+    }
+}
+
+/// What is wrong with the address of a node, and the cure.
+pub(crate) fn node_fault(url: &str) -> Option<url::Fault> {
+    let has_path = || {
+        let rest = url.split_once("://").map_or("", |(_, rest)| rest).trim_end_matches('/');
+        rest.contains(['/', '?', '#']).then_some(("has a path", "write `http://10.0.0.5:7300`"))
+    };
+    url::fault(url).or_else(has_path)
+}
+
 /// What is wrong with a public address, and the cure.
 pub(crate) fn url_fault(url: &str) -> Option<url::Fault> {
     let insecure =
@@ -244,6 +267,18 @@ fn texts(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_address_of_a_node_is_one_of_a_process() {
+        for good in ["http://10.0.0.5:7300", "https://node-1.internal", "http://[::1]:80/", "http://a/"] {
+            assert_eq!(node_fault(good), None, "{good}");
+        }
+        for bad in
+            ["10.0.0.5:7300", "ftp://a", "http://", "http://a/b", "http://a?b", "http://u:p@a", "http://a:x"]
+        {
+            assert!(node_fault(bad).is_some(), "{bad}");
+        }
+    }
 
     #[test]
     fn host_and_port_of_the_environment_stand_in() {

@@ -39,6 +39,7 @@ pub fn show(config: &Config) -> Value {
         "server": {
             "listen": server.listen.to_string(),
             "public_url": server.public_url,
+            "node_url": server.node_url,
             "tls": server.tls.as_ref().map(show_tls),
             "trusted_proxies": server.trusted_proxies,
             "surface": surfaces,
@@ -336,6 +337,7 @@ fn show_limits(limits: &Limits) -> Value {
         ("idle_stop", span(limits.idle_stop)),
         ("result_age", span(limits.result_age)),
         ("jq_timeout", span(limits.jq_timeout)),
+        ("leave", span(limits.leave)),
         ("drain", span(limits.drain)),
     ];
     shown.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into()

@@ -32,6 +32,7 @@ mod metrics;
 mod mixup;
 mod module;
 mod modules;
+mod nodes;
 mod oauth;
 mod permissions;
 mod pins;

@@ -82,8 +82,8 @@ async fn call(app: &Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) ->
         Purpose { caller: &request.arrival.caller, method: &request.method, params: &request.params };
     let ticket = state.map(|state| app.parking.read(&state, purpose)).transpose();
     let mut running = match ticket.map_err(|error| refuse(&error))? {
-        Some(Ticket::Parked(id)) => {
-            let running = app.parking.resume(id).map_err(|error| refuse(&error))?;
+        Some(Ticket::Parked { process, id }) => {
+            let running = app.parking.resume(&process, id).map_err(|error| refuse(&error))?;
             running.back.turn_to(&request.claim, out);
             running
         }

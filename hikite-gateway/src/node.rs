@@ -1,0 +1,238 @@
+//! The processes on one store, as one of them sees the others: who is there, and who holds a session. Each says every
+//! second that it is there; whoever does not for a while is declared gone in the store, once and for all, before anybody
+//! takes over what it held. Who was declared gone goes on under a new name, with nothing in its hands.
+
+mod owner;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use hikite_core::error::{Error, Kind};
+use hikite_core::hex::hex;
+use hikite_store::Store;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub use owner::Owner;
+
+/// How often a process says that it is there.
+const BEAT: Duration = Duration::from_secs(1);
+/// For how long that is believed.
+const LIFE: Duration = Duration::from_secs(4);
+/// How often what is remembered of sessions is looked after, in beats.
+const TEND: u32 = 600;
+/// A process that cannot reach the store tries again so often, however many ask.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// Another process.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    pub id: Arc<str>,
+    /// Where it is reached; no slash at its end.
+    pub url: Arc<str>,
+    /// Fires when it is gone: whoever waits for it waits in vain.
+    pub gone: CancellationToken,
+}
+
+pub struct Nodes {
+    store: Store,
+    url: Arc<str>,
+    own: ArcSwap<Own>,
+    peers: ArcSwap<HashMap<Arc<str>, Peer>>,
+    /// Sessions that others have taken over, as far as we have asked.
+    held: Mutex<HashMap<String, Arc<str>>>,
+    held_max: usize,
+    left: AtomicBool,
+    renewing: tokio::sync::Mutex<()>,
+    lost: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+/// Our own name, and until when the others believe that we are there.
+#[derive(Debug)]
+struct Own {
+    id: Arc<str>,
+    until: Mutex<Instant>,
+    tried: Mutex<Instant>,
+}
+
+impl Own {
+    fn new(id: Arc<str>, now: Instant) -> Self {
+        Self { id, until: Mutex::new(now + LIFE), tried: Mutex::new(now) }
+    }
+}
+
+impl std::fmt::Debug for Nodes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Nodes").field("id", &self.own.load().id).finish_non_exhaustive()
+    }
+}
+
+impl Nodes {
+    /// Says that we are there, under a name that nobody had before; at most so many sessions of others are remembered.
+    pub async fn join(store: Store, url: &str, id: &str, held_max: usize) -> Result<Arc<Self>, Error> {
+        let now = Instant::now();
+        store.announce_node(id, url, LIFE).await?;
+        let nodes = Arc::new(Self {
+            store,
+            url: url.trim_end_matches('/').into(),
+            own: ArcSwap::from_pointee(Own::new(id.into(), now)),
+            peers: ArcSwap::default(),
+            held: Mutex::default(),
+            held_max,
+            left: AtomicBool::new(false),
+            renewing: tokio::sync::Mutex::default(),
+            lost: OnceLock::new(),
+        });
+        nodes.look().await?;
+        Ok(nodes)
+    }
+
+    /// What is done when the others took us for gone: what we held is theirs.
+    pub fn when_lost(&self, act: impl Fn() + Send + Sync + 'static) {
+        let _ = self.lost.set(Box::new(act));
+    }
+
+    /// Our name. It changes when the others took us for gone.
+    pub fn id(&self) -> Arc<str> {
+        Arc::clone(&self.own.load().id)
+    }
+
+    pub fn has_left(&self) -> bool {
+        self.left.load(Ordering::Acquire)
+    }
+
+    /// Says that we are there, and sees who else is, until `stopping` fires.
+    pub async fn run(self: Arc<Self>, stopping: CancellationToken) {
+        let mut well = true;
+        let mut beats = 0_u32;
+        while stopping.run_until_cancelled(tokio::time::sleep(BEAT)).await.is_some() {
+            if self.has_left() {
+                return;
+            }
+            let done = self.beat(beats == 0).await;
+            match &done {
+                Err(error) if well => {
+                    tracing::warn!(%error, "the other nodes cannot be told that this one is there");
+                }
+                Ok(()) if !well => tracing::info!("the other nodes know of this one again"),
+                _ => {}
+            }
+            well = done.is_ok();
+            beats = (beats + 1) % TEND;
+        }
+    }
+
+    async fn beat(&self, tend: bool) -> Result<(), Error> {
+        self.renew().await?;
+        self.look().await?;
+        if tend {
+            self.store.tend_sessions(&self.id()).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether what was held under this name is still ours. While our time is not over, this is one look at a clock.
+    pub async fn holds(&self, name: &str) -> bool {
+        let own = self.own.load_full();
+        if self.has_left() || *own.id != *name {
+            return false;
+        }
+        if Instant::now() < *own.until.lock() {
+            return true;
+        }
+        // We were asleep, or the store is away. Where it is, nobody else can take anything over by it.
+        if Instant::now() > *own.tried.lock() + TRY_AGAIN {
+            let renewed = tokio::time::timeout(TRY_AGAIN, self.renew()).await;
+            *own.tried.lock() = Instant::now();
+            if !matches!(renewed, Ok(Ok(()))) {
+                tracing::debug!("this node goes on without word from the store");
+            }
+        }
+        *self.own.load().id == *name
+    }
+
+    async fn renew(&self) -> Result<(), Error> {
+        let _turn = self.renewing.lock().await;
+        if self.has_left() {
+            return Ok(());
+        }
+        let own = self.own.load_full();
+        let now = Instant::now();
+        if self.store.renew_node(&own.id, LIFE).await? {
+            *own.until.lock() = now + LIFE;
+            return Ok(());
+        }
+        let id = random_id()?;
+        tracing::warn!("the other nodes took this one for gone; what it held is theirs");
+        self.own.store(Arc::new(Own::new(id.as_str().into(), now)));
+        if let Some(act) = self.lost.get() {
+            act();
+        }
+        Ok(self.store.announce_node(&id, &self.url, LIFE).await?)
+    }
+
+    /// Takes in who is there now.
+    async fn look(&self) -> Result<(), Error> {
+        let rows = self.store.nodes().await?;
+        let (own, before) = (self.id(), self.peers.load_full());
+        let mut now = HashMap::new();
+        for row in rows.into_iter().filter(|row| *row.id != *own) {
+            let id: Arc<str> = row.id.into();
+            let known = before.get(&id).cloned();
+            let fresh = || Peer {
+                id: Arc::clone(&id),
+                url: row.url.trim_end_matches('/').into(),
+                gone: CancellationToken::new(),
+            };
+            now.insert(Arc::clone(&id), known.unwrap_or_else(fresh));
+        }
+        for (_, peer) in before.iter().filter(|(id, _)| !now.contains_key(*id)) {
+            peer.gone.cancel();
+        }
+        self.peers.store(Arc::new(now));
+        Ok(())
+    }
+
+    /// One whose name begins so, as far as we know.
+    pub fn peer_like(&self, beginning: &str) -> Option<Peer> {
+        let peers = self.peers.load();
+        peers.iter().find(|(id, _)| id.starts_with(beginning)).map(|(_, peer)| peer.clone())
+    }
+
+    /// One by its name. Where it is not known yet, the store is asked.
+    pub async fn peer(&self, id: &str) -> Result<Option<Peer>, Error> {
+        if let Some(peer) = self.peers.load().get(id) {
+            return Ok(Some(peer.clone()));
+        }
+        self.look().await?;
+        Ok(self.peers.load().get(id).cloned())
+    }
+
+    /// It did not answer: is it there at all?
+    pub async fn doubt(&self) -> Result<(), Error> {
+        self.look().await
+    }
+
+    /// Gives everything up, so that the others need not wait for it.
+    pub async fn leave(&self) {
+        self.left.store(true, Ordering::Release);
+        let _turn = self.renewing.lock().await;
+        if let Err(error) = self.store.end_node(&self.id()).await {
+            tracing::warn!(%error, "the other nodes could not be told that this one leaves");
+        }
+    }
+}
+
+/// 128 random bits.
+pub(crate) fn random_id() -> Result<String, Error> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|_| Error::new(Kind::Internal, "the operating system gave no random bytes"))?;
+    Ok(hex(&bytes))
+}

@@ -1,0 +1,106 @@
+//! Two and three processes on one store, without their doors.
+
+use hikite_store::{Store, StoreUrl};
+
+use super::*;
+
+struct House {
+    _folder: tempfile::TempDir,
+    url: StoreUrl,
+}
+
+impl House {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let url = StoreUrl::file(folder.path().join("store.db"));
+        Self { _folder: folder, url }
+    }
+
+    async fn node(&self, id: &str) -> Arc<Nodes> {
+        let store = Store::open(&self.url).await.expect("a store");
+        Nodes::join(store, &format!("http://{id}"), id, 10).await.expect("joined")
+    }
+}
+
+async fn owner(node: &Nodes, session: &str, home: &str) -> String {
+    match node.owner(session, home).await.expect("an owner") {
+        Owner::Us => "us".into(),
+        Owner::Other(peer) => peer.id.to_string(),
+        Owner::Nobody => "nobody".into(),
+    }
+}
+
+#[tokio::test]
+async fn a_session_stays_where_it_began_while_that_is_there() {
+    let house = House::new();
+    let (one, two) = (house.node("one").await, house.node("two").await);
+    assert_eq!(owner(&two, "s", "one").await, "one");
+    assert_eq!(two.known_owner("s", "one").expect("known").url.as_ref(), "http://one");
+    assert_eq!(owner(&one, "s", "one").await, "nobody", "it is not in our table, so that it has ended");
+    assert!(one.holds("one").await && !one.holds("two").await);
+}
+
+#[tokio::test]
+async fn one_alone_takes_over_what_a_leaving_one_held() {
+    let house = House::new();
+    let (one, two, three) = (house.node("one").await, house.node("two").await, house.node("three").await);
+    one.doubt().await.expect("looked");
+    one.leave().await;
+    assert!(!one.holds("one").await);
+    // The others may have known it; then they ask again.
+    for node in [&two, &three] {
+        node.doubt().await.expect("looked");
+    }
+    assert_eq!(owner(&two, "s", "one").await, "us");
+    assert_eq!(owner(&three, "s", "one").await, "two");
+    assert_eq!(three.known_owner("s", "one").expect("remembered").id.as_ref(), "two");
+    assert_ne!(owner(&one, "other", "one").await, "us", "who leaves takes nothing");
+    two.leave().await;
+    three.doubt().await.expect("looked");
+    assert_eq!(owner(&three, "s", "one").await, "us", "from one holder to the next");
+}
+
+#[tokio::test]
+async fn who_was_declared_gone_holds_nothing_any_more() {
+    let house = House::new();
+    let (one, two) = (house.node("one").await, house.node("two").await);
+    let lost = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&lost);
+    one.when_lost(move || told.store(true, Ordering::Relaxed));
+    // As if it had been asleep for longer than anybody believed it.
+    two.store.renew_node("one", Duration::ZERO).await.expect("its time is over");
+    assert!(two.store.is_node_gone("one").await.expect("asked"));
+    two.doubt().await.expect("looked");
+    assert_eq!(owner(&two, "s", "one").await, "us");
+    *one.own.load().until.lock() = Instant::now() - Duration::from_secs(1);
+    *one.own.load().tried.lock() = Instant::now() - TRY_AGAIN * 2;
+    assert!(!one.holds("one").await, "it asks before it serves");
+    assert!(lost.load(Ordering::Relaxed));
+    let name = one.id();
+    assert_ne!(&*name, "one");
+    assert!(one.holds(&name).await, "it goes on under another name");
+    assert_eq!(owner(&one, "s", "one").await, "two");
+    assert_eq!(owner(&two, "t", &name).await, *name, "and is known by it");
+}
+
+#[tokio::test]
+async fn who_only_was_late_goes_on_as_before() {
+    let house = House::new();
+    let one = house.node("one").await;
+    one.store.renew_node("one", Duration::ZERO).await.expect("its time is over");
+    *one.own.load().until.lock() = Instant::now() - Duration::from_secs(1);
+    *one.own.load().tried.lock() = Instant::now() - TRY_AGAIN * 2;
+    assert!(one.holds("one").await, "nobody took anything");
+    assert!(!one.store.is_node_gone("one").await.expect("asked"), "it was renewed");
+}
+
+#[tokio::test]
+async fn what_is_over_is_taken_up_by_nobody() {
+    let house = House::new();
+    let (one, two) = (house.node("one").await, house.node("two").await);
+    one.end("s").await.expect("ended");
+    one.end("s").await.expect("twice is no harm");
+    one.leave().await;
+    two.doubt().await.expect("looked");
+    assert_eq!(owner(&two, "s", "one").await, "nobody");
+}

@@ -1,0 +1,138 @@
+//! Where a session is: in our table, at another node, or nowhere any more. A request for one that is elsewhere is handed on
+//! to its node; one whose node is gone goes on here, as far as its id tells how it began.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::Response;
+use hikite_gateway::{Owner, Peer, now_ms};
+use http::StatusCode;
+use http::header::HeaderName;
+use tokio::time::Instant;
+
+use crate::app::App;
+use crate::arrival::Arrival;
+use crate::mcp::http::problem;
+use crate::mcp::name::Name;
+use crate::mcp::session::Session;
+use crate::mcp::table::Entry;
+use crate::node::{Missed, Neighbours, Sent};
+use crate::refusal::refusal;
+
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+/// For a node to be reached that does not answer, or to be declared gone.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The session that a request names, if it is here; else the answer, whoever gives it.
+pub(crate) async fn find(app: &Arc<App>, arrival: &Arrival, sent: &Sent) -> Result<Arc<Session>, Response> {
+    let Some(id) = sent.headers.get(SESSION) else {
+        return Err(problem(
+            StatusCode::BAD_REQUEST,
+            "the `Mcp-Session-Id` header is missing; begin with `initialize`",
+        ));
+    };
+    let id = id.to_str().map_err(|_| unknown())?;
+    match app.neighbours() {
+        None => app.sessions.get(id, &arrival.caller).ok_or_else(unknown),
+        Some(neighbours) => Box::pin(among_nodes(app, neighbours, id, arrival, sent)).await,
+    }
+}
+
+async fn among_nodes(
+    app: &Arc<App>,
+    neighbours: &Neighbours,
+    id: &str,
+    arrival: &Arrival,
+    sent: &Sent,
+) -> Result<Arc<Session>, Response> {
+    if let Some(entry) = app.sessions.entry(id, &arrival.caller) {
+        if neighbours.nodes.holds(entry.holder.as_deref().unwrap_or_default()).await {
+            return Ok(entry.session);
+        }
+        app.sessions.let_go(id);
+    }
+    let name = app.sessions.read(id, &arrival.caller).ok_or_else(unknown)?;
+    let home = name.began.as_ref().map(|began| began.home.as_str()).ok_or_else(unknown)?;
+    let begin = Instant::now();
+    let mut known = neighbours.nodes.known_owner(&name.number, home);
+    loop {
+        let peer = match known.take() {
+            Some(peer) => peer,
+            None => match settle(app, neighbours, (id, &name, home), arrival).await? {
+                Settled::Here(session) => return Ok(session),
+                Settled::There(peer) => peer,
+            },
+        };
+        if arrival.is_relayed {
+            // Whoever handed it on knows too little, and looks again.
+            return Err(problem(StatusCode::MISDIRECTED_REQUEST, "this session is at another node"));
+        }
+        match neighbours.forward(&peer, arrival, sent, app.limits.drain).await {
+            Ok(answer) if answer.status() == StatusCode::MISDIRECTED_REQUEST => {}
+            Ok(answer) => return Err(answer),
+            Err(missed @ Missed::Broken) => return Err(missed.answer()),
+            Err(Missed::Unreached) => {}
+        }
+        if begin.elapsed() > PATIENCE {
+            return Err(Missed::Unreached.answer());
+        }
+        // It may be gone, or have handed the session over; nothing has happened yet.
+        neighbours.nodes.forget(&name.number);
+        if let Err(error) = neighbours.nodes.doubt().await {
+            return Err(refusal(error));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+enum Settled {
+    Here(Arc<Session>),
+    There(Peer),
+}
+
+/// One request at a time looks whose it is, so that what we take over is opened once.
+async fn settle(
+    app: &Arc<App>,
+    neighbours: &Neighbours,
+    (id, name, home): (&str, &Name, &str),
+    arrival: &Arrival,
+) -> Result<Settled, Response> {
+    let _turn = neighbours.taking.lock().await;
+    if let Some(session) = app.sessions.get(id, &arrival.caller) {
+        return Ok(Settled::Here(session));
+    }
+    let (caller, surfaces, hello) = name.again().ok_or_else(unknown)?;
+    match neighbours.nodes.owner(&name.number, home).await.map_err(refusal)? {
+        Owner::Nobody => Err(unknown()),
+        Owner::Other(peer) => Ok(Settled::There(peer)),
+        Owner::Us => {
+            let session = Session::open(app, caller.clone(), surfaces, hello);
+            session.streams.begin_at(now_ms());
+            let entry = Entry {
+                session: Arc::clone(&session),
+                number: name.number.as_str().into(),
+                holder: Some(neighbours.nodes.id()),
+            };
+            app.sessions.put(id.to_owned(), entry).map_err(refusal)?;
+            Ok(Settled::Here(session))
+        }
+    }
+}
+
+/// Hands a request to the node that keeps what it names, if that is another one and there.
+pub(crate) async fn hand_on(
+    app: &App,
+    node: &str,
+    arrival: &Arrival,
+    sent: &Sent,
+) -> Option<Result<Response, Missed>> {
+    let neighbours = app.neighbours().filter(|_| !arrival.is_relayed)?;
+    let peer = neighbours.nodes.peer_like(node)?;
+    Some(neighbours.forward(&peer, arrival, sent, app.limits.drain).await)
+}
+
+fn unknown() -> Response {
+    problem(StatusCode::NOT_FOUND, "there is no such session; begin again with `initialize`")
+}

@@ -1,0 +1,266 @@
+//! What a node shows another with a request that it hands on: who asks, sealed with a key that only nodes have, over
+//! method, address, headers and body, for one node, for seconds, once. Anything else is refused.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use hikite_core::caller::{Caller, Scopes};
+use hikite_core::error::Error;
+use hikite_core::hex::hex;
+use hikite_core::seal::Seal;
+use http::Method;
+use http::header::{HeaderMap, HeaderName};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use crate::arrival::Proof;
+use crate::mcp::random_id;
+
+pub(super) const HEADER: HeaderName = HeaderName::from_static("hikite-pass");
+/// What the seal is for.
+const PURPOSE: &[u8] = b"node";
+/// By how much the clocks of two nodes may differ, and a request be on its way.
+const LEEWAY: Duration = Duration::from_secs(10);
+/// So many requests in that time are remembered; there is no room for a flood.
+const REMEMBERED: usize = 1_000_000;
+
+/// Headers that are between two ends of a connection, or that a node does not say to another; whatever begins with one of
+/// the second list.
+const BETWEEN: [&str; 13] = [
+    "authorization",
+    "connection",
+    "content-length",
+    "cookie",
+    "expect",
+    "forwarded",
+    "host",
+    "keep-alive",
+    "origin",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+const FAMILIES: [&str; 4] = ["hikite-", "proxy-", "x-forwarded-", "access-control-"];
+
+/// Whether a header goes from one node to the other.
+pub(super) fn travels(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    !BETWEEN.contains(&name) && !FAMILIES.iter().any(|family| name.starts_with(family))
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Pass<'a> {
+    /// The node it is for.
+    to: &'a str,
+    /// Milliseconds since 1970.
+    at: u64,
+    once: String,
+    subject: String,
+    project: Option<String>,
+    token: Option<String>,
+    scopes: Vec<String>,
+    /// Whether a token was shown.
+    shown: bool,
+}
+
+/// Method, address, headers and body of a request.
+pub(super) type Request<'a> = (&'a Method, &'a str, &'a HeaderMap, &'a [u8]);
+
+/// Makes passes, and looks at those of others.
+pub(super) struct Desk {
+    seal: Seal,
+    seen: Mutex<Seen>,
+}
+
+/// What was shown in the time before this and in this.
+struct Seen {
+    before: HashSet<String>,
+    now: HashSet<String>,
+    since: Instant,
+}
+
+impl Desk {
+    pub(super) fn new(key: [u8; 32]) -> Self {
+        let seen = Seen { before: HashSet::new(), now: HashSet::new(), since: Instant::now() };
+        Self { seal: Seal::new(key), seen: Mutex::new(seen) }
+    }
+
+    /// A pass for one request to one node. The headers are those that travel.
+    pub(super) fn issue(
+        &self,
+        request: Request<'_>,
+        to: &str,
+        (caller, proof): (&Caller, Proof),
+        now: u64,
+    ) -> Result<String, Error> {
+        let pass = Pass {
+            to,
+            at: now,
+            once: random_id()?,
+            subject: caller.subject.to_string(),
+            project: caller.project.as_deref().map(ToOwned::to_owned),
+            token: caller.token.as_deref().map(ToOwned::to_owned),
+            scopes: caller.scopes.names().map(ToOwned::to_owned).collect(),
+            shown: proof == Proof::Token,
+        };
+        let payload = serde_json::to_vec(&pass).unwrap_or_default();
+        Ok(self.seal.put(&payload, &bound(request).each_ref().map(Vec::as_slice)))
+    }
+
+    /// Who asks, or why nobody does.
+    pub(super) fn admit(
+        &self,
+        request: Request<'_>,
+        own: &str,
+        now: u64,
+    ) -> Result<(Caller, Proof), &'static str> {
+        let mut shown = request.2.get_all(HEADER).iter();
+        let (Some(text), None) = (shown.next().and_then(|text| text.to_str().ok()), shown.next()) else {
+            return Err("it shows no pass, or several");
+        };
+        let payload = self.seal.open(text, &bound(request).each_ref().map(Vec::as_slice));
+        let payload = payload.ok_or("its pass is not ours, or not for this request")?;
+        let pass: Pass<'_> = serde_json::from_slice(&payload).map_err(|_| "its pass cannot be read")?;
+        if pass.to != own {
+            return Err("its pass is for another node");
+        }
+        if u128::from(pass.at.abs_diff(now)) > LEEWAY.as_millis() {
+            return Err("its pass is of another time; the clocks of the nodes may differ");
+        }
+        self.seen.lock().take(&pass.once)?;
+        let scopes = pass.scopes.iter().filter_map(|name| Scopes::parse(name));
+        let caller = Caller {
+            subject: pass.subject.as_str().into(),
+            project: pass.project.as_deref().map(Into::into),
+            token: pass.token.as_deref().map(Into::into),
+            scopes: scopes.fold(Scopes::NONE, Scopes::with),
+        };
+        Ok((caller, if pass.shown { Proof::Token } else { Proof::Place }))
+    }
+}
+
+impl Seen {
+    /// A pass is good once. What is older than both times is refused for its age.
+    fn take(&mut self, once: &str) -> Result<(), &'static str> {
+        if self.since.elapsed() > LEEWAY * 2 {
+            self.before = std::mem::take(&mut self.now);
+            if self.since.elapsed() > LEEWAY * 4 {
+                self.before.clear();
+            }
+            self.since = Instant::now();
+        }
+        if self.before.contains(once) || self.now.contains(once) {
+            return Err("its pass was shown before");
+        }
+        if self.now.len() >= REMEMBERED {
+            return Err("there are too many of them");
+        }
+        self.now.insert(once.to_owned());
+        Ok(())
+    }
+}
+
+/// All that a pass is good for beside what it says.
+fn bound((method, path, headers, body): Request<'_>) -> [Vec<u8>; 5] {
+    let mut travelling: Vec<_> = headers.iter().filter(|(name, _)| travels(name)).collect();
+    // Several of one name keep their order.
+    travelling.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+    let mut digest = Sha256::new();
+    for (name, value) in travelling {
+        for part in [name.as_str().as_bytes(), value.as_bytes()] {
+            digest.update((part.len() as u64).to_be_bytes());
+            digest.update(part);
+        }
+    }
+    let headers = hex(&digest.finalize()).into_bytes();
+    let body = hex(&Sha256::digest(body)).into_bytes();
+    [PURPOSE.to_vec(), method.as_str().as_bytes().to_vec(), path.as_bytes().to_vec(), headers, body]
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    const NOW: u64 = 1_000_000;
+
+    fn headers(pass: Option<&str>, session: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert("mcp-session-id", HeaderValue::from_str(session).expect("a value"));
+        headers.insert("host", HeaderValue::from_static("differs.example"));
+        if let Some(pass) = pass {
+            headers.insert(HEADER, HeaderValue::from_str(pass).expect("a value"));
+        }
+        headers
+    }
+
+    fn issue(desk: &Desk, caller: &Caller) -> String {
+        let sent = headers(None, "s");
+        let request = (&Method::POST, "/mcp?surface=direct", &sent, &b"{}"[..]);
+        desk.issue(request, "b", (caller, Proof::Token), NOW).expect("a pass")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pass_says_who_asks() {
+        let desk = Desk::new([7; 32]);
+        for caller in [
+            Caller::owner(),
+            Caller::owner().within("仕事".into()),
+            Caller { token: Some("tok_1".into()), scopes: Scopes::READ, ..Caller::named("alice") },
+        ] {
+            let sent = headers(Some(&issue(&desk, &caller)), "s");
+            let request = (&Method::POST, "/mcp?surface=direct", &sent, &b"{}"[..]);
+            assert_eq!(desk.admit(request, "b", NOW), Ok((caller, Proof::Token)));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pass_is_good_for_one_request_to_one_node_for_seconds_and_once() {
+        let desk = Desk::new([7; 32]);
+        let text = issue(&desk, &Caller::owner());
+        let good = headers(Some(&text), "s");
+        let path = "/mcp?surface=direct";
+        let mut twice = good.clone();
+        twice.append(HEADER, HeaderValue::from_str(&text).expect("a value"));
+        let later = NOW + 10_001;
+        let (bare, other, forged) = (headers(None, "s"), headers(Some(&text), "t"), Desk::new([8; 32]));
+        let forged = headers(Some(&issue(&forged, &Caller::owner())), "s");
+        let mut tampered = text.clone().into_bytes();
+        tampered[10] ^= 1;
+        let tampered = headers(Some(&String::from_utf8_lossy(&tampered)), "s");
+        for (request, own, now, why) in [
+            ((&Method::POST, path, &bare, &b"{}"[..]), "b", NOW, "no pass"),
+            ((&Method::POST, path, &twice, b"{}"), "b", NOW, "two passes"),
+            ((&Method::POST, path, &forged, b"{}"), "b", NOW, "another key"),
+            ((&Method::POST, path, &tampered, b"{}"), "b", NOW, "another caller"),
+            ((&Method::GET, path, &good, b"{}"), "b", NOW, "another method"),
+            ((&Method::POST, "/mcp", &good, b"{}"), "b", NOW, "another address"),
+            ((&Method::POST, path, &other, b"{}"), "b", NOW, "another header"),
+            ((&Method::POST, path, &good, b"{ }"), "b", NOW, "another body"),
+            ((&Method::POST, path, &good, b"{}"), "c", NOW, "another node"),
+            ((&Method::POST, path, &good, b"{}"), "b", later, "too late"),
+            ((&Method::POST, path, &good, b"{}"), "b", NOW - 10_001, "too early"),
+        ] {
+            assert!(desk.admit(request, own, now).is_err(), "{why}");
+        }
+        let request = (&Method::POST, path, &good, &b"{}"[..]);
+        assert!(desk.admit(request, "b", NOW).is_ok());
+        assert_eq!(desk.admit(request, "b", NOW), Err("its pass was shown before"));
+        tokio::time::advance(LEEWAY * 2 + Duration::from_secs(1)).await;
+        assert_eq!(desk.admit(request, "b", NOW), Err("its pass was shown before"));
+    }
+
+    #[test]
+    fn what_a_client_proves_itself_with_stays_here() {
+        for name in ["authorization", "cookie", "x-forwarded-for", "hikite-pass", "hikite-project", "host"] {
+            assert!(!travels(&HeaderName::from_static(name)), "{name}");
+        }
+        for name in ["mcp-session-id", "accept", "last-event-id", "mcp-param-x", "traceparent"] {
+            assert!(travels(&HeaderName::from_static(name)), "{name}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What is taken back at one node is taken back at all, within a second.
+
+use std::time::Instant;
+
+use hikite_testkit::gateway::LIMIT;
+use serde_json::json;
+
+use super::*;
+
+/// The promise.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Waits until a node answers a bearer with this status, for so long at most.
+pub(super) async fn answers(cluster: &Cluster, node: usize, secret: &str, status: u16, limit: Duration) {
+    let begin = Instant::now();
+    loop {
+        let request = Request::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
+        let found = request.send(cluster.address(node)).await.status;
+        if found == status {
+            return;
+        }
+        assert!(begin.elapsed() < limit, "{found} and not {status} after {:?}", begin.elapsed());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn made(cluster: &Cluster, path: &str, form: serde_json::Value) -> serde_json::Value {
+    let reply = cluster.send(0, Request::new("POST", path).json(form.to_string())).await;
+    assert_eq!(reply.status, 201, "{}", reply.text());
+    reply.value()
+}
+
+#[tokio::test]
+async fn a_token_that_is_taken_back_is_nobody_s_anywhere_within_a_second() {
+    let cluster = Cluster::start(3, json!({})).await;
+    let token = made(&cluster, "/v1/tokens", json!({ "name": "short" })).await;
+    let (id, secret) = (token["id"].as_str().expect("an id"), token["secret"].as_str().expect("a secret"));
+    for node in 0..3 {
+        answers(&cluster, node, secret, 200, LIMIT).await;
+    }
+    let gone = cluster.send(0, Request::new("DELETE", &format!("/v1/tokens/{id}"))).await;
+    assert_eq!(gone.status, 204);
+    for node in [1, 2, 0] {
+        answers(&cluster, node, secret, 401, SOON).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_project_allows_changes_everywhere_within_a_second() {
+    let cluster = Cluster::start(2, json!({})).await;
+    made(&cluster, "/v1/projects", json!({ "name": "work" })).await;
+    let token = made(&cluster, "/v1/tokens", json!({ "name": "worker", "project": "work" })).await;
+    let secret = token["secret"].as_str().expect("a secret");
+    let sees = async |node: usize| {
+        let request = Request::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
+        request.send(cluster.address(node)).await.text().contains("\"a:echo\"")
+    };
+    let begin = Instant::now();
+    while !sees(1).await {
+        assert!(begin.elapsed() < LIMIT);
+    }
+    let rule = json!({ "permissions": { "deny": ["a:echo"] } });
+    let changed = cluster.send(0, Request::new("PATCH", "/v1/projects/work").json(rule.to_string())).await;
+    assert_eq!(changed.status, 200, "{}", changed.text());
+    let begin = Instant::now();
+    while sees(1).await {
+        assert!(begin.elapsed() < SOON, "still seen after {:?}", begin.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_user_that_is_shut_out_is_shut_out_everywhere_within_a_second() {
+    let cluster = Cluster::start(2, json!({})).await;
+    let form = json!({ "name": "mallory", "password": "correct horse battery staple" });
+    let made_user = cluster.send(0, Request::new("POST", "/v1/users").json(form.to_string())).await;
+    assert_eq!(made_user.status, 201, "{}", made_user.text());
+    let token = made(&cluster, "/v1/tokens", json!({ "name": "hers", "subject": "mallory" })).await;
+    let secret = token["secret"].as_str().expect("a secret");
+    answers(&cluster, 1, secret, 200, LIMIT).await;
+    let gone = cluster.send(0, Request::new("DELETE", "/v1/users/mallory")).await;
+    assert_eq!(gone.status, 204, "{}", gone.text());
+    answers(&cluster, 1, secret, 401, SOON).await;
+}
