@@ -1,8 +1,10 @@
 //! Chores of the workspace: `cargo xtask tidy` holds the rules of the house that no lint knows, `cargo xtask
-//! bench` measures the program, `cargo xtask faults` breaks things around it, `cargo xtask vectors` makes the encoder's vectors anew.
+//! bench` measures the program, `cargo xtask faults` breaks things around it, `cargo xtask instructions` counts what a call
+//! costs, `cargo xtask vectors` makes the encoder's vectors anew.
 
 mod bench;
 mod faults;
+mod instructions;
 mod rig;
 mod tidy;
 mod vectors;
@@ -15,6 +17,7 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask bench [--seconds N] [--rounds N] [--only SUITE] [--peers A,B] [--binary FILE] [--json FILE] [--write]
        cargo xtask bench --install-peers [--peers A,B]
        cargo xtask faults [--list | --short] [--only NAME]… [--seconds N] [--binary FILE] [--json FILE]
+       cargo xtask instructions [--binary FILE] [--json FILE]
        cargo xtask vectors";
 
 fn main() -> ExitCode {
@@ -24,6 +27,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["bench", options @ ..] => bench::run(options),
         ["faults", options @ ..] => faults::run(options),
+        ["instructions", options @ ..] => instructions::run(options),
         ["vectors"] => vectors::run(),
         ["floor", options @ ..] => bench::floor::serve(options),
         ["upstream", options @ ..] => rig::upstream::serve(options),

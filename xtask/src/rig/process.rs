@@ -95,12 +95,15 @@ impl Gateway {
         Self::launch(Command::new(program), folder, &config)
     }
 
-    /// The same with a whole config, by a command that ends in the program.
+    /// The same with a whole config, by a command that ends in the program. Calls are logged only if the config says so.
     pub(crate) fn launch(mut program: Command, folder: &Path, config: &Value) -> Result<Self> {
         std::fs::write(folder.join("hikite.json"), config.to_string())?;
         let address = free_address()?;
+        program.args(["serve", "--listen", &address.to_string()]);
+        if config.pointer("/telemetry/log").is_none() {
+            program.args(["--log", "warn"]);
+        }
         let child = program
-            .args(["serve", "--listen", &address.to_string(), "--log", "warn"])
             .arg("--config")
             .arg(folder.join("hikite.json"))
             .arg("--data")

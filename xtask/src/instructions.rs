@@ -1,0 +1,162 @@
+//! How many instructions one call costs, counted by callgrind: a figure that is the same on a busy machine. The whole is
+//! held against a bound, and the steps of a call are told as they were counted, so that what grew can be found.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::json;
+
+use crate::rig::client::Client;
+use crate::rig::process::{Gateway, Upstream, http_server};
+use crate::rig::release;
+use crate::rig::table::{Cell, Table};
+
+/// The most that a call may cost, what is written of it afterwards included. Lower it when it costs less.
+const BOUND: u64 = 260_000;
+const WARM_UP: usize = 300;
+const CALLS: u32 = 500;
+/// Everything takes fifty times as long here.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The steps of a call and the function that each is, with all that it calls.
+#[rustfmt::skip]
+const STEPS: &[(&str, &str)] = &[
+    ("a request over HTTP, from its first byte to the last of its answer", "hyper::server::conn::http1::Connection<I,S> as core::future::future::Future>::poll"),
+    ("the door: Host, Origin, who asks, how often, where",  "hikite_server::door::Behind<S> as tower_service::Service"),
+    ("a request of MCP, measured",                          "hikite_server::mcp::session::Session>::handle::{{closure}}"),
+    ("the command, recorded whatever becomes of it",        "hikite_gateway::gateway::Gateway>::dispatch_on::{{closure}}"),
+    ("the tool: found, allowed",                            "hikite_gateway::gateway::Gateway>::call::{{closure}}"),
+    ("its arguments, held against its schema",              "hikite_core::check::Checker::check"),
+    ("its turn, its deadline, its breaker",                 "hikite_gateway::execute::execute::{{closure}}"),
+    ("the server is asked",                                 "hikite_upstream::upstream::Inner>::call::{{closure}}"),
+    ("the request to the server over HTTP",                 "hikite_egress::client::Client::send::{{closure}}"),
+    ("the line of the log",                                 "tracing_core::event::Event::dispatch"),
+    ("off the path: the record is made",                    "hikite_gateway::audit::entry::Entry::record"),
+    ("off the path: the records are chained and sent",      "hikite_gateway::audit::writer::Writer::run::{{closure}}"),
+    ("off the path: the records are written",               "sqlx_sqlite::connection::execute::ExecuteIter as core::iter::traits::iterator::Iterator>::next"),
+];
+
+struct Options {
+    binary: Option<PathBuf>,
+    json: Option<PathBuf>,
+}
+
+pub(crate) fn run(words: &[&str]) -> Result<()> {
+    let options = parse(words)?;
+    let hikite = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => match release::build("instructions", words)? {
+            Some(release) => release.join("hikite"),
+            None => return Ok(()),
+        },
+    };
+    let folder = tempfile::tempdir()?;
+    let profile = folder.path().join("profile");
+    tokio::runtime::Runtime::new()?.block_on(record(&hikite, folder.path(), &profile))?;
+    let (total, steps) = read(&profile)?;
+    let table = table(&steps);
+    crate::print(&format!("{table}\nall of it: {total} instructions for a call, {BOUND} at most"));
+    if let Some(file) = options.json {
+        let report = json!({ "total": total, "bound": BOUND, "steps": table.json() });
+        fs::write(&file, report.to_string()).with_context(|| format!("cannot write `{}`", file.display()))?;
+    }
+    ensure!(
+        total <= BOUND,
+        "a call costs more than it may; docs/performance.md says what its steps cost before"
+    );
+    Ok(())
+}
+
+fn parse(words: &[&str]) -> Result<Options> {
+    let mut options = Options { binary: None, json: None };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let value = words.next().with_context(|| format!("`{word}` needs a value"))?;
+        match *word {
+            "--binary" => options.binary = Some(std::path::absolute(value)?),
+            "--json" => options.json = Some(std::path::absolute(value)?),
+            _ => bail!("`{word}` is not an option of instructions"),
+        }
+    }
+    Ok(options)
+}
+
+/// Calls one after the other through a hikite with everything on, counted while they run and until they are recorded.
+async fn record(hikite: &Path, folder: &Path, profile: &Path) -> Result<()> {
+    let upstream = Upstream::start()?;
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=callgrind", "--instr-atstart=no"]);
+    valgrind.arg(format!("--callgrind-out-file={}", profile.display())).arg(hikite);
+    let config = json!({
+        "auth": { "mode": "token" },
+        "server": { "surface": ["direct"] },
+        "telemetry": { "log": { "level": "info" } },
+        "mcpServers": { "bench": http_server(upstream.address, 0) },
+    });
+    let mut gateway = Gateway::launch(valgrind, folder, &config).context("is valgrind installed?")?;
+    let started = Instant::now();
+    let token = loop {
+        match fs::read_to_string(folder.join("data").join("token")) {
+            Ok(token) => break token.trim().to_owned(),
+            Err(_) if gateway.ended()?.is_some() || started.elapsed() > PATIENCE => {
+                bail!("hikite does not start: {}", fs::read_to_string(folder.join("stderr.log"))?)
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    };
+    let mut client = Client::open_as(&gateway.target, Some(&token), PATIENCE).await?;
+    while client.tools().await?.is_empty() {
+        ensure!(started.elapsed() < PATIENCE, "the tools are not listed");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    for _ in 0..WARM_UP {
+        client.echo("echo").await?;
+    }
+    count(gateway.pid(), "on")?;
+    for _ in 0..CALLS {
+        client.echo("echo").await?;
+    }
+    // The last of them are recorded by then.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    count(gateway.pid(), "off")?;
+    gateway.stop()
+}
+
+/// Begins to count, or ends it.
+fn count(pid: u32, word: &str) -> Result<()> {
+    let output = Command::new("callgrind_control").args(["--instr", word, &pid.to_string()]).output()?;
+    ensure!(output.status.success(), "callgrind_control: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+/// What one call cost, and its steps where they were found: a compiler may make one function of two.
+fn read(profile: &Path) -> Result<(u64, Vec<(&'static str, Option<u64>)>)> {
+    let output = Command::new("callgrind_annotate")
+        .args(["--inclusive=yes", "--threshold=100", "--show-percs=no"])
+        .arg(profile)
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let cost = |line: &str| line.split_whitespace().next()?.replace(',', "").parse::<u64>().ok();
+    let find = |name: &str| text.lines().filter(|line| line.contains(name)).filter_map(cost).max();
+    let per_call = |cost: u64| cost / u64::from(CALLS);
+    let total = find("PROGRAM TOTALS").context("there is no total in the profile")?;
+    ensure!(total > 0, "nothing was counted");
+    Ok((per_call(total), STEPS.iter().map(|(step, name)| (*step, find(name).map(per_call))).collect()))
+}
+
+fn table(steps: &[(&'static str, Option<u64>)]) -> Table {
+    #[expect(clippy::cast_precision_loss, reason = "far fewer instructions than a double counts exactly")]
+    let cell =
+        |cost: &Option<u64>| cost.map_or(Cell::text("not told apart"), |cost| Cell::Number(cost as f64, 0));
+    Table {
+        name: "instructions",
+        title: format!(
+            "instructions of one call with everything on, the mean of {CALLS}; each step with all below it"
+        ),
+        columns: &["step", "instructions"],
+        rows: steps.iter().map(|(step, cost)| vec![Cell::text(*step), cell(cost)]).collect(),
+    }
+}
