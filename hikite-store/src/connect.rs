@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{AnyConnection, AnyPool, ConnectOptions, Executor};
+use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor};
 
 use crate::error::{Fault, StoreError};
 use crate::url::{Place, StoreUrl};
@@ -117,6 +117,13 @@ impl Target {
         let mut options = AnyPoolOptions::new().max_connections(connections).acquire_timeout(WAIT);
         if self.in_memory {
             options = options.min_connections(1).idle_timeout(None).max_lifetime(None);
+        } else if engine == Engine::Sqlite {
+            // After an error of the disk SQLite ends a transaction by itself, and the driver goes on to believe in it: such a
+            // connection would refuse every later one.
+            options = options.before_acquire(|connection, _| {
+                let is_well = !connection.is_in_transaction();
+                Box::pin(async move { Ok(is_well) })
+            });
         }
         let options = options.after_connect(move |connection, _| {
             Box::pin(async move {

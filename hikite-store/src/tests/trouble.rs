@@ -43,6 +43,20 @@ async fn who_holds_a_lock_is_waited_for_and_then_it_is_said() {
     }
 }
 
+/// As SQLite ends it when a disk is full.
+#[tokio::test]
+async fn a_transaction_that_was_ended_by_the_database_spoils_none_after_it() {
+    let place = Place::sqlite();
+    let store = place.open().await;
+    for name in ["a", "b", "c"] {
+        let mut ended = store.begin().await.expect("a transaction");
+        ended.execute("ROLLBACK").await.expect("ended");
+        drop(ended);
+        store.put_registered(&tool(name, 1), false).await.expect("written");
+    }
+    assert_eq!(store.registered().await.expect("read").len(), 3);
+}
+
 #[tokio::test]
 async fn a_store_of_a_newer_hikite_is_refused_and_left_as_it_is() {
     for place in Place::both() {
