@@ -27,8 +27,9 @@ const BEAT: Duration = Duration::from_secs(1);
 const LIFE: Duration = Duration::from_secs(4);
 /// How often what is remembered of sessions is looked after, in beats.
 const TEND: u32 = 600;
-/// A process that cannot reach the store tries again so often, however many ask.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// A process that cannot reach the store tries again so often, however many ask, and for so long.
+const TRY_AGAIN: Duration = Duration::from_secs(2);
+const TRIED: Duration = Duration::from_millis(500);
 
 /// Another process.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub struct Nodes {
     held_max: usize,
     left: AtomicBool,
     renewing: tokio::sync::Mutex<()>,
+    /// Whose turn it is to find out whether we are still believed.
+    asking: tokio::sync::Mutex<()>,
     lost: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -87,6 +90,7 @@ impl Nodes {
             held_max,
             left: AtomicBool::new(false),
             renewing: tokio::sync::Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
             lost: OnceLock::new(),
         });
         nodes.look().await?;
@@ -147,8 +151,10 @@ impl Nodes {
             return true;
         }
         // We were asleep, or the store is away. Where it is, nobody else can take anything over by it.
-        if Instant::now() > *own.tried.lock() + TRY_AGAIN {
-            let renewed = tokio::time::timeout(TRY_AGAIN, self.renew()).await;
+        let _turn = self.asking.lock().await;
+        let is_over = Instant::now() >= *own.until.lock();
+        if is_over && Instant::now() > *own.tried.lock() + TRY_AGAIN {
+            let renewed = tokio::time::timeout(TRIED, self.renew()).await;
             *own.tried.lock() = Instant::now();
             if !matches!(renewed, Ok(Ok(()))) {
                 tracing::debug!("this node goes on without word from the store");

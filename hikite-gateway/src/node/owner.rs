@@ -33,7 +33,11 @@ impl Nodes {
 
     /// The same, for certain. We take it over if nobody else is there to serve it; one that leaves lets another do so.
     pub async fn owner(&self, session: &str, home: &str) -> Result<Owner, Error> {
-        if *self.id() == *home {
+        let own = self.id();
+        if self.has_left() {
+            // Until it is written down that we left.
+            let _turn = self.renewing.lock().await;
+        } else if *own == *home {
             return Ok(Owner::Nobody);
         }
         if let Some(owner) = self.living(home).await? {
@@ -44,7 +48,7 @@ impl Nodes {
             let seen = lease.as_ref().map_or(0, |lease| lease.fence);
             if let Some(lease) = lease {
                 // One that we held and hold no more has ended here.
-                if lease.holder == NOBODY || *lease.holder == *self.id() {
+                if lease.holder == NOBODY || *lease.holder == *own && !self.has_left() {
                     return Ok(Owner::Nobody);
                 }
                 if let Some(owner) = self.living(&lease.holder).await? {
@@ -57,8 +61,7 @@ impl Nodes {
                 let other = self.peers.load().values().next().cloned();
                 return other.map(Owner::Other).ok_or_else(leaving);
             }
-            let id = self.id();
-            if self.store.take_session(session, &id, seen).await? {
+            if self.store.take_session(session, &own, seen).await? {
                 tracing::info!("a session of a node that is gone goes on here");
                 return Ok(Owner::Us);
             }

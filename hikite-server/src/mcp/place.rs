@@ -56,7 +56,13 @@ async fn among_nodes(
     let name = app.sessions.read(id, &arrival.caller).ok_or_else(unknown)?;
     let home = name.began.as_ref().map(|began| began.home.as_str()).ok_or_else(unknown)?;
     let begin = Instant::now();
-    let mut known = neighbours.nodes.known_owner(&name.number, home);
+    let mut known = None;
+    if arrival.is_relayed {
+        // Whoever handed it on knows something that we do not.
+        neighbours.nodes.doubt().await.map_err(refusal)?;
+    } else {
+        known = neighbours.nodes.known_owner(&name.number, home);
+    }
     loop {
         let peer = match known.take() {
             Some(peer) => peer,
@@ -66,7 +72,7 @@ async fn among_nodes(
             },
         };
         if arrival.is_relayed {
-            // Whoever handed it on knows too little, and looks again.
+            // It looks again.
             return Err(problem(StatusCode::MISDIRECTED_REQUEST, "this session is at another node"));
         }
         match neighbours.forward(&peer, arrival, sent, app.limits.drain).await {

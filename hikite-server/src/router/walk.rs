@@ -12,12 +12,13 @@ use axum::response::Response;
 use hikite_core::secret::Secret;
 use hikite_egress::{Allow, Client};
 use hikite_gateway::identity::Terms;
-use hikite_gateway::{Surface, Surfaces};
+use hikite_gateway::{Nodes, Surface, Surfaces};
 use tower::ServiceExt;
 
 use super::router;
+use crate::node::PREFIX;
 use crate::oauth::{Cimd, Oauth};
-use crate::probe::app_with;
+use crate::probe::{app_with, store};
 use crate::{App, Auth, Origins, Proxies, Settings};
 
 const TOKEN: &str = "the-local-token-of-this-test";
@@ -61,6 +62,9 @@ const PUBLIC: [&str; 35] = [
     "/oauth/page.css",
     "/setup",
 ];
+
+/// What only other nodes reach, with a pass in place of a token.
+const NODES: [&str; 3] = ["/node/mcp", "/node/mcp/{project}", "/node/messages"];
 
 /// The addresses of all routes, as they are written.
 fn routes() -> BTreeSet<&'static str> {
@@ -129,6 +133,27 @@ async fn every_route_but_the_listed_ones_refuses_who_has_no_token() {
                 // What OAuth itself answers with 401 says so in its own words.
                 let is_refused = answer.status() == 401 && answer.headers().contains_key("www-authenticate");
                 assert_eq!(is_refused, !PUBLIC.contains(&path), "{method} {path}: {}", answer.status());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_for_other_nodes_opens_to_nobody_else() {
+    let app = app();
+    let found: Vec<&str> = routes().into_iter().filter(|path| path.starts_with(PREFIX)).collect();
+    let mut listed = NODES.to_vec();
+    listed.sort_unstable();
+    assert_eq!(found, listed);
+    let nodes = Nodes::join(store(), "http://localhost", "one", 10).await.expect("joined");
+    app.join(nodes, [7; 32], Client::new());
+    let router = router(app);
+    let token = format!("Bearer {TOKEN}");
+    for path in NODES {
+        for method in METHODS {
+            for shown in [("authorization", token.as_str()), ("hikite-pass", TOKEN), ("x", "y")] {
+                let answer = send(&router, method, path, &[("host", "localhost"), shown]).await;
+                assert_eq!(answer.status(), 403, "{method} {path} {shown:?}");
             }
         }
     }

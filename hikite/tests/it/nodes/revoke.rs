@@ -69,15 +69,20 @@ async fn what_a_project_allows_changes_everywhere_within_a_second() {
 }
 
 #[tokio::test]
-async fn a_user_that_is_shut_out_is_shut_out_everywhere_within_a_second() {
+async fn a_project_that_is_gone_lets_nobody_work_in_it_anywhere_after_a_second() {
     let cluster = Cluster::start(2, json!({})).await;
-    let form = json!({ "name": "mallory", "password": "correct horse battery staple" });
-    let made_user = cluster.send(0, Request::new("POST", "/v1/users").json(form.to_string())).await;
-    assert_eq!(made_user.status, 201, "{}", made_user.text());
-    let token = made(&cluster, "/v1/tokens", json!({ "name": "hers", "subject": "mallory" })).await;
-    let secret = token["secret"].as_str().expect("a secret");
-    answers(&cluster, 1, secret, 200, LIMIT).await;
-    let gone = cluster.send(0, Request::new("DELETE", "/v1/users/mallory")).await;
-    assert_eq!(gone.status, 204, "{}", gone.text());
-    answers(&cluster, 1, secret, 401, SOON).await;
+    made(&cluster, "/v1/projects", json!({ "name": "work" })).await;
+    let enters = async |node: usize| {
+        let request = Request::new("GET", "/v1/tools").header("hikite-project", "work");
+        cluster.send(node, request).await.status == 200
+    };
+    let begin = Instant::now();
+    while !enters(1).await {
+        assert!(begin.elapsed() < LIMIT);
+    }
+    assert_eq!(cluster.send(0, Request::new("DELETE", "/v1/projects/work")).await.status, 204);
+    let begin = Instant::now();
+    while enters(1).await {
+        assert!(begin.elapsed() < SOON, "still there after {:?}", begin.elapsed());
+    }
 }

@@ -10,6 +10,8 @@ use super::*;
 use crate::PROGRAMS;
 
 const PUBLIC: &str = "https://hikite.example";
+/// What is taken back is taken back everywhere by then.
+const SOON: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// A request to be let in, under the name that both processes have.
 fn asked(client: &str) -> String {
@@ -83,9 +85,11 @@ async fn what_one_process_gives_another_takes_and_takes_back() {
     assert_eq!(pairs.len(), 1, "one rotation, in whichever process");
     let fields = form(&[("client_id", &client), ("token", &pairs[0])]);
     assert_eq!(there.send(Request::new("POST", "/oauth/revoke").form(fields)).await.status, 200);
+    let begin = Instant::now();
     for gateway in [&there, &here] {
         answers(gateway, &pairs[0], 401).await;
     }
+    assert!(begin.elapsed() < SOON, "taken back everywhere after {:?}", begin.elapsed());
     let mut other = Browser::default();
     let page = other.get(&there, "/oauth/login").await;
     let login = [("name", "kana"), ("password", PASSWORD)];
