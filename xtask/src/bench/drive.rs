@@ -33,18 +33,34 @@ pub(super) struct Drive {
     pub(super) cpu: Option<f64>,
 }
 
-pub(super) async fn drive(running: &Running, ask: &Ask, clients: usize, duration: Duration) -> Result<Drive> {
-    let mut opening = Vec::new();
-    for _ in 0..clients {
-        opening.push(running.link().await?);
+/// How many ask, for how long, and whether they ask a few times before that.
+#[derive(Clone, Copy)]
+pub(super) struct Effort {
+    pub(super) clients: usize,
+    pub(super) duration: Duration,
+    pub(super) warms_up: bool,
+}
+
+/// The clients stay open for the next time: with some sides it takes longer to open them than to measure.
+pub(super) async fn drive(
+    running: &Running,
+    open: &mut Vec<Link>,
+    ask: &Ask,
+    effort: Effort,
+) -> Result<Drive> {
+    while open.len() < effort.clients {
+        open.push(running.link().await?);
     }
-    let warm_up = duration / 4;
-    let (ready, _) = everyone(opening, ask, (warm_up, WARM_UP)).await?;
+    let mut ready = open.drain(..effort.clients).collect();
+    if effort.warms_up {
+        (ready, _) = everyone(ready, ask, (effort.duration / 4, WARM_UP)).await?;
+    }
     let before = running.cpu_seconds()?;
     let started = Instant::now();
-    let (_, times_ms) = everyone(ready, ask, (duration, usize::MAX)).await?;
+    let (ready, times_ms) = everyone(ready, ask, (effort.duration, usize::MAX)).await?;
     let seconds = started.elapsed().as_secs_f64();
     let after = running.cpu_seconds()?;
+    open.extend(ready);
     let load = Load::of(times_ms, seconds);
     #[expect(clippy::cast_precision_loss, reason = "far fewer calls than a double counts exactly")]
     let cpu = before.zip(after).map(|(before, after)| (after - before) / load.calls as f64 * 10_000.0);

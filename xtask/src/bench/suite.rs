@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::book::{Book, Case};
-use super::drive::{Ask, Drive, drive};
+use super::drive::{Ask, Drive, Effort, drive};
 use super::running::Running;
 use super::side::{Kind, Side};
 
@@ -99,6 +99,8 @@ impl Suite {
         book: &mut Book,
     ) -> Result<()> {
         let case = plain_case(self.name);
+        let effort = |clients| Effort { clients, duration, warms_up: !side.is_slow };
+        let mut open = Vec::new();
         match self.work {
             Work::Calls(cases) => {
                 let around = running.around().await?;
@@ -108,17 +110,17 @@ impl Suite {
                     }
                     let case = call_case(self.name, *size, *clients);
                     let ask = Ask::Echo(*size, around.clone());
-                    note(book, &case, (side, round), drive(running, &ask, *clients, duration).await);
+                    note(book, &case, (side, round), drive(running, &mut open, &ask, effort(*clients)).await);
                 }
             }
             Work::List => {
                 let ask = Ask::List(self.tools);
-                note(book, &case, (side, round), drive(running, &ask, LISTERS, duration).await);
+                note(book, &case, (side, round), drive(running, &mut open, &ask, effort(LISTERS)).await);
             }
             Work::Search => {
                 let Some(around) = running.search else { return Ok(()) };
                 let ask = Ask::Search(around);
-                note(book, &case, (side, round), drive(running, &ask, SEARCHERS, duration).await);
+                note(book, &case, (side, round), drive(running, &mut open, &ask, effort(SEARCHERS)).await);
             }
             Work::Start => book.note(&case, side.name, "ms", round, running.start_ms),
             Work::Idle => self.rest(running, &case, (side, round), book).await?,
