@@ -89,7 +89,7 @@ impl Comparison<'_> {
                 book.fail(&plain_case(stage.suite.name), side.name, "is the upstream");
                 return Ok(());
             }
-            let running = Running::start(launch, &place).await?;
+            let running = Running::start(*launch, &place).await?;
             let seen = if start < first {
                 Ok(())
             } else {
