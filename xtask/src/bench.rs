@@ -86,7 +86,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let tables = runtime.block_on(measure(&bench, options.only.as_deref().unwrap_or_default()))?;
     match options.json {
-        Some(file) => write_json(&file, as_map(&tables)),
+        Some(file) => write_json(&file, &as_map(&tables)),
         None => Ok(()),
     }
 }
@@ -127,7 +127,7 @@ fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: 
     if let Some(file) = &options.json {
         let mut all = as_map(&tables);
         all.insert("seen".into(), book.json());
-        write_json(file, all)?;
+        write_json(file, &all)?;
     }
     if options.writes { report.write() } else { Ok(()) }
 }
@@ -154,8 +154,8 @@ fn as_map(tables: &[Table]) -> Map<String, Value> {
     tables.iter().map(|table| (table.name.to_owned(), table.json())).collect()
 }
 
-fn write_json(file: &std::path::Path, all: Map<String, Value>) -> Result<()> {
-    std::fs::write(file, serde_json::to_string_pretty(&all)?)
+fn write_json(file: &std::path::Path, all: &Map<String, Value>) -> Result<()> {
+    std::fs::write(file, serde_json::to_string_pretty(all)?)
         .with_context(|| format!("cannot write `{}`", file.display()))
 }
 

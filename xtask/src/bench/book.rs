@@ -9,10 +9,13 @@ use crate::rig::table::median;
 /// A suite and one case of it, such as `http` and `100 B, 64 clients`.
 pub(super) type Case = (&'static str, String);
 
+/// A case, a side, and what was measured of it.
+type Figure = (Case, &'static str, &'static str);
+
 #[derive(Default)]
 pub(super) struct Book {
     /// By case, side and figure; the values by round.
-    figures: BTreeMap<(Case, &'static str, &'static str), Vec<(usize, f64)>>,
+    figures: BTreeMap<Figure, Vec<(usize, f64)>>,
     /// By case and side, what went wrong last.
     failures: BTreeMap<(Case, &'static str), String>,
 }

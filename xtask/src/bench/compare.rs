@@ -89,7 +89,7 @@ impl Comparison<'_> {
                 book.fail(&plain_case(stage.suite.name), side.name, "is the upstream");
                 return Ok(());
             }
-            let running = Running::start(launch, &place).await?;
+            let running = Running::start(*launch, &place).await?;
             let seen = if start < first {
                 Ok(())
             } else {
@@ -104,12 +104,14 @@ impl Comparison<'_> {
 
 /// The numbers below a count in an order that differs from turn to turn and is the same in every run.
 fn shuffled(count: usize, seed: usize) -> Vec<usize> {
+    let mixed = |at: usize| {
+        let mut state = u64::try_from(seed * 64 + at).unwrap_or(0).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        state ^ (state >> 31)
+    };
     let mut order: Vec<usize> = (0..count).collect();
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12_345);
-    for at in (1..count).rev() {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        order.swap(at, (state >> 33) % (at + 1));
-    }
+    order.sort_by_key(|at| mixed(*at));
     order
 }
 

@@ -1,5 +1,6 @@
 //! Load on one side: several clients that each make the same request over and over, and what that took of the machine.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -15,6 +16,8 @@ const REQUEST: Duration = Duration::from_secs(30);
 const WARM_UP: usize = 20;
 /// The length of a call's text.
 const TEXT: usize = 100;
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// What each client asks for.
 #[derive(Clone)]
@@ -33,18 +36,34 @@ pub(super) struct Drive {
     pub(super) cpu: Option<f64>,
 }
 
-pub(super) async fn drive(running: &Running, ask: &Ask, clients: usize, duration: Duration) -> Result<Drive> {
-    let mut opening = Vec::new();
-    for _ in 0..clients {
-        opening.push(running.link().await?);
+/// How many ask, for how long, and whether they ask a few times before that.
+#[derive(Clone, Copy)]
+pub(super) struct Effort {
+    pub(super) clients: usize,
+    pub(super) duration: Duration,
+    pub(super) warms_up: bool,
+}
+
+/// The clients stay open for the next time: with some sides it takes longer to open them than to measure.
+pub(super) async fn drive(
+    running: &Running,
+    open: &mut Vec<Link>,
+    ask: &Ask,
+    effort: Effort,
+) -> Result<Drive> {
+    while open.len() < effort.clients {
+        open.push(running.link().await?);
     }
-    let warm_up = duration / 4;
-    let (ready, _) = everyone(opening, ask, (warm_up, WARM_UP)).await?;
+    let mut ready = open.drain(..effort.clients).collect();
+    if effort.warms_up {
+        (ready, _) = everyone(ready, ask, (effort.duration / 4, WARM_UP)).await?;
+    }
     let before = running.cpu_seconds()?;
     let started = Instant::now();
-    let (_, times_ms) = everyone(ready, ask, (duration, usize::MAX)).await?;
+    let (ready, times_ms) = everyone(ready, ask, (effort.duration, usize::MAX)).await?;
     let seconds = started.elapsed().as_secs_f64();
     let after = running.cpu_seconds()?;
+    open.extend(ready);
     let load = Load::of(times_ms, seconds);
     #[expect(clippy::cast_precision_loss, reason = "far fewer calls than a double counts exactly")]
     let cpu = before.zip(after).map(|(before, after)| (after - before) / load.calls as f64 * 10_000.0);
@@ -59,12 +78,13 @@ async fn everyone(
 ) -> Result<(Vec<Link>, Vec<f64>)> {
     let mut working = JoinSet::new();
     let started = Instant::now();
-    for (number, mut link) in links.into_iter().enumerate() {
+    for mut link in links {
         let ask = ask.clone();
         working.spawn(async move {
             let mut times_ms = Vec::new();
             while times_ms.len() < most && (times_ms.is_empty() || started.elapsed() < time) {
-                let marker = format!("marker-{number}-{}-", times_ms.len());
+                // Never the same twice, so that no answer is a remembered one.
+                let marker = format!("marker-{}-", NEXT.fetch_add(1, Ordering::Relaxed));
                 let start = Instant::now();
                 let asked = tokio::time::timeout(REQUEST, once(&mut link, &ask, &marker)).await;
                 asked.context("no answer in time")??;
@@ -82,7 +102,7 @@ async fn everyone(
     Ok((links, times_ms))
 }
 
-async fn once(link: &mut Link, ask: &Ask, marker: &str) -> Result<()> {
+pub(super) async fn once(link: &mut Link, ask: &Ask, marker: &str) -> Result<()> {
     match ask {
         Ask::Echo(size, around) => call(link, around, marker, *size).await,
         Ask::List(count) => {
@@ -92,7 +112,6 @@ async fn once(link: &mut Link, ask: &Ask, marker: &str) -> Result<()> {
             Ok(())
         }
         Ask::Search((before, after)) => {
-            // No two questions are alike, so that no answer is a remembered one.
             let params = format!("{before}\"archive a customer {marker}\"{after}");
             let answer = link.request("tools/call", &params).await?;
             ensure!(
@@ -106,12 +125,7 @@ async fn once(link: &mut Link, ask: &Ask, marker: &str) -> Result<()> {
 }
 
 /// Calls a tool that gives its text back and so many bytes more.
-pub(super) async fn call(
-    link: &mut Link,
-    (before, after): &(String, String),
-    marker: &str,
-    size: usize,
-) -> Result<()> {
+async fn call(link: &mut Link, (before, after): &(String, String), marker: &str, size: usize) -> Result<()> {
     let params = format!(r#"{before}{{"text":"{marker:x<TEXT$}","size":{size}}}{after}"#);
     let answer = link.request("tools/call", &params).await?;
     let is_whole = answer.len() > size && is_success(&answer, marker);

@@ -28,7 +28,7 @@ fn direct(place: &Place<'_>) -> Result<Plan> {
         (_, Some(address)) => (None, Front::Http(address, "/mcp")),
         (_, None) => (Some(upstream(place)?), Front::Pipe),
     };
-    Ok(Plan::Start(Launch { command, ..Launch::new(Command::new("true"), front, place) }))
+    Ok(Plan::start(Launch { command, ..Launch::new(Command::new("true"), front, place) }))
 }
 
 fn upstream(place: &Place<'_>) -> Result<Command> {
@@ -50,7 +50,7 @@ fn floor(place: &Place<'_>) -> Result<Plan> {
         (_, Some(address)) => command.args(["--http", &address.to_string()]),
         (_, None) => command.arg("--stdio").args(place.origin.program()?),
     };
-    Ok(Plan::Start(Launch::new(command, place.front("/mcp"), place)))
+    Ok(Plan::start(Launch::new(command, place.front("/mcp"), place)))
 }
 
 fn hikite(place: &Place<'_>) -> Result<Plan> {
@@ -79,7 +79,7 @@ fn start(place: &Place<'_>, has_auth: bool) -> Result<Plan> {
     command.args(["serve", "--listen", &place.listen.to_string(), "--config"]).arg(config);
     command.arg("--data").arg(place.folder.join("data"));
     let launch = Launch::new(command, place.front("/mcp"), place);
-    Ok(Plan::Start(Launch {
+    Ok(Plan::start(Launch {
         token: has_auth.then(|| TOKEN.to_owned()),
         wording: Wording::Listed("echo"),
         tools: if place.searches { 1 } else { place.origin.tools },

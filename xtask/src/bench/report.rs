@@ -1,5 +1,6 @@
 //! The figures as tables, on the terminal and in `docs/benchmarks.md`, where everything around their place is kept.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use super::suite::{CLIENTS, SIZES, SMALL, call_case, plain_case};
 use crate::rig::table::{Cell, Table};
 
 const BEGIN: &str = "<!-- measured: what stands up to the end is made by `cargo xtask bench --write` -->";
+const PICTURE: &str = "![Requests per second and CPU seconds of hikite and its peers](benchmarks.svg)";
 const END: &str = "<!-- measured: end -->";
 
 pub(super) struct Report<'a> {
@@ -70,13 +72,16 @@ impl Report<'_> {
             self.duration.as_secs_f64(),
             versions.collect::<Vec<_>>().join(", "),
         );
-        let failures: Vec<_> = self.book.failures().collect();
+        let mut failures: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+        for ((suite, case), side, error) in self.book.failures() {
+            let what = if case.is_empty() { (*suite).to_owned() } else { format!("{suite} ({case})") };
+            failures.entry((side, error)).or_default().push(what);
+        }
         if !failures.is_empty() {
             text.push_str("\n\nNot measured:\n");
         }
-        for ((suite, case), side, error) in failures {
-            let case = if case.is_empty() { String::new() } else { format!(" ({case})") };
-            let _ = write!(text, "\n- {side}, {suite}{case}: {}", error.replace(['<', '>'], ""));
+        for ((side, error), what) in failures {
+            let _ = write!(text, "\n- {side}: {} ({})", error.replace(['<', '>'], ""), what.join(", "));
         }
         text
     }
@@ -90,7 +95,7 @@ impl Report<'_> {
             old.split_once(BEGIN).context("docs/benchmarks.md has no place for the figures")?;
         let (_, after) = rest.split_once(END).context("the place for the figures has no end")?;
         let tables: Vec<String> = self.tables().iter().map(markdown).collect();
-        let figures = format!("{}\n\n{}", self.told(), tables.join("\n\n"));
+        let figures = format!("## Figures\n\n{PICTURE}\n\n{}\n\n{}", self.told(), tables.join("\n\n"));
         std::fs::write(&file, format!("{before}{BEGIN}\n\n{figures}\n\n{END}{after}"))?;
         let chart = chart::chart(&[
             ("Requests per second at 64 clients, more is better", self.bars("req/s")),
@@ -189,7 +194,7 @@ impl Report<'_> {
             "MB, 1,000 sessions",
         ];
         let title = "start to first list, and memory".to_owned();
-        kept(Table { name: "rest", title, columns, rows: rows.collect() })
+        kept(Table { name: "resting", title, columns, rows: rows.collect() })
     }
 
     fn limit(&self) -> &'static str {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::process::Child;
 use tokio::sync::OnceCell;
 
-use super::drive::call;
+use super::drive::{Ask, once};
 use super::pipe::Pipe;
 use super::side::{Front, Kind, Launch, Place, Wording};
 use super::tree;
@@ -77,7 +77,7 @@ impl Running {
         }
         running.wait(launch.tools, started).await?;
         running.start_ms = started.elapsed().as_secs_f64() * 1000.0;
-        if !place.searches && place.origin.kind != Kind::None {
+        if place.origin.kind != Kind::None {
             running.answer(started).await?;
         }
         Ok(running)
@@ -106,8 +106,11 @@ impl Running {
     async fn answer(&mut self, started: Instant) -> Result<()> {
         loop {
             let call = async {
-                let (mut link, around) = (self.link().await?, self.around().await?);
-                call(&mut link, &around, "first", 0).await
+                let ask = match self.search {
+                    Some(around) => Ask::Search(around),
+                    None => Ask::Echo(0, self.around().await?),
+                };
+                once(&mut self.link().await?, &ask, "first").await
             };
             match tokio::time::timeout(REQUEST, call).await? {
                 Ok(()) => return Ok(()),

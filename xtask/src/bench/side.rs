@@ -59,9 +59,15 @@ pub(super) struct Side {
 }
 
 pub(super) enum Plan {
-    Start(Launch),
+    Start(Box<Launch>),
     /// Why there is nothing to start.
     Absent(&'static str),
+}
+
+impl Plan {
+    pub(super) fn start(launch: Launch) -> Self {
+        Self::Start(Box::new(launch))
+    }
 }
 
 /// How it is started and spoken to.

@@ -1,13 +1,13 @@
 //! The suites of the comparison: what stands behind the sides, and what is asked of them.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
 use super::book::{Book, Case};
-use super::drive::{Ask, Drive, drive};
+use super::drive::{Ask, Drive, Effort, drive};
 use super::running::Running;
-use super::side::{Kind, Side};
+use super::side::{Kind, Role, Side};
 
 pub(super) struct Suite {
     pub(super) name: &'static str,
@@ -58,6 +58,8 @@ const SEARCHERS: usize = 4;
 const STARTS: usize = 5;
 /// The longest that sessions may take to be opened.
 const OPENING: Duration = Duration::from_secs(12);
+/// The longest that one side's calls may take in a round: what has not begun by then is left out.
+const TURN: Duration = Duration::from_secs(25);
 /// What was left over from the start is gone by then.
 const REST: Duration = Duration::from_millis(700);
 
@@ -99,6 +101,8 @@ impl Suite {
         book: &mut Book,
     ) -> Result<()> {
         let case = plain_case(self.name);
+        let effort = |clients| Effort { clients, duration, warms_up: !side.is_slow };
+        let (mut open, started) = (Vec::new(), Instant::now());
         match self.work {
             Work::Calls(cases) => {
                 let around = running.around().await?;
@@ -107,18 +111,22 @@ impl Suite {
                         continue;
                     }
                     let case = call_case(self.name, *size, *clients);
+                    if started.elapsed() > TURN {
+                        book.fail(&case, side.name, "no time left");
+                        continue;
+                    }
                     let ask = Ask::Echo(*size, around.clone());
-                    note(book, &case, (side, round), drive(running, &ask, *clients, duration).await);
+                    note(book, &case, (side, round), drive(running, &mut open, &ask, effort(*clients)).await);
                 }
             }
             Work::List => {
                 let ask = Ask::List(self.tools);
-                note(book, &case, (side, round), drive(running, &ask, LISTERS, duration).await);
+                note(book, &case, (side, round), drive(running, &mut open, &ask, effort(LISTERS)).await);
             }
             Work::Search => {
                 let Some(around) = running.search else { return Ok(()) };
                 let ask = Ask::Search(around);
-                note(book, &case, (side, round), drive(running, &ask, SEARCHERS, duration).await);
+                note(book, &case, (side, round), drive(running, &mut open, &ask, effort(SEARCHERS)).await);
             }
             Work::Start => book.note(&case, side.name, "ms", round, running.start_ms),
             Work::Idle => self.rest(running, &case, (side, round), book).await?,
@@ -155,7 +163,8 @@ fn note(book: &mut Book, case: &Case, (side, round): (&Side, usize), seen: Resul
     book.note(case, side.name, "req/s", round, seen.load.per_second);
     book.note(case, side.name, "p50 ms", round, seen.load.p50_ms);
     book.note(case, side.name, "p99 ms", round, seen.load.p99_ms);
-    if let Some(cpu) = seen.cpu {
+    // The limit is the upstream itself, whose time is nobody's cost.
+    if let Some(cpu) = seen.cpu.filter(|_| side.role != Role::Limit) {
         book.note(case, side.name, "CPU s/10k", round, cpu);
     }
 }
@@ -167,7 +176,7 @@ async fn sessions(
     (side, round): (&Side, usize),
     book: &mut Book,
 ) -> Result<()> {
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let mut open = Vec::new();
     for (count, figure) in SESSIONS.iter().zip(["100 sessions MB", "1000 sessions MB"]) {
         while open.len() < *count {

@@ -34,7 +34,7 @@ pub(crate) struct Client {
     authorization: Option<HeaderValue>,
     last_id: u64,
     /// Moves the bytes; ends with the client.
-    _driver: JoinSet<()>,
+    driver: JoinSet<()>,
 }
 
 impl Client {
@@ -55,7 +55,7 @@ impl Client {
             revision: HeaderValue::from_static(REVISION),
             authorization,
             last_id: 0,
-            _driver: driver,
+            driver,
         };
         client.hello().await?;
         Ok(client)
@@ -107,7 +107,11 @@ impl Client {
     }
 
     async fn send(&mut self, body: String) -> Result<Bytes> {
-        self.sender.ready().await?;
+        if self.sender.ready().await.is_err() {
+            // Some servers close what was idle for a few seconds; the session goes on.
+            (self.sender, self.driver) = connect(self.target.address, Duration::ZERO).await?;
+            self.sender.ready().await?;
+        }
         let mut request = Request::post(self.target.path)
             .header(HOST, self.target.address.to_string())
             .header(CONTENT_TYPE, "application/json")

@@ -1,4 +1,4 @@
-//! ContextForge: servers are registered over its API and kept in its database; calls bear a token of its own making. It has
+//! `ContextForge`: servers are registered over its API and kept in its database; calls bear a token of its own making. It has
 //! no servers that are programs.
 
 use std::process::Command as Plain;
@@ -51,7 +51,7 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
     command.current_dir(place.folder).envs(SETTINGS.iter().copied());
     let gateway = json!({ "name": "bench", "url": url, "transport": "STREAMABLEHTTP" });
     let launch = Launch::new(command, place.front("/mcp"), place);
-    Ok(Plan::Start(Launch {
+    Ok(Plan::start(Launch {
         token: Some(token(place)?),
         register: Some(("/gateways", gateway.to_string())),
         ..launch

@@ -1,4 +1,4 @@
-//! FastMCP's proxy, started from a config of servers by its own command.
+//! The proxy of `fastmcp`, started from a config of servers by its own command.
 
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -28,5 +28,5 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
     let mut command = Command::new(program);
     command.arg("run").arg(config).args(["--transport", "http", "--host", "127.0.0.1", "--no-banner"]);
     command.args(["--port", &place.listen.port().to_string(), "--log-level", "ERROR"]);
-    Ok(Plan::Start(Launch::new(command, place.front("/mcp"), place)))
+    Ok(Plan::start(Launch::new(command, place.front("/mcp"), place)))
 }

@@ -37,5 +37,5 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
     let mut command = Command::new(program);
     command.arg("--config").arg(place.write("gateway.yaml", &config.to_string())?);
     let launch = Launch::new(command, place.front("/mcp"), place);
-    Ok(Plan::Start(Launch { wording: CALL, tools: 1, search: place.searches.then_some(SEARCH), ..launch }))
+    Ok(Plan::start(Launch { wording: CALL, tools: 1, search: place.searches.then_some(SEARCH), ..launch }))
 }

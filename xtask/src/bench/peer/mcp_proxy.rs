@@ -37,5 +37,5 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
     let mut command = Command::new(program);
     command.arg("--config").arg(place.write("proxy.toml", &config)?);
     let launch = Launch::new(command, place.front("/"), place);
-    Ok(Plan::Start(Launch { search: place.searches.then_some(SEARCH), ..launch }))
+    Ok(Plan::start(Launch { search: place.searches.then_some(SEARCH), ..launch }))
 }

@@ -38,5 +38,5 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
     let mut command = Command::new("node");
     command.arg(program).arg(config);
     let launch = Launch::new(command, Front::Pipe, place);
-    Ok(Plan::Start(Launch { wording: CALL, tools: 1, ..launch }))
+    Ok(Plan::start(Launch { wording: CALL, tools: 1, ..launch }))
 }

@@ -38,5 +38,5 @@ server {{ listen {}; location / {{ proxy_pass http://bench; proxy_http_version 1
     );
     let mut command = Command::new(program);
     command.arg("-c").arg(place.write("nginx.conf", &config)?).arg("-p").arg(place.folder);
-    Ok(Plan::Start(Launch::new(command, place.front("/mcp"), place)))
+    Ok(Plan::start(Launch::new(command, place.front("/mcp"), place)))
 }

@@ -1,4 +1,4 @@
-//! `mcp-proxy` of PyPI: a program shown over HTTP, or a server over HTTP shown as a program.
+//! `mcp-proxy` of the Python registry: a program shown over HTTP, or a server over HTTP shown as a program.
 
 use anyhow::Result;
 use tokio::process::Command;
@@ -32,5 +32,5 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
             place.front("/mcp")
         }
     };
-    Ok(Plan::Start(Launch::new(command, front, place)))
+    Ok(Plan::start(Launch::new(command, front, place)))
 }
