@@ -30,7 +30,7 @@ mod ui;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Value};
 
 use crate::rig::release;
@@ -113,7 +113,7 @@ fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: 
         Vec::new()
     });
     // Longer would be steadier; shorter would be lost in the clock's ticks of ten milliseconds.
-    let duration = options.seconds.unwrap_or(Duration::from_millis(600));
+    let duration = options.seconds.unwrap_or(Duration::from_millis(500));
     let comparison = Comparison { hikite, sides: &sides, only, rounds, duration };
     let before = Machine::read();
     let book = tokio::runtime::Runtime::new()?.block_on(comparison.run())?;
@@ -177,5 +177,23 @@ fn parse(words: &[&str]) -> Result<Options> {
             _ => bail!("`{word}` is not an option of bench"),
         }
     }
+    ensure!(!options.writes || options.only.is_none(), "`--write` writes the whole page: leave `--only` out");
     Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_and_a_part_is_never_written_as_the_page() {
+        let options = parse(&["--rounds", "0", "--peers", "a,b", "--write"]).expect("options");
+        assert!(
+            options.rounds == Some(1)
+                && options.writes
+                && options.peers.is_some_and(|peers| peers.len() == 2)
+        );
+        assert!(parse(&["--only", "http", "--write"]).is_err());
+        assert!(parse(&["--only"]).is_err() && parse(&["--fast"]).is_err());
+    }
 }
