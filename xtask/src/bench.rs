@@ -32,6 +32,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Value};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::rig::release;
 use crate::rig::table::Table;
@@ -116,7 +117,7 @@ fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: 
     let duration = options.seconds.unwrap_or(Duration::from_millis(500));
     let comparison = Comparison { hikite, sides: &sides, only, rounds, duration };
     let before = Machine::read();
-    let book = tokio::runtime::Runtime::new()?.block_on(comparison.run())?;
+    let book = tokio::runtime::Runtime::new()?.block_on(until_told(comparison.run()))?;
     let machine = before.told(&Machine::read());
     let report = Report { book: &book, sides: &sides, words_us: &words_us, rounds, duration, machine };
     let tables = report.tables();
@@ -130,6 +131,16 @@ fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: 
         write_json(file, &all)?;
     }
     if options.writes { report.write() } else { Ok(()) }
+}
+
+/// A run that is told to end takes the sides with it: they are groups of processes of their own.
+async fn until_told<T>(run: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut term = signal(SignalKind::terminate())?;
+    tokio::select! {
+        done = run => done,
+        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+        _ = term.recv() => bail!("told to end"),
+    }
 }
 
 async fn measure(bench: &Bench, only: &str) -> Result<Vec<Table>> {
