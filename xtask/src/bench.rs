@@ -30,8 +30,9 @@ mod ui;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Value};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::rig::release;
 use crate::rig::table::Table;
@@ -113,10 +114,10 @@ fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: 
         Vec::new()
     });
     // Longer would be steadier; shorter would be lost in the clock's ticks of ten milliseconds.
-    let duration = options.seconds.unwrap_or(Duration::from_millis(600));
+    let duration = options.seconds.unwrap_or(Duration::from_millis(500));
     let comparison = Comparison { hikite, sides: &sides, only, rounds, duration };
     let before = Machine::read();
-    let book = tokio::runtime::Runtime::new()?.block_on(comparison.run())?;
+    let book = tokio::runtime::Runtime::new()?.block_on(until_told(comparison.run()))?;
     let machine = before.told(&Machine::read());
     let report = Report { book: &book, sides: &sides, words_us: &words_us, rounds, duration, machine };
     let tables = report.tables();
@@ -130,6 +131,16 @@ fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: 
         write_json(file, &all)?;
     }
     if options.writes { report.write() } else { Ok(()) }
+}
+
+/// A run that is told to end takes the sides with it: they are groups of processes of their own.
+async fn until_told<T>(run: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut term = signal(SignalKind::terminate())?;
+    tokio::select! {
+        done = run => done,
+        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+        _ = term.recv() => bail!("told to end"),
+    }
 }
 
 async fn measure(bench: &Bench, only: &str) -> Result<Vec<Table>> {
@@ -177,5 +188,23 @@ fn parse(words: &[&str]) -> Result<Options> {
             _ => bail!("`{word}` is not an option of bench"),
         }
     }
+    ensure!(!options.writes || options.only.is_none(), "`--write` writes the whole page: leave `--only` out");
     Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_and_a_part_is_never_written_as_the_page() {
+        let options = parse(&["--rounds", "0", "--peers", "a,b", "--write"]).expect("options");
+        assert!(
+            options.rounds == Some(1)
+                && options.writes
+                && options.peers.is_some_and(|peers| peers.len() == 2)
+        );
+        assert!(parse(&["--only", "http", "--write"]).is_err());
+        assert!(parse(&["--only"]).is_err() && parse(&["--fast"]).is_err());
+    }
 }

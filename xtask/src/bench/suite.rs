@@ -57,9 +57,9 @@ const SEARCHERS: usize = 4;
 /// Starts in each round; a slow side starts once.
 const STARTS: usize = 5;
 /// The longest that sessions may take to be opened.
-const OPENING: Duration = Duration::from_secs(12);
+const OPENING: Duration = Duration::from_secs(8);
 /// The longest that one side's calls may take in a round: what has not begun by then is left out.
-const TURN: Duration = Duration::from_secs(25);
+const TURN: Duration = Duration::from_secs(20);
 /// What was left over from the start is gone by then.
 const REST: Duration = Duration::from_millis(700);
 
