@@ -5,6 +5,7 @@ mod care;
 mod control;
 mod drawer;
 mod list;
+mod node;
 mod people;
 mod search;
 mod trouble;

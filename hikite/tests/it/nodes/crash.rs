@@ -80,7 +80,7 @@ async fn a_node_that_is_killed_costs_next_to_nothing_and_its_sessions_go_on() {
             }
         }
         let owned = killed.elapsed();
-        tokio::time::sleep(Duration::from_secs(4)).await;
+        tokio::time::sleep(Duration::from_secs(8)).await;
         over.store(true, Ordering::Relaxed);
         (killed, owned)
     };

@@ -14,7 +14,7 @@ async fn a_node_says_that_it_leaves_before_it_does() {
     let session = cluster.client(0).await.session();
     let before = cluster.server_of(0, &session).await;
     assert!(is_ready(cluster.address(0)).await);
-    let long = in_session(&session, "sleep", json!({ "ms": 4000 }));
+    let long = in_session(&session, "sleep", json!({ "ms": 5000 }));
     let (first, running) = (cluster.address(0), long.open(cluster.address(0)));
     let story = async {
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -24,13 +24,13 @@ async fn a_node_says_that_it_leaves_before_it_does() {
             assert!(begin.elapsed() < Duration::from_secs(1), "it says so at once");
         }
         assert_eq!(cluster.server_of(0, &session).await, before, "and goes on meanwhile");
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
         let after = cluster.server_of(1, &session).await;
         assert_ne!(after, before, "the other took the session over");
     };
     let (running, ()) = tokio::join!(running, story);
     let answer = answer_in(&running.read().await);
-    assert!(answer.to_string().contains("slept 4000 ms"), "what ran was finished: {answer}");
+    assert!(answer.to_string().contains("slept 5000 ms"), "what ran was finished: {answer}");
     assert!(cluster.nodes[0].exit().await.success());
 }
 

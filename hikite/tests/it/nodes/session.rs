@@ -45,7 +45,8 @@ async fn a_session_of_one_node_is_served_by_all_with_all_that_belongs_to_it() {
 
     // What comes outside requests comes wherever the stream is open.
     let mut own = stream_of(&session).open(cluster.address(2)).await.events();
-    cluster.call(1, &session, "add_tool", json!({ "name": "late" })).await;
+    let off = cluster.send(1, Request::new("POST", "/v1/tools/a:echo/disable")).await;
+    assert_eq!(off.status, 200, "{}", off.text());
     assert_eq!(next(&mut own).await["method"], "notifications/tools/list_changed");
 
     let end = Request::new("DELETE", "/mcp").header("mcp-session-id", &session);

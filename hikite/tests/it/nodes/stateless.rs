@@ -6,34 +6,39 @@ use serde_json::{Value, json};
 use super::*;
 use crate::http_fixture;
 
-const ASKS: &str = "test_input_required_result_elicitation";
+/// Asks its client one thing.
+const ASKS: &str = "ask";
 
 fn at(cluster: &Cluster, number: usize) -> Stateless {
     let envelope = Envelope::default().capabilities(json!({ "elicitation": {} }));
     Stateless::over_http(cluster.address(number), "/mcp", Some(TOKEN), envelope)
 }
 
+fn what() -> Value {
+    json!({ "kind": "elicitation", "marker": "m" })
+}
+
 fn with_answer(asked: &Value) -> Value {
     let name = asked["inputRequests"].as_object().and_then(|all| all.keys().next()).expect("a question");
     json!({
         "name": ASKS,
-        "arguments": {},
+        "arguments": what(),
         "requestState": asked["requestState"],
-        "inputResponses": { name: { "action": "accept", "content": { "name": "Ada" } } },
+        "inputResponses": { name: { "action": "accept", "content": { "answer": "Ada" } } },
     })
 }
 
 #[tokio::test]
 async fn a_call_that_waits_is_answered_through_any_node() {
     let mut cluster = Cluster::start(3, json!({})).await;
-    let asked = at(&cluster, 0).call(ASKS, json!({})).await.result();
+    let asked = at(&cluster, 0).call(ASKS, what()).await.result();
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     let done = at(&cluster, 1).request("tools/call", with_answer(&asked)).await.result();
     assert!(done.to_string().contains("Ada"), "{done}");
     let again = at(&cluster, 2).request("tools/call", with_answer(&asked)).await;
     assert!(again.text.contains("`requestState` is not valid"), "once: {}", again.text);
 
-    let asked = at(&cluster, 0).call(ASKS, json!({})).await.result();
+    let asked = at(&cluster, 0).call(ASKS, what()).await.result();
     cluster.nodes[0].kill9();
     let lost = at(&cluster, 1).request("tools/call", with_answer(&asked)).await;
     assert!(

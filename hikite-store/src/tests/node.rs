@@ -1,0 +1,66 @@
+//! Processes on one store: who is there, who is gone for good, and of two who want a session one alone.
+
+use std::time::Duration;
+
+use super::{Place, tool};
+use crate::NOBODY;
+
+const LONG: Duration = Duration::from_secs(600);
+
+#[tokio::test]
+async fn who_was_declared_gone_does_not_come_back_under_its_name() {
+    for place in Place::both() {
+        let store = place.open().await;
+        store.announce_node("a", "http://a", LONG).await.expect("announced");
+        store.announce_node("b", "http://b", Duration::ZERO).await.expect("announced");
+        assert!(store.announce_node("a", "http://c", LONG).await.is_err(), "a name is used once");
+        let there = store.nodes().await.expect("read");
+        assert_eq!(there.iter().map(|node| (&*node.id, &*node.url)).collect::<Vec<_>>(), [("a", "http://a")]);
+        assert!(store.renew_node("b", LONG).await.expect("renewed"), "late, and nobody has said so");
+        assert!(!store.is_node_gone("b").await.expect("asked"));
+        assert!(store.renew_node("b", Duration::ZERO).await.expect("renewed"));
+        assert!(store.is_node_gone("b").await.expect("asked"), "its time is over");
+        assert!(!store.renew_node("b", LONG).await.expect("asked"), "and stays so");
+        assert!(store.is_node_gone("never").await.expect("asked"));
+        store.end_node("a").await.expect("ended");
+        assert!(
+            store.is_node_gone("a").await.expect("asked") && store.nodes().await.expect("read").is_empty()
+        );
+    }
+}
+
+#[tokio::test]
+async fn of_several_who_want_a_session_one_gets_it() {
+    for place in Place::both() {
+        let store = place.open().await;
+        let holder =
+            async || store.session_lease("s").await.expect("read").map(|lease| (lease.holder, lease.fence));
+        assert_eq!(holder().await, None);
+        let (one, other) = tokio::join!(store.take_session("s", "a", 0), store.take_session("s", "b", 0));
+        assert_ne!(one.expect("asked"), other.expect("asked"));
+        let (first, fence) = holder().await.expect("held");
+        assert_eq!(fence, 1);
+        assert!(!store.take_session("s", "c", 0).await.expect("asked"), "who saw nobody comes late");
+        assert!(store.take_session("s", "c", 1).await.expect("asked"));
+        assert!(!store.take_session("s", &first, 1).await.expect("asked"), "an older fence");
+        store.tend_sessions("c").await.expect("tended");
+        assert_eq!(holder().await, Some(("c".into(), 2)));
+        store.end_session("s").await.expect("ended");
+        assert_eq!(holder().await, Some((NOBODY.into(), 3)));
+    }
+}
+
+#[tokio::test]
+async fn word_of_a_change_comes_from_another_process_where_it_is_sent() {
+    let place = Place::postgres();
+    let (here, there) = (place.open().await, place.open().await);
+    here.listen();
+    // That it listens is word, too.
+    assert!(here.changed(Duration::from_secs(10)).await);
+    while here.changed(Duration::from_millis(100)).await {}
+    assert!(there.put_registered(&tool("t", 1), false).await.expect("put"));
+    assert!(here.changed(Duration::from_secs(10)).await, "told");
+    let silent = Place::sqlite().open().await;
+    silent.listen();
+    assert!(!silent.changed(Duration::from_millis(1)).await);
+}
