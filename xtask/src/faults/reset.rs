@@ -15,7 +15,7 @@ use crate::rig::client::Client;
 /// More bytes than the request and the answer have.
 const ENOUGH: usize = 4000;
 /// Fewer than either has: if so few resets hit, something else was hit.
-const LEAST: usize = 150;
+const LEAST: usize = 100;
 const CLASSIFIED: &[&str] = &["UPSTREAM_UNAVAILABLE", "TIMEOUT"];
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
