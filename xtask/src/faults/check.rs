@@ -1,6 +1,8 @@
 //! One thing that must hold: what was looked at, the bound, and what was seen.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
+
+use serde_json::{Value, json};
 
 pub(super) struct Check {
     pub(super) what: String,
@@ -31,6 +33,26 @@ impl Check {
     pub(super) fn none(what: impl Into<String>, seen: usize, of: usize) -> Self {
         Self::that(what, "0", format!("{seen} of {of}"), seen == 0 && of > 0)
     }
+}
+
+impl Check {
+    pub(super) fn json(&self, row: &str) -> Value {
+        json!({ "row": row, "what": self.what, "bound": self.bound, "seen": self.seen, "ok": self.ok })
+    }
+}
+
+/// All of them as a table of Markdown, to be read as it is and to be put on a page.
+pub(super) fn table(rows: &[(&str, Check)]) -> String {
+    let mut text = "| row | what | bound | seen | ok |\n|---|---|---|---|---|\n".to_owned();
+    for (row, Check { what, bound, seen, ok }) in rows {
+        let _ = writeln!(
+            text,
+            "| {row} | {what} | {bound} | {} | {} |",
+            seen.trim(),
+            if *ok { "yes" } else { "**no**" }
+        );
+    }
+    text
 }
 
 impl fmt::Display for Check {

@@ -1,6 +1,8 @@
 //! Connections to a server that are reset at every byte of a call and of its answer. What promises nothing never runs twice,
 //! and who called is told what kind of failure it was.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Result, ensure};
 use serde_json::json;
 
@@ -8,9 +10,12 @@ use super::check::Check;
 use super::code_of;
 use super::rogue::{Act, Rogue, TOOL};
 use super::stage::Stage;
+use crate::rig::client::Client;
 
 /// More bytes than the request and the answer have.
 const ENOUGH: usize = 4000;
+/// Fewer than either has: if so few resets hit, something else was hit.
+const LEAST: usize = 100;
 const CLASSIFIED: &[&str] = &["UPSTREAM_UNAVAILABLE", "TIMEOUT"];
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
@@ -20,12 +25,13 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     server["retry"] = json!({ "attempts": 3, "delay": "1ms" });
     let scene = stage.open(&json!({ "breaker_failures": 0 }), &[("bad", server)], 1).await?;
     let mut client = scene.gateway.client().await?;
-    let mut checks = Vec::new();
+    let (mut checks, step) = (Vec::new(), stage.count(1, 7));
     for (name, act) in
         [("request", Act::ResetRequest as fn(usize) -> Act), ("answer", Act::ResetAnswer as fn(usize) -> Act)]
     {
         let (mut twice, mut odd, mut lost, mut tried) = (0, Vec::new(), 0, 0);
-        for bytes in (0..ENOUGH).step_by(stage.count(1, 7)) {
+        for bytes in (0..ENOUGH).step_by(step) {
+            well_again(&mut client).await?;
             let (runs, resets) = (rogue.runs(), rogue.resets());
             rogue.set(act(bytes));
             let answer = client.call(TOOL, &json!({ "text": "x" })).await?;
@@ -43,7 +49,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
             }
         }
         ensure!(
-            tried < ENOUGH && lost > 0,
+            tried >= LEAST / step && lost > 0,
             "{tried} resets of the {name} and {lost} lost calls: they do not hit"
         );
         checks.push(Check::none(format!("reset in the {name}: run twice"), twice, tried));
@@ -57,4 +63,14 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     }
     checks.push(scene.no_panic()?);
     Ok(checks)
+}
+
+/// Waits until the server is called as if nothing had been: what is reset next is to be a call, and not the way to one.
+async fn well_again(client: &mut Client) -> Result<()> {
+    let started = Instant::now();
+    while code_of(&client.call(TOOL, &json!({ "text": "x" })).await?).is_some() {
+        ensure!(started.elapsed() < Duration::from_secs(10), "the server is not found again");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
 }

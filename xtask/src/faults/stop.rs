@@ -32,7 +32,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
             let client = gateway.client().await?;
             running.spawn(calls(client, told.clone(), index));
         }
-        tokio::time::sleep(Duration::from_millis(1500)).await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
         // From here on nobody begins a call; what has begun must be answered.
         told.cancel();
         gateway.signal(Signal::TERM)?;
@@ -75,7 +75,8 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
 
 /// Calls until it is told to stop; an error if one is not answered well.
 async fn calls(mut client: Client, told: CancellationToken, index: usize) -> Result<()> {
-    // Not all at the same moment.
+    // The first ones all wait for the connection to the server; from then on no two begin at the same moment.
+    client.echo("echo").await?;
     tokio::time::sleep(Duration::from_millis(u64::try_from(index)? * 13)).await;
     while !told.is_cancelled() {
         client.echo("echo").await?;
