@@ -28,7 +28,7 @@ use crate::mcp::operation::{Asked, Operation};
 use crate::mcp::pipe::Pipe;
 use crate::mcp::place;
 use crate::mcp::sender;
-use crate::node::Sent;
+use crate::node::{Missed, Sent};
 use crate::refusal::refusal;
 pub(crate) use back::Back;
 pub(crate) use check::names_revision;
@@ -105,8 +105,12 @@ async fn elsewhere(app: &App, request: &Request, arrival: &Arrival, sent: &Sent)
         let purpose =
             Purpose { caller: &request.arrival.caller, method: &request.method, params: &request.params };
         let Ok(Ticket::Parked { process, .. }) = app.parking.read(&state, purpose) else { return None };
-        let answer = place::hand_on(app, &process, arrival, sent).await?;
-        return Some(answer.unwrap_or_else(|missed| missed.answer()));
+        return match place::hand_on(app, &process, arrival, sent).await? {
+            Ok(answer) => Some(answer),
+            // Its node is gone, and the call with it: here it is not known, and that is what is said.
+            Err(Missed::Unreached) => None,
+            Err(missed) => Some(result::Refusal::of(&missed.error(), None).answer(&request.id).response()),
+        };
     }
     let process = Gateway::process_of_result(&sent.body)?;
     // Where it is not reached, the answer is not there, and that is what is said.

@@ -45,12 +45,16 @@ pub(crate) enum Missed {
 impl Missed {
     /// What the client is told.
     pub(crate) fn answer(&self) -> Response {
+        refusal(self.error())
+    }
+
+    pub(crate) fn error(&self) -> Error {
         let message = match self {
             Self::Unreached => "the node that holds this is not reached",
             Self::Broken => "the node that held this went away; the request may have been carried out",
         };
         let error = Error::new(Kind::Overloaded, message).hint("try again in a moment");
-        refusal(Error { retry_after: Some(Duration::from_secs(1)), ..error })
+        Error { retry_after: Some(Duration::from_secs(1)), ..error }
     }
 }
 

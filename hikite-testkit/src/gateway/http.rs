@@ -95,6 +95,13 @@ impl Request {
             Some(lane) => lane,
             None => Lane::open(address).await?,
         };
+        let kept = self.kept.clone();
+        let response = lane.sender.send_request(self.built(address)).await?;
+        let (head, body) = response.into_parts();
+        Ok(Connection { status: head.status.as_u16(), headers: head.headers, body, lane, kept })
+    }
+
+    fn built(self, address: SocketAddr) -> http::Request<Full<Bytes>> {
         let mut request = http::Request::builder().method(self.method).uri(&self.path);
         if !self.headers.iter().any(|(name, _)| name == "host") {
             request = request.header("host", address.to_string());
@@ -102,10 +109,7 @@ impl Request {
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
-        let request = request.body(Full::new(self.body)).expect("a request");
-        let response = lane.sender.send_request(request).await?;
-        let (head, body) = response.into_parts();
-        Ok(Connection { status: head.status.as_u16(), headers: head.headers, body, lane, kept: self.kept })
+        request.body(Full::new(self.body)).expect("a request")
     }
 }
 
@@ -124,14 +128,13 @@ impl Request {
         let answer = async {
             let socket = TcpStream::connect(address).await.map_err(|_| Failed::Refused)?;
             let broken = |_| Failed::Broken;
-            let (sender, driver) =
+            let (mut sender, driver) =
                 hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.map_err(broken)?;
-            let lane = Lane { sender, _driver: Driver(spawn(driver)) };
-            let kept = Arc::new(Mutex::new(vec![lane]));
-            let connection = self.keeping(&Some(kept)).try_open(address).await.map_err(broken)?;
-            let Connection { status, headers, body, lane: _lane, .. } = connection;
+            let _driver = Driver(spawn(driver));
+            let response = sender.send_request(self.built(address)).await.map_err(broken)?;
+            let (head, body) = response.into_parts();
             let body = body.collect().await.map_err(broken)?.to_bytes();
-            Ok(Reply { status, headers, body })
+            Ok(Reply { status: head.status.as_u16(), headers: head.headers, body })
         };
         tokio::time::timeout(limit, answer).await.unwrap_or(Err(Failed::Broken))
     }
