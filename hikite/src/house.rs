@@ -154,17 +154,10 @@ impl House {
         let endpoint = Arc::new(Endpoint::new(environment.client.clone()));
         let accounts =
             Accounts::new(Arc::clone(&safe), endpoint, Arc::clone(&configured) as Arc<dyn Exchanger>);
-        // The same in every process on this store, so that each reads what another gave a client to bring back.
-        let sealing = sealing_key(&safe).await.inspect_err(|error| {
-            tracing::error!(%error, "what clients bring back is good until a restart: its key does not open");
-        });
-        let seal = match &sealing {
-            Ok(key) => key.derive("seal"),
-            Err(_) => token::random_key()?,
-        };
+        let (seal, node_key) = keys(&safe).await?;
         let house = Arc::new(Self {
             gateway: Gateway::new(Arc::clone(&limits), Seal::new(seal), registry),
-            node_key: sealing.ok().map(|key| key.derive("node")),
+            node_key,
             limits,
             store,
             safe,
@@ -413,6 +406,17 @@ impl House {
         let upstream = Upstream::start(definition, environment, listener);
         let source: Arc<dyn Source> = Arc::new(upstream.clone());
         Ok(Running { upstream, source, hash: server.definition_hash.clone(), share: server.share, keeper })
+    }
+}
+
+/// What seals that which clients bring back, and what nodes know each other by: the same in every process on this store.
+async fn keys(safe: &Safe) -> Result<([u8; 32], Option<[u8; 32]>)> {
+    match sealing_key(safe).await {
+        Ok(key) => Ok((key.derive("seal"), Some(key.derive("node")))),
+        Err(error) => {
+            tracing::error!(%error, "what clients bring back is good until a restart: its key does not open");
+            Ok((token::random_key()?, None))
+        }
     }
 }
 

@@ -39,6 +39,9 @@ const STEPS: &[(&str, &str)] = &[
     ("off the path: the records are written",               "sqlx_sqlite::connection::execute::ExecuteIter as core::iter::traits::iterator::Iterator>::next"),
 ];
 
+/// What a step is, and what it cost for each call.
+type Step = (&'static str, Option<u64>);
+
 struct Options {
     binary: Option<PathBuf>,
     json: Option<PathBuf>,
@@ -133,7 +136,7 @@ fn count(pid: u32, word: &str) -> Result<()> {
 }
 
 /// What one call cost, and its steps where they were found: a compiler may make one function of two.
-fn read(profile: &Path) -> Result<(u64, Vec<(&'static str, Option<u64>)>)> {
+fn read(profile: &Path) -> Result<(u64, Vec<Step>)> {
     let output = Command::new("callgrind_annotate")
         .args(["--inclusive=yes", "--threshold=100", "--show-percs=no"])
         .arg(profile)
@@ -147,7 +150,7 @@ fn read(profile: &Path) -> Result<(u64, Vec<(&'static str, Option<u64>)>)> {
     Ok((per_call(total), STEPS.iter().map(|(step, name)| (*step, find(name).map(per_call))).collect()))
 }
 
-fn table(steps: &[(&'static str, Option<u64>)]) -> Table {
+fn table(steps: &[Step]) -> Table {
     #[expect(clippy::cast_precision_loss, reason = "far fewer instructions than a double counts exactly")]
     let cell =
         |cost: &Option<u64>| cost.map_or(Cell::text("not told apart"), |cost| Cell::Number(cost as f64, 0));

@@ -94,15 +94,17 @@ struct Fields<'a, 'w> {
 impl Fields<'_, '_> {
     fn put(&mut self, field: &Field, value: impl FnOnce(&mut Writer<'_>) -> fmt::Result) {
         if self.outcome.is_ok() {
-            let blank = if std::mem::take(&mut self.first) { "" } else { " " };
-            let write = || {
-                self.out.write_str(blank)?;
-                self.out.write_str(field.name())?;
-                self.out.write_char('=')?;
-                value(self.out)
-            };
-            self.outcome = write();
+            self.outcome = self.write(field, value);
         }
+    }
+
+    fn write(&mut self, field: &Field, value: impl FnOnce(&mut Writer<'_>) -> fmt::Result) -> fmt::Result {
+        if !std::mem::take(&mut self.first) {
+            self.out.write_char(' ')?;
+        }
+        self.out.write_str(field.name())?;
+        self.out.write_char('=')?;
+        value(self.out)
     }
 }
 

@@ -88,7 +88,7 @@ impl Cluster {
 
     /// What a tool says to a session, through one of the nodes.
     async fn call(&self, number: usize, session: &str, tool: &str, arguments: Value) -> Value {
-        let reply = self.send(number, in_session(session, tool, arguments)).await;
+        let reply = self.send(number, in_session(session, tool, &arguments)).await;
         assert_eq!(reply.status, 200, "{}\n{}", reply.text(), self.nodes[number].stderr());
         answer_in(&reply)
     }
@@ -104,7 +104,7 @@ fn post(body: &Value) -> Request {
     Request::new("POST", "/mcp").json(body.to_string()).header("authorization", &format!("Bearer {TOKEN}"))
 }
 
-fn in_session(session: &str, tool: &str, arguments: Value) -> Request {
+fn in_session(session: &str, tool: &str, arguments: &Value) -> Request {
     let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call",
         "params": { "name": tool, "arguments": arguments } });
     post(&body).header("mcp-session-id", session)

@@ -34,17 +34,24 @@ const FILLER: usize = 1 << 20;
 pub(crate) fn serve(words: &[&str]) -> Result<()> {
     let options = Options::parse(words)?;
     let server = Server::new(&options);
-    let Some(address) = options.address else { return server.stdio(options.crashes) };
+    let Some(address) = options.address else { return server.stdio(options.fault == Fault::Crash) };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(options.threads).enable_all().build()?;
     runtime.block_on(Arc::new(server).http(address))
 }
 
+/// What is wrong with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    Silent,
+    Crash,
+}
+
 /// What it is started with; `None` for the address is stdio.
 struct Options {
     address: Option<SocketAddr>,
-    is_silent: bool,
-    crashes: bool,
+    fault: Fault,
     is_sse: bool,
     has_sessions: bool,
     tools: usize,
@@ -56,8 +63,7 @@ impl Options {
     fn parse(words: &[&str]) -> Result<Self> {
         let mut options = Self {
             address: None,
-            is_silent: false,
-            crashes: false,
+            fault: Fault::None,
             is_sse: false,
             has_sessions: false,
             tools: super::TOOLS,
@@ -71,8 +77,8 @@ impl Options {
             match *word {
                 "--stdio" => is_stdio = true,
                 "--http" => options.address = Some(value()?.parse()?),
-                "--silent" => options.is_silent = true,
-                "--crash" => options.crashes = true,
+                "--silent" => options.fault = Fault::Silent,
+                "--crash" => options.fault = Fault::Crash,
                 "--sse" => options.is_sse = true,
                 "--sessions" => options.has_sessions = true,
                 "--tools" => options.tools = value()?.parse()?,
@@ -128,7 +134,7 @@ impl Server {
             tools: json!({ "tools": tools }).to_string(),
             filler: "A line of an answer, as long as most. ".repeat(FILLER / 38 + 1),
             delay: options.delay,
-            is_silent: options.is_silent,
+            is_silent: options.fault == Fault::Silent,
             is_sse: options.is_sse,
             sessions: options.has_sessions.then(AtomicU64::default),
         }

@@ -54,7 +54,7 @@ async fn a_node_that_is_killed_costs_next_to_nothing_and_its_sessions_go_on() {
     }
     let (count, over) = (Arc::new(Count::default()), Arc::new(AtomicBool::new(false)));
     let balancer = Arc::new(Balancer::of(&cluster));
-    let requests = sessions.iter().map(|session| in_session(session, "echo", json!({ "text": "x" })));
+    let requests = sessions.iter().map(|session| in_session(session, "echo", &json!({ "text": "x" })));
     let requests: Vec<Request> = requests.chain([standing_alone(), standing_alone()]).collect();
     let load = requests.into_iter().enumerate().map(|(number, request)| {
         let (count, over, balancer) = (Arc::clone(&count), Arc::clone(&over), Arc::clone(&balancer));
@@ -73,7 +73,7 @@ async fn a_node_that_is_killed_costs_next_to_nothing_and_its_sessions_go_on() {
         cluster.nodes[0].kill9();
         let killed = Instant::now();
         for session in &sessions {
-            let request = in_session(session, "echo", json!({ "text": "x" }));
+            let request = in_session(session, "echo", &json!({ "text": "x" }));
             while !balancer.send(1, &request).await.is_ok_and(|reply| reply.status == 200) {
                 assert!(killed.elapsed() < Duration::from_secs(10), "{}", cluster.nodes[1].stderr());
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -90,10 +90,6 @@ async fn a_node_that_is_killed_costs_next_to_nothing_and_its_sessions_go_on() {
     let last = failed.iter().map(|(at, _)| at.saturating_duration_since(killed)).max();
     assert!(failed.len() * 100 < sent, "{} of {sent} failed: {failed:?}", failed.len());
     assert!(last.is_none_or(|last| last < Duration::from_secs(5)), "{last:?} {failed:?}");
-    eprintln!(
-        "killed: {} of {sent} failed, the last after {last:?}; sessions go on after {owned:?}",
-        failed.len()
-    );
 }
 
 #[tokio::test]
@@ -104,7 +100,7 @@ async fn an_owner_that_was_asleep_does_not_serve_what_another_has_taken_over() {
     cluster.nodes[0].suspend();
     let begin = Instant::now();
     let after = loop {
-        let request = in_session(&session, "who", json!({}));
+        let request = in_session(&session, "who", &json!({}));
         if let Ok(reply) = request.attempt(cluster.address(1), ANSWERED).await
             && reply.status == 200
         {
@@ -141,14 +137,14 @@ async fn a_restart_of_the_database_stops_no_call() {
         while !over.load(Ordering::Relaxed) {
             turn += 1;
             let address = cluster.address(turn % 2);
-            count.note(in_session(&session, "echo", json!({ "text": "x" })).attempt(address, ANSWERED).await);
+            count
+                .note(in_session(&session, "echo", &json!({ "text": "x" })).attempt(address, ANSWERED).await);
             count.note(standing_alone().attempt(address, ANSWERED).await);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     let story = async {
         database.stop();
-        let begin = Instant::now();
         let refused = Request::new("POST", "/v1/tokens").json(json!({ "name": "meanwhile" }).to_string());
         let refused = cluster.send(1, refused).await;
         assert_eq!(refused.status, 503, "{}", refused.text());
@@ -165,12 +161,10 @@ async fn a_restart_of_the_database_stops_no_call() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         over.store(true, Ordering::Relaxed);
-        (begin.elapsed(), back.elapsed())
     };
-    let (_, (away, back)) = tokio::join!(load, story);
-    let (sent, failed) = (count.sent.load(Ordering::Relaxed), count.failed.lock());
+    let ((), ()) = tokio::join!(load, story);
+    let (sent, failed) = (count.sent.load(Ordering::Relaxed), count.failed.lock().clone());
     assert!(failed.is_empty() && sent > 20, "{} of {sent}: {failed:?}", failed.len());
-    eprintln!("database away for {away:?}: 0 of {sent} failed; written again after {back:?}");
     let gone = Request::new("DELETE", &format!("/v1/tokens/{id}"));
     assert_eq!(cluster.send(0, gone).await.status, 204);
     super::revoke::answers(&cluster, 1, secret, 401, Duration::from_secs(1)).await;

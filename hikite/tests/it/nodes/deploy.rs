@@ -92,7 +92,9 @@ fn every_variable_of_the_manifests_is_one_of_the_program() {
     let of_others = names(&text("deploy/Caddyfile"));
     for path in ["compose.yaml", "deploy/kubernetes.yaml"] {
         let mut all = Vec::new();
-        documents(path).iter().for_each(|document| strings(document, &mut all));
+        for document in documents(path) {
+            strings(&document, &mut all);
+        }
         let named = names(&all.join(" "));
         assert!(named.contains("HIKITE_NODE_URL") && named.contains("HIKITE_VAULT_KEY"), "{path}: {named:?}");
         for name in named {

@@ -53,7 +53,7 @@ async fn a_session_of_one_node_is_served_by_all_with_all_that_belongs_to_it() {
     assert_eq!(cluster.send(2, end.clone()).await.status, 204);
     for node in 0..3 {
         assert_eq!(cluster.send(node, end.clone()).await.status, 404);
-        let gone = cluster.send(node, in_session(&session, "who", json!({}))).await;
+        let gone = cluster.send(node, in_session(&session, "who", &json!({}))).await;
         assert_eq!(gone.status, 404, "{}", gone.text());
     }
 }
@@ -81,7 +81,7 @@ async fn a_question_is_answered_through_another_node() {
     let hello = Hello::silent();
     let client = Client::over_http(cluster.address(0), "/mcp", Some(TOKEN), hello).await;
     let session = client.session();
-    let asks = in_session(&session, "ask", json!({ "kind": "elicitation", "marker": "m" }));
+    let asks = in_session(&session, "ask", &json!({ "kind": "elicitation", "marker": "m" }));
     let mut stream = asks.open(cluster.address(1)).await.events();
     let question = next(&mut stream).await;
     assert_eq!(question["method"], "elicitation/create", "{question}");
@@ -135,10 +135,10 @@ async fn an_id_is_worth_nothing_to_another_caller_at_any_node() {
         while known().send(cluster.address(node)).await.status != 200 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        let request = in_session(&session, "who", json!({})).header("authorization", &bearer);
+        let request = in_session(&session, "who", &json!({})).header("authorization", &bearer);
         let reply = request.send(cluster.address(node)).await;
         assert_eq!(reply.status, 404, "{}", reply.text());
-        let tampered = in_session(&format!("{session}x"), "who", json!({}));
+        let tampered = in_session(&format!("{session}x"), "who", &json!({}));
         assert_eq!(cluster.send(node, tampered).await.status, 404);
     }
 }
