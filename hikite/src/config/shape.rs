@@ -8,9 +8,6 @@ use super::jsonc::{Node, Object, Value};
 use super::place::Path;
 use super::problem::Report;
 
-/// Keys of the design that a later version will know.
-const LATER_KEYS: &[&str] = &["server.node_url"];
-
 /// The file's value without its wrong parts; `None` if nothing is left of it.
 pub(crate) fn check(report: &mut Report<'_>, schema: &Json) -> Option<Json> {
     let tree = report.tree();
@@ -80,10 +77,6 @@ impl<'r> Checker<'r, '_> {
     }
 
     fn unknown_key<'k>(&mut self, path: &Path<'_>, name: &str, known: impl Iterator<Item = &'k String>) {
-        if LATER_KEYS.contains(&path.to_string().as_str()) {
-            let message = format!("`{name}` is not supported by this version");
-            return self.report.error_in_name(path, message, Some("leave it out for now".into()));
-        }
         let hint = match suggest::nearest(name, known.map(String::as_str)).first() {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`hikite config schema` describes every key".into(),

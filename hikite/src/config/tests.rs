@@ -227,12 +227,14 @@ hint: `hikite config schema` describes every key",
 }
 
 #[test]
-fn what_comes_later_says_so() {
+fn the_address_of_a_node_is_read_and_what_is_wrong_with_it_told() {
+    let config = loaded(r#"{ "server": { "node_url": "http://10.0.0.5:7300/" } }"#);
+    assert_eq!(config.server.node_url.as_deref(), Some("http://10.0.0.5:7300"));
     refused(
-        r#"{ "server": { "node_url": "x" } }"#,
+        r#"{ "server": { "node_url": "http://a/mcp" } }"#,
         "
-error: hikite.json:1:15: server.node_url: `node_url` is not supported by this version
-hint: leave it out for now",
+error: hikite.json:1:27: server.node_url: `http://a/mcp` has a path
+hint: write `http://10.0.0.5:7300`",
     );
 }
 
