@@ -235,21 +235,23 @@ async fn a_command_that_fails_is_not_hammered() {
     let gateway = configured(json!({ "mcpServers": { "a": server }, "categories": categories })).await;
     let client = gateway.client("").await;
     let begin = Instant::now();
-    let mut refused = Value::Null;
+    let (mut first, mut refused) = (None, Value::Null);
     while begin.elapsed() < Duration::from_secs(3) {
         refused = error_of(&client.call_in("c", "t", json!({})).await);
+        first.get_or_insert_with(|| refused.clone());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(
         (&refused["code"], &refused["name"]),
         (&json!("UPSTREAM_UNAVAILABLE"), &json!("UpstreamCallError"))
     );
-    let message = refused["message"].as_str().expect("text");
+    let first = first.unwrap_or_default();
+    let message = first["message"].as_str().expect("text");
     assert!(message.contains("its process ended with code 3"), "{message}");
     assert!(!message.contains("I give up"), "what it wrote to stderr is for the log: {message}");
     gateway.says("on stderr: I give up").await;
     let count = std::fs::read_to_string(&starts).expect("started").lines().count();
-    assert!((2..=10).contains(&count), "started {count} times in 3 s");
+    assert!((2..=6).contains(&count), "started {count} times in 3 s");
 }
 
 #[tokio::test]

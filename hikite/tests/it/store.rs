@@ -302,7 +302,9 @@ async fn two_gateways_on_one_file_go_on_side_by_side() {
     let (_fixture, server) = http_fixture().await;
     let folder = tempfile::tempdir().expect("a folder");
     let url = format!("sqlite:{}", folder.path().join("shared.db").display());
-    let config = json!({ "mcpServers": { "a": server }, "store": { "url": url } });
+    // What one of them seals the other must be able to open.
+    let key = folder.path().join("vault.key");
+    let config = json!({ "mcpServers": { "a": server }, "store": { "url": url }, "vault": { "key_file": key } });
     let (one, other) = tokio::join!(configured(config.clone()), configured(config));
     for gateway in [&one, &other] {
         let begin = std::time::Instant::now();
