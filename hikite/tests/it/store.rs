@@ -304,7 +304,8 @@ async fn two_gateways_on_one_file_go_on_side_by_side() {
     let url = format!("sqlite:{}", folder.path().join("shared.db").display());
     // What one of them seals the other must be able to open.
     let key = folder.path().join("vault.key");
-    let config = json!({ "mcpServers": { "a": server }, "store": { "url": url }, "vault": { "key_file": key } });
+    let config =
+        json!({ "mcpServers": { "a": server }, "store": { "url": url }, "vault": { "key_file": key } });
     let (one, other) = tokio::join!(configured(config.clone()), configured(config));
     for gateway in [&one, &other] {
         let begin = std::time::Instant::now();
