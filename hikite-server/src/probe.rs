@@ -38,7 +38,7 @@ pub(crate) fn app_with(auth: Auth) -> Arc<App> {
 }
 
 /// In memory. It is opened aside, because the clock of a test may stand still.
-pub(crate) fn store() -> Store {
+fn store() -> Store {
     let open = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let url = StoreUrl::parse("sqlite::memory:").expect("an address");

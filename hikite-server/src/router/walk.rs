@@ -13,12 +13,13 @@ use hikite_core::secret::Secret;
 use hikite_egress::{Allow, Client};
 use hikite_gateway::identity::Terms;
 use hikite_gateway::{Nodes, Surface, Surfaces};
+use hikite_store::{Store, StoreUrl};
 use tower::ServiceExt;
 
 use super::router;
 use crate::node::PREFIX;
 use crate::oauth::{Cimd, Oauth};
-use crate::probe::{app_with, store};
+use crate::probe::app_with;
 use crate::{App, Auth, Origins, Proxies, Settings};
 
 const TOKEN: &str = "the-local-token-of-this-test";
@@ -145,7 +146,8 @@ async fn what_is_for_other_nodes_opens_to_nobody_else() {
     let mut listed = NODES.to_vec();
     listed.sort_unstable();
     assert_eq!(found, listed);
-    let nodes = Nodes::join(store(), "http://localhost", "one", 10).await.expect("joined");
+    let store = Store::open(&StoreUrl::memory()).await.expect("a store in memory");
+    let nodes = Nodes::join(store, "http://localhost", "one", 10).await.expect("joined");
     app.join(nodes, [7; 32], Client::new());
     let router = router(app);
     let token = format!("Bearer {TOKEN}");
