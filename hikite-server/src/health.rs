@@ -36,9 +36,10 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Response {
 
 /// Whether load balancers may send somebody here. It says no while we are about to stop, and go on as before.
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
-    let (status, word) = match app.is_leaving() {
-        false => (StatusCode::OK, "ready"),
-        true => (StatusCode::SERVICE_UNAVAILABLE, "leaving"),
+    let (status, word) = if app.is_leaving() {
+        (StatusCode::SERVICE_UNAVAILABLE, "leaving")
+    } else {
+        (StatusCode::OK, "ready")
     };
     json(status, &Object::default().with("status", word).raw())
 }

@@ -12,6 +12,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::source::Origin;
 use hikite_egress::Client;
 use hikite_gateway::Nodes;
+use http::uri::PathAndQuery;
 
 use crate::app::App;
 use crate::arrival::Arrival;
@@ -46,7 +47,7 @@ pub(crate) async fn admit(
 ) -> Result<Arrival, Error> {
     let body = std::mem::replace(request.body_mut(), Body::empty());
     let body = read(app, body).await?;
-    let path = request.uri().path_and_query().map(|path| path.as_str()).unwrap_or_default();
+    let path = request.uri().path_and_query().map(PathAndQuery::as_str).unwrap_or_default();
     let path = path.strip_prefix(PREFIX).unwrap_or_default();
     let sent = (request.method(), path, request.headers(), &*body);
     let own = neighbours.nodes.id();

@@ -11,6 +11,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_egress::{Content, SendError};
 use hikite_gateway::{Peer, now_ms};
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use http::uri::PathAndQuery;
 use http::{Method, Request, Uri};
 use tokio_util::sync::CancellationToken;
 
@@ -100,7 +101,7 @@ impl Neighbours {
     /// The same request, as it goes to another node.
     fn request(&self, peer: &Peer, arrival: &Arrival, sent: &Sent) -> Result<Request<Content>, Error> {
         let bad = |_| Error::new(Kind::Internal, "a request cannot be handed on");
-        let path = sent.uri.path_and_query().map(|path| path.as_str()).unwrap_or_default();
+        let path = sent.uri.path_and_query().map(PathAndQuery::as_str).unwrap_or_default();
         let mut headers = HeaderMap::new();
         for (name, value) in sent.headers.iter().filter(|(name, _)| travels(name)) {
             headers.append(name, value.clone());
