@@ -42,10 +42,10 @@ pub(crate) async fn execute(
     let Call { what, terms, invocation } = call;
     audit.runs(&gate.meter, &module.name, invocation.method, what);
     let course = &mut audit.course;
-    let running = run(gate, module, &terms, invocation, context, course);
     match &terms.keep {
-        None => running.await,
+        None => run(gate, module, &terms, invocation, context, course).await,
         Some(keep) => {
+            let running = run(gate, module, &terms, invocation, context, course);
             // Boxed, so that it takes no room in a call whose result is not kept.
             let answer = Box::pin(cache.answer(keep, terms.timeout, running)).await;
             course.cached = answer.again;

@@ -2,6 +2,7 @@
 //! here; what the server sends of its own accord is handled in `inbound`.
 
 use std::collections::{HashMap, HashSet};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -251,16 +252,18 @@ impl Connection {
         let _cancel = CancelOnDrop { connection: self, id, tell };
         let Some(outbound) = self.outbound.get() else { return Err(self.ending()) };
         let message = encode::request(&Id::number(id), method, params.map(|params| params.raw()).as_ref());
-        let exchange = async {
-            match outbound.request(id, message, routing, &origin).await? {
-                Some(answer) => Ok(answer),
-                None => answer.await.map_err(|_| self.ending()),
+        let outcome: Result<Answer, Error> = {
+            let mut exchange = pin!(async {
+                match outbound.request(id, message, routing, &origin).await? {
+                    Some(answer) => Ok(answer),
+                    None => answer.await.map_err(|_| self.ending()),
+                }
+            });
+            tokio::select! {
+                biased;
+                outcome = &mut exchange => outcome,
+                () = self.closed.cancelled() => Err(self.ending()),
             }
-        };
-        let outcome: Result<Answer, Error> = tokio::select! {
-            biased;
-            outcome = exchange => outcome,
-            () = self.closed.cancelled() => Err(self.ending()),
         };
         self.pending.forget(id);
         self.rested();

@@ -1,5 +1,6 @@
 //! The methods a client may call, each a line to the gateway.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -48,10 +49,16 @@ impl Session {
         let cancelled = CancellationToken::new();
         self.running.lock().insert(id.clone(), cancelled.clone());
         let _running = Forget { session: &self, id: &id };
-        let answer = tokio::select! {
-            biased;
-            answer = scope::within(operation.origin.clone(), self.run(&method, params, context)) => answer,
-            () = cancelled.cancelled() => Err(Error::new(Kind::Cancelled, "the client cancelled the request")),
+        let answer = {
+            let mut running =
+                pin!(scope::within(operation.origin.clone(), self.run(&method, params, context)));
+            tokio::select! {
+                biased;
+                answer = &mut running => answer,
+                () = cancelled.cancelled() => {
+                    Err(Error::new(Kind::Cancelled, "the client cancelled the request"))
+                }
+            }
         };
         operation.end(&answer);
         // With other requests running, a question that came by this one may be theirs.

@@ -1,6 +1,7 @@
 //! A client at the end of one two-way stream of messages: stdio, and the HTTP+SSE transport of 2024-11-05.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -127,10 +128,10 @@ impl Pipe {
                 };
                 let pipe = Arc::clone(self);
                 self.tasks.spawn(async move {
-                    let answered = async {
+                    let answered = pin!(async {
                         let answer = session.handle(id, method, read, None, arrival).await;
                         pipe.out.send(answer).await
-                    };
+                    });
                     pipe.gone.run_until_cancelled(answered).await;
                 });
             }
