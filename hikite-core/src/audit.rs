@@ -3,6 +3,8 @@
 
 pub mod table;
 
+use std::fmt::Write;
+
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -12,6 +14,8 @@ use crate::tokens;
 
 /// The longest text in a record; names come from clients.
 const TEXT_CHARS: usize = 200;
+/// The text of most records is shorter.
+const TEXT_BYTES: usize = 640;
 
 /// What was asked for, by whom, and what became of it. What does not apply is left out of its text; values of
 /// arguments are never in it.
@@ -93,10 +97,16 @@ fn is_false(flag: &bool) -> bool {
 impl Record {
     /// Its one text: this is what is kept, hashed and shown.
     pub fn text(&self, seq: u64) -> String {
-        let members = serde_json::to_string(self).unwrap_or_default();
-        // Its number comes first; `at` is always there to follow.
-        let members = members.strip_prefix('{').unwrap_or("}");
-        format!("{{\"seq\":{seq},{members}")
+        let mut text = String::with_capacity(TEXT_BYTES);
+        let _ = write!(text, "{{\"seq\":{seq}");
+        let mut text = text.into_bytes();
+        // Its number comes first; `at` is always there to follow, so that what opens the rest becomes a comma.
+        let rest = text.len();
+        let _ = serde_json::to_writer(&mut text, self);
+        if let Some(opens) = text.get_mut(rest) {
+            *opens = b',';
+        }
+        String::from_utf8(text).unwrap_or_default()
     }
 
     /// The same with what its bytes may have cost a model.

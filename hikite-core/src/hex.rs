@@ -3,12 +3,10 @@
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 pub fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    text
+    let digits = |byte: &u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+    let text: Vec<[u8; 2]> = bytes.iter().map(digits).collect();
+    // Digits are text.
+    String::from_utf8(text.into_flattened()).unwrap_or_default()
 }
 
 #[cfg(test)]

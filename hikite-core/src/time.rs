@@ -6,7 +6,27 @@ pub fn rfc3339(ms: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = date(days);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{rest:03}Z")
+    let mut text = *b"0000-00-00T00:00:00.000Z";
+    for (number, end, digits) in [
+        (year, 4, 4),
+        (month, 7, 2),
+        (day, 10, 2),
+        (hour, 13, 2),
+        (minute, 16, 2),
+        (second, 19, 2),
+        (rest, 23, 3),
+    ] {
+        write_digits(&mut text[end - digits..end], number);
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The last digits of a number, as many as there is room for.
+fn write_digits(text: &mut [u8], mut number: u64) {
+    for digit in text.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(number % 10).unwrap_or_default();
+        number /= 10;
+    }
 }
 
 /// Milliseconds since 1970 of such a text, or of the plain number. Offsets like `+09:00` and parts of a second are

@@ -34,10 +34,10 @@ impl Entry {
             let mut attempt = request.clone();
             let shown = authorization.show(&mut attempt).await?;
             let answer = self.client.send(attempt).await.map_err(failed)?;
-            let (status, headers) = (answer.status(), answer.headers().clone());
-            if !Authorization::is_refusal(status, &headers) {
+            if !Authorization::is_refusal(answer.status(), answer.headers()) {
                 return Ok(answer);
             }
+            let (status, headers) = (answer.status(), answer.headers().clone());
             let _ = read(answer.into_body(), REFUSAL_BYTES).await;
             // Boxed, so that it takes no room in a call that is let in.
             let seen_to = Box::pin(authorization.refused(status, &headers, shown)).await;

@@ -84,11 +84,11 @@ impl BadMessage {
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow)]
-    jsonrpc: Option<Cow<'a, str>>,
+    jsonrpc: Option<Word<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
-    method: Option<Cow<'a, str>>,
+    method: Option<Word<'a>>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -96,6 +96,10 @@ struct Envelope<'a> {
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
+
+/// Copied only where it is written with escapes; by itself an optional text would be copied always.
+#[derive(Deserialize)]
+struct Word<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Tells `null` from an absent member.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
@@ -114,7 +118,7 @@ impl Message {
             })?;
         let id = envelope.id.and_then(|id| Id::read(Raw::part(bytes, id)));
         let bad = |reason| Err(BadMessage::Shape { reason, id: id.clone() });
-        if envelope.jsonrpc.as_deref() != Some("2.0") {
+        if envelope.jsonrpc.is_none_or(|version| version.0 != "2.0") {
             return bad("`jsonrpc` must be \"2.0\"");
         }
         if envelope.id.is_some() && id.is_none() && envelope.error.is_none() {
@@ -130,9 +134,10 @@ impl Message {
             (_, Some(error)) => Some(Err(Raw::part(bytes, error))),
             (None, None) => None,
         };
-        match (envelope.method, id.clone(), body) {
-            (Some(method), Some(id), None) => Ok(Self::Request { id, method: method.into(), params }),
-            (Some(method), None, None) => Ok(Self::Notification { method: method.into(), params }),
+        let method = envelope.method.map(|method| method.0.into());
+        match (method, id.clone(), body) {
+            (Some(method), Some(id), None) => Ok(Self::Request { id, method, params }),
+            (Some(method), None, None) => Ok(Self::Notification { method, params }),
             (None, Some(id), Some(body)) => Ok(Self::Response { id, body }),
             (None, None, Some(_)) => bad("an answer needs the `id` of its request"),
             (Some(_), _, Some(_)) => bad("both `method` and an answer"),

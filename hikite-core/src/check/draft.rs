@@ -45,10 +45,8 @@ impl Draft {
     }
 
     pub(super) fn finish(self) -> Checked {
-        match self.raw.object().filter(|_| self.changed) {
-            Some(object) => Checked::Changed(object),
-            None => Checked::AsSent,
-        }
+        let changed = if self.changed { self.raw.object() } else { None };
+        changed.map_or(Checked::AsSent, Checked::Changed)
     }
 }
 

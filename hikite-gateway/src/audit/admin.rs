@@ -6,7 +6,7 @@ use hikite_core::source::Origin;
 use hikite_store::{AuditBatch, Store};
 use tokio::time::Instant;
 
-use super::entry::{Asked, Entry, Who};
+use super::entry::{Asked, Clients, Entry, Who};
 use super::guard::Guard;
 use super::{OK, word};
 use crate::clock::now_ms;
@@ -42,7 +42,7 @@ pub async fn record_admin<T>(
     let outcome = work.await;
     entry.outcome = outcome.as_ref().map_or_else(word, |_| OK);
     entry.elapsed = entry.started.elapsed();
-    let record = entry.record((now_ms(), Instant::now()));
+    let record = entry.record((now_ms(), Instant::now()), &mut Clients::default());
     store.append_audit(&mut AuditBatch::new(vec![record])).await?;
     outcome
 }

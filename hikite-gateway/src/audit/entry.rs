@@ -242,9 +242,10 @@ impl Entry {
     }
 
     /// Makes the record; `now` is one moment on both clocks.
-    pub(super) fn record(&self, now: (u64, Instant)) -> Record {
+    pub(super) fn record(&self, now: (u64, Instant), clients: &mut Clients) -> Record {
         let caller = self.who.caller();
-        let (what, tool) = self.asked.name.words();
+        let is_named = self.tool.is_some() && !self.what.is_empty();
+        let (what, tool) = if is_named { Default::default() } else { self.asked.name.words() };
         let (arguments_hash, bytes_in) = self.asked.arguments.hashed();
         let known = |known: Option<&Arc<str>>| known.map(|name| short(name)).unwrap_or_default();
         let record = Record {
@@ -255,7 +256,7 @@ impl Entry {
             request_id: known(self.origin.request_id.as_ref()),
             subject: short(&caller.subject),
             token: known(caller.token.as_ref()),
-            client: self.origin.client.as_ref().map(client).unwrap_or_default(),
+            client: self.origin.client.as_ref().map(|info| clients.name(info)).unwrap_or_default(),
             project: known(caller.project.as_ref()),
             session: self.who.session(),
             surface: self.surface,
@@ -319,6 +320,23 @@ impl Name {
 fn began(started: Instant, (now_ms, now): (u64, Instant)) -> u64 {
     let since = now.saturating_duration_since(started).as_millis();
     now_ms.saturating_sub(u64::try_from(since).unwrap_or(u64::MAX))
+}
+
+/// The last client that was named: one client makes many calls.
+#[derive(Debug, Default)]
+pub(super) struct Clients(Option<(Raw, String)>);
+
+impl Clients {
+    fn name(&mut self, info: &Raw) -> String {
+        match &self.0 {
+            Some((last, name)) if last.bytes() == info.bytes() => name.clone(),
+            _ => {
+                let name = client(info);
+                self.0 = Some((info.clone(), name.clone()));
+                name
+            }
+        }
+    }
 }
 
 /// `name/version` of what a client says of itself.

@@ -10,7 +10,7 @@ use hikite_store::{AuditBatch, Store};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::entry::Entry;
+use super::entry::{Clients, Entry};
 use super::queue::{Job, Place, Queue};
 use crate::clock::now_ms;
 
@@ -173,7 +173,10 @@ async fn made(entries: Vec<Entry>) -> Vec<Record> {
         return Vec::new();
     }
     let now = (now_ms(), Instant::now());
-    let make = move || entries.iter().map(|entry| entry.record(now)).collect();
+    let make = move || {
+        let mut clients = Clients::default();
+        entries.iter().map(|entry| entry.record(now, &mut clients)).collect()
+    };
     tokio::task::spawn_blocking(make).await.unwrap_or_default()
 }
 

@@ -58,7 +58,8 @@ pub(super) fn origin(url: &Uri) -> String {
 }
 
 pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
-    one.scheme() == other.scheme() && same_host(one, other) && port(one) == port(other)
+    let same_place = || same_host(one, other) && port(one) == port(other);
+    one.scheme() == other.scheme() && (one.authority() == other.authority() || same_place())
 }
 
 /// Whether a token for `resource` is one for `home`: the same origin, and the path or a part of its front.
