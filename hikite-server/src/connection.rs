@@ -17,7 +17,7 @@ use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 /// How many requests of one connection are running, answers being sent included, and how many ever began.
 #[derive(Clone, Debug, Default)]
@@ -65,10 +65,29 @@ pub(crate) struct Timed {
     activity: Activity,
     header_timeout: Duration,
     write_timeout: Duration,
-    /// Runs from the first byte of a request's headers to the request; with how many had begun by then.
-    head: Option<(usize, Pin<Box<Sleep>>)>,
+    head: Option<Head>,
     /// Runs while the client does not take what we write.
     stalled: Option<Pin<Box<Sleep>>>,
+}
+
+/// From the first byte of a request's headers to the request.
+#[derive(Debug)]
+struct Head {
+    since: Instant,
+    /// How many requests had begun by then.
+    begun: usize,
+    /// Set only where the headers do not come at once, which most do.
+    clock: Option<Pin<Box<Sleep>>>,
+}
+
+impl Head {
+    fn is_late(&mut self, cx: &mut Context<'_>, limit: Duration, is_waiting: bool) -> bool {
+        if !is_waiting {
+            return self.since.elapsed() > limit;
+        }
+        let clock = self.clock.get_or_insert_with(|| Box::pin(sleep_until(self.since + limit)));
+        clock.as_mut().poll(cx).is_ready()
+    }
 }
 
 impl Timed {
@@ -108,16 +127,15 @@ impl AsyncRead for Timed {
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
         let begun = self.activity.begun();
         // The headers that the clock was for have become a request.
-        if !self.activity.is_idle() || self.head.as_ref().is_some_and(|(then, _)| *then != begun) {
+        if !self.activity.is_idle() || self.head.as_ref().is_some_and(|head| head.begun != begun) {
             self.head = None;
         }
         let got = buffer.filled().len() > before;
+        let limit = self.header_timeout;
         if got && self.head.is_none() && self.activity.is_idle() {
-            let limit = self.header_timeout;
-            self.head = Some((begun, Box::pin(sleep(limit))));
-        }
-        if let Some((_, clock)) = &mut self.head
-            && clock.as_mut().poll(cx).is_ready()
+            self.head = Some(Head { since: Instant::now(), begun, clock: None });
+        } else if let Some(head) = &mut self.head
+            && head.is_late(cx, limit, read.is_pending())
         {
             return Poll::Ready(Err(io::Error::new(
                 io::ErrorKind::TimedOut,

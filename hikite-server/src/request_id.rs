@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use axum::response::Response;
+use hikite_core::hex::hex;
 use hikite_gateway::now_ms;
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
@@ -34,7 +35,10 @@ impl RequestId {
         static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
-        Self(format!("{:012x}{:04x}{:016x}", now_ms(), number & 0xffff, KEY.hash_one(number)).into())
+        let mut id = [0; 16];
+        id[..8].copy_from_slice(&(now_ms() << 16 | number & 0xffff).to_be_bytes());
+        id[8..].copy_from_slice(&KEY.hash_one(number).to_be_bytes());
+        Self(hex(&id).into())
     }
 
     /// Writes it on an answer, and the body of a refusal, which names it.

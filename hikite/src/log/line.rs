@@ -4,11 +4,11 @@
 use std::fmt::{self, Debug};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hikite_gateway::scope;
+use hikite_core::time::rfc3339;
+use hikite_gateway::{now_ms, scope};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
@@ -41,11 +41,12 @@ where
             return json(out, event);
         }
         let (dim, plain) = if out.has_ansi_escapes() { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
-        out.write_str(dim)?;
-        SystemTime.format_time(&mut out)?;
         let level = *event.metadata().level();
         let colour = if out.has_ansi_escapes() { colour(level) } else { "" };
-        write!(out, "{plain} {colour}{level:>5}{plain} ")?;
+        let time = rfc3339(now_ms());
+        for part in [dim, &time, plain, " ", colour, padded(level), plain, " "] {
+            out.write_str(part)?;
+        }
         // There is one of these for every call, and nothing in it that needs more than this.
         if event.metadata().target() == CALL && !out.has_ansi_escapes() {
             let mut fields = Fields { out: &mut out, outcome: Ok(()), first: true };
@@ -60,8 +61,7 @@ where
 }
 
 fn json(mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-    let mut time = String::new();
-    SystemTime.format_time(&mut Writer::new(&mut time))?;
+    let time = rfc3339(now_ms());
     let metadata = event.metadata();
     write!(out, "{{\"timestamp\":\"{time}\",\"level\":\"{}\"", metadata.level())?;
     member(&mut out, "target", metadata.target())?;
@@ -182,6 +182,16 @@ fn member(out: &mut Writer<'_>, name: &str, value: &str) -> fmt::Result {
 /// As a JSON string.
 fn text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+fn padded(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "ERROR",
+        Level::WARN => " WARN",
+        Level::INFO => " INFO",
+        Level::DEBUG => "DEBUG",
+        Level::TRACE => "TRACE",
+    }
 }
 
 fn colour(level: Level) -> &'static str {
