@@ -51,7 +51,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         checks.push(Check::at_most(
             format!("{name}: p99 of {} calls meanwhile", load.calls),
             load.p99_ms,
-            stage.within(P99_MS),
+            stage.at_worst(P99_MS),
             "ms",
         ));
     }

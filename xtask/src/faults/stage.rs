@@ -41,6 +41,12 @@ impl Stage {
         if self.is_short { 5.0 * bound } else { bound }
     }
 
+    /// A bound of the slowest of a few calls. One of them may wait long for the processor among many tests, but not as
+    /// long as somebody who is kept out.
+    pub(super) fn at_worst(&self, bound: f64) -> f64 {
+        if self.is_short { 20.0 * bound } else { bound }
+    }
+
     /// How long something lasts: as was asked for, or in seconds.
     pub(super) fn lasts(&self, usual: u64, short: u64) -> Duration {
         self.seconds.unwrap_or(Duration::from_secs(if self.is_short { short } else { usual }))
