@@ -22,7 +22,7 @@ use crate::rig::client::{Client, Target, is_result};
 use crate::rig::rest::Rest;
 
 /// The longest that a side may take until it lists its tools: the slowest makes its database first.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(40);
 /// The longest that one request may take.
 const REQUEST: Duration = Duration::from_secs(30);
 const STOP: Duration = Duration::from_secs(5);

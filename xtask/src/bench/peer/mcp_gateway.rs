@@ -32,6 +32,8 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
         "server": { "host": "127.0.0.1", "port": place.listen.port() },
         "meta_mcp": { "enabled": true },
         "failsafe": { "rate_limit": { "enabled": false } },
+        // It would refuse an upstream on this machine.
+        "security": { "ssrf_protection": false },
         "backends": { "bench": backend },
     });
     let mut command = Command::new(program);
