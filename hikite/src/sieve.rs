@@ -1,5 +1,5 @@
-//! Programs in jq, each in a process of its own: `hikite __jq`, with an empty environment and bounds of memory and time. A
-//! few run at once, the others wait for their turn. Whoever gives up takes the process along.
+//! Programs in jq, each in a process of its own: `hikite __jq`, with nothing of our environment and with bounds of memory
+//! and time. A few run at once, the others wait for their turn. Whoever gives up takes the process along.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -75,6 +75,8 @@ impl Processes {
             .arg("__jq")
             .args([limits.jq_bytes.to_string(), seconds.to_string(), limits.answer_bytes.to_string()])
             .env_clear()
+            // The allocator would take a gigabyte in advance, and bounds of memory count from what a process has.
+            .env("MIMALLOC_ARENA_RESERVE", "0")
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
