@@ -73,9 +73,9 @@ async fn connection(
     let stream = Timed::new(stream, activity.clone(), header_timeout, idle_timeout);
     let tls = app.settings.load().tls.clone();
     let Some(tls) = tls else { return talk(stream, Counted::new(router, activity, peer), &app).await };
-    let greeting = app.stopping.run_until_cancelled(tls.greet(stream, header_timeout)).await;
+    // Boxed, both: what a greeting needs is carried along neither by the conversation nor by those without one.
+    let greeting = Box::pin(app.stopping.run_until_cancelled(tls.greet(stream, header_timeout))).await;
     let Some(stream) = greeting.flatten() else { return };
-    // What the greeting needed is not carried along with the conversation.
     Box::pin(talk(stream, Counted::new(router, activity, Peer { is_secure: true, ..peer }), &app)).await;
 }
 
