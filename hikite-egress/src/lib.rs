@@ -12,7 +12,7 @@ mod tls;
 use bytes::{Bytes, BytesMut};
 use http::Uri;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 
 pub use allow::{Allow, Allowed};
 pub use client::{Client, Content, SendError};
@@ -23,6 +23,11 @@ pub use tls::{MinTls, Pin};
 
 /// Reads a body to its end, or to the limit.
 pub async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, SendError> {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    // A length that is announced need not be read.
+    if announced > limit {
+        return Err(SendError::TooLarge(limit));
+    }
     let mut whole: Option<BytesMut> = None;
     let mut first: Option<Bytes> = None;
     while let Some(frame) = body.frame().await {
@@ -37,7 +42,7 @@ pub async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, SendError> 
             (Some(whole), _) => whole.extend_from_slice(&data),
             (None, None) => first = Some(data),
             (None, Some(head)) => {
-                let mut buffer = BytesMut::with_capacity(head.len() + data.len());
+                let mut buffer = BytesMut::with_capacity(announced.max(head.len() + data.len()));
                 buffer.extend_from_slice(&head);
                 buffer.extend_from_slice(&data);
                 whole = Some(buffer);
