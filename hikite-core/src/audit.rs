@@ -3,7 +3,7 @@
 
 pub mod table;
 
-use std::fmt::Write;
+use std::io::Write;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -97,9 +97,8 @@ fn is_false(flag: &bool) -> bool {
 impl Record {
     /// Its one text: this is what is kept, hashed and shown.
     pub fn text(&self, seq: u64) -> String {
-        let mut text = String::with_capacity(TEXT_BYTES);
+        let mut text = Vec::with_capacity(TEXT_BYTES);
         let _ = write!(text, "{{\"seq\":{seq}");
-        let mut text = text.into_bytes();
         // Its number comes first; `at` is always there to follow, so that what opens the rest becomes a comma.
         let rest = text.len();
         let _ = serde_json::to_writer(&mut text, self);

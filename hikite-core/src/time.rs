@@ -1,7 +1,12 @@
 //! Moments as people and programs write them.
 
-/// Milliseconds since 1970 as of RFC 3339, in UTC: `2026-11-15T08:30:00.000Z`.
+/// The last moment that RFC 3339 can write.
+const LAST_MS: u64 = 253_402_300_799_999;
+
+/// Milliseconds since 1970 as of RFC 3339, in UTC: `2026-11-15T08:30:00.000Z`. Years have four digits; what comes later
+/// is the end of the last.
 pub fn rfc3339(ms: u64) -> String {
+    let ms = ms.min(LAST_MS);
     let (seconds, rest) = (ms / 1000, ms % 1000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = date(days);
@@ -110,6 +115,8 @@ mod tests {
         assert_eq!(rfc3339(951_782_400_000), "2000-02-29T00:00:00.000Z");
         assert_eq!(rfc3339(1_709_251_199_999), "2024-02-29T23:59:59.999Z");
         assert_eq!(rfc3339(4_107_542_400_000), "2100-03-01T00:00:00.000Z");
+        assert_eq!(rfc3339(LAST_MS), "9999-12-31T23:59:59.999Z");
+        assert_eq!(rfc3339(u64::MAX), rfc3339(LAST_MS), "no other year is told");
     }
 
     #[test]
