@@ -1,6 +1,7 @@
 //! The composition root: from a checked config to a running gateway with its upstreams, and from a changed
 //! config to the same gateway with other ones.
 
+mod server;
 mod stored;
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +14,6 @@ use anyhow::{Context, Result};
 use futures_util::future::join_all;
 use hikite_core::catalog::ModuleRule;
 use hikite_core::credential::Exchanger;
-use hikite_core::json::{Object, Raw};
 use hikite_core::keeper::Keeper;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListCache;
@@ -21,7 +21,6 @@ use hikite_core::permission::Permissions;
 use hikite_core::register::{Maker, Registration};
 use hikite_core::seal::Seal;
 use hikite_core::search::encoder::Encoder;
-use hikite_core::secret::Secret;
 use hikite_core::source::{Implementation, Source};
 use hikite_egress::Client;
 use hikite_gateway::identity::sealing_key;
@@ -31,13 +30,12 @@ use hikite_gateway::{
 use hikite_modules::{Service, Settings};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, Spawner, Upstream};
-use http::header::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, ProviderConfig, ServerConfig, Share, Transport};
+use crate::config::{Config, ProviderConfig, ServerConfig, Share};
 use crate::endpoint::Endpoint;
 use crate::exchange::Configured;
 use crate::fetch::Fetcher;
@@ -45,6 +43,8 @@ use crate::master::Places;
 use crate::services::Services;
 use crate::sieve::Processes;
 use crate::{access, providers, search, token};
+pub(crate) use server::header_map;
+use server::{kind_of, module, place, throttle, transport};
 use stored::{Desk, Stored};
 
 /// How often the store is looked at for what other processes wrote.
@@ -424,85 +424,4 @@ async fn keys(safe: &Safe) -> Result<([u8; 32], Option<[u8; 32]>)> {
 pub(crate) fn of_the_file(providers: &[ProviderConfig]) -> BTreeMap<String, Arc<Permissions>> {
     let with_token = providers.iter().filter(|provider| provider.token.is_some());
     with_token.map(|provider| (provider.name.clone(), provider.allowed())).collect()
-}
-
-fn module(server: &ServerConfig, source: Arc<dyn Source>) -> ModuleRule {
-    ModuleRule {
-        description: server.description.clone(),
-        selection: Arc::new(server.selection.clone()),
-        policy: server.policy,
-        resources: server.resources,
-        pins: server.pins,
-        ..ModuleRule::new(Arc::clone(&server.name), source)
-    }
-}
-
-fn kind_of(server: &ServerConfig) -> &'static str {
-    match server.transport {
-        Transport::Stdio { .. } => "stdio",
-        Transport::Http { .. } => "http",
-        Transport::Sse { .. } => "sse",
-    }
-}
-
-/// How it is reached, as it may be shown.
-fn place(server: &ServerConfig) -> Object {
-    match &server.transport {
-        Transport::Stdio { command, args, .. } => {
-            let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-            Object::default().with("command", command.as_str()).with("args", Raw::of(&args))
-        }
-        Transport::Http { url, .. } | Transport::Sse { url, .. } => {
-            Object::default().with("url", url.to_string())
-        }
-    }
-}
-
-fn throttle(server: &ServerConfig, limits: &Limits) -> Throttle {
-    Throttle {
-        concurrency: server.concurrency.unwrap_or(limits.module_concurrency),
-        queue: limits.module_queue,
-        rate: server.rate,
-        timeout: server.call_timeout.unwrap_or(limits.call_timeout),
-    }
-}
-
-fn transport(server: &ServerConfig) -> Result<hikite_upstream::Transport> {
-    use hikite_upstream::Transport as Checked;
-    let address = |url: &Secret, headers: &[(String, Secret)]| -> Result<_> {
-        let parsed = url
-            .expose()
-            .parse()
-            .with_context(|| format!("`mcpServers.{}.url` is no address", server.name))?;
-        Ok((parsed, header_map(headers).with_context(|| format!("`mcpServers.{}.headers`", server.name))?))
-    };
-    Ok(match &server.transport {
-        Transport::Stdio { command, args, env, cwd, inherit_env } => Checked::Stdio {
-            command: command.clone(),
-            args: args.iter().map(|argument| argument.expose().to_owned()).collect(),
-            env: env.clone(),
-            cwd: cwd.clone(),
-            inherit_env: *inherit_env,
-        },
-        Transport::Http { url, headers } => {
-            let (url, headers) = address(url, headers)?;
-            Checked::Http { url, headers }
-        }
-        Transport::Sse { url, headers } => {
-            let (url, headers) = address(url, headers)?;
-            Checked::Sse { url, headers }
-        }
-    })
-}
-
-pub(crate) fn header_map(headers: &[(String, Secret)]) -> Result<HeaderMap> {
-    let mut map = HeaderMap::new();
-    for (name, value) in headers {
-        let name = HeaderName::try_from(name).with_context(|| format!("`{name}` is no header name"))?;
-        let mut value = HeaderValue::from_str(value.expose())
-            .with_context(|| format!("the value of `{name}` cannot be sent"))?;
-        value.set_sensitive(true);
-        map.append(name, value);
-    }
-    Ok(map)
 }
