@@ -2,28 +2,28 @@
 //! A client is of one of two classes: it goes wherever it is told, or only where its guard lets it.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::uri::Scheme;
 use http::{Request, Response};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::Client as Pool;
+use hyper_util::client::legacy::Client as SecurePool;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use crate::allow::Allow;
+use crate::body::Body;
 use crate::chain;
-use crate::connector::{Connector, Refused};
-use crate::tls::{self, MinTls, Pin, Trust};
-
-const POOL_IDLE: Duration = Duration::from_secs(90);
+use crate::connector::{Connector, is_refused};
+use crate::pool::{IDLE, Pool};
+use crate::tls::{self, MinTls, Trust};
 
 /// The body of a request.
 pub type Content = Full<Bytes>;
+pub type Sending = Pin<Box<dyn Future<Output = Result<Response<Body>, SendError>> + Send>>;
 
 /// Cloning shares the connections.
 #[derive(Clone)]
@@ -33,8 +33,8 @@ struct Pools {
     /// What a guarded client may reach beside the public internet.
     allow: Option<Arc<Allow>>,
     trust: Trust,
-    plain: Pool<Connector, Content>,
-    secure: OnceLock<Pool<HttpsConnector<Connector>, Content>>,
+    plain: Pool,
+    secure: OnceLock<SecurePool<HttpsConnector<Connector>, Content>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +64,7 @@ impl Client {
     }
 
     /// For one server on this machine, known by its certificate.
-    pub fn pinned(certificate: Pin) -> Self {
+    pub fn pinned(certificate: tls::Pin) -> Self {
         Self::with(None, Trust::Only(certificate))
     }
 
@@ -88,16 +88,25 @@ impl Client {
         }
     }
 
-    pub async fn send(&self, request: Request<Content>) -> Result<Response<Incoming>, SendError> {
-        let answer = {
-            let pools = self.0.load();
-            if request.uri().scheme() == Some(&Scheme::HTTPS) {
-                pools.secure()?.request(request)
-            } else {
-                pools.plain.request(request)
-            }
-        };
-        answer.await.map_err(|error| {
+    /// Boxed here, so that no caller has to carry it along.
+    pub fn send(&self, request: Request<Content>) -> Sending {
+        let pools = self.0.load_full();
+        if request.uri().scheme() == Some(&Scheme::HTTPS) {
+            Box::pin(async move { pools.send_secure(request).await })
+        } else {
+            Box::pin(async move { pools.plain.send(request).await })
+        }
+    }
+}
+
+impl Pools {
+    fn new(allow: Option<Arc<Allow>>, trust: Trust) -> Self {
+        let plain = Pool::new(Connector::new(allow.clone()));
+        Self { allow, trust, plain, secure: OnceLock::new() }
+    }
+
+    async fn send_secure(&self, request: Request<Content>) -> Result<Response<Body>, SendError> {
+        let answer = self.secure()?.request(request).await.map_err(|error| {
             if !error.is_connect() {
                 SendError::Transfer(chain(&error))
             } else if is_refused(&error) {
@@ -105,17 +114,11 @@ impl Client {
             } else {
                 SendError::Connect(told(chain(&error)))
             }
-        })
-    }
-}
-
-impl Pools {
-    fn new(allow: Option<Arc<Allow>>, trust: Trust) -> Self {
-        let plain = builder().build(Connector::new(allow.clone()));
-        Self { allow, trust, plain, secure: OnceLock::new() }
+        })?;
+        Ok(answer.map(|incoming| Body::new(incoming, None)))
     }
 
-    fn secure(&self) -> Result<&Pool<HttpsConnector<Connector>, Content>, SendError> {
+    fn secure(&self) -> Result<&SecurePool<HttpsConnector<Connector>, Content>, SendError> {
         if let Some(pool) = self.secure.get() {
             return Ok(pool);
         }
@@ -142,8 +145,8 @@ impl fmt::Debug for Client {
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
 fn builder() -> hyper_util::client::legacy::Builder {
-    let mut builder = Pool::builder(TokioExecutor::new());
-    builder.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE);
+    let mut builder = SecurePool::builder(TokioExecutor::new());
+    builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
     builder
 }
 
@@ -154,15 +157,4 @@ fn told(error: String) -> String {
         return format!("{error} (if the server speaks TLS 1.2 only, set `egress.min_tls` to \"1.2\")");
     }
     error
-}
-
-fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if error.is::<Refused>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
 }

@@ -26,6 +26,17 @@ type Opening<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 #[error("the address is not one that may be called")]
 pub(crate) struct Refused;
 
+pub(crate) fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<Refused>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
 #[derive(Clone)]
 pub(crate) struct Connector {
     tcp: HttpConnector<Resolver>,
@@ -157,17 +168,6 @@ mod tests {
         Ok(stream.inner().peer_addr()?)
     }
 
-    fn is_refusal(error: &BoxError) -> bool {
-        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&**error);
-        while let Some(error) = cause {
-            if error.is::<Refused>() {
-                return true;
-            }
-            cause = error.source();
-        }
-        false
-    }
-
     #[tokio::test]
     async fn a_name_that_changes_its_mind_is_not_asked_again() {
         let right = TcpListener::bind("127.0.0.2:0").await.expect("a port");
@@ -181,7 +181,7 @@ mod tests {
         let peer = open(&mut connector, &format!("http://rebind.example:{port}/")).await.expect("connected");
         assert_eq!((peer.ip().to_string().as_str(), asked.load(Ordering::SeqCst)), ("127.0.0.2", 1));
         let again = open(&mut connector, &format!("http://rebind.example:{port}/")).await;
-        assert!(again.is_err_and(|error| is_refusal(&error)), "the second answer is judged, too");
+        assert!(again.is_err_and(|error| is_refused(&*error)), "the second answer is judged, too");
     }
 
     #[tokio::test]
@@ -191,7 +191,7 @@ mod tests {
         let both = |_: &str| vec![[127, 0, 0, 2].into(), [10, 0, 0, 1].into()];
         let mut connector = scripted(allow(&["127.0.0.2"]), both);
         let refused = open(&mut connector, &format!("http://mixed.example:{port}/")).await;
-        assert!(refused.is_err_and(|error| is_refusal(&error)));
+        assert!(refused.is_err_and(|error| is_refused(&*error)));
         let mut named = scripted(allow(&["mixed.example"]), both);
         assert!(
             open(&mut named, &format!("http://mixed.example:{port}/")).await.is_ok(),
@@ -229,7 +229,7 @@ mod tests {
         ] {
             let mut guarded = Connector::new(Some(allow(&[])));
             let error = open(&mut guarded, &format!("http://{host}:9/")).await.expect_err(host);
-            assert!(is_refusal(&error), "{host}: {error}");
+            assert!(is_refused(&*error), "{host}: {error}");
         }
     }
 

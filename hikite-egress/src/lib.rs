@@ -3,26 +3,28 @@
 //! are looked up, judged and pinned before anything is sent.
 
 mod allow;
+mod body;
 mod client;
 mod connector;
 mod network;
 mod patience;
+mod pool;
 mod tls;
 
 use bytes::{Bytes, BytesMut};
 use http::Uri;
 use http_body_util::BodyExt;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body as _;
 
 pub use allow::{Allow, Allowed};
-pub use client::{Client, Content, SendError};
-pub use hyper::body::Incoming as Body;
+pub use body::Body;
+pub use client::{Client, Content, SendError, Sending};
 pub use network::Network;
 pub use patience::{now_ms, retry_after};
 pub use tls::{MinTls, Pin};
 
 /// Reads a body to its end, or to the limit.
-pub async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, SendError> {
+pub async fn read(mut body: Body, limit: usize) -> Result<Bytes, SendError> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     // A length that is announced need not be read.
     if announced > limit {

@@ -1,0 +1,50 @@
+//! The body of an answer, which gives its connection back when it is dropped. What is left of it by then is read on, or
+//! the connection is closed: either way nobody else gets it before it is done.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Frame, Incoming, SizeHint};
+
+use crate::pool::Lent;
+
+#[derive(Debug)]
+pub struct Body {
+    incoming: Incoming,
+    connection: Option<Lent>,
+}
+
+impl Body {
+    pub(crate) fn new(incoming: Incoming, connection: Option<Lent>) -> Self {
+        Self { incoming, connection }
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.give_back();
+        }
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        ctx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        Pin::new(&mut self.incoming).poll_frame(ctx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}

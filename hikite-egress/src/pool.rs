@@ -1,0 +1,159 @@
+//! Connections without TLS, which lead to servers nearby, where every microsecond counts. One that is free is kept for
+//! a while and used again; whatever was not sent over one that turned out to be closed is sent over another.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use http::header::{HOST, HeaderValue};
+use http::uri::{Authority, PathAndQuery};
+use http::{Request, Response, Uri};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tower::Service;
+
+use crate::body::Body;
+use crate::chain;
+use crate::client::{Content, SendError};
+use crate::connector::{Connector, is_refused};
+
+/// So long a connection is kept that nobody uses.
+pub(crate) const IDLE: Duration = Duration::from_secs(90);
+const HTTP_PORT: u16 = 80;
+
+pub(crate) struct Pool {
+    connector: Connector,
+    free: Arc<Mutex<Free>>,
+}
+
+/// The free connections of each host, those used last at the end, and since when they are free.
+type Free = HashMap<Arc<str>, Vec<(Lent, Instant)>>;
+
+/// A connection in use.
+pub(crate) struct Lent {
+    sender: SendRequest<Content>,
+    host: Arc<str>,
+    free: Weak<Mutex<Free>>,
+}
+
+impl Pool {
+    pub(crate) fn new(connector: Connector) -> Self {
+        Self { connector, free: Arc::default() }
+    }
+
+    pub(crate) async fn send(&self, mut request: Request<Content>) -> Result<Response<Body>, SendError> {
+        let uri = std::mem::take(request.uri_mut());
+        let Some(authority) = uri.authority() else {
+            return Err(SendError::Connect("the address has no host".into()));
+        };
+        prepare(&mut request, &uri, authority)?;
+        loop {
+            let free = self.take(authority.as_str());
+            let reused = free.is_some();
+            let mut connection = match free {
+                Some(connection) => connection,
+                // Boxed, so that it takes no room in a call that finds one.
+                None => Box::pin(self.open(&uri, authority)).await?,
+            };
+            match connection.sender.try_send_request(request).await {
+                Ok(answer) => return Ok(answer.map(|incoming| Body::new(incoming, Some(connection)))),
+                Err(mut error) => match error.take_message() {
+                    // Nothing of it was sent: the server had closed the connection.
+                    Some(unsent) if reused => request = unsent,
+                    _ => return Err(SendError::Transfer(chain(&error.into_error()))),
+                },
+            }
+        }
+    }
+
+    /// The connection that became free last, and is done with what it did before.
+    fn take(&self, host: &str) -> Option<Lent> {
+        let mut free = self.free.lock();
+        let connections = free.get_mut(host)?;
+        let ready = connections.iter().rposition(|(connection, _)| connection.sender.is_ready())?;
+        Some(connections.remove(ready).0)
+    }
+
+    async fn open(&self, uri: &Uri, authority: &Authority) -> Result<Lent, SendError> {
+        let stream = self.connector.clone().call(uri.clone()).await.map_err(|error| {
+            if is_refused(&*error) { SendError::Refused } else { SendError::Connect(chain(&*error)) }
+        })?;
+        let (sender, driver) =
+            http1::handshake(stream).await.map_err(|error| SendError::Connect(chain(&error)))?;
+        let host: Arc<str> = authority.as_str().into();
+        let free = Arc::downgrade(&self.free);
+        drive(driver, Arc::clone(&host), Weak::clone(&free));
+        Ok(Lent { sender, host, free })
+    }
+}
+
+impl Lent {
+    pub(crate) fn give_back(self) {
+        let Some(free) = self.free.upgrade().filter(|_| !self.sender.is_closed()) else { return };
+        let mut free = free.lock();
+        match free.get_mut(&self.host) {
+            Some(connections) => connections.push((self, Instant::now())),
+            None => {
+                free.insert(Arc::clone(&self.host), vec![(self, Instant::now())]);
+            }
+        }
+    }
+}
+
+/// Lets go of what was closed, or not used for long.
+fn sweep(free: &Weak<Mutex<Free>>, host: &str) {
+    let Some(free) = free.upgrade() else { return };
+    let mut free = free.lock();
+    let Some(connections) = free.get_mut(host) else { return };
+    connections.retain(|(connection, since)| since.elapsed() < IDLE && !connection.sender.is_closed());
+    if connections.is_empty() {
+        free.remove(host);
+    }
+}
+
+impl fmt::Debug for Lent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lent").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+/// Does the work of a connection until it ends, and looks after the free ones of its host meanwhile.
+#[expect(clippy::disallowed_methods, reason = "a connection ends when nobody holds it any more")]
+fn drive(
+    mut driver: http1::Connection<TokioIo<TcpStream>, Content>,
+    host: Arc<str>,
+    free: Weak<Mutex<Free>>,
+) {
+    tokio::spawn(async move {
+        while tokio::time::timeout(IDLE, &mut driver).await.is_err() {
+            sweep(&free, &host);
+        }
+        // Only now it counts as closed.
+        drop(driver);
+        sweep(&free, &host);
+    });
+}
+
+/// What a server reads: the path alone, and its name beside it.
+fn prepare(request: &mut Request<Content>, uri: &Uri, authority: &Authority) -> Result<(), SendError> {
+    let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    *request.uri_mut() = path.into();
+    let headers = request.headers_mut();
+    if headers.contains_key(HOST) {
+        return Ok(());
+    }
+    let whole = authority.as_str();
+    let named = whole.rsplit_once('@').map_or(whole, |(_, host)| host);
+    let is_usual = authority.port_u16() == Some(HTTP_PORT);
+    let named = if is_usual { authority.host() } else { named };
+    let host = HeaderValue::from_str(named).map_err(|error| SendError::Connect(chain(&error)))?;
+    headers.insert(HOST, host);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
