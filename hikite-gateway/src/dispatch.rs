@@ -17,6 +17,7 @@ use hikite_core::selection::{Argument, preset};
 use hikite_core::source::{CallContext, Invocation, Method, State};
 use hikite_core::view::{self, View};
 
+use crate::aside::aside_if_large;
 use crate::audit::Audit;
 use crate::cache::Keep;
 use crate::command::{CallOptions, Command, Target};
@@ -87,23 +88,23 @@ impl Gateway {
         context: CallContext,
         audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
+        // All but a call are boxed, so that they take no room in one.
         match command {
-            Command::Describe { category, names } => {
-                self.describe(&context.session.caller, &category, names.as_deref()).await
-            }
             Command::Call { target, params, options } => {
                 self.call(target, params, options, context, audit).await
             }
-            // Boxed, so that it takes no room in a call.
+            Command::Describe { category, names } => {
+                Box::pin(self.describe(&context.session.caller, &category, names.as_deref())).await
+            }
             Command::Search { asked, detail, params } => {
                 Ok(Box::pin(self.discover(&asked, detail, params, &context, audit)).await)
             }
             Command::Open(opening) => Box::pin(self.open(opening, context)).await,
             Command::Execute { target, params, options, wanted, dialect } => {
                 let how = (options, wanted, dialect);
-                self.execute_wanted(target, params, how, context, audit).await
+                Box::pin(self.execute_wanted(target, params, how, context, audit)).await
             }
-            Command::Batch(batch) => self.batch(batch, context, audit).await,
+            Command::Batch(batch) => Box::pin(self.batch(batch, context, audit)).await,
             Command::Fetch { uri, part, params, dialect } => {
                 Box::pin(self.fetch(uri, (part, dialect), params, context, audit)).await
             }
@@ -113,18 +114,24 @@ impl Gateway {
             Command::Read { params } if is_kept(&params) => {
                 Box::pin(self.read_kept(params, context, audit)).await
             }
-            Command::Read { params } => self.resource(Method::ReadResource, params, context, audit).await,
-            Command::Subscribe { params } => self.resource(Method::Subscribe, params, context, audit).await,
+            Command::Read { params } => {
+                Box::pin(self.resource(Method::ReadResource, params, context, audit)).await
+            }
+            Command::Subscribe { params } => {
+                Box::pin(self.resource(Method::Subscribe, params, context, audit)).await
+            }
             Command::Unsubscribe { params } => {
-                self.resource(Method::Unsubscribe, params, context, audit).await
+                Box::pin(self.resource(Method::Unsubscribe, params, context, audit)).await
             }
-            Command::Prompt { params } => self.prompt(params, context, audit).await,
-            Command::Complete { params } => self.complete(params, context, audit).await,
-            Command::Task { method, params } => self.task(method, params, context, audit).await,
-            Command::Skill { params } => self.resource(Method::GetSkill, params, context, audit).await,
+            Command::Skill { params } => {
+                Box::pin(self.resource(Method::GetSkill, params, context, audit)).await
+            }
             Command::Directory { params } => {
-                self.resource(Method::ReadDirectory, params, context, audit).await
+                Box::pin(self.resource(Method::ReadDirectory, params, context, audit)).await
             }
+            Command::Prompt { params } => Box::pin(self.prompt(params, context, audit)).await,
+            Command::Complete { params } => Box::pin(self.complete(params, context, audit)).await,
+            Command::Task { method, params } => Box::pin(self.task(method, params, context, audit)).await,
         }
     }
 
@@ -410,7 +417,8 @@ fn callable(tool: &Tool) -> Callable {
 /// model can correct itself.
 fn check(callable: &Callable, params: &mut Object) -> Result<(), Error> {
     let Some((definition, checker)) = &callable.shown else { return Ok(()) };
-    let verdict = checker.check(params.get("arguments"));
+    let arguments = params.get("arguments");
+    let verdict = aside_if_large(arguments.map_or(0, |it| it.bytes().len()), || checker.check(arguments));
     if let Some(problem) = checker.complaint() {
         tracing::warn!(tool = %callable.key, problem, "the tool's schema is broken; its arguments are not checked");
     }

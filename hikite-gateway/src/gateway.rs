@@ -20,6 +20,7 @@ use hikite_core::view::View;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::aside::aside;
 use crate::audit::Auditor;
 use crate::cache::Cache;
 use crate::clock::now_ms;
@@ -321,7 +322,7 @@ impl Gateway {
             let accounts = self.accounts.get().map(|accounts| accounts.masks()).unwrap_or_default();
             Snapshot::new(catalog, gates, generations, &state.projects, (&state.masks, &accounts))
         };
-        self.current.replace(make, |before, after| {
+        let tell = |before: &Arc<Snapshot>, after: &Arc<Snapshot>| {
             self.meter.keep(|name| after.gates().contains_key(name));
             self.search.look_at_catalog();
             self.sessions.tell_changes(|caller, surfaces: Surfaces, kind| {
@@ -331,7 +332,8 @@ impl Gateway {
                 let resources = || differs(ListKind::Templates) || differs(ListKind::Skills);
                 differs(kind) || kind == ListKind::Resources && resources()
             });
-        });
+        };
+        aside(|| self.current.replace(make, tell));
     }
 }
 

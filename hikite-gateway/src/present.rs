@@ -16,6 +16,7 @@ use hikite_core::key::ToolKey;
 use hikite_core::select::{Selector, Sieve};
 use serde_json::Value;
 
+use crate::aside::aside_if_large;
 use crate::command::Dialect;
 use crate::gateway::Gateway;
 use crate::handle::{Holder, is_on_first_page};
@@ -78,7 +79,8 @@ impl Gateway {
         }
         let key = key?;
         let view = self.view_of(caller);
-        let made = view.module(&key.module)?.source.shape(&key.tool, arguments, result)?;
+        let source = &view.module(&key.module)?.source;
+        let made = aside_if_large(result.bytes().len(), || source.shape(&key.tool, arguments, result))?;
         Some(Shape::Made(Arc::new(made)))
     }
 
@@ -98,7 +100,7 @@ impl Gateway {
         if members.get("content").is_none() && members.get("structuredContent").is_none() {
             return Ok(result);
         }
-        let answer = Answer::read(&result);
+        let answer = aside_if_large(result.bytes().len(), || Answer::read(&result));
         if answer.failed {
             return Ok(in_words(result, dialect));
         }
@@ -124,8 +126,12 @@ impl Gateway {
     /// A part of a value.
     pub(crate) async fn select(&self, selector: &Selector, value: Raw) -> Result<Raw, Error> {
         match selector {
-            Selector::Fields(fields) => Ok(Raw::of(&fields.pick(&parse(&value))?)),
-            Selector::Path(path) => Ok(Raw::of(&path.pick(&parse(&value))?)),
+            Selector::Fields(fields) => {
+                aside_if_large(value.bytes().len(), || Ok(Raw::of(&fields.pick(&parse(&value))?)))
+            }
+            Selector::Path(path) => {
+                aside_if_large(value.bytes().len(), || Ok(Raw::of(&path.pick(&parse(&value))?)))
+            }
             Selector::Jq(program) => {
                 let Some(sieve) = self.sieve.get() else {
                     return Err(Error::new(Kind::Validation, "there is no jq here")
@@ -153,6 +159,17 @@ impl Gateway {
     }
 
     pub(crate) fn shortened(
+        &self,
+        dialect: Dialect,
+        value: &Raw,
+        shape: Option<&Shape>,
+        budget: usize,
+        holder: &Holder,
+    ) -> (Compacted, Option<String>) {
+        aside_if_large(value.bytes().len(), || self.shorten(dialect, value, shape, budget, holder))
+    }
+
+    fn shorten(
         &self,
         dialect: Dialect,
         value: &Raw,

@@ -168,7 +168,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
     let common = Common { serves, ..common };
     log::start(common.log.as_deref(), common.log_format, if serves { "info" } else { "error" })?;
     match command {
-        Command::Serve(serve) => block_on(serve.run(&common)),
+        Command::Serve(serve) => block_on_threads(serve.threads(), serve.run(&common)),
         Command::Stdio(stdio) => block_on(stdio.run(&common)),
         Command::Tools(tools) => block_on(tools.run(&common)),
         Command::Call(call) => block_on(call.run(&common)),
@@ -217,7 +217,12 @@ impl Common {
 pub(crate) struct WrongSetup(pub(crate) String);
 
 fn block_on(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    block_on_threads(serve::usual_threads(), command)
+}
+
+fn block_on_threads(threads: usize, command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(threads).enable_all().build();
     let runtime = runtime.context("cannot start the runtime")?;
     let outcome = runtime.block_on(command);
     // A read of stdin cannot be taken back; it must not keep the program alive.

@@ -13,13 +13,11 @@ use serde_json::Value;
 use super::address::{Address, joined};
 use super::line::Lines;
 use super::{Holder, Kept, Part, page};
+use crate::aside::aside_if_large;
 use crate::audit::Audit;
 use crate::command::Dialect;
 use crate::gateway::Gateway;
 use crate::present::{META, Presented, in_words};
-
-/// What is larger is taken apart beside the requests.
-const LARGE: usize = 256 * 1024;
 
 impl Gateway {
     /// A resource, or a part of a kept answer, as the result of a tool.
@@ -102,17 +100,11 @@ impl Gateway {
             let size = self.limits.compact_bytes;
             return Ok(Presented::of(self.shortened(dialect, &value, None, size, holder)));
         }
-        let (uri, size) = (uri.to_owned(), self.limits.compact_bytes);
-        let is_large = kept.value.bytes().len() > LARGE;
-        let work = move || match part.search {
+        let size = self.limits.compact_bytes;
+        aside_if_large(kept.value.bytes().len(), || match part.search {
             Some(wanted) => Ok(found(&kept, &wanted, size)),
-            None => paged(&kept, &uri, part.page.unwrap_or(1), size),
-        };
-        if !is_large {
-            return work();
-        }
-        let broke = |_| Error::new(Kind::Internal, "the answer could not be read on");
-        tokio::task::spawn_blocking(work).await.map_err(broke)?
+            None => paged(&kept, uri, part.page.unwrap_or(1), size),
+        })
     }
 }
 

@@ -14,6 +14,8 @@ use crate::config::{Auth, Config, ServerSection, listen_hint, node_fault, parse_
 use crate::running::{Overrides, Running, settings};
 use crate::{exposure, report};
 
+const MOST_THREADS: usize = 1024;
+
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
     /// The address to listen on [default: 127.0.0.1:7300]
@@ -25,6 +27,9 @@ pub(crate) struct Serve {
     /// Where the other nodes reach this one, where several share a store
     #[arg(long, value_name = "URL", env = "HIKITE_NODE_URL", value_parser = node_url_flag)]
     node_url: Option<String>,
+    /// Threads that serve requests [default: half as many as there are processors]
+    #[arg(long, value_name = "N", env = "HIKITE_THREADS", value_parser = threads_flag)]
+    threads: Option<usize>,
 }
 
 impl Serve {
@@ -34,7 +39,12 @@ impl Serve {
             listen: self.listen.or(before.listen),
             public_url: self.public_url.or(before.public_url),
             node_url: self.node_url.or(before.node_url),
+            threads: self.threads.or(before.threads),
         }
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(usual_threads)
     }
 
     pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
@@ -90,6 +100,17 @@ fn shown_token(auth: &Auth, settings: &Settings) -> Option<String> {
 
 pub(crate) fn listen_flag(text: &str) -> Result<SocketAddr, String> {
     parse_listen(text).ok_or_else(listen_hint)
+}
+
+/// A gateway shares its machine with its servers and clients. A call that wanders between as many threads as there are
+/// processors costs a third more than one that stays.
+pub(crate) fn usual_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| (processors.get() / 2).max(1))
+}
+
+fn threads_flag(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=MOST_THREADS).contains(count));
+    count.ok_or_else(|| format!("it must be a number from 1 to {MOST_THREADS}"))
 }
 
 fn node_url_flag(text: &str) -> Result<String, String> {
