@@ -14,14 +14,16 @@ use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
 use hikite_core::source::BoxFuture;
 use hikite_gateway::scope;
+use http::HeaderValue;
 use tower::{Layer, Service};
 
 use crate::app::App;
 use crate::arrival::Arrival;
 use crate::challenge::Challenge;
 use crate::observe::Visit;
+use crate::rate::{self, Turn};
 use crate::refusal::refusal;
-use crate::{auth, connection, health, node, origin, person, project, proxy, rate};
+use crate::{auth, connection, health, node, origin, person, project, proxy};
 
 /// What a route wants to know of whoever comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,101 +53,109 @@ impl Door {
     }
 
     /// From the first look at a request to the last touch on its answer.
-    async fn pass<S: Inside>(self, mut request: Request, inside: S) -> Response {
+    async fn pass<S: Inside>(self, mut request: Request, mut inside: S) -> Result<Response, Infallible> {
         proxy::settle(&self.app, &mut request);
         let visit = Visit::begin(&self.app, &request);
-        let admitted = self.check_origin(request, &visit, inside);
-        let admitted = AssertUnwindSafe(scope::within(visit.origin.clone(), admitted)).catch_unwind();
-        let response = admitted.await.unwrap_or_else(|_| {
+        let answered = async {
+            let mut leaving = Leaving::default();
+            let response = match self.admit(&mut request, &visit, &mut leaving).await {
+                Ok(()) => inside.call(request).await?,
+                Err(instead) => instead,
+            };
+            Ok::<_, Infallible>(leaving.touch(response, &self.app))
+        };
+        let answered = AssertUnwindSafe(scope::within(visit.origin.clone(), answered)).catch_unwind();
+        let response = answered.await.unwrap_or_else(|_| {
             tracing::error!(request_id = visit.request_id(), "a request failed inside hikite");
-            refusal(Error::new(Kind::Internal, "a handler panicked"))
-        });
-        visit.end(&self.app, connection::close_refused(response))
+            Ok(refusal(Error::new(Kind::Internal, "a handler panicked")))
+        })?;
+        Ok(visit.end(&self.app, connection::close_refused(response)))
     }
 
-    async fn check_origin<S: Inside>(&self, mut request: Request, visit: &Visit, inside: S) -> Response {
-        let page = match origin::check(&self.app, &request) {
-            Ok(page) => page,
-            Err(answer) => return answer,
-        };
-        let response = match self.needs {
-            Needs::Caller => self.check_caller(request, visit, inside).await,
-            Needs::Reader => match auth::reader(&self.app, &request) {
-                Ok(()) => answer(request, inside).await,
-                Err(refused) => Challenge::of(&request).put_on(refused, &self.app, None),
-            },
+    /// Whether the request may go in; if not, what it gets instead.
+    async fn admit(
+        &self,
+        request: &mut Request,
+        visit: &Visit,
+        leaving: &mut Leaving,
+    ) -> Result<(), Response> {
+        leaving.page = origin::check(&self.app, request)?;
+        match self.needs {
+            Needs::Caller => self.admit_caller(request, visit, leaving).await,
+            Needs::Reader => {
+                leaving.challenge = Some(Challenge::of(request));
+                auth::reader(&self.app, request)
+            }
             Needs::Oauth if self.app.settings.load().oauth.is_none() => {
-                Box::pin(self.check_caller(request, visit, nothing())).await
+                self.admit_nobody(request, visit, leaving).await
             }
             // Boxed, so that they take no room in a call.
-            Needs::Node => Box::pin(self.check_node(request, visit, inside)).await,
-            Needs::Person => match Box::pin(person::admit(&self.app, &mut request, &visit.origin)).await {
-                Ok(()) => answer(request, inside).await,
-                Err(instead) => instead,
-            },
-            Needs::Nothing | Needs::Oauth => answer(request, inside).await,
-        };
-        origin::allow(response, page)
-    }
-
-    async fn check_node<S: Inside>(&self, mut request: Request, visit: &Visit, inside: S) -> Response {
-        let Some(neighbours) = self.app.neighbours() else {
-            return self.check_caller(request, visit, nothing()).await;
-        };
-        match node::admit(&self.app, neighbours, &mut request, &visit.origin).await {
-            Ok(arrival) => {
-                request.extensions_mut().insert(arrival);
-                answer(request, inside).await
-            }
-            Err(error) => refusal(error),
+            Needs::Node => Box::pin(self.admit_node(request, visit, leaving)).await,
+            Needs::Person => Box::pin(person::admit(&self.app, request, &visit.origin)).await,
+            Needs::Nothing | Needs::Oauth => Ok(()),
         }
     }
 
-    async fn check_caller<S: Inside>(&self, request: Request, visit: &Visit, inside: S) -> Response {
-        let challenge = Challenge::of(&request);
-        let mut caller = None;
-        let response = self.let_in(request, visit, inside, &mut caller).await;
-        challenge.put_on(response, &self.app, caller.as_ref())
-    }
-
-    async fn let_in<S: Inside>(
+    async fn admit_node(
         &self,
-        mut request: Request,
+        request: &mut Request,
         visit: &Visit,
-        inside: S,
-        known: &mut Option<Caller>,
-    ) -> Response {
-        let (caller, proof) = match auth::caller(&self.app, &mut request, visit.is_mcp()).await {
-            Ok(known) => known,
-            Err(refused) => return refused,
+        leaving: &mut Leaving,
+    ) -> Result<(), Response> {
+        let Some(neighbours) = self.app.neighbours() else {
+            return self.admit_nobody(request, visit, leaving).await;
         };
-        *known = Some(caller.clone());
-        let turn = match rate::take(&self.app, &caller) {
-            Ok(turn) => turn,
-            Err(refused) => return refused,
-        };
-        let response = match project::enter(&self.app, caller, &mut request).await {
-            Ok(caller) => {
-                let arrival = Arrival::over_http(caller, proof, visit.origin.clone());
-                request.extensions_mut().insert(arrival);
-                answer(request, inside).await
-            }
-            Err(error) => refusal(error),
-        };
-        rate::tell(response, turn)
+        let arrival = node::admit(&self.app, neighbours, request, &visit.origin).await.map_err(refusal)?;
+        request.extensions_mut().insert(arrival);
+        Ok(())
+    }
+
+    /// Where nothing is behind the door, which only callers are told.
+    async fn admit_nobody(
+        &self,
+        request: &mut Request,
+        visit: &Visit,
+        leaving: &mut Leaving,
+    ) -> Result<(), Response> {
+        self.admit_caller(request, visit, leaving).await?;
+        Err(health::not_found().await)
+    }
+
+    async fn admit_caller(
+        &self,
+        request: &mut Request,
+        visit: &Visit,
+        leaving: &mut Leaving,
+    ) -> Result<(), Response> {
+        leaving.challenge = Some(Challenge::of(request));
+        let (caller, proof) = auth::caller(&self.app, request, visit.is_mcp()).await?;
+        leaving.caller = Some(caller.clone());
+        leaving.turn = rate::take(&self.app, &caller)?;
+        let caller = project::enter(&self.app, caller, request).await.map_err(refusal)?;
+        let arrival = Arrival::over_http(caller, proof, visit.origin.clone());
+        request.extensions_mut().insert(arrival);
+        Ok(())
     }
 }
 
-async fn answer<S: Inside>(request: Request, mut inside: S) -> Response {
-    match inside.call(request).await {
-        Ok(response) => response,
-        Err(never) => match never {},
-    }
+/// What an answer still gets on its way out.
+#[derive(Default)]
+struct Leaving {
+    /// The page that may read it.
+    page: Option<HeaderValue>,
+    challenge: Option<Challenge>,
+    caller: Option<Caller>,
+    turn: Option<Turn>,
 }
 
-/// Where nothing is behind the door.
-fn nothing() -> impl Inside {
-    tower::service_fn(|_| async { Ok(health::not_found().await) })
+impl Leaving {
+    fn touch(self, response: Response, app: &App) -> Response {
+        let mut response = rate::tell(response, self.turn);
+        if let Some(challenge) = self.challenge {
+            response = challenge.put_on(response, app, self.caller.as_ref());
+        }
+        origin::allow(response, self.page)
+    }
 }
 
 /// What stands behind the door; always ready.
@@ -183,8 +193,7 @@ impl<S: Inside> Service<Request> for Behind<S> {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let passing = self.door.clone().pass(request, self.inside.clone());
-        Box::pin(async move { Ok(passing.await) })
+        Box::pin(self.door.clone().pass(request, self.inside.clone()))
     }
 }
 

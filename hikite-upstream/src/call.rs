@@ -123,8 +123,8 @@ impl Inner {
         }
         let unasked = matches!(connection.purpose, Purpose::Shared) && context.session.abilities.any();
         let answer = match method {
-            Method::Subscribe => connection.subscribe(params, context).await,
-            Method::Unsubscribe => connection.unsubscribe(params, context).await,
+            Method::Subscribe => Box::pin(connection.subscribe(params, context)).await,
+            Method::Unsubscribe => Box::pin(connection.unsubscribe(params, context)).await,
             Method::CallTool if connection.runs_tasks() || params.get("task").is_some() => {
                 Box::pin(self.call_with_task(connection, params, context)).await
             }

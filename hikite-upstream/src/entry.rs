@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use hikite_core::error::Error;
-use hikite_egress::{Body, Client, Content, SendError, read};
+use hikite_egress::{Body, Client, Content, read};
 use http::{Request, Response};
 
 use crate::http::failure;
-use crate::oauth::Authorization;
+use crate::oauth::{Authorization, Shown};
 
 /// A request is refused so often before it is given up.
 const ATTEMPTS: usize = 3;
@@ -25,24 +25,29 @@ pub(crate) struct Entry {
 
 impl Entry {
     pub(crate) async fn send(&self, request: Request<Content>) -> Result<Response<Body>, Error> {
-        let url = request.uri().clone();
-        let failed = |error: SendError| failure(&self.name, &url, &error);
         let Some(authorization) = &self.authorization else {
-            return self.client.send(request).await.map_err(failed);
+            let url = request.uri().clone();
+            return self.client.send(request).await.map_err(|error| failure(&self.name, &url, &error));
         };
         for _ in 0..ATTEMPTS {
             let mut attempt = request.clone();
             let shown = authorization.show(&mut attempt).await?;
+            let failed = |error| failure(&self.name, request.uri(), &error);
             let answer = self.client.send(attempt).await.map_err(failed)?;
             if !Authorization::is_refusal(answer.status(), answer.headers()) {
                 return Ok(answer);
             }
-            let (status, headers) = (answer.status(), answer.headers().clone());
-            let _ = read(answer.into_body(), REFUSAL_BYTES).await;
             // Boxed, so that it takes no room in a call that is let in.
-            let seen_to = Box::pin(authorization.refused(status, &headers, shown)).await;
-            seen_to.map_err(|error| Error { unsent: true, ..error })?;
+            Box::pin(see_to(authorization, answer, shown)).await?;
         }
         Err(authorization.useless())
     }
+}
+
+/// Gets something newer to show, after a refusal.
+async fn see_to(authorization: &Authorization, refusal: Response<Body>, shown: Shown) -> Result<(), Error> {
+    let (status, headers) = (refusal.status(), refusal.headers().clone());
+    let _ = read(refusal.into_body(), REFUSAL_BYTES).await;
+    let seen_to = authorization.refused(status, &headers, shown).await;
+    seen_to.map_err(|error| Error { unsent: true, ..error })
 }

@@ -115,11 +115,12 @@ impl HttpSender {
         if let Some(session) = answer.headers().get(SESSION).filter(|_| !stateless) {
             inner.headers.write().insert(SESSION, session.clone());
         }
+        // Boxed, so that they take no room in a call that is answered at once.
         if !status.is_success() {
-            return inner.refused(status, answer, stateless).await;
+            return Box::pin(inner.refused(status, answer, stateless)).await;
         }
         if is_stream(&answer) {
-            return inner.follow(id, answer.into_body(), !stateless).await;
+            return Box::pin(inner.follow(id, answer.into_body(), !stateless)).await;
         }
         let body =
             read(answer.into_body(), inner.answer_bytes).await.map_err(|error| inner.failed(&error))?;

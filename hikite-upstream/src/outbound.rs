@@ -34,7 +34,7 @@ impl Outbound {
                 Ok(None)
             }
             Self::Http(sender) => sender.request(id, message, routing, origin).await.map(Some),
-            Self::Sse(sender) => sender.post(message, origin).await.map(|()| None),
+            Self::Sse(sender) => Box::pin(sender.post(message, origin)).await.map(|()| None),
         }
     }
 

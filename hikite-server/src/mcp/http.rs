@@ -120,9 +120,9 @@ async fn with_session(
         Message::Request { id, method, params } => {
             let (params, arrival) = Params::read(app, params.as_ref(), arrival).map_err(refusal)?;
             let (sender, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
-            let answer = Arc::clone(&session).handle(id, method, params, Some(sender), arrival);
+            let answer = Box::pin(Arc::clone(&session).handle(id, method, params, Some(sender), arrival));
             let resumes = Some(session).filter(|session| session.resumes());
-            answer_or_stream(Box::pin(answer), messages, resumes).await
+            answer_or_stream(answer, messages, resumes).await
         }
         Message::Notification { method, params } => {
             Params::read(app, params.as_ref(), arrival).map_err(refusal)?;

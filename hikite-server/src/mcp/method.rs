@@ -104,17 +104,22 @@ impl Session {
         let gateway = &self.app.gateway;
         if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
             let page = Page { cursor: params.text("cursor") };
-            return gateway.list(&context.session.caller, self.surfaces, kind, page).await;
+            return Box::pin(gateway.list(&context.session.caller, self.surfaces, kind, page)).await;
         }
         if method == "ping" {
             return Ok(Raw::empty_object());
         }
+        // Boxed, so that they take no room in a call.
         match method {
-            "logging/setLevel" => self.change_level(params, &context).await,
-            "resources/subscribe" => gateway.dispatch(Command::Subscribe { params }, context).await,
-            "resources/unsubscribe" => gateway.dispatch(Command::Unsubscribe { params }, context).await,
-            "tools/call" if params.get("task").is_some() => self.begin_task(params, context).await,
-            "tasks/get" | "tasks/result" | "tasks/cancel" => self.task(method, params, context).await,
+            "logging/setLevel" => Box::pin(self.change_level(params, &context)).await,
+            "resources/subscribe" => Box::pin(gateway.dispatch(Command::Subscribe { params }, context)).await,
+            "resources/unsubscribe" => {
+                Box::pin(gateway.dispatch(Command::Unsubscribe { params }, context)).await
+            }
+            "tools/call" if params.get("task").is_some() => Box::pin(self.begin_task(params, context)).await,
+            "tasks/get" | "tasks/result" | "tasks/cancel" => {
+                Box::pin(self.task(method, params, context)).await
+            }
             "tasks/update" => Err(unknown_method(method)),
             _ => dispatch(gateway, self.surfaces, method, params, context).await,
         }
@@ -165,7 +170,7 @@ pub(crate) async fn dispatch(
         "tasks/cancel" => Command::Task { method: Method::CancelTask, params },
         _ => return Err(unknown_method(method)),
     };
-    gateway.dispatch(command, context).await
+    Box::pin(gateway.dispatch(command, context)).await
 }
 
 fn unknown_method(method: &str) -> Error {
