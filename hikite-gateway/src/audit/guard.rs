@@ -12,17 +12,17 @@ pub(super) struct Guard<'a> {
     /// Nowhere for what is recorded elsewhere or not at all.
     to: Option<(&'a Auditor, Place)>,
     /// There until it is handed over.
-    entry: Option<Entry>,
+    entry: Option<Box<Entry>>,
     ended: bool,
 }
 
 impl<'a> Guard<'a> {
     pub(super) fn new(auditor: &'a Auditor, place: Place, entry: Entry) -> Self {
-        Self { to: Some((auditor, place)), entry: Some(entry), ended: false }
+        Self { to: Some((auditor, place)), entry: Some(Box::new(entry)), ended: false }
     }
 
     pub(super) fn aside(entry: Entry) -> Self {
-        Self { to: None, entry: Some(entry), ended: false }
+        Self { to: None, entry: Some(Box::new(entry)), ended: false }
     }
 
     pub(super) fn with(&mut self, change: impl FnOnce(&mut Entry)) {

@@ -64,11 +64,10 @@ pub(super) struct Queue {
     tasks: TaskTracker,
 }
 
-#[expect(clippy::large_enum_variant, reason = "nearly every job is the large one")]
 pub(super) enum Job {
-    Write(Place, Entry),
+    Write(Place, Box<Entry>),
     /// The same, once nothing of a large request is kept any more.
-    Lighten(JoinHandle<(Place, Entry)>),
+    Lighten(JoinHandle<(Place, Box<Entry>)>),
     /// Answered once everything before it is written.
     Tell(oneshot::Sender<()>),
 }
@@ -140,7 +139,7 @@ impl Auditor {
     }
 
     /// Hands the entry over. Nothing here waits.
-    pub(super) fn put(&self, place: Place, entry: Entry) {
+    pub(super) fn put(&self, place: Place, entry: Box<Entry>) {
         let Some(queue) = self.queue.get() else { return };
         match place {
             Place::Off => {}
@@ -196,7 +195,7 @@ impl Queue {
     }
 
     /// A store that is away for long must not keep large requests in memory. The record keeps its turn.
-    fn send_lightened(&self, place: Place, mut entry: Entry) {
+    fn send_lightened(&self, place: Place, mut entry: Box<Entry>) {
         let work = move || {
             entry.lighten();
             (place, entry)

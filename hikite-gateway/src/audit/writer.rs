@@ -115,7 +115,7 @@ impl Writer {
             },
         };
         gathered.places.push(place);
-        gathered.entries.push(entry);
+        gathered.entries.push(*entry);
     }
 
     /// Tries until they are written or there is no time left.
