@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hikite_core::caller::Caller;
 use hikite_core::credential::{Credential, Exchanger, TokenAnswer, TokenEndpoint, TokenRequest};
@@ -122,9 +123,11 @@ async fn accounts_with(play: Play) -> (Arc<Accounts>, Arc<Stage>) {
     (accounts, stage)
 }
 
-/// An account of alice's with OAuth.
+/// An account of alice's with OAuth, younger than those before it even within one millisecond.
 async fn put(accounts: &Accounts, name: &str, expires_at: u64) -> Arc<Account> {
-    let account = Account::new(super::id().expect("random"), "alice", "fake", name, now_ms());
+    static BEFORE: AtomicU64 = AtomicU64::new(0);
+    let now = now_ms() + BEFORE.fetch_add(1, Ordering::Relaxed);
+    let account = Account::new(super::id().expect("random"), "alice", "fake", name, now);
     let tokens = Tokens {
         access: Secret::hidden("canary-old"),
         refresh: Some(Secret::hidden("canary-old-refresh")),
