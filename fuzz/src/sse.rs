@@ -20,7 +20,7 @@ fn read<'a>(chunks: impl Iterator<Item = &'a [u8]>, longest: usize) -> Result<Ve
     let mut parser = Parser::new(longest);
     let mut events = Vec::new();
     for chunk in chunks {
-        parser.feed(chunk);
+        parser.feed(chunk)?;
         while let Some(event) = parser.next_event()? {
             events.push(event);
         }

@@ -10,7 +10,7 @@ use hikite_core::json::Raw;
 use hikite_core::source::Origin;
 use hikite_egress::{Body, SendError, read};
 use hikite_wire::message::Message;
-use hikite_wire::sse::Parser;
+use hikite_wire::sse::{Parser, TooLarge};
 use hikite_wire::stateless::supported_revisions;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
@@ -279,12 +279,8 @@ impl Inner {
         while let Some(frame) = reading.body.frame().await {
             let Ok(frame) = frame else { return Ok(None) };
             let Some(data) = frame.data_ref() else { continue };
-            reading.parser.feed(data);
-            while let Some(event) = reading
-                .parser
-                .next_event()
-                .map_err(|error| self.broken("its stream makes no sense").because(error.to_string()))?
-            {
+            reading.parser.feed(data).map_err(|error| self.senseless(&error))?;
+            while let Some(event) = reading.parser.next_event().map_err(|error| self.senseless(&error))? {
                 reading.last_event = event.id.or(reading.last_event.take());
                 if let Some(pause) = event.retry_ms {
                     reading.pause = Duration::from_millis(pause).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
@@ -356,6 +352,10 @@ impl Inner {
 
     fn broken(&self, what: &str) -> Error {
         Error::new(Kind::UpstreamUnavailable, format!("`{}` failed: {what}", self.name))
+    }
+
+    fn senseless(&self, error: &TooLarge) -> Error {
+        self.broken("its stream makes no sense").because(error.to_string())
     }
 
     fn failed(&self, error: &SendError) -> Error {

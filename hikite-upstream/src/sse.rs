@@ -139,7 +139,7 @@ impl Stream {
             }
             let frame = self.body.frame().await?.ok()?;
             if let Some(data) = frame.data_ref() {
-                self.parser.feed(data);
+                self.parser.feed(data).ok()?;
             }
         }
     }

@@ -43,8 +43,17 @@ impl Parser {
         }
     }
 
-    pub fn feed(&mut self, bytes: &[u8]) {
+    /// A line that is too long without them is given up before there is room for them.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        let is_one_line = self.searched == self.buffer.len();
+        if is_one_line
+            && self.buffer.len() + bytes.len() > self.longest
+            && memchr::memchr2(b'\n', b'\r', bytes).is_none()
+        {
+            return Err(TooLarge(self.longest));
+        }
         self.buffer.extend_from_slice(bytes);
+        Ok(())
     }
 
     /// The next event that is complete: one with data, or with an id or a retry time.
@@ -165,7 +174,7 @@ mod tests {
         let mut parser = Parser::new(1000);
         let mut events = Vec::new();
         for chunk in chunks {
-            parser.feed(chunk);
+            parser.feed(chunk).expect("small");
             while let Some(event) = parser.next_event().expect("small") {
                 events.push(event);
             }
@@ -186,8 +195,27 @@ mod tests {
     #[test]
     fn an_event_over_the_limit_is_refused() {
         let mut parser = Parser::new(10);
-        parser.feed(b"data: 123456789012345");
+        parser.feed(b"data: 123456789012345\n").expect("it ends");
         assert_eq!(parser.next_event(), Err(TooLarge(10)));
+    }
+
+    #[test]
+    fn a_line_without_end_is_not_kept_beyond_the_limit() {
+        let mut parser = Parser::new(10);
+        assert_eq!(parser.feed(b"data: 12345"), Err(TooLarge(10)));
+        parser.feed(b"data: 1234").expect("small");
+        assert_eq!(parser.next_event(), Ok(None));
+        assert_eq!(parser.feed(b"5"), Err(TooLarge(10)));
+        assert_eq!(parser.buffer.len(), 10);
+    }
+
+    #[test]
+    fn a_line_that_ends_in_time_is_read() {
+        let mut parser = Parser::new(10);
+        parser.feed(b"data: 1234").expect("small");
+        assert_eq!(parser.next_event(), Ok(None));
+        parser.feed(b"56789\n\n").expect("it ends");
+        assert_eq!(&parser.next_event().expect("small").expect("an event").data[..], b"123456789");
     }
 
     proptest! {
