@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
 
 use crate::fault::Fault;
-use crate::json::{Object, Raw};
+use crate::json::Raw;
 use draft::Draft;
 use schema::Schema;
 
@@ -39,7 +39,7 @@ pub enum Checked {
     /// Relay the bytes that came.
     AsSent,
     /// These instead: unwrapped, coerced, or with defaults filled in.
-    Changed(Object),
+    Changed(Raw),
 }
 
 impl Checker {

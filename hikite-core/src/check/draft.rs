@@ -37,16 +37,28 @@ impl Draft {
     }
 
     pub(super) fn apply(&mut self, edits: &[Edit]) {
+        let value = self.edited(edits);
+        self.accept(edits, value);
+    }
+
+    /// What these would make of the tree.
+    pub(super) fn edited(&self, edits: &[Edit]) -> Value {
+        let mut value = self.value.clone();
         for edit in edits {
-            edit.apply_to_tree(&mut self.value);
-            self.raw = edit.apply(&self.raw, &edit.path);
-            self.changed = true;
+            edit.apply_to_tree(&mut value);
         }
+        value
+    }
+
+    /// Applies them; `value` is what becomes of the tree.
+    pub(super) fn accept(&mut self, edits: &[Edit], value: Value) {
+        self.value = value;
+        self.raw = edited(&self.raw, edits);
+        self.changed = true;
     }
 
     pub(super) fn finish(self) -> Checked {
-        let changed = if self.changed { self.raw.object() } else { None };
-        changed.map_or(Checked::AsSent, Checked::Changed)
+        if self.changed { Checked::Changed(self.raw) } else { Checked::AsSent }
     }
 }
 
@@ -59,7 +71,7 @@ impl Edit {
         Self { path, to: None }
     }
 
-    pub(super) fn apply_to_tree(&self, tree: &mut Value) {
+    fn apply_to_tree(&self, tree: &mut Value) {
         let Some((last, parents)) = self.path.split_last() else { return };
         let parent = parents.iter().try_fold(tree, |at, step| match at {
             Value::Object(members) => members.get_mut(step),
@@ -106,6 +118,20 @@ impl Edit {
         }
         Raw::array(&items)
     }
+}
+
+/// With all of them; an object that all of them are for is taken apart once.
+fn edited(raw: &Raw, edits: &[Edit]) -> Raw {
+    let Some(mut object) = raw.object().filter(|_| edits.iter().all(|edit| edit.path.len() == 1)) else {
+        return edits.iter().fold(raw.clone(), |raw, edit| edit.apply(&raw, &edit.path));
+    };
+    for edit in edits {
+        match &edit.to {
+            Some(to) => object.set(&edit.path[0], to.clone()),
+            None => drop(object.remove(&edit.path[0])),
+        }
+    }
+    object.raw()
 }
 
 /// The steps of a JSON Pointer.

@@ -24,21 +24,21 @@ pub(super) fn defaults(schema: &Schema, draft: &mut Draft) {
     if edits.is_empty() {
         return;
     }
-    let mut filled = draft.value.clone();
-    for edit in &edits {
-        edit.apply_to_tree(&mut filled);
-    }
-    if schema.is_valid(&filled) {
-        draft.apply(&edits);
-        return;
-    }
-    for edit in edits {
-        let mut filled = draft.value.clone();
-        edit.apply_to_tree(&mut filled);
-        if schema.is_valid(&filled) {
-            draft.apply(&[edit]);
+    if !fill(schema, draft, &edits) {
+        for edit in edits {
+            fill(schema, draft, &[edit]);
         }
     }
+}
+
+/// Fills them in if that leaves the whole valid; whether it did.
+fn fill(schema: &Schema, draft: &mut Draft, edits: &[Edit]) -> bool {
+    let filled = draft.edited(edits);
+    let is_valid = schema.is_valid(&filled);
+    if is_valid {
+        draft.accept(edits, filled);
+    }
+    is_valid
 }
 
 struct Missing<'a> {

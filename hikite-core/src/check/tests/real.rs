@@ -47,7 +47,8 @@ fn plain_arguments_pass_the_schemas_of_real_tools() {
         let (sent, checker) = (Raw::of(&arguments), Checker::new(Some(schema.into())));
         let outcome =
             checker.check(Some(&sent)).unwrap_or_else(|faults| panic!("{name}: {sent:?}: {faults:?}"));
-        if let Checked::Changed(object) = outcome {
+        if let Checked::Changed(filled) = outcome {
+            let object = filled.object().expect("an object");
             let kept = |(name, value): (&String, &Value)| object.get(name) == Some(&Raw::of(value));
             assert!(arguments.iter().all(kept), "{name}: {object:?}");
         }
