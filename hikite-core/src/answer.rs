@@ -1,6 +1,10 @@
 //! Between the result of a tool as the protocol has it and the plain value that it stands for.
 
-use crate::json::{Object, Raw};
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::json::{Members, Object, Raw};
 
 /// In the `_meta` of a result that is a part of a list: how to go on.
 pub const PAGE: &str = "hikite/page";
@@ -46,7 +50,7 @@ pub struct Answer {
 
 impl Answer {
     pub fn read(result: &Raw) -> Self {
-        let Some(members) = result.object() else {
+        let Ok(members) = result.decode::<Members<'_>>() else {
             return Self {
                 value: result.clone(),
                 others: Vec::new(),
@@ -55,22 +59,20 @@ impl Answer {
                 next: None,
             };
         };
+        let part = |value| Raw::part(result.bytes(), value);
         let (mut texts, mut others) = (Vec::new(), Vec::new());
-        for block in members.get("content").and_then(Raw::items).unwrap_or_default() {
-            let text = block
-                .object()
-                .filter(|b| b.text("type").as_deref() == Some("text"))
-                .and_then(|b| b.text("text"));
-            match text {
+        let content = members.get("content").and_then(|content| serde_json::from_str(content.get()).ok());
+        for block in content.unwrap_or_else(Vec::<&RawValue>::new) {
+            match text_of(block) {
                 Some(text) => texts.push(text),
-                None => others.push(block),
+                None => others.push(part(block)),
             }
         }
         let text = texts.join("\n");
-        let meta = members.get("_meta").and_then(Raw::object).unwrap_or_default();
+        let meta = members.get("_meta").and_then(|meta| part(meta).object()).unwrap_or_default();
         let is_text = meta.get(TEXT).is_some();
-        let value = match members.get("structuredContent").filter(|value| !value.is_null()) {
-            Some(value) => value.clone(),
+        let value = match members.get("structuredContent").filter(|value| value.get() != "null") {
+            Some(value) => part(value),
             None if texts.is_empty() => Raw::null(),
             None if is_text => Raw::from(text.as_str()),
             None => Raw::parse(text.clone()).unwrap_or_else(|_| Raw::from(text.as_str())),
@@ -78,11 +80,18 @@ impl Answer {
         Self {
             value,
             others,
-            failed: members.get("isError").is_some_and(|flag| flag.as_str() == "true"),
+            failed: members.get("isError").is_some_and(|flag| flag.get() == "true"),
             text,
             next: meta.get(PAGE).and_then(|page| page.object()?.text(NEXT)),
         }
     }
+}
+
+/// What a block says, if it is text.
+fn text_of(block: &RawValue) -> Option<Cow<'_, str>> {
+    let block: Members<'_> = serde_json::from_str(block.get()).ok()?;
+    block.text("type").filter(|kind| kind == "text")?;
+    block.text("text")
 }
 
 #[cfg(test)]

@@ -261,7 +261,20 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+/// The members of an object as they lie in its bytes, to be looked at and not kept.
+pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> Members<'a> {
+    /// Of two with one name the later.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+    }
+
+    /// The text of a member that is a string.
+    pub(crate) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        serde_json::from_str::<Name<'a>>(self.get(name)?.get()).ok().map(|text| text.0)
+    }
+}
 
 impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -285,7 +298,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// A member name, borrowed unless it holds escapes.
+/// A text, borrowed unless it holds escapes.
 #[derive(serde::Deserialize)]
 #[serde(transparent)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -109,9 +109,12 @@ fn error_of(error: &Error) -> Object {
 
 /// With one decimal where that says something.
 pub(super) fn milliseconds(took: Duration) -> String {
-    let ms = took.as_secs_f64() * 1e3;
-    let text = if ms < 100.0 { format!("{ms:.1}") } else { format!("{ms:.0}") };
-    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+    let tenths = (took.as_micros() + 50) / 100;
+    match (tenths / 10, tenths % 10) {
+        (100.., _) => ((took.as_micros() + 500) / 1000).to_string(),
+        (whole, 0) => whole.to_string(),
+        (whole, rest) => format!("{whole}.{rest}"),
+    }
 }
 
 #[cfg(test)]
@@ -120,9 +123,15 @@ mod tests {
 
     #[test]
     fn a_span_is_told_in_few_digits() {
-        for (micros, text) in
-            [(0, "0"), (40, "0"), (60, "0.1"), (1_000, "1"), (12_340, "12.3"), (123_456, "123")]
-        {
+        for (micros, text) in [
+            (0, "0"),
+            (40, "0"),
+            (60, "0.1"),
+            (1_000, "1"),
+            (12_340, "12.3"),
+            (99_960, "100"),
+            (123_556, "124"),
+        ] {
             assert_eq!(milliseconds(Duration::from_micros(micros)), text);
         }
     }

@@ -24,9 +24,8 @@ struct Piece<'a> {
 
 pub(super) fn entries(commands: &Raw, tasks_max: usize, faults: &mut Faults) -> Vec<Entry> {
     let text = text(commands);
-    if let Some(entries) = text.as_deref().and_then(at_once)
-        && (1..=tasks_max).contains(&entries.len())
-    {
+    let at_once = text.as_deref().map_or_else(|| list_at_once(commands), lines_at_once);
+    if let Some(entries) = at_once.filter(|entries| (1..=tasks_max).contains(&entries.len())) {
         return entries;
     }
     let pieces = match &text {
@@ -51,8 +50,16 @@ pub(super) fn entries(commands: &Raw, tasks_max: usize, faults: &mut Faults) -> 
     entries
 }
 
-/// Lines that are all right, read only once; `None` for everything of which there is something to say.
-fn at_once(text: &str) -> Option<Vec<Entry>> {
+/// A list that is all right, read only once; `None` for everything of which there is something to say.
+fn list_at_once(commands: &Raw) -> Option<Vec<Entry>> {
+    let list: Vec<Map<String, Value>> = commands.decode().ok()?;
+    let entry =
+        |(members, place)| Entry { about: About { place, line: None, id: None }, members: Some(members) };
+    Some(list.into_iter().zip(0..).map(entry).collect())
+}
+
+/// The same for lines.
+fn lines_at_once(text: &str) -> Option<Vec<Entry>> {
     let (mut entries, mut line, mut counted) = (Vec::new(), 1, 0);
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
     loop {
