@@ -70,7 +70,9 @@ struct Bench {
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     let options = parse(words)?;
     if options.installs_peers {
-        return peer::install(&side::sides(options.peers.as_deref()));
+        let sides = side::sides(options.peers.as_deref());
+        let peers = sides.iter().filter_map(|side| Some((side.name, side.install?)));
+        return peer::install(peers.chain(batch::clients()));
     }
     let (built, binary) = match &options.binary {
         Some(binary) => (release::build_own("bench", words)?, Some(binary.clone())),

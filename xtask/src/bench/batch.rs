@@ -1,5 +1,8 @@
-//! A batch of a hundred independent calls against the same calls made at once straight to their upstream, in turns: one
-//! upstream that answers at once, and one that takes as long as a service over the network.
+//! A batch of a hundred independent calls against the same calls made at once straight to their upstream, in turns: by the
+//! least that a client can be, and by clients that people have; of an upstream that answers at once, and of one that takes
+//! as long as a service over the network.
+
+mod published;
 
 use std::path::Path;
 use std::time::Instant;
@@ -9,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::Bench;
+use super::peer::Install;
 use crate::rig::TOOLS;
 use crate::rig::client::Client;
 use crate::rig::load::timed;
@@ -20,6 +24,13 @@ const CALLS: usize = 100;
 /// Milliseconds that the upstream takes.
 const DELAYS: &[u64] = &[0, 20];
 const WARM_UP: usize = 5;
+/// The client that does nothing but send and read.
+const BARE: &str = "bare HTTP";
+
+/// The clients that can be installed.
+pub(super) fn clients() -> impl Iterator<Item = (&'static str, Install)> {
+    published::ALL.iter().map(|client| (client.name, client.install))
+}
 
 pub(super) async fn measure(bench: &Bench) -> Result<Table> {
     let mut rows = Vec::new();
@@ -55,23 +66,42 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
                 side.once().await?;
             }
         }
-        rows.push(row(*delay, "direct", &direct.times_ms, &direct.times_ms));
+        rows.push(row((*delay, BARE, "direct"), &direct.times_ms, &direct.times_ms));
+        for side in &sides {
+            rows.push(row((*delay, BARE, side.name), &side.times_ms, &direct.times_ms));
+        }
+        for client in published::ALL {
+            let gateway = sides[0].gateway.target.address;
+            let words = [
+                format!("http://{}/mcp", upstream.address),
+                format!("http://{gateway}/mcp?surface=modules"),
+                CALLS.to_string(),
+                (bench.seconds * u32::try_from(bench.rounds)?).as_secs_f64().to_string(),
+            ];
+            match client.run(folder.path(), &words)? {
+                Some(times) => {
+                    rows.push(row((*delay, client.name, "direct"), &times.direct, &times.direct));
+                    rows.push(row((*delay, client.name, "batch"), &times.batch, &times.direct));
+                }
+                None => crate::complain(&format!("{}: not installed (`--install-peers`)", client.name)),
+            }
+        }
         for side in sides {
-            rows.push(row(*delay, side.name, &side.times_ms, &direct.times_ms));
             side.gateway.stop()?;
         }
     }
     let title = format!("{CALLS} independent calls, in turns");
-    let columns = &["upstream ms", "side", "rounds", "p50 ms", "p99 ms", "times direct"];
+    let columns = &["upstream ms", "client", "side", "rounds", "p50 ms", "p99 ms", "times direct"];
     Ok(Table { name: "batch", title, columns, rows })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far fewer rounds than a double counts exactly")]
-fn row(delay: u64, side: &str, times_ms: &[f64], direct: &[f64]) -> Vec<Cell> {
+fn row((delay, client, side): (u64, &str, &str), times_ms: &[f64], direct: &[f64]) -> Vec<Cell> {
     // A ratio within each turn: the machine may be slower in the next.
     let ratios = times_ms.iter().zip(direct).map(|(own, direct)| own / direct);
     vec![
         Cell::text(delay.to_string()),
+        Cell::text(client),
         Cell::text(side),
         Cell::Number(times_ms.len() as f64, 0),
         Cell::Number(median(times_ms.to_vec()), 2),

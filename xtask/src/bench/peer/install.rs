@@ -5,8 +5,6 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::super::side::Side;
-
 #[derive(Clone, Copy)]
 pub(in crate::bench) struct Install {
     /// The folder's name.
@@ -82,18 +80,17 @@ impl Install {
 }
 
 /// Installs those that are missing. One that cannot be installed does not keep the others away.
-pub(in crate::bench) fn install(sides: &[Side]) -> Result<()> {
-    for side in sides {
-        let Some(install) = &side.install else { continue };
+pub(in crate::bench) fn install(all: impl Iterator<Item = (&'static str, Install)>) -> Result<()> {
+    for (name, install) in all {
         if install.program()?.is_some() {
-            crate::print(&format!("{} {}: is there", side.name, install.version));
+            crate::print(&format!("{name} {}: is there", install.version));
             continue;
         }
-        crate::print(&format!("{} {}: is being installed", side.name, install.version));
+        crate::print(&format!("{name} {}: is being installed", install.version));
         match install.run() {
-            Ok(()) if install.program()?.is_some() => crate::print(&format!("{}: installed", side.name)),
-            Ok(()) => crate::print(&format!("{}: installed, but without `{}`", side.name, install.program)),
-            Err(error) => crate::print(&format!("{}: not installed: {error:#}", side.name)),
+            Ok(()) if install.program()?.is_some() => crate::print(&format!("{name}: installed")),
+            Ok(()) => crate::print(&format!("{name}: installed, but without `{}`", install.program)),
+            Err(error) => crate::print(&format!("{name}: not installed: {error:#}")),
         }
     }
     Ok(())
