@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::document::Document;
 use super::draft::{Draft, Edit};
 use super::schema::Schema;
+use super::survey::{Findings, default_of};
 use crate::json::Raw;
 
 /// Objects that are looked into; no tool nests defaults deeper.
@@ -13,14 +14,32 @@ const DEPTH_MAX: usize = 16;
 const VISITS_MAX: usize = 10_000;
 const EDITS_MAX: usize = 64;
 
-pub(super) fn defaults(schema: &Schema, draft: &mut Draft) {
-    if !schema.findings.has_defaults {
-        return;
+/// Where the defaults of a schema stand.
+pub(super) enum Defaults {
+    /// Of members of the arguments themselves, as in most tools: they are known without another look at the schema.
+    Outermost(Vec<(String, Raw)>),
+    Anywhere,
+}
+
+impl Defaults {
+    pub(super) fn of(document: &Document, findings: &Findings) -> Self {
+        let properties = document.root.get("properties").and_then(Value::as_object);
+        let named = |(name, property): (&String, _)| Some((name.clone(), Raw::of(default_of(property)?)));
+        let outermost: Vec<_> = properties.into_iter().flatten().filter_map(named).take(EDITS_MAX).collect();
+        let are_all = outermost.len() == findings.defaults && !findings.has_references;
+        if are_all { Self::Outermost(outermost) } else { Self::Anywhere }
     }
-    let document = &schema.document;
-    let mut missing = Missing { document, path: Vec::new(), edits: Vec::new(), left: VISITS_MAX };
-    missing.look(&document.root, &draft.value, DEPTH_MAX);
-    let edits = missing.edits;
+}
+
+pub(super) fn defaults(schema: &Schema, draft: &mut Draft) {
+    let edits = match &schema.defaults {
+        Defaults::Outermost(all) => {
+            let is_missing = |(name, _): &&(String, Raw)| draft.value.get(name).is_none();
+            let set = |(name, to): &(String, Raw)| Edit::set(vec![name.clone()], to.clone());
+            all.iter().filter(is_missing).map(set).collect()
+        }
+        Defaults::Anywhere => Missing::of(&schema.document, &draft.value),
+    };
     if edits.is_empty() {
         return;
     }
@@ -49,6 +68,12 @@ struct Missing<'a> {
 }
 
 impl<'a> Missing<'a> {
+    fn of(document: &'a Document, value: &Value) -> Vec<Edit> {
+        let mut missing = Self { document, path: Vec::new(), edits: Vec::new(), left: VISITS_MAX };
+        missing.look(&document.root, value, DEPTH_MAX);
+        missing.edits
+    }
+
     /// Alternatives are not followed: which one holds is not known before the default is.
     fn look(&mut self, schema: &'a Value, value: &Value, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else { return };
@@ -85,12 +110,10 @@ impl<'a> Missing<'a> {
         self.path.pop();
     }
 
-    /// A default of null says no more than that nothing stands there.
     fn note(&mut self, name: &str, property: &'a Value) {
         let applied = self.document.applied(property);
         self.left = self.left.saturating_sub(applied.len());
-        let named =
-            applied.into_iter().find_map(|schema| schema.get("default").filter(|value| !value.is_null()));
+        let named = applied.into_iter().find_map(default_of);
         let Some(default) = named.filter(|_| self.edits.len() < EDITS_MAX) else { return };
         let mut path = self.path.clone();
         path.push(name.to_owned());

@@ -5,8 +5,9 @@ use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
 use super::document::Document;
+use super::fill::Defaults;
 use super::shape::{self, Part};
-use super::survey::{Findings, NESTED_MAX, survey};
+use super::survey::{NESTED_MAX, survey};
 use crate::json::Raw;
 
 /// The largest of 1,162 schemas of real tools has 12,400 bytes.
@@ -20,7 +21,7 @@ const VISITS_MAX: usize = 20_000;
 
 pub(super) struct Schema {
     pub(super) document: Document,
-    pub(super) findings: Findings,
+    pub(super) defaults: Defaults,
     validator: Validator,
 }
 
@@ -39,7 +40,8 @@ impl Schema {
         let validator = build(&document.root, meant).or_else(|problem| {
             others.iter().find_map(|draft| build(&document.root, *draft).ok()).ok_or(problem)
         })?;
-        Ok(Self { document, findings, validator })
+        let defaults = Defaults::of(&document, &findings);
+        Ok(Self { document, defaults, validator })
     }
 
     pub(super) fn is_valid(&self, value: &Value) -> bool {

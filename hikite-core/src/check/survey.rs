@@ -15,29 +15,38 @@ const WEIGHT_MAX: usize = 10_000;
 pub(super) const NESTED_MAX: usize = 24;
 
 pub(super) struct Findings {
-    pub(super) has_defaults: bool,
+    /// How many schemas name a default.
+    pub(super) defaults: usize,
+    /// Whether some stand elsewhere, too.
+    pub(super) has_references: bool,
 }
 
 /// The error says what is too much, or leads outside.
 pub(super) fn survey(document: &Document) -> Result<Findings, String> {
     let mut scale = Scale { document, weights: HashMap::new() };
     let (mut seen, mut waiting) = (HashSet::new(), vec![&document.root]);
-    let (mut patterns, mut has_defaults) = (0, false);
+    let (mut patterns, mut defaults, mut has_references) = (0, 0, false);
     while let Some(schema) = waiting.pop() {
         if !seen.insert(std::ptr::from_ref(schema)) {
             continue;
         }
         scale.weigh(schema, NESTED_MAX)?;
-        has_defaults |= schema.get("default").is_some_and(|value| !value.is_null());
+        defaults += usize::from(default_of(schema).is_some());
         let by_name = schema.get("patternProperties").and_then(Value::as_object);
         patterns += usize::from(schema.get("pattern").is_some()) + by_name.map_or(0, serde_json::Map::len);
+        has_references |= shape::references(schema).next().is_some();
         waiting.extend(shape::references(schema).filter_map(|reference| document.target(reference)));
         shape::inner(schema, &mut |_, _, schema| waiting.push(schema));
     }
     if patterns > PATTERNS_MAX {
         return Err(format!("the schema has more than {PATTERNS_MAX} patterns"));
     }
-    Ok(Findings { has_defaults })
+    Ok(Findings { defaults, has_references })
+}
+
+/// A default of null says no more than that nothing stands there.
+pub(super) fn default_of(schema: &Value) -> Option<&Value> {
+    schema.get("default").filter(|value| !value.is_null())
 }
 
 struct Scale<'a> {

@@ -242,6 +242,18 @@ fn defaults_are_filled_in() {
 }
 
 #[test]
+fn defaults_are_filled_in_wherever_a_reference_brings_them() {
+    let schema = json!({
+        "properties": {
+            "n": { "default": 1 },
+            "same": { "$ref": "#/properties/n" },
+            "inner": { "$ref": "#" }
+        }
+    });
+    changed(&schema, r#"{"inner":{"n":2}}"#, r#"{"inner":{"n":2,"same":1},"n":1,"same":1}"#);
+}
+
+#[test]
 fn a_default_never_makes_valid_arguments_invalid() {
     let wrong =
         json!({ "properties": { "a": { "type": "integer", "default": "x" }, "b": { "default": 2 } } });

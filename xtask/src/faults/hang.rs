@@ -14,9 +14,9 @@ use crate::rig::load::{Load, Steady};
 
 const DEADLINE_MS: f64 = 1000.0;
 const SLACK_MS: f64 = 100.0;
-/// Four times the largest answer: what a line without end was read into, beside what that was before it grew, and what
-/// the allocator has not given back yet.
-const GROWTH_MIB: f64 = 64.0;
+/// Twice the largest answer: what a line without end was read into, and what that was before it grew. And what the
+/// allocator has not given back yet.
+const GROWTH_MIB: f64 = 40.0;
 const PAUSE: Duration = Duration::from_millis(2);
 /// What two measurements of the same thing differ by on a shared machine.
 const NOISE_MS: f64 = 3.0;

@@ -54,7 +54,7 @@ impl Published {
         std::fs::write(&script, text)?;
         let mut command = if let Way::Npm(_) = self.install.way {
             let mut node = Command::new("node");
-            node.args([script, installed]);
+            node.arg("--no-warnings").args([script, installed]);
             node
         } else {
             let mut python = Command::new(installed);
