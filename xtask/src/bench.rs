@@ -67,6 +67,13 @@ struct Bench {
     rounds: usize,
 }
 
+impl Bench {
+    /// The time of all rounds together.
+    fn whole(&self) -> Result<Duration> {
+        Ok(self.seconds * u32::try_from(self.rounds)?)
+    }
+}
+
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     let options = parse(words)?;
     if options.installs_peers {

@@ -4,6 +4,7 @@
 
 mod published;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Instant;
 
@@ -24,8 +25,6 @@ const CALLS: usize = 100;
 /// Milliseconds that the upstream takes.
 const DELAYS: &[u64] = &[0, 20];
 const WARM_UP: usize = 5;
-/// The client that does nothing but send and read.
-const BARE: &str = "bare HTTP";
 
 /// The clients that can be installed.
 pub(super) fn clients() -> impl Iterator<Item = (&'static str, Install)> {
@@ -38,54 +37,15 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
         let upstream = Upstream::with_delay(*delay)?;
         let folder = tempfile::tempdir()?;
         let servers = json!({ "bench": http_server(upstream.address, 0) });
-        let mut sides = vec![
-            Side::start(bench, &folder.path().join("usual"), &servers, ("batch", json!({}))).await?,
-            Side::start(
-                bench,
-                &folder.path().join("few"),
-                &servers,
-                ("16 at once", json!({ "batch_concurrency": 16 })),
-            )
-            .await?,
+        let (usual, few) = (folder.path().join("usual"), folder.path().join("few"));
+        let few_at_once = ("16 at once", json!({ "batch_concurrency": 16 }));
+        let mut sides = [
+            Side::start(bench, &usual, &servers, ("batch", json!({}))).await?,
+            Side::start(bench, &few, &servers, few_at_once).await?,
         ];
-        let mut direct = Direct::open(&upstream, bench).await?;
-        for _ in 0..WARM_UP {
-            direct.once().await?;
-            for side in &mut sides {
-                side.once().await?;
-            }
-        }
-        direct.times_ms.clear();
-        for side in &mut sides {
-            side.times_ms.clear();
-        }
-        let started = Instant::now();
-        while started.elapsed() < bench.seconds * u32::try_from(bench.rounds)? {
-            direct.once().await?;
-            for side in &mut sides {
-                side.once().await?;
-            }
-        }
-        rows.push(row((*delay, BARE, "direct"), &direct.times_ms, &direct.times_ms));
-        for side in &sides {
-            rows.push(row((*delay, BARE, side.name), &side.times_ms, &direct.times_ms));
-        }
-        for client in published::ALL {
-            let gateway = sides[0].gateway.target.address;
-            let words = [
-                format!("http://{}/mcp", upstream.address),
-                format!("http://{gateway}/mcp?surface=modules"),
-                CALLS.to_string(),
-                (bench.seconds * u32::try_from(bench.rounds)?).as_secs_f64().to_string(),
-            ];
-            match client.run(folder.path(), &words)? {
-                Some(times) => {
-                    rows.push(row((*delay, client.name, "direct"), &times.direct, &times.direct));
-                    rows.push(row((*delay, client.name, "batch"), &times.batch, &times.direct));
-                }
-                None => crate::complain(&format!("{}: not installed (`--install-peers`)", client.name)),
-            }
-        }
+        let direct = Direct::open(&upstream, bench).await?;
+        rows.extend(bare(bench, *delay, direct, &mut sides).await?);
+        rows.extend(published(bench, *delay, [upstream.address, sides[0].gateway.target.address])?);
         for side in sides {
             side.gateway.stop()?;
         }
@@ -93,6 +53,53 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
     let title = format!("{CALLS} independent calls, in turns");
     let columns = &["upstream ms", "client", "side", "rounds", "p50 ms", "p99 ms", "times direct"];
     Ok(Table { name: "batch", title, columns, rows })
+}
+
+/// By a client that does nothing but send and read.
+async fn bare(bench: &Bench, delay: u64, mut direct: Direct, sides: &mut [Side]) -> Result<Vec<Vec<Cell>>> {
+    const NAME: &str = "bare HTTP";
+    for _ in 0..WARM_UP {
+        direct.once().await?;
+        for side in &mut *sides {
+            side.once().await?;
+        }
+    }
+    direct.times_ms.clear();
+    for side in &mut *sides {
+        side.times_ms.clear();
+    }
+    let (started, whole) = (Instant::now(), bench.whole()?);
+    while started.elapsed() < whole {
+        direct.once().await?;
+        for side in &mut *sides {
+            side.once().await?;
+        }
+    }
+    let direct = direct.times_ms;
+    let mut rows = vec![row((delay, NAME, "direct"), &direct, &direct)];
+    rows.extend(sides.iter().map(|side| row((delay, NAME, side.name), &side.times_ms, &direct)));
+    Ok(rows)
+}
+
+/// By those that are installed, each at the upstream itself and at hikite.
+fn published(bench: &Bench, delay: u64, [upstream, gateway]: [SocketAddr; 2]) -> Result<Vec<Vec<Cell>>> {
+    let folder = tempfile::tempdir()?;
+    let words = [
+        format!("http://{upstream}/mcp"),
+        format!("http://{gateway}/mcp?surface=modules"),
+        CALLS.to_string(),
+        bench.whole()?.as_secs_f64().to_string(),
+    ];
+    let mut rows = Vec::new();
+    for client in published::ALL {
+        let Some(times) = client.run(folder.path(), &words)? else {
+            crate::complain(&format!("{}: not installed (`--install-peers`)", client.name));
+            continue;
+        };
+        rows.push(row((delay, client.name, "direct"), &times.direct, &times.direct));
+        rows.push(row((delay, client.name, "batch"), &times.batch, &times.direct));
+    }
+    Ok(rows)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far fewer rounds than a double counts exactly")]
