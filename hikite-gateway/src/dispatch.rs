@@ -104,7 +104,7 @@ impl Gateway {
                 let how = (options, wanted, dialect);
                 Box::pin(self.execute_wanted(target, params, how, context, audit)).await
             }
-            Command::Batch(batch) => Box::pin(self.batch(batch, context, audit)).await,
+            Command::Batch(batch) => self.batch(batch, context, audit).await,
             Command::Fetch { uri, part, params, dialect } => {
                 Box::pin(self.fetch(uri, (part, dialect), params, context, audit)).await
             }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Checked;
 use super::read::read;
 use crate::fault::Fault;
-use crate::json::Raw;
+use crate::json::{Object, Raw};
 
 pub(super) struct Draft {
     pub(super) raw: Raw,
@@ -53,7 +53,7 @@ impl Draft {
     /// Applies them; `value` is what becomes of the tree.
     pub(super) fn accept(&mut self, edits: &[Edit], value: Value) {
         self.value = value;
-        self.raw = edited(&self.raw, edits);
+        self.raw = with_all(&self.raw, edits);
         self.changed = true;
     }
 
@@ -97,15 +97,11 @@ impl Edit {
     fn apply(&self, raw: &Raw, path: &[String]) -> Raw {
         let Some((step, rest)) = path.split_first() else { return raw.clone() };
         if let Some(mut object) = raw.object() {
-            match (rest.is_empty(), &self.to) {
-                (true, Some(to)) => object.set(step, to.clone()),
-                (true, None) => drop(object.remove(step)),
-                (false, _) => {
-                    if let Some(member) = object.get(step) {
-                        let member = self.apply(member, rest);
-                        object.set(step, member);
-                    }
-                }
+            if rest.is_empty() {
+                self.put(&mut object, step);
+            } else if let Some(member) = object.get(step) {
+                let member = self.apply(member, rest);
+                object.set(step, member);
             }
             return object.raw();
         }
@@ -118,20 +114,26 @@ impl Edit {
         }
         Raw::array(&items)
     }
-}
 
-/// With all of them; an object that all of them are for is taken apart once.
-fn edited(raw: &Raw, edits: &[Edit]) -> Raw {
-    let Some(mut object) = raw.object().filter(|_| edits.iter().all(|edit| edit.path.len() == 1)) else {
-        return edits.iter().fold(raw.clone(), |raw, edit| edit.apply(&raw, &edit.path));
-    };
-    for edit in edits {
-        match &edit.to {
-            Some(to) => object.set(&edit.path[0], to.clone()),
-            None => drop(object.remove(&edit.path[0])),
+    fn put(&self, object: &mut Object, name: &str) {
+        match &self.to {
+            Some(to) => object.set(name, to.clone()),
+            None => drop(object.remove(name)),
         }
     }
-    object.raw()
+}
+
+/// The bytes with all of them; an object that all of them are for is taken apart once.
+fn with_all(raw: &Raw, edits: &[Edit]) -> Raw {
+    if edits.iter().all(|edit| edit.path.len() == 1)
+        && let Some(mut object) = raw.object()
+    {
+        for edit in edits {
+            edit.put(&mut object, &edit.path[0]);
+        }
+        return object.raw();
+    }
+    edits.iter().fold(raw.clone(), |raw, edit| edit.apply(&raw, &edit.path))
 }
 
 /// The steps of a JSON Pointer.
