@@ -17,8 +17,7 @@ pub struct Parser {
     buffer: BytesMut,
     searched: usize,
     event: Event,
-    data: BytesMut,
-    has_data: bool,
+    data: Data,
     longest: usize,
     started: bool,
     /// The last byte read was a carriage return: a line feed after it belongs to it.
@@ -35,15 +34,14 @@ impl Parser {
             buffer: BytesMut::new(),
             searched: 0,
             event: Event::default(),
-            data: BytesMut::new(),
-            has_data: false,
+            data: Data::None,
             longest,
             started: false,
             after_return: false,
         }
     }
 
-    /// A line that is too long without them is given up before there is room for them.
+    /// A line that would be too long with them is given up before there is room for them.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
         let is_one_line = self.searched == self.buffer.len();
         if is_one_line
@@ -52,8 +50,19 @@ impl Parser {
         {
             return Err(TooLarge(self.longest));
         }
+        self.make_room(bytes.len());
         self.buffer.extend_from_slice(bytes);
         Ok(())
+    }
+
+    /// A buffer doubles as it grows, but a long one becomes as large as the longest line at once: not twice that.
+    fn make_room(&mut self, more: usize) {
+        let needed = self.buffer.len() + more;
+        if needed > self.buffer.capacity() && needed > self.longest / 4 {
+            let mut larger = BytesMut::with_capacity(needed.max(self.longest));
+            larger.extend_from_slice(&self.buffer);
+            self.buffer = larger;
+        }
     }
 
     /// The next event that is complete: one with data, or with an id or a retry time.
@@ -67,10 +76,9 @@ impl Parser {
                 continue;
             }
             let mut event = std::mem::take(&mut self.event);
-            let data = self.data.split().freeze();
-            let has_data = std::mem::take(&mut self.has_data);
-            if has_data || event.id.is_some() || event.retry_ms.is_some() {
-                event.data = data;
+            let data = std::mem::take(&mut self.data).whole();
+            if data.is_some() || event.id.is_some() || event.retry_ms.is_some() {
+                event.data = data.unwrap_or_default();
                 return Ok(Some(event));
             }
         }
@@ -105,29 +113,65 @@ impl Parser {
         Some(line.freeze())
     }
 
-    fn field(&mut self, line: &[u8]) {
+    fn field(&mut self, line: &Bytes) {
         let (name, value) = match memchr::memchr(b':', line) {
             Some(0) => return,
             Some(at) => {
                 let value = &line[at + 1..];
                 (&line[..at], value.strip_prefix(b" ").unwrap_or(value))
             }
-            None => (line, &[][..]),
+            None => (&line[..], &[][..]),
         };
         let text = || String::from_utf8_lossy(value).into_owned();
         match name {
-            b"data" => {
-                if std::mem::replace(&mut self.has_data, true) {
-                    self.data.extend_from_slice(b"\n");
-                }
-                self.data.extend_from_slice(value);
-            }
+            b"data" => self.data.add(line.slice_ref(value)),
             b"event" => self.event.name = Some(text()),
             b"id" if !value.contains(&0) => self.event.id = Some(text()),
             b"retry" => self.event.retry_ms = text().parse().ok(),
             _ => {}
         }
     }
+}
+
+/// The data lines of one event. The usual one line stays where it was read; only further ones are joined.
+#[derive(Debug, Default)]
+enum Data {
+    #[default]
+    None,
+    Line(Bytes),
+    Lines(BytesMut),
+}
+
+impl Data {
+    fn add(&mut self, line: Bytes) {
+        *self = match std::mem::take(self) {
+            Self::None => Self::Line(line),
+            Self::Line(first) => Self::Lines(joined(BytesMut::from(first), &line)),
+            Self::Lines(lines) => Self::Lines(joined(lines, &line)),
+        };
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Line(line) => line.len(),
+            Self::Lines(lines) => lines.len(),
+        }
+    }
+
+    fn whole(self) -> Option<Bytes> {
+        match self {
+            Self::None => None,
+            Self::Line(line) => Some(line),
+            Self::Lines(lines) => Some(lines.freeze()),
+        }
+    }
+}
+
+fn joined(mut lines: BytesMut, line: &[u8]) -> BytesMut {
+    lines.extend_from_slice(b"\n");
+    lines.extend_from_slice(line);
+    lines
 }
 
 /// A JSON-RPC message as an event. Its line ends, which JSON allows between tokens, become several data lines.
@@ -207,6 +251,19 @@ mod tests {
         assert_eq!(parser.next_event(), Ok(None));
         assert_eq!(parser.feed(b"5"), Err(TooLarge(10)));
         assert_eq!(parser.buffer.len(), 10);
+    }
+
+    #[test]
+    fn a_long_line_takes_no_more_room_than_the_longest() {
+        const LONGEST: usize = 1 << 20;
+        let mut parser = Parser::new(LONGEST);
+        // Doubled, this first piece would come to just under the longest, and then to nearly twice that.
+        let piece = [b'x'; 1023];
+        while parser.feed(&piece).is_ok() {
+            assert_eq!(parser.next_event(), Ok(None));
+        }
+        assert!(parser.buffer.len() > LONGEST - piece.len());
+        assert!(parser.buffer.capacity() <= LONGEST, "{}", parser.buffer.capacity());
     }
 
     #[test]
