@@ -10,7 +10,7 @@ mod tool;
 use hikite_core::check::Checker;
 use hikite_core::fault::Fault;
 use hikite_core::json::Raw;
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -187,7 +187,7 @@ impl File {
         })?;
         Self::deserialize(&value).map_err(|error| {
             // What is wrong is looked for only where something is.
-            let checked = Checker::new(Some(Raw::of(&schema()))).check_template(&value, &[]);
+            let checked = Checker::new(Raw::parse(SCHEMA).ok()).check_template(&value, &[]);
             let faults = checked.err().map(|faults| faults.into_iter().map(of_file).collect());
             faults.unwrap_or_else(|| vec![Fault::new("", error.to_string())])
         })
@@ -209,10 +209,8 @@ fn of_file(fault: Fault) -> Fault {
     Fault { message, ..fault }
 }
 
-/// The published schema of module files.
-pub fn schema() -> Schema {
-    schemars::schema_for!(File)
-}
+/// The published schema of module files, as the types make it.
+pub const SCHEMA: &str = include_str!("../../module.schema.json");
 
 #[cfg(test)]
 mod tests {
@@ -221,7 +219,8 @@ mod tests {
     #[test]
     fn the_committed_schema_is_the_one_the_types_make() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../module.schema.json");
-        let made = serde_json::to_string_pretty(&schema()).expect("a schema is JSON") + "\n";
+        let made =
+            serde_json::to_string_pretty(&schemars::schema_for!(File)).expect("a schema is JSON") + "\n";
         if std::env::var_os("HIKITE_UPDATE").is_some_and(|value| value == "1") {
             std::fs::write(path, &made).expect("module.schema.json can be written");
         }

@@ -30,7 +30,7 @@ use hikite_core::register::Maker;
 use hikite_egress::Client;
 
 pub use builtin::BUILTIN;
-pub use file::{Language, Named, schema};
+pub use file::{Language, Named, SCHEMA};
 pub use module::{About, Review, Service, Settings, review};
 pub use tool::HttpTool;
 

@@ -38,7 +38,7 @@ impl ModuleCommand {
             Self::Check(check) => return Ok(check.run()),
             Self::New(new) => new.run()?,
             Self::ImportOpenapi(import) => import.run()?,
-            Self::Schema => print(&serde_json::to_string_pretty(&hikite_modules::schema())?),
+            Self::Schema => print(hikite_modules::SCHEMA.trim_end()),
         }
         Ok(ExitCode::SUCCESS)
     }
