@@ -1,7 +1,7 @@
 //! The local token: made at the first start, kept for the owner's eyes only.
 
 use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -17,18 +17,30 @@ pub(crate) fn local_token(data: &Path) -> Result<Secret> {
 
 /// Reads a file that is its owner's alone, or makes it.
 pub(crate) fn private(path: &Path, make: impl FnOnce() -> Result<Secret>) -> Result<Secret> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    match options.open(path) {
-        Ok(mut file) => {
-            let fresh = make()?;
-            let written = writeln!(file, "{}", fresh.expose()).and_then(|()| file.sync_all());
-            written.with_context(|| format!("cannot write `{}`", path.display()))?;
-            Ok(fresh)
-        }
+    if path.exists() {
+        return read(path);
+    }
+    let fresh = make()?;
+    match write(path, &fresh) {
+        Ok(()) => Ok(fresh),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => read(path),
         Err(error) => Err(error).with_context(|| format!("cannot write `{}`", path.display())),
     }
+}
+
+/// Written beside and then given its name, unless another process was first: whoever finds the file finds all of it.
+fn write(path: &Path, secret: &Secret) -> io::Result<()> {
+    let number = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+    let beside = path.with_extension(format!("{number:x}.new"));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    writeln!(file, "{}", secret.expose()).and_then(|()| file.sync_all())?;
+    let named = match fs::hard_link(&beside, path) {
+        // Some file systems have no second names.
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return fs::rename(&beside, path),
+        named => named,
+    };
+    fs::remove_file(&beside)?;
+    named
 }
 
 pub(crate) fn path(data: &Path) -> PathBuf {
@@ -68,6 +80,8 @@ fn random() -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use super::*;
 
     #[test]
@@ -78,6 +92,23 @@ mod tests {
         assert_eq!(local_token(&data).expect("read"), token);
         let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
         assert_eq!((mode(&path(&data)), mode(&data)), (0o600, 0o700));
+    }
+
+    #[test]
+    fn whoever_starts_at_the_same_time_finds_the_same_token() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = folder.path().join("data");
+        let start = Barrier::new(8);
+        let tokens: Vec<Secret> = std::thread::scope(|scope| {
+            let make = || {
+                start.wait();
+                local_token(&data).expect("made or read")
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(make)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert!(tokens.iter().all(|token| *token == tokens[0]));
+        assert_eq!(fs::read_dir(&data).expect("a folder").count(), 1);
     }
 
     #[test]
