@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 
-use crate::rig::client::Client;
-use crate::rig::process::{Gateway, Upstream, http_server};
+use crate::rig::callgrind::{Callgrind, everything_on};
+use crate::rig::process::{Upstream, http_server};
 use crate::rig::release;
 use crate::rig::table::{Cell, Table};
 
@@ -18,8 +18,6 @@ use crate::rig::table::{Cell, Table};
 const BOUND: u64 = 220_000;
 const WARM_UP: usize = 300;
 const CALLS: u32 = 500;
-/// Everything takes fifty times as long here.
-const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The steps of a call and the function that each is, with all that it calls.
 #[rustfmt::skip]
@@ -57,8 +55,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         },
     };
     let folder = tempfile::tempdir()?;
-    let profile = folder.path().join("profile");
-    tokio::runtime::Runtime::new()?.block_on(record(&hikite, folder.path(), &profile))?;
+    let profile = tokio::runtime::Runtime::new()?.block_on(record(&hikite, folder.path()))?;
     let (total, steps) = read(&profile)?;
     let table = table(&steps);
     crate::print(&format!("{table}\nall of it: {total} instructions for a call, {BOUND} at most"));
@@ -88,51 +85,23 @@ fn parse(words: &[&str]) -> Result<Options> {
 }
 
 /// Calls one after the other through a hikite with everything on, counted while they run and until they are recorded.
-async fn record(hikite: &Path, folder: &Path, profile: &Path) -> Result<()> {
+async fn record(hikite: &Path, folder: &Path) -> Result<PathBuf> {
     let upstream = Upstream::start()?;
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=callgrind", "--instr-atstart=no"]);
-    valgrind.arg(format!("--callgrind-out-file={}", profile.display())).arg(hikite);
-    let config = json!({
-        "auth": { "mode": "token" },
-        "server": { "surface": ["direct"] },
-        "telemetry": { "log": { "level": "info" } },
-        "mcpServers": { "bench": http_server(upstream.address, 0) },
-    });
-    let mut gateway = Gateway::launch(valgrind, folder, &config).context("is valgrind installed?")?;
-    let started = Instant::now();
-    let token = loop {
-        match fs::read_to_string(folder.join("data").join("token")) {
-            Ok(token) => break token.trim().to_owned(),
-            Err(_) if gateway.ended()?.is_some() || started.elapsed() > PATIENCE => {
-                bail!("hikite does not start: {}", fs::read_to_string(folder.join("stderr.log"))?)
-            }
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
-    };
-    let mut client = Client::open_as(&gateway.target, Some(&token), PATIENCE).await?;
-    while client.tools().await?.is_empty() {
-        ensure!(started.elapsed() < PATIENCE, "the tools are not listed");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let config = everything_on(&json!({ "bench": http_server(upstream.address, 0) }));
+    let callgrind = Callgrind::start(hikite, folder, &["--instr-atstart=no"], &config).await?;
+    let mut client = callgrind.client().await?;
+    callgrind.listed(&mut client).await?;
     for _ in 0..WARM_UP {
         client.echo("echo").await?;
     }
-    count(gateway.pid(), "on")?;
+    callgrind.count("on")?;
     for _ in 0..CALLS {
         client.echo("echo").await?;
     }
     // The last of them are recorded by then.
     tokio::time::sleep(Duration::from_secs(2)).await;
-    count(gateway.pid(), "off")?;
-    gateway.stop()
-}
-
-/// Begins to count, or ends it.
-fn count(pid: u32, word: &str) -> Result<()> {
-    let output = Command::new("callgrind_control").args(["--instr", word, &pid.to_string()]).output()?;
-    ensure!(output.status.success(), "callgrind_control: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
+    callgrind.count("off")?;
+    callgrind.stop()
 }
 
 /// What one call cost, and its steps where they were found: a compiler may make one function of two.

@@ -1,10 +1,11 @@
 //! Chores of the workspace: `cargo xtask tidy` holds the rules of the house that no lint knows, `cargo xtask
 //! bench` measures the program, `cargo xtask faults` breaks things around it, `cargo xtask instructions` counts what a call
-//! costs, `cargo xtask vectors` makes the encoder's vectors anew.
+//! costs, `cargo xtask order` says where the program's functions lie, `cargo xtask vectors` makes the encoder's vectors anew.
 
 mod bench;
 mod faults;
 mod instructions;
+mod order;
 mod rig;
 mod tidy;
 mod vectors;
@@ -18,6 +19,7 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask bench --install-peers [--peers A,B]
        cargo xtask faults [--list | --short] [--only NAME]… [--seconds N] [--binary FILE] [--json FILE]
        cargo xtask instructions [--binary FILE] [--json FILE]
+       cargo xtask order [--check] [--binary FILE]
        cargo xtask vectors";
 
 fn main() -> ExitCode {
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         ["bench", options @ ..] => bench::run(options),
         ["faults", options @ ..] => faults::run(options),
         ["instructions", options @ ..] => instructions::run(options),
+        ["order", options @ ..] => order::run(options),
         ["vectors"] => vectors::run(),
         ["floor", options @ ..] => bench::floor::serve(options),
         ["upstream", options @ ..] => rig::upstream::serve(options),

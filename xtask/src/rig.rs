@@ -1,5 +1,6 @@
-//! What the benchmarks and the fault table share: programs to start, clients in front of them, load and tables.
+//! What the benchmarks, the profiles and the fault table share: programs to start, clients in front of them, load and tables.
 
+pub(crate) mod callgrind;
 pub(crate) mod client;
 pub(crate) mod load;
 pub(crate) mod process;

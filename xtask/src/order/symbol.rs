@@ -1,0 +1,134 @@
+//! Names of functions as the linker knows them, and patterns that outlive a build: what a compiler makes of the versions of
+//! crates changes with each of them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Bound;
+
+/// As much of a name as tells it from others.
+const LONGEST: usize = 100;
+/// The object of what is in a section of its own, as all that was put in order is.
+const UNTOLD: &str = "???";
+/// Before the number that ends a name of Rust's older kind.
+const NUMBER: &str = "17h";
+
+/// The functions of an object that a profile has costs of.
+pub(super) fn executed<'a>(profile: &'a str, object: &str) -> impl Iterator<Item = &'a str> {
+    // A name stands where its number is used first, be it as a caller or as the called.
+    let (mut objects, mut functions) = (HashMap::new(), HashMap::new());
+    let mut is_ours = false;
+    profile.lines().filter_map(move |line| {
+        let (kind, rest) = line.split_once("=(")?;
+        let (number, name) = rest.split_once(')')?;
+        let name = name.trim_start();
+        let seen = match kind {
+            "ob" | "cob" => &mut objects,
+            "fn" | "cfn" => &mut functions,
+            _ => return None,
+        };
+        if !name.is_empty() {
+            seen.insert(number, name);
+        }
+        if kind == "ob" {
+            is_ours = objects.get(number).is_some_and(|name| [object, UNTOLD].contains(name));
+        }
+        let function = functions.get(number).filter(|_| kind == "fn" && is_ours)?;
+        // A function within its own calls has a number behind it; what has no name is told in other words.
+        let function = function.split('\'').next().unwrap_or_default();
+        let has_name = !function.starts_with("0x") && !function.starts_with('(');
+        Some(function).filter(|_| has_name)
+    })
+}
+
+/// How the linker finds a function, in this build and in later ones.
+pub(super) fn pattern(name: &str) -> String {
+    let name = name.split(".llvm.").next().unwrap_or(name);
+    if let Some((path, _)) = name.rsplit_once(NUMBER).filter(|_| name.starts_with("_ZN")) {
+        return format!("{}*", cut(&format!("{path}{NUMBER}")));
+    }
+    if name.starts_with("_R") {
+        return format!("{}*", cut(&without_crates(name)).trim_end_matches('*'));
+    }
+    without_version(name)
+}
+
+fn cut(name: &str) -> &str {
+    name.get(..LONGEST).unwrap_or(name)
+}
+
+/// The number behind `Cs` is that of a crate in one version.
+fn without_crates(name: &str) -> String {
+    let mut parts = name.split("Cs");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str("Cs");
+        match part.split_once('_') {
+            Some((number, rest))
+                if number.len() > 7 && number.bytes().all(|byte| byte.is_ascii_alphanumeric()) =>
+            {
+                out.push_str("*_");
+                out.push_str(rest);
+            }
+            _ => out.push_str(part),
+        }
+    }
+    out
+}
+
+/// The library of ciphers has its version in every name.
+fn without_version(name: &str) -> String {
+    const LIBRARY: &str = "aws_lc_";
+    match name.split_once(LIBRARY) {
+        Some((before, after)) => {
+            let rest = after.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '_');
+            format!("{before}{LIBRARY}*_{rest}")
+        }
+        None => name.to_owned(),
+    }
+}
+
+/// Whether something has a name that fits. Only what stands before the first star is looked at.
+pub(super) fn is_known(pattern: &str, symbols: &BTreeSet<&str>) -> bool {
+    let (start, is_whole) = pattern.split_once('*').map_or((pattern, true), |(start, _)| (start, false));
+    let next = symbols.range::<str, _>((Bound::Included(start), Bound::Unbounded)).next();
+    next.is_some_and(|name| if is_whole { *name == start } else { name.starts_with(start) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_tells_what_ran_in_the_program() {
+        let profile = "ob=(1) /bin/hikite\nfn=(1) one\n1 2\ncob=(2) /lib/libc.so\ncfn=(2) two\ncalls=1 1\n1 2\n\
+                       cfn=(3) three'2\nob=(2)\nfn=(2)\n1 1\nob=(1)\nfn=(3)\n1 1\nfn=(4) 0x00001\nfn=(5) (below main)\n\
+                       ob=(3) ???\nfn=(6) six\n";
+        assert_eq!(executed(profile, "/bin/hikite").collect::<Vec<_>>(), ["one", "three", "six"]);
+    }
+
+    #[test]
+    fn a_pattern_outlives_the_build() {
+        let same = |one: &str, other: &str, expected: &str| {
+            assert_eq!((pattern(one).as_str(), pattern(other).as_str()), (expected, expected));
+        };
+        same(
+            "_ZN6hikite3cli3run17hddea383522964085E",
+            "_ZN6hikite3cli3run17h0123456789abcdefE.llvm.12",
+            "_ZN6hikite3cli3run17h*",
+        );
+        same("_RNvNtCsjrHSEGnQ3l9_3std2fs", "_RNvNtCsgEmfK2I1SDS_3std2fs.llvm.7", "_RNvNtCs*_3std2fs*");
+        same("aws_lc_0_47_0_SHA256_Init", "aws_lc_0_48_12_SHA256_Init", "aws_lc_*_SHA256_Init");
+        assert_eq!(pattern("sqlite3VdbeExec"), "sqlite3VdbeExec");
+        let long = format!("_ZN{}17h0123456789abcdefE", "5tokio".repeat(40));
+        assert_eq!(pattern(&long).len(), LONGEST + 1);
+    }
+
+    #[test]
+    fn a_name_that_is_gone_is_unknown() {
+        let symbols = BTreeSet::from(["_ZN1a1b17h12E", "open", "opened"]);
+        for (pattern, expected) in
+            [("_ZN1a1b17h*", true), ("_ZN1a1c17h*", false), ("open", true), ("ope", false), ("z*", false)]
+        {
+            assert_eq!(is_known(pattern, &symbols), expected, "{pattern}");
+        }
+    }
+}

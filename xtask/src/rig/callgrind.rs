@@ -1,0 +1,94 @@
+//! hikite under callgrind, and clients in front of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use super::client::{Client, Target};
+use super::process::Gateway;
+
+/// Everything takes fifty times as long here.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+pub(crate) struct Callgrind {
+    gateway: Gateway,
+    token: String,
+    profile: PathBuf,
+}
+
+impl Callgrind {
+    /// In a folder of its own, with options of callgrind.
+    pub(crate) async fn start(
+        hikite: &Path,
+        folder: &Path,
+        options: &[&str],
+        config: &Value,
+    ) -> Result<Self> {
+        fs::create_dir_all(folder)?;
+        let profile = folder.join("profile");
+        let mut valgrind = Command::new("valgrind");
+        valgrind.arg("--tool=callgrind").args(options);
+        valgrind.arg(format!("--callgrind-out-file={}", profile.display())).arg(hikite);
+        let mut gateway = Gateway::launch(valgrind, folder, config).context("is valgrind installed?")?;
+        let started = Instant::now();
+        let token = loop {
+            match fs::read_to_string(folder.join("data").join("token")) {
+                Ok(token) => break token.trim().to_owned(),
+                Err(_) if gateway.ended()?.is_some() || started.elapsed() > PATIENCE => {
+                    bail!("hikite does not start: {}", fs::read_to_string(folder.join("stderr.log"))?)
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        };
+        Ok(Self { gateway, token, profile })
+    }
+
+    /// A client that sees every tool by itself.
+    pub(crate) async fn client(&self) -> Result<Client> {
+        Client::open_as(&self.gateway.target, Some(&self.token), PATIENCE).await
+    }
+
+    /// A client that asks at another path.
+    pub(crate) async fn client_at(&self, path: &'static str) -> Result<Client> {
+        let target = Target { path, ..self.gateway.target.clone() };
+        Client::open_as(&target, Some(&self.token), PATIENCE).await
+    }
+
+    /// Waits until there are tools.
+    pub(crate) async fn listed(&self, client: &mut Client) -> Result<()> {
+        let started = Instant::now();
+        while client.tools().await?.is_empty() {
+            ensure!(started.elapsed() < PATIENCE, "the tools are not listed");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
+    /// Begins to count, or ends it.
+    pub(crate) fn count(&self, word: &str) -> Result<()> {
+        let pid = self.gateway.pid().to_string();
+        let output = Command::new("callgrind_control").args(["--instr", word, &pid]).output()?;
+        ensure!(output.status.success(), "callgrind_control: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    }
+
+    /// Ends it, and says where the profile is.
+    pub(crate) fn stop(self) -> Result<PathBuf> {
+        self.gateway.stop()?;
+        Ok(self.profile)
+    }
+}
+
+/// A config with all that a call may be held against, and with a line of the log for each.
+pub(crate) fn everything_on(servers: &Value) -> Value {
+    json!({
+        "auth": { "mode": "token" },
+        "server": { "surface": ["direct"] },
+        "telemetry": { "log": { "level": "info" } },
+        "mcpServers": servers,
+    })
+}
