@@ -33,13 +33,14 @@ fn write(path: &Path, secret: &Secret) -> io::Result<()> {
     let number = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
     let beside = path.with_extension(format!("{number:x}.new"));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    writeln!(file, "{}", secret.expose()).and_then(|()| file.sync_all())?;
-    let named = match fs::hard_link(&beside, path) {
+    let written = writeln!(file, "{}", secret.expose()).and_then(|()| file.sync_all());
+    let named = written.and_then(|()| match fs::hard_link(&beside, path) {
         // Some file systems have no second names.
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return fs::rename(&beside, path),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => fs::rename(&beside, path),
         named => named,
-    };
-    fs::remove_file(&beside)?;
+    });
+    // It is not there any more where it was renamed.
+    let _ = fs::remove_file(&beside);
     named
 }
 

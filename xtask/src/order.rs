@@ -82,17 +82,17 @@ async fn calls(hikite: &Path, folder: &Path) -> Result<PathBuf> {
     callgrind.listed(&mut direct).await?;
     let mut modules = callgrind.client_at("/mcp?surface=modules").await?;
     modules.tools().await?;
-    let task =
-        |id: &str| json!({ "id": id, "module": "bench", "tool": "echo", "params": { "text": "here" } });
+    let task = json!({ "id": "a", "module": "bench", "tool": "echo", "params": { "text": "here" } });
+    let asked = [
+        ("get_module_schema", json!({ "modules": ["bench"] })),
+        ("call", json!({ "module": "bench", "tool": "echo", "params": { "text": "here" } })),
+        ("batch", json!({ "commands": [task] })),
+    ];
     for _ in 0..CALLS {
         direct.echo("echo").await?;
-        answered(&modules.call("get_module_schema", &json!({ "modules": ["bench"] })).await?)?;
-        answered(
-            &modules
-                .call("call", &json!({ "module": "bench", "tool": "echo", "params": { "text": "here" } }))
-                .await?,
-        )?;
-        answered(&modules.call("batch", &json!({ "commands": [task("a"), task("b")] })).await?)?;
+        for (tool, arguments) in &asked {
+            answered(&modules.call(tool, arguments).await?)?;
+        }
     }
     callgrind.stop()
 }

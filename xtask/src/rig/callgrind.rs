@@ -49,7 +49,7 @@ impl Callgrind {
 
     /// A client that sees every tool by itself.
     pub(crate) async fn client(&self) -> Result<Client> {
-        Client::open_as(&self.gateway.target, Some(&self.token), PATIENCE).await
+        self.client_at(self.gateway.target.path).await
     }
 
     /// A client that asks at another path.
