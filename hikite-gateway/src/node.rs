@@ -23,6 +23,8 @@ pub use owner::Owner;
 
 /// How often a process says that it is there.
 const BEAT: Duration = Duration::from_secs(1);
+/// Each looks around as often; after so long all have seen that one is gone.
+const HEARD: Duration = Duration::from_secs(2);
 /// For how long that is believed.
 const LIFE: Duration = Duration::from_secs(4);
 /// How often what is remembered of sessions is looked after, in beats.
@@ -225,12 +227,18 @@ impl Nodes {
         self.look().await
     }
 
-    /// Gives everything up, so that the others need not wait for it.
+    /// Gives everything up, so that the others need not wait for it, and returns when they have heard of it: until then
+    /// they hand requests on to us, and one that meets a closing door may or may not have come in.
     pub async fn leave(&self) {
         self.left.store(true, Ordering::Release);
-        let _turn = self.renewing.lock().await;
-        if let Err(error) = self.store.end_node(&self.id()).await {
-            tracing::warn!(%error, "the other nodes could not be told that this one leaves");
+        {
+            let _turn = self.renewing.lock().await;
+            if let Err(error) = self.store.end_node(&self.id()).await {
+                tracing::warn!(%error, "the other nodes could not be told that this one leaves");
+            }
+        }
+        if !self.peers.load().is_empty() {
+            tokio::time::sleep(HEARD).await;
         }
     }
 }

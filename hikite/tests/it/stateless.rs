@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hikite_testkit::fixture::{Era, Fixture};
-use hikite_testkit::gateway::{Client, Envelope, Hello, REVISION, Stateless, TestGateway, eventually};
+use hikite_testkit::gateway::{Client, Envelope, Hello, LIMIT, REVISION, Stateless, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::bridge::upstream;
@@ -183,7 +183,7 @@ async fn a_ticket_is_good_once_for_its_own_request() {
 #[tokio::test]
 async fn a_call_nobody_comes_back_for_is_cancelled() {
     let (fixture, server) = upstream(Era::Legacy).await;
-    let limits = json!({ "question_timeout": "300ms", "parked_calls": 1 });
+    let limits = json!({ "question_timeout": "3s", "parked_calls": 1 });
     let gateway = configured(json!({ "mcpServers": { "a": server }, "limits": limits })).await;
     let client = gateway.stateless("direct", Envelope::capable());
     let asked = client.call(ASKS, json!({})).await.result();
@@ -261,7 +261,7 @@ async fn a_session_and_single_requests_share_one_pipe() {
     let cancelled = async || client.text("cancelled", json!({})).await != "[]";
     let begin = std::time::Instant::now();
     while !cancelled().await {
-        assert!(begin.elapsed() < Duration::from_secs(1));
+        assert!(begin.elapsed() < LIMIT);
     }
 }
 
@@ -377,5 +377,5 @@ async fn whoever_listens_on_a_pipe_does_not_hold_up_its_end() {
     client.told("notifications/subscriptions/acknowledged", 1).await;
     let begin = std::time::Instant::now();
     assert!(client.close().await.success());
-    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
 }

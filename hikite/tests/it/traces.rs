@@ -157,7 +157,7 @@ async fn failures_are_told_in_one_word() {
     let (_fixture, server) = http_fixture().await;
     let collector = Collector::start(Mood::Takes).await;
     let mut config = sending_to(&collector, &json!({ "a": server }));
-    config["mcpServers"]["a"]["timeout"] = "200ms".into();
+    config["mcpServers"]["a"]["timeout"] = "2s".into();
     let gateway = configured(config).await;
     let client = gateway.client("direct").await;
     client.call("test_error_handling", json!({})).await;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use hikite_testkit::gateway::eventually;
 use serde_json::json;
 
 use super::*;
@@ -21,7 +22,7 @@ async fn a_node_says_that_it_leaves_before_it_does() {
         cluster.nodes[0].terminate();
         let begin = Instant::now();
         while is_ready(first).await {
-            assert!(begin.elapsed() < Duration::from_secs(1), "it says so at once");
+            assert!(begin.elapsed() < Duration::from_secs(2), "it says so at once");
         }
         assert_eq!(cluster.server_of(0, &session).await, before, "and goes on meanwhile");
         tokio::time::sleep(Duration::from_secs(3)).await;
@@ -66,10 +67,8 @@ async fn all_nodes_are_restarted_one_by_one_without_a_failed_request() {
             assert!(cluster.nodes[number].stop().await.success(), "{}", cluster.nodes[number].stderr());
             cluster.start_again(number).await;
         }
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(eventually(|| sent.load(Ordering::Relaxed) > 50).await, "{sent:?}");
         over.store(true, Ordering::Relaxed);
     };
     tokio::join!(futures_util::future::join_all(load), story);
-    let sent = sent.load(Ordering::Relaxed);
-    assert!(sent > 50, "{sent}");
 }
