@@ -126,10 +126,10 @@ async fn a_program_sees_nothing_of_where_it_runs() {
 #[tokio::test]
 async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
     let limits =
-        json!({ "jq_timeout": "1500ms", "jq_bytes": "128MiB", "answer_bytes": "1MiB", "jq_processes": 2 });
+        json!({ "jq_timeout": "3s", "jq_bytes": "128MiB", "answer_bytes": "1MiB", "jq_processes": 2 });
     let gateway = configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": limits })).await;
     let (time, memory, depth, output) = (
-        "did not end within 1.5 s",
+        "did not end within 3 s",
         "needs more memory than its 128 MiB",
         "calls itself too deep",
         "gives more than 1048576 bytes",
@@ -153,7 +153,7 @@ async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
         assert_eq!(status, 400, "{select}: {body}");
         let error = body["error"].as_str().expect("words").to_owned();
         assert!(words.iter().any(|words| error.contains(words)), "{select}: {body}");
-        assert!(begin.elapsed() < Duration::from_secs(8), "{select}: {:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(20), "{select}: {:?}", begin.elapsed());
         assert_eq!(result_of(&part(&gateway, "[1,2]", "add * 2").await), &json!(6), "after {select}");
     }
     let patient = part(&gateway, "[]", "\"a\" * 50000 | test(\"(a*)*(a*)*(a*)*b\")").await;
@@ -169,7 +169,7 @@ async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
         "{outcomes:?}"
     );
     assert!(eventually(|| sieves(&gateway) == 0).await, "no process is left");
-    assert!(gateway.zombies().is_empty(), "{:?}", gateway.zombies());
+    assert!(eventually(|| gateway.zombies().is_empty()).await, "{:?}", gateway.zombies());
 }
 
 #[tokio::test]

@@ -16,13 +16,14 @@ async fn calls_and_savings_are_counted_and_survive_a_restart() {
     let config = json!({ "mcpServers": { "a": stdio(&[]) }, "server": { "surface": ["modules", "search"] } });
     let gateway = configured(config.clone()).await;
     let client = gateway.client("").await;
-    assert!(!client.names("tools/list").await.is_empty());
     let call = json!({ "name": "a:echo", "parameters": { "text": "word ".repeat(2000) }, "options": { "format": "compact" } });
     assert_eq!(post(&gateway, "/v1/tools/call", &call).await.status, 200);
     assert_eq!(
         post(&gateway, "/v1/tools/call", &json!({ "name": "a:test_error_handling" })).await.status,
         500
     );
+    // Now the tools are known, and what they would have cost.
+    assert!(!client.names("tools/list").await.is_empty());
     let status = get(&gateway, "/v1/status").await.value();
     assert_eq!((&status["sessions"], &status["calls"]["total"]), (&json!(1), &json!(2)), "{status}");
     assert_eq!(status["calls"]["errorRate"], 0.5, "{status}");
