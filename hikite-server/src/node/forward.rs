@@ -21,8 +21,9 @@ use crate::arrival::Arrival;
 use crate::refusal::refusal;
 use crate::request_id;
 
-/// After a node is gone it may still finish what it had begun: this much beyond the time that it has for it.
-const AFTERWARDS: Duration = Duration::from_secs(2);
+/// After a node is gone it may still finish what it had begun. It has a time for that, which begins when all have heard
+/// of it; this much beyond.
+const AFTERWARDS: Duration = Duration::from_secs(4);
 const PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// A request as its client sent it.
