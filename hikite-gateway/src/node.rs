@@ -23,10 +23,10 @@ pub use owner::Owner;
 
 /// How often a process says that it is there.
 const BEAT: Duration = Duration::from_secs(1);
-/// Each looks around as often; after so long all have seen that one is gone.
-const HEARD: Duration = Duration::from_secs(2);
 /// For how long that is believed.
 const LIFE: Duration = Duration::from_secs(4);
+/// Each looks around in every beat: after so long all have seen that one is gone.
+const HEARD: Duration = BEAT.saturating_mul(2);
 /// How often what is remembered of sessions is looked after, in beats.
 const TEND: u32 = 600;
 /// A process that cannot reach the store tries again so often, however many ask, and for so long.
