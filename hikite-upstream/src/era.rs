@@ -21,6 +21,8 @@ pub(crate) enum Opening {
     Probe,
     /// The same for a server that understood the first before: if it is silent, it needs time.
     Stateless,
+    /// `server/discover` and nothing else.
+    StatelessOnly,
     /// `initialize`, then `server/discover` where that is refused.
     Sessions,
     /// `initialize` and nothing else.

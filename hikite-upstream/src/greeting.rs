@@ -16,15 +16,17 @@ use crate::era::{self, Opening, Verdict};
 use crate::http::UNREACHED;
 use crate::outbound::Outbound;
 
-/// A stdio server that has not answered `server/discover` by then may never do so.
-const STDIO_PATIENCE: Duration = Duration::from_secs(2);
-/// An HTTP server that is silent for so long may be waiting for `initialize`.
-const HTTP_PATIENCE: Duration = Duration::from_secs(10);
+/// A program of which nothing is known and that has not answered `server/discover` by then may never do so.
+const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+/// Neither may one that did before, or a web server.
+const PATIENCE: Duration = Duration::from_secs(10);
 
-/// And one that then answers neither greeting for so long may have choked on the first.
-const STDIO_SILENCE: Duration = Duration::from_secs(5);
+/// And a program that then answers neither greeting for so long may have choked on the first.
+const SILENCE: Duration = Duration::from_secs(10);
 /// The name of the error when it did.
 pub(crate) const MUTE: &str = "Mute";
+/// The name of the error when a program took both greetings.
+pub(crate) const GREETED_TWICE: &str = "GreetedTwice";
 
 impl Connection {
     pub(crate) async fn greet(self: &Arc<Self>, opening: Opening) -> Result<(), Error> {
@@ -43,6 +45,11 @@ impl Connection {
             },
             Opening::Probe => self.probe(true).await?,
             Opening::Stateless => self.probe(false).await?,
+            Opening::StatelessOnly => match self.discover().await {
+                Verdict::Stateless(welcome) => self.has_none(welcome),
+                Verdict::Again(error) | Verdict::Nothing(error) => return Err(error),
+                Verdict::Sessions => return Err(self.odd("`server/discover`")),
+            },
         }
         Ok(())
     }
@@ -50,11 +57,11 @@ impl Connection {
     /// Finds out what the server speaks. Where nobody knows, a program that falls silent may be `doubtful`.
     async fn probe(self: &Arc<Self>, doubtful: bool) -> Result<(), Error> {
         let stdio = matches!(self.outbound(), Some(Outbound::Stdio(_)));
-        let patience = if stdio { STDIO_PATIENCE } else { HTTP_PATIENCE };
+        let patience = if stdio && doubtful { SHORT_PATIENCE } else { PATIENCE };
         let mut discovering = Box::pin(self.discover());
         let Ok(verdict) = tokio::time::timeout(patience, &mut discovering).await else {
-            let silence = (stdio && doubtful).then_some(STDIO_SILENCE);
-            return self.race(discovering, silence).await;
+            let silence = (stdio && doubtful).then_some(SILENCE);
+            return self.race(discovering, stdio, silence).await;
         };
         match verdict {
             Verdict::Stateless(welcome) => self.has_none(welcome),
@@ -79,11 +86,13 @@ impl Connection {
     async fn race(
         self: &Arc<Self>,
         mut discovering: std::pin::Pin<Box<impl Future<Output = Verdict>>>,
+        stdio: bool,
         silence: Option<Duration>,
     ) -> Result<(), Error> {
         let mut initializing = Box::pin(self.initialize());
         tokio::select! {
             verdict = &mut discovering => match verdict {
+                Verdict::Stateless(welcome) if stdio => self.settle(welcome, initializing).await?,
                 Verdict::Stateless(welcome) => self.has_none(welcome),
                 _ => self.has_sessions(initializing.await?),
             },
@@ -102,6 +111,21 @@ impl Connection {
         Ok(())
     }
 
+    /// A program that has answered the first greeting has also been sent the second. If it takes that, too, the last
+    /// may count, and what it speaks from here on is anyone's guess.
+    async fn settle(
+        self: &Arc<Self>,
+        welcome: Welcome,
+        initializing: impl Future<Output = Result<Welcome, Error>>,
+    ) -> Result<(), Error> {
+        if let Ok(Ok(_)) = tokio::time::timeout(SILENCE, initializing).await {
+            let reason = format!("`{}` took both greetings", self.name);
+            return Err(Error::new(Kind::UpstreamUnavailable, reason).named(GREETED_TWICE));
+        }
+        self.has_none(welcome);
+        Ok(())
+    }
+
     /// Asks the server what it is; once more if it wants to hear our revision again.
     async fn discover(&self) -> Verdict {
         let ask = async || {
@@ -117,12 +141,12 @@ impl Connection {
     async fn initialize(&self) -> Result<Welcome, Error> {
         let hello = Hello { revision: Revision::LATEST, abilities: self.own_abilities(), client: own_info() };
         let result = self.request("initialize", Some(hello.params()), None).await?;
-        Welcome::read(&result).ok_or_else(|| {
-            Error::new(
-                Kind::UpstreamUnavailable,
-                format!("`{}` answered `initialize` with something else", self.name),
-            )
-        })
+        Welcome::read(&result).ok_or_else(|| self.odd("`initialize`"))
+    }
+
+    fn odd(&self, greeting: &str) -> Error {
+        let reason = format!("`{}` answered {greeting} with something else", self.name);
+        Error::new(Kind::UpstreamUnavailable, reason)
     }
 
     /// What the connection as a whole declares.

@@ -13,7 +13,7 @@ use crate::connection::{Connection, Purpose};
 use crate::definition::Transport;
 use crate::entry::Entry;
 use crate::era::Opening;
-use crate::greeting::MUTE;
+use crate::greeting::{GREETED_TWICE, MUTE};
 use crate::process::Launch;
 use crate::upstream::Inner;
 use crate::{http, sse, stdio};
@@ -93,6 +93,11 @@ impl Inner {
                 self.era.learn(false);
                 open(transport, Opening::Sessions).await
             }
+            // It starts slowly and knows both: the next one hears of no session.
+            (Transport::Stdio { .. }, Err(error)) if error.name == Some(GREETED_TWICE) => {
+                self.era.learn(true);
+                open(transport, Opening::StatelessOnly).await
+            }
             // A server of 2024-11-05 refuses the POST; its stream is then at the same address.
             (Transport::Http { url, headers }, Err(error)) if error.name == Some(http::REFUSED) => {
                 let legacy = Transport::Sse { url: url.clone(), headers: headers.clone() };
@@ -145,7 +150,7 @@ impl Inner {
             }
             Err(error) => {
                 connection.close(error.clone());
-                if error.name == Some(MUTE) {
+                if matches!(error.name, Some(MUTE | GREETED_TWICE)) {
                     // Two at once might be in each other's way.
                     let _ = tokio::time::timeout(GONE, connection.gone.cancelled()).await;
                 }

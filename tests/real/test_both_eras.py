@@ -174,7 +174,7 @@ def met(talk):
 
     def met(step: str) -> dict:
         record = talk["records"][step]
-        assert "error" not in record, record
+        assert "error" not in record, json.dumps(record)
         return record
 
     return met
@@ -213,10 +213,11 @@ def test_a_server_without_sessions_can_ask_three_things_at_once(met, name):
 
 
 @pytest.mark.parametrize("name", DUAL)
-def test_progress_of_a_server_without_sessions_arrives(met, name):
+def test_progress_of_a_server_without_sessions_arrives(who, over, met, name):
     record = met(f"{name} count")
     assert record["text"] == "counted"
-    assert record["progress"] == [[step, 3, f"step {step}"] for step in (1, 2, 3)]
+    expected = [[step, 3, f"step {step}"] for step in (1, 2, 3)]
+    assert record["progress"] in (expected, expected[: surely_seen(who, over)])
 
 
 @pytest.mark.parametrize("name", DUAL)
@@ -246,18 +247,25 @@ def test_a_server_with_sessions_answers_every_client(met):
 def test_a_server_with_sessions_can_ask_every_client(met):
     person, model, roots = (met(f"everything ask_{what}") for what in ("person", "model", "roots"))
     assert "Name: Ada" in person["text"]
-    assert len(person["asked"]) == 1
+    # This server asks for the roots by itself, whenever it comes to it.
+    asked_person, asked_model = ([words for words in one["asked"] if words != "roots"] for one in (person, model))
+    assert len(asked_person) == 1
     assert "blue" in model["text"]
-    assert len(model["asked"]) == 1
-    assert "A colour?" in model["asked"][0]
+    assert len(asked_model) == 1
+    assert "A colour?" in asked_model[0]
     assert "work" in roots["text"]
 
 
 def test_progress_of_a_server_with_sessions_arrives(who, over, met):
     seen = [step[:2] for step in met("everything count")["progress"]]
-    # This server sends the last with the result; see dual_server.mjs.
-    is_surely_seen = 2 if over == "stdio" and who.startswith("typescript") else 3
-    assert seen[:is_surely_seen] == [[1, 3], [2, 3], [3, 3]][:is_surely_seen]
+    expected = [[1, 3], [2, 3], [3, 3]]
+    assert seen in (expected, expected[: surely_seen(who, over)])
+
+
+def surely_seen(who: str, over: str) -> int:
+    """Of three steps. The TypeScript SDK drops progress that it reads in one piece with the result, and on a pipe
+    that is up to the machine; the Python SDK shows that all three were sent."""
+    return 2 if over == "stdio" and who.startswith("typescript") else 3
 
 
 def test_a_log_of_a_server_with_sessions_arrives_with_its_level(met):
@@ -268,7 +276,7 @@ def test_a_log_of_a_server_with_sessions_arrives_with_its_level(met):
 
 def test_changes_of_a_server_with_sessions_are_heard_of(who, hold, shared):
     record = hold(shared, steps_to_hear())["records"]["hear"]
-    assert "error" not in record, record
+    assert "error" not in record, json.dumps(record)
     assert DYNAMIC in record["events"]
     assert_honored(who, record, DYNAMIC)
 

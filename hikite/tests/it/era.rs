@@ -294,8 +294,44 @@ for line in sys.stdin:
 "#;
     let server = json!({ "description": "d", "command": "python3", "args": ["-c", script] });
     let gateway = gateway(json!({ "a": server })).await;
-    let limit = std::time::Duration::from_secs(20);
+    let limit = std::time::Duration::from_secs(60);
     assert!(within(limit, || gateway.stderr().contains("lists are known")).await, "{}", gateway.stderr());
     assert_eq!(gateway.client("direct").await.text("choosy", json!({})).await, "spoken");
     assert!(eventually(|| gateway.descendants().len() <= 2).await, "the first is still there");
+}
+
+#[tokio::test]
+async fn a_program_that_is_late_and_takes_both_greetings_is_asked_once_more() {
+    // The last greeting counts for it, as for servers on the TypeScript SDK.
+    let script = r#"
+import json, os, sys, time
+if not os.path.exists(sys.argv[1]):
+    open(sys.argv[1], "w").close()
+    time.sleep(4)
+speaks_with_session = False
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    if method == "server/discover":
+        body = {"result": {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}}
+    elif method == "initialize":
+        speaks_with_session = True
+        body = {"result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "s", "version": "1"}}}
+    elif speaks_with_session:
+        body = {"error": {"code": -32601, "message": "not with a session"}}
+    elif method == "tools/list":
+        body = {"result": {"resultType": "complete", "tools": [{"name": "late", "inputSchema": {"type": "object"}}]}}
+    else:
+        body = {"result": {"resultType": "complete", "content": [{"type": "text", "text": "spoken"}]}}
+    if id is not None:
+        print(json.dumps({"jsonrpc": "2.0", "id": id, **body}), flush=True)
+"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let started = folder.path().join("started");
+    let server = json!({ "description": "d", "command": "python3", "args": ["-c", script, started] });
+    let gateway = gateway(json!({ "a": server })).await;
+    let limit = std::time::Duration::from_secs(60);
+    assert!(within(limit, || gateway.stderr().contains("lists are known")).await, "{}", gateway.stderr());
+    assert_eq!(gateway.client("direct").await.text("late", json!({})).await, "spoken");
 }
