@@ -91,6 +91,8 @@ impl Connection {
     ) -> Result<(), Error> {
         let mut initializing = Box::pin(self.initialize());
         tokio::select! {
+            // Both answers may be there by now.
+            biased;
             verdict = &mut discovering => match verdict {
                 Verdict::Stateless(welcome) if stdio => self.settle(welcome, initializing).await?,
                 Verdict::Stateless(welcome) => self.has_none(welcome),
