@@ -21,15 +21,15 @@ const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 /// Neither may one that did before, or a web server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// And a program that then answers neither greeting for so long may have choked on the first.
-const SILENCE: Duration = Duration::from_secs(10);
-/// The name of the error when it did.
+/// The name of the error when a program may have choked on the first greeting: it answered none for half of the time
+/// that it has to start. Most that are so slow are being downloaded, which is better not cut short.
 pub(crate) const MUTE: &str = "Mute";
 /// The name of the error when a program took both greetings.
 pub(crate) const GREETED_TWICE: &str = "GreetedTwice";
 
 impl Connection {
-    pub(crate) async fn greet(self: &Arc<Self>, opening: Opening) -> Result<(), Error> {
+    /// `time` is how long all of it may take.
+    pub(crate) async fn greet(self: &Arc<Self>, opening: Opening, time: Duration) -> Result<(), Error> {
         match opening {
             Opening::SessionsOnly => {
                 let welcome = self.initialize().await?;
@@ -43,8 +43,8 @@ impl Connection {
                 },
                 Err(error) => return Err(error),
             },
-            Opening::Probe => self.probe(true).await?,
-            Opening::Stateless => self.probe(false).await?,
+            Opening::Probe => self.probe(Some(time / 2)).await?,
+            Opening::Stateless => self.probe(None).await?,
             Opening::StatelessOnly => match self.discover().await {
                 Verdict::Stateless(welcome) => self.has_none(welcome),
                 Verdict::Again(error) | Verdict::Nothing(error) => return Err(error),
@@ -54,13 +54,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Finds out what the server speaks. Where nobody knows, a program that falls silent may be `doubtful`.
-    async fn probe(self: &Arc<Self>, doubtful: bool) -> Result<(), Error> {
+    /// Finds out what the server speaks. Where nobody knows, a program may be silent for so long, but no longer.
+    async fn probe(self: &Arc<Self>, silence: Option<Duration>) -> Result<(), Error> {
         let stdio = matches!(self.outbound(), Some(Outbound::Stdio(_)));
-        let patience = if stdio && doubtful { SHORT_PATIENCE } else { PATIENCE };
+        let silence = silence.filter(|_| stdio);
+        let patience = if silence.is_some() { SHORT_PATIENCE } else { PATIENCE };
         let mut discovering = Box::pin(self.discover());
         let Ok(verdict) = tokio::time::timeout(patience, &mut discovering).await else {
-            let silence = (stdio && doubtful).then_some(SILENCE);
+            let silence = silence.map(|silence| silence.saturating_sub(patience));
             return self.race(discovering, stdio, silence).await;
         };
         match verdict {
@@ -120,7 +121,7 @@ impl Connection {
         welcome: Welcome,
         initializing: impl Future<Output = Result<Welcome, Error>>,
     ) -> Result<(), Error> {
-        if let Ok(Ok(_)) = tokio::time::timeout(SILENCE, initializing).await {
+        if let Ok(Ok(_)) = tokio::time::timeout(PATIENCE, initializing).await {
             let reason = format!("`{}` took both greetings", self.name);
             return Err(Error::new(Kind::UpstreamUnavailable, reason).named(GREETED_TWICE));
         }

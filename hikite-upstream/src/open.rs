@@ -131,15 +131,16 @@ impl Inner {
         }
         // Whoever stops waiting for the start ends it.
         let unfinished = connection.closed.clone().drop_guard();
+        let start_timeout = self.environment.limits.start_timeout;
         let greeting = async {
             self.attach(&connection, transport).await?;
-            connection.greet(opening).await
+            connection.greet(opening, start_timeout).await
         };
         let opened = tokio::select! {
             biased;
             // The transport may give up before there is anything to wait for, and we may be closing.
             () = connection.closed.cancelled() => Err(connection.ending()),
-            opened = tokio::time::timeout(self.environment.limits.start_timeout, greeting) => {
+            opened = tokio::time::timeout(start_timeout, greeting) => {
                 opened.unwrap_or_else(|_| Err(self.too_slow()))
             }
         };

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 MODERN = "2026-07-28"
 # Until hikite says `initialize` as well, and until it starts a server anew that is silent still.
 PATIENCE_SECONDS = 2
-SILENCE_SECONDS = 12
+SILENCE_SECONDS = 30
 VERSION = {"command": "biomcp version"}
 PUBLISHED = ["everything", "filesystem", "memory", "sequential-thinking", "git", "time", "fetch", "sqlite"]
 

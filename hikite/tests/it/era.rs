@@ -293,7 +293,8 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
 "#;
     let server = json!({ "description": "d", "command": "python3", "args": ["-c", script] });
-    let gateway = gateway(json!({ "a": server })).await;
+    let config = json!({ "mcpServers": { "a": server }, "limits": { "start_timeout": "10s" } });
+    let gateway = crate::configured(config).await;
     let limit = std::time::Duration::from_secs(60);
     assert!(within(limit, || gateway.stderr().contains("lists are known")).await, "{}", gateway.stderr());
     assert_eq!(gateway.client("direct").await.text("choosy", json!({})).await, "spoken");
