@@ -23,6 +23,7 @@ mod rest;
 mod running;
 mod side;
 mod start;
+mod stolen;
 mod suite;
 mod tree;
 mod ui;

@@ -9,6 +9,9 @@ use crate::rig::table::median;
 /// A suite and one case of it, such as `http` and `100 B, 64 clients`.
 pub(super) type Case = (&'static str, String);
 
+/// The figure that says which share of the processors' time somebody else had.
+pub(super) const STOLEN: &str = "stolen";
+
 /// A case, a side, and what was measured of it.
 type Figure = (Case, &'static str, &'static str);
 
@@ -73,6 +76,15 @@ impl Book {
         (middle > 0.0).then(|| (largest - smallest) / middle)
     }
 
+    /// How many measurements were disturbed more than that, and how many there are.
+    pub(super) fn disturbed(&self, most: f64) -> (usize, usize) {
+        let shares = || {
+            let figures = self.figures.iter().filter(|((_, _, figure), _)| *figure == STOLEN);
+            figures.flat_map(|(_, values)| values)
+        };
+        (shares().filter(|(_, share)| *share > most).count(), shares().count())
+    }
+
     pub(super) fn failure(&self, case: &Case, side: &'static str) -> Option<&str> {
         self.failures.get(&(case.clone(), side)).map(String::as_str)
     }
@@ -110,5 +122,15 @@ mod tests {
         close(book.spread(&case, "limit", "req/s"), 1.5);
         assert!(book.median(&case, "other", "req/s").is_none());
         assert!(book.ratio(&case, ("own", "other"), "req/s").is_none());
+    }
+
+    #[test]
+    fn disturbed_measurements_are_counted() {
+        let (mut book, case) = (Book::default(), ("http", "c".to_owned()));
+        for (round, share) in [(0, 0.0), (1, 0.3), (2, 0.02)] {
+            book.note(&case, "own", STOLEN, round, share);
+            book.note(&case, "own", "req/s", round, 1.0);
+        }
+        assert_eq!(book.disturbed(0.02), (1, 3));
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use tokio::task::JoinSet;
 
 use super::running::{Link, Running};
+use super::stolen::Ticks;
 use crate::rig::client::is_success;
 use crate::rig::load::Load;
 
@@ -14,6 +15,10 @@ use crate::rig::load::Load;
 const REQUEST: Duration = Duration::from_secs(30);
 /// Calls of each client before anything is measured, if there is time for so many.
 const WARM_UP: usize = 20;
+/// The share of the processors' time that somebody else may have while something is measured, and how often it is measured
+/// until nobody had more.
+pub(super) const DISTURBED: f64 = 0.02;
+pub(super) const TRIES: usize = 5;
 /// The length of a call's text.
 const TEXT: usize = 100;
 
@@ -34,6 +39,8 @@ pub(super) struct Drive {
     pub(super) load: Load,
     /// CPU seconds of the side for ten thousand calls.
     pub(super) cpu: Option<f64>,
+    /// The share of the processors' time that somebody else had meanwhile.
+    pub(super) stolen: f64,
 }
 
 /// How many ask, for how long, and whether they ask a few times before that.
@@ -44,7 +51,8 @@ pub(super) struct Effort {
     pub(super) warms_up: bool,
 }
 
-/// The clients stay open for the next time: with some sides it takes longer to open them than to measure.
+/// The clients stay open for the next time: with some sides it takes longer to open them than to measure. Of several tries
+/// the least disturbed counts; what is far slower than all else has one.
 pub(super) async fn drive(
     running: &Running,
     open: &mut Vec<Link>,
@@ -58,16 +66,37 @@ pub(super) async fn drive(
     if effort.warms_up {
         (ready, _) = everyone(ready, ask, (effort.duration / 4, WARM_UP)).await?;
     }
-    let before = running.cpu_seconds()?;
+    let (mut ready, mut best) = attempt(running, ready, ask, effort).await?;
+    for _ in 1..TRIES {
+        if best.stolen <= DISTURBED || !effort.warms_up {
+            break;
+        }
+        let (again, seen) = attempt(running, ready, ask, effort).await?;
+        ready = again;
+        if seen.stolen < best.stolen {
+            best = seen;
+        }
+    }
+    open.extend(ready);
+    Ok(best)
+}
+
+async fn attempt(
+    running: &Running,
+    ready: Vec<Link>,
+    ask: &Ask,
+    effort: Effort,
+) -> Result<(Vec<Link>, Drive)> {
+    let (before, ticks) = (running.cpu_seconds()?, Ticks::now());
     let started = Instant::now();
     let (ready, times_ms) = everyone(ready, ask, (effort.duration, usize::MAX)).await?;
     let seconds = started.elapsed().as_secs_f64();
-    let after = running.cpu_seconds()?;
-    open.extend(ready);
+    let (after, later) = (running.cpu_seconds()?, Ticks::now());
     let load = Load::of(times_ms, seconds);
     #[expect(clippy::cast_precision_loss, reason = "far fewer calls than a double counts exactly")]
     let cpu = before.zip(after).map(|(before, after)| (after - before) / load.calls as f64 * 10_000.0);
-    Ok(Drive { load, cpu })
+    let stolen = ticks.zip(later).map_or(0.0, |(before, after)| after.stolen_since(before));
+    Ok((ready, Drive { load, cpu, stolen }))
 }
 
 /// All clients at once, until the time or their number of requests is over: the clients and the time of each request.

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use super::book::{Book, Case};
 use super::bound::Bounds;
 use super::chart;
+use super::drive::{DISTURBED, TRIES};
 use super::machine::today;
 use super::side::{Role, Side};
 use super::suite::{CLIENTS, SIZES, SMALL, call_case, plain_case};
@@ -62,14 +63,19 @@ impl Report<'_> {
             .sides
             .iter()
             .filter_map(|side| Some(format!("{} {}", side.name, side.install.as_ref()?.version)));
+        let (disturbed, all) = self.book.disturbed(DISTURBED);
         let mut text = format!(
             "{}, hikite {}. {}\n\nMedians of {} rounds of {} s for each figure; *spread* is the largest less the smallest of \
-             the rounds, of their median. *Of direct* is the median of the ratios within each round.\n\nPeers: {}.",
+             the rounds, of their median. *Of direct* is the median of the ratios within each round. Who else uses the \
+             processors of a rented machine is not ours to say: load was measured up to {TRIES} times, until others had no \
+             more than {:.0} % of their time, and the least disturbed counts; in {disturbed} of {all} they had more.\n\n\
+             Peers: {}.",
             today(),
             env!("CARGO_PKG_VERSION"),
             self.machine,
             self.rounds,
             self.duration.as_secs_f64(),
+            DISTURBED * 100.0,
             versions.collect::<Vec<_>>().join(", "),
         );
         let mut failures: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::book::{Book, Case};
+use super::book::{Book, Case, STOLEN};
 use super::drive::{Ask, Drive, Effort, drive};
 use super::running::Running;
 use super::side::{Kind, Role, Side};
@@ -59,7 +59,7 @@ const STARTS: usize = 5;
 /// The longest that sessions may take to be opened.
 const OPENING: Duration = Duration::from_secs(8);
 /// The longest that one side's calls may take in a round: what has not begun by then is left out.
-const TURN: Duration = Duration::from_secs(20);
+const TURN: Duration = Duration::from_secs(30);
 /// What was left over from the start is gone by then.
 const REST: Duration = Duration::from_millis(700);
 
@@ -163,6 +163,7 @@ fn note(book: &mut Book, case: &Case, (side, round): (&Side, usize), seen: Resul
     book.note(case, side.name, "req/s", round, seen.load.per_second);
     book.note(case, side.name, "p50 ms", round, seen.load.p50_ms);
     book.note(case, side.name, "p99 ms", round, seen.load.p99_ms);
+    book.note(case, side.name, STOLEN, round, seen.stolen);
     // The limit is the upstream itself, whose time is nobody's cost.
     if let Some(cpu) = seen.cpu.filter(|_| side.role != Role::Limit) {
         book.note(case, side.name, "CPU s/10k", round, cpu);

@@ -1,0 +1,44 @@
+//! How much of the processors' time went to somebody else: a machine that is rented shares them with others, and what is
+//! measured meanwhile says little.
+
+/// Ticks of all processors since the start of the machine.
+#[derive(Clone, Copy)]
+pub(super) struct Ticks {
+    stolen: u64,
+    all: u64,
+}
+
+impl Ticks {
+    /// `None` where the system does not tell.
+    pub(super) fn now() -> Option<Self> {
+        Self::read(&std::fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    fn read(stat: &str) -> Option<Self> {
+        // User, nice, system, idle, waiting, interrupts of two kinds, stolen; what follows is part of the first two.
+        let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().take(8);
+        let ticks = fields.map(str::parse).collect::<Result<Vec<u64>, _>>().ok()?;
+        Some(Self { stolen: *ticks.get(7)?, all: ticks.iter().sum() })
+    }
+
+    /// The share that was stolen since then.
+    #[expect(clippy::cast_precision_loss, reason = "far fewer ticks than a double counts exactly")]
+    pub(super) fn stolen_since(self, before: Self) -> f64 {
+        let all = self.all.saturating_sub(before.all).max(1);
+        self.stolen.saturating_sub(before.stolen) as f64 / all as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_others_is_read() {
+        let before = Ticks::read("cpu  10 0 10 70 0 0 0 10 3 0\ncpu0 1 2\n").expect("ticks");
+        let after = Ticks::read("cpu  60 0 10 90 0 0 0 40 9 0\n").expect("ticks");
+        assert!((after.stolen_since(before) - 0.3).abs() < 1e-9);
+        assert!(before.stolen_since(before).abs() < 1e-9);
+        assert!(Ticks::read("cpu  1 2 3\n").is_none());
+    }
+}
