@@ -35,16 +35,16 @@ impl Stage {
         if self.is_short { short } else { usual }
     }
 
-    /// A bound of time. Where many tests share the machine it is twenty times as wide: there it finds what waits for
-    /// ever, and the figures are for the long run.
+    /// A bound of time. Where many tests share the machine it is five times as wide: there it finds what waits for ever,
+    /// and the figures are for the long run.
     pub(super) fn within(&self, bound: f64) -> f64 {
-        if self.is_short { 20.0 * bound } else { bound }
+        if self.is_short { 5.0 * bound } else { bound }
     }
 
-    /// A bound of the slowest of a few calls. One of them may wait long for the processor among many tests, but not as
+    /// A bound of one call, or of the slowest of a few. It may wait long for the processor among many tests, but not as
     /// long as somebody who is kept out.
     pub(super) fn at_worst(&self, bound: f64) -> f64 {
-        if self.is_short { 40.0 * bound } else { bound }
+        if self.is_short { 20.0 * bound } else { bound }
     }
 
     /// How long something lasts: as was asked for, or in seconds.
