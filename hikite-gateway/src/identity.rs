@@ -13,6 +13,7 @@ mod known;
 mod login;
 mod password;
 mod redirect;
+mod removal;
 mod review;
 mod secret;
 mod setup;
@@ -48,10 +49,10 @@ pub use known::Known;
 pub use login::Login;
 pub use redirect::Redirect;
 pub use secret::{hash, secret};
-pub use user::{Role, User};
+pub(crate) use user::{ID as USER_ID, only_the_owner};
+pub use user::{Right, Role, Successor, User};
 
 /// The drawers.
-const USER: &str = "user";
 const SETUP: &str = "setup";
 const LOGIN: &str = "login";
 const CLIENT: &str = "client";
@@ -60,8 +61,12 @@ const CODE: &str = "code";
 /// A code that was used, and the grant that it became.
 const SPENT: &str = "spent-code";
 const GRANT: &str = "grant";
+/// People from elsewhere who were removed.
+const REMOVED: &str = "removed";
 /// Those of a user, which others put there.
 const PASSKEY: &str = "passkey";
+const CHALLENGE: &str = "challenge";
+const CONNECTION: &str = "connection";
 
 /// What the id of every grant begins with.
 const GRANT_ID: &str = "grt_";
@@ -156,9 +161,11 @@ impl Identity {
     pub async fn read_store(&self) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         let now = now_ms();
-        let users = self.store.entries(USER, None, now).await?;
+        self.store.adopt_users().await?;
+        let users = self.store.users().await?;
         let grants = self.store.entries(GRANT, None, now).await?;
-        self.book.store(Arc::new(Book::of(&users, &grants)));
+        let removed = self.store.entries(REMOVED, None, now).await?;
+        self.book.store(Arc::new(Book::of(&users, &grants, &removed)));
         Ok(())
     }
 

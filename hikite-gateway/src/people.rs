@@ -13,13 +13,14 @@ use hikite_core::error::Error;
 use hikite_core::json::Raw;
 use hikite_store::{ProjectRow, Store, TokenRow};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use crate::clock::now_ms;
 use crate::entrance::Entrances;
 use crate::gateway::Gateway;
 use crate::identity::{Identity, User};
 use crate::project::Project;
-use directory::Directory;
+use directory::{Directory, Person};
 pub use token::Token;
 
 pub struct People {
@@ -28,6 +29,7 @@ pub struct People {
     turn: tokio::sync::Mutex<()>,
     known: Mutex<Known>,
     shown: ArcSwap<Directory>,
+    changes: watch::Sender<u64>,
     /// Who people are that log in, where they can.
     identity: OnceLock<Arc<Identity>>,
     /// The other ways in.
@@ -41,6 +43,7 @@ struct Known {
     file: Vec<Arc<Project>>,
     projects: Vec<ProjectRow>,
     tokens: Vec<TokenRow>,
+    users: Vec<Person>,
 }
 
 impl std::fmt::Debug for People {
@@ -56,6 +59,7 @@ impl People {
             turn: tokio::sync::Mutex::default(),
             known: Mutex::default(),
             shown: ArcSwap::default(),
+            changes: watch::Sender::default(),
             identity: OnceLock::new(),
             entrances: OnceLock::new(),
         }
@@ -90,14 +94,24 @@ impl People {
         if let Some(identity) = self.identity() {
             identity.read_store().await?;
         }
+        self.read_tokens().await
+    }
+
+    /// Takes in projects and tokens, with the users that are known; whether that changed anything about projects.
+    pub(crate) async fn read_tokens(&self) -> Result<bool, Error> {
         let _turn = self.turn.lock().await;
         self.read().await
     }
 
     async fn read(&self) -> Result<bool, Error> {
         let (projects, tokens) = (self.store.projects().await?, self.store.tokens().await?);
+        // Those that are known where people log in: a token is not let in before the mask of its user is.
+        let users: Vec<Person> = match self.identity() {
+            Some(identity) => identity.users().iter().map(Person::from).collect(),
+            None => self.store.users().await?.iter().map(Person::from).collect(),
+        };
         let before = self.shown.load_full();
-        self.learn(|known| (known.projects, known.tokens) = (projects, tokens));
+        self.learn(|known| (known.projects, known.tokens, known.users) = (projects, tokens, users));
         Ok(!before.has_same_projects(&self.shown.load()))
     }
 
@@ -107,6 +121,26 @@ impl People {
         let next = Directory::of(&known);
         next.warn_of_new(&self.shown.load());
         self.shown.store(Arc::new(next));
+        self.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Tells of every moment at which somebody may have lost what they had.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Whoever holds the local token, or sits at the machine: the owner, whoever that is now.
+    pub fn owner(&self) -> Caller {
+        match self.shown.load().owner() {
+            Some(owner) => Caller { subject: Arc::clone(&owner.subject), ..Caller::owner() },
+            None => Caller::owner(),
+        }
+    }
+
+    /// What a subject is called, for people to read: id and name of the user, if it is one.
+    pub fn name_of(&self, subject: &str) -> Option<(Arc<str>, Arc<str>)> {
+        let shown = self.shown.load();
+        shown.user(subject).map(|user| (Arc::clone(&user.id), Arc::clone(&user.name)))
     }
 
     /// Who bears this secret; nobody if it is unknown, expired or taken back, or its project is gone.
@@ -124,9 +158,18 @@ impl People {
 
     /// Whether the token that a caller came with is still good; who came without one is not in question.
     pub fn still_knows(&self, caller: &Caller) -> bool {
+        if !self.lets_in(&caller.subject) {
+            return false;
+        }
         let Some(id) = &caller.token else { return true };
         let granted = self.identity().and_then(|identity| identity.is_alive(id));
         granted.unwrap_or_else(|| self.shown.load().is_good(id, now_ms()))
+    }
+
+    /// Whether a subject may come in at all: not a user who is locked out or gone, nor one from elsewhere who was removed.
+    pub fn lets_in(&self, subject: &str) -> bool {
+        self.shown.load().lets_in(subject)
+            && !self.identity().is_some_and(|identity| identity.is_removed(subject))
     }
 
     /// When a token or a grant expires; nothing if it never does or there is none.
@@ -161,7 +204,7 @@ impl People {
     /// The tokens as people and programs see them; nothing there opens anything.
     pub fn token_objects(&self) -> Vec<Raw> {
         let (shown, now) = (self.shown.load(), now_ms());
-        shown.tokens().iter().map(|token| token.object(shown.is_good(&token.id, now)).raw()).collect()
+        shown.tokens().iter().map(|token| shown.token_object(token, now)).collect()
     }
 }
 
@@ -175,6 +218,20 @@ impl Gateway {
         let users = self.people.identity().map(|identity| identity.users()).unwrap_or_default();
         let mask = |user: &Arc<User>| Some((Arc::clone(&user.subject), user.permissions.clone()?));
         self.set_masks(users.iter().filter_map(mask).collect());
+    }
+
+    /// Requests meet users as they are now: their masks first, then their tokens, projects and accounts.
+    pub async fn follow_users(&self) -> Result<(), Error> {
+        self.show_users();
+        if self.people.read_tokens().await? {
+            self.show_projects();
+        }
+        if let Some(accounts) = self.accounts()
+            && accounts.read_store().await?
+        {
+            self.show_accounts();
+        }
+        Ok(())
     }
 
     /// Everyone sees the projects as they are now.

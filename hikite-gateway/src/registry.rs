@@ -179,15 +179,10 @@ impl Gateway {
 
     async fn take_in(&self) -> Result<(), Error> {
         self.read_pins().await?;
-        if self.people.read_store().await? {
-            self.show_projects();
+        if let Some(identity) = self.people.identity() {
+            identity.read_store().await?;
         }
-        self.show_users();
-        if let Some(accounts) = self.accounts()
-            && accounts.read_store().await?
-        {
-            self.show_accounts();
-        }
+        self.follow_users().await?;
         self.recall().await?;
         let rows = self.registry.store.registered().await?;
         let switches = self.registry.store.switches().await?;

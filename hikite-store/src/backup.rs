@@ -4,13 +4,15 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 
 use sqlx::Row;
 
 use crate::connect::Engine;
 use crate::error::{Fault, StoreError};
+use crate::migrate::Before;
 use crate::store::Store;
-use crate::url::StoreUrl;
+use crate::url::{Place, StoreUrl};
 
 impl Store {
     /// Gives the size of the file. It is written beside and renamed: under its name there is never half a copy. It
@@ -19,6 +21,10 @@ impl Store {
         if fs::symlink_metadata(to).is_ok() {
             return Err(self.refused(Fault::Exists, format!("`{}` exists", to.display())));
         }
+        self.backup_to(to).await
+    }
+
+    async fn backup_to(&self, to: &Path) -> Result<u64, StoreError> {
         let refused =
             |error: io::Error| StoreError::new(Fault::NotWritable, &StoreUrl::file(to), error.to_string());
         let beside = beside(to);
@@ -35,10 +41,11 @@ impl Store {
         match self.engine() {
             Engine::Sqlite => {
                 let query = sqlx::query("VACUUM INTO $1").bind(file.to_string_lossy().into_owned());
+                // It reads the file and no more, so that it goes beside a migration that waits for it.
                 query.execute(self.writer()).await.map(drop).map_err(self.failed())
             }
             Engine::Postgres => {
-                let copy = Self::open(&StoreUrl::file(file)).await?;
+                let copy = Self::open_at(&StoreUrl::file(file), self.version(), None).await?;
                 let outcome = match self.copy_to(&copy).await {
                     Ok(_) => copy.fold_in_journal().await,
                     Err(error) => Err(error),
@@ -62,6 +69,48 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// Copies a store that is about to be changed, in the version that it has: such a copy is what the program before opens.
+pub(crate) fn before_migration<'a>(
+    before: &'a Before<'_>,
+    found: i64,
+) -> Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send + 'a>> {
+    // Boxed, because a copy is itself a store that is opened.
+    Box::pin(copy_before(before, found))
+}
+
+async fn copy_before(before: &Before<'_>, found: i64) -> Result<(), StoreError> {
+    let Some(to) = place_of(before, found) else {
+        tracing::warn!("the store is brought to a newer version without a copy: no folder is known for one");
+        return Ok(());
+    };
+    let store = Store::as_it_is(before.target, before.url, found);
+    let outcome = store.backup_to(&to).await;
+    store.close().await;
+    let bytes = outcome?;
+    tracing::info!(bytes, "the store was copied to `{}` before it is brought to a newer version", to.display());
+    Ok(())
+}
+
+/// A name that says of which version it is, and that nothing has yet.
+fn place_of(before: &Before<'_>, found: i64) -> Option<PathBuf> {
+    let first = match &before.url.0 {
+        Place::File(path) => {
+            let mut name = path.as_os_str().to_owned();
+            name.push(format!(".v{found}"));
+            PathBuf::from(name)
+        }
+        Place::Memory => return None,
+        Place::Postgres(_) => before.folder?.join(format!("postgres-store.db.v{found}")),
+    };
+    let numbered = |number: u32| {
+        let mut name = first.as_os_str().to_owned();
+        name.push(format!("-{number}"));
+        PathBuf::from(name)
+    };
+    let mut names = std::iter::once(first.clone()).chain((2..).map(numbered));
+    names.find(|name| fs::symlink_metadata(name).is_err())
 }
 
 fn beside(to: &Path) -> PathBuf {

@@ -7,7 +7,7 @@ use crate::connect::Engine;
 use crate::error::{Fault, StoreError};
 use crate::migrate::POSTGRES_LOCK;
 use crate::store::Store;
-use crate::table::{ROWS_AT_ONCE, TABLES, Table};
+use crate::table::{ROWS_AT_ONCE, Table, tables};
 
 impl Store {
     /// Copies every row and gives their number. Refused if `other` holds anything; then nothing is changed.
@@ -17,7 +17,7 @@ impl Store {
         if other.engine() == Engine::Postgres {
             sqlx::query(POSTGRES_LOCK).execute(&mut *to).await.map_err(other.failed())?;
         }
-        for table in TABLES {
+        for table in tables(other.version()) {
             // What a new store is made with says nothing of its use.
             let used = if table.is_made_full() { " WHERE seq > 0" } else { "" };
             let count = format!("SELECT COUNT(*) FROM {}{used}", table.name);
@@ -28,7 +28,7 @@ impl Store {
             }
         }
         let mut copied = 0;
-        for table in TABLES {
+        for table in tables(other.version()) {
             let rows = self.copy_table(table, &mut from, other, &mut to).await?;
             copied += if table.is_made_full() { 0 } else { rows };
         }

@@ -21,6 +21,7 @@ mod store;
 mod table;
 mod token;
 mod url;
+mod user;
 mod vault;
 mod vector;
 
@@ -40,4 +41,5 @@ pub use project::ProjectRow;
 pub use store::Store;
 pub use token::TokenRow;
 pub use url::{BadUrl, StoreUrl};
+pub use user::UserRow;
 pub use vault::{VaultKeyRow, VaultSecretRow};

@@ -1,9 +1,12 @@
 //! Brings a store to the newest version: numbered migrations, each applied once, all of them in one transaction
 //! under a lock, so that processes which open it at once do not meet half of it.
 
+use std::path::Path;
+
 use sqlx::{AnyConnection, Connection, Executor, Row};
 
-use crate::connect::Engine;
+use crate::backup;
+use crate::connect::{Engine, Target};
 use crate::error::{Fault, StoreError};
 use crate::url::StoreUrl;
 
@@ -14,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/003.sql"),
     include_str!("../migrations/004.sql"),
     include_str!("../migrations/005.sql"),
+    include_str!("../migrations/006.sql"),
 ];
 
 /// The newest version this program knows.
@@ -26,6 +30,7 @@ pub(crate) const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7452347523)
 /// Why it did not come to it.
 pub(crate) enum Refused {
     Error(sqlx::Error),
+    Told(StoreError),
     Known(Fault, String),
 }
 
@@ -39,17 +44,37 @@ impl Refused {
     pub(crate) fn at(self, place: &StoreUrl) -> StoreError {
         match self {
             Self::Error(error) => StoreError::of(place, &error),
+            Self::Told(error) => error,
             Self::Known(fault, reason) => StoreError::new(fault, place, reason),
         }
     }
 }
 
-/// Gives the version it found.
-pub(crate) async fn migrate(connection: &mut AnyConnection, engine: Engine) -> Result<i64, Refused> {
-    apply(connection, engine, MIGRATIONS).await
+/// Where a store is copied to before it is changed.
+pub(crate) struct Before<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) url: &'a StoreUrl,
+    /// Of a database; a file is copied beside itself.
+    pub(crate) folder: Option<&'a Path>,
 }
 
-async fn apply(connection: &mut AnyConnection, engine: Engine, all: &[&'static str]) -> Result<i64, Refused> {
+/// Brings a store to a version and gives the one it found. What is there already is copied first.
+pub(crate) async fn migrate(
+    connection: &mut AnyConnection,
+    engine: Engine,
+    version: i64,
+    before: Option<Before<'_>>,
+) -> Result<i64, Refused> {
+    let all = &MIGRATIONS[..usize::try_from(version).unwrap_or_default().min(MIGRATIONS.len())];
+    apply(connection, engine, all, before).await
+}
+
+async fn apply(
+    connection: &mut AnyConnection,
+    engine: Engine,
+    all: &[&'static str],
+    before: Option<Before<'_>>,
+) -> Result<i64, Refused> {
     let newest = i64::try_from(all.len()).unwrap_or(i64::MAX);
     // Mostly there is nothing to do, and nothing is locked to find that out.
     if let Ok(found) = version(connection).await
@@ -63,6 +88,14 @@ async fn apply(connection: &mut AnyConnection, engine: Engine, all: &[&'static s
     }
     let found = if is_new(&mut transaction, engine).await? { 0 } else { version(&mut transaction).await? };
     judge(found, newest)?;
+    if let Some(before) = before.filter(|_| found > 0) {
+        if engine == Engine::Postgres {
+            // The copy may take longer than a transaction may be silent.
+            sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0").execute(&mut *transaction).await?;
+        }
+        // Others wait at the lock: what is copied is what is changed, and it is copied once.
+        backup::before_migration(&before, found).await.map_err(Refused::Told)?;
+    }
     for migration in all.iter().skip(usize::try_from(found).unwrap_or_default()) {
         transaction.execute(*migration).await?;
     }
@@ -108,7 +141,6 @@ async fn is_new(connection: &mut AnyConnection, engine: Engine) -> Result<bool, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connect::Target;
 
     async fn connection(path: &std::path::Path) -> AnyConnection {
         let target = Target::of(&StoreUrl::file(path)).expect("a file");
@@ -122,7 +154,7 @@ mod tests {
         let first = MIGRATIONS[0];
         let more = "CREATE TABLE more (x BIGINT NOT NULL); INSERT INTO more VALUES (1)";
         let apply_all = async |connection: &mut AnyConnection, all: &[&'static str]| {
-            apply(connection, Engine::Sqlite, all)
+            apply(connection, Engine::Sqlite, all, None)
                 .await
                 .map_err(|refused| refused.at(&StoreUrl::memory()).to_string())
         };
@@ -143,7 +175,7 @@ mod tests {
         let mut one = connection(&folder.path().join("a.db")).await;
         one.execute("CREATE TABLE theirs (x)").await.expect("made");
         let refused =
-            migrate(&mut one, Engine::Sqlite).await.map_err(|refused| refused.at(&StoreUrl::memory()));
+            migrate(&mut one, Engine::Sqlite, NEWEST, None).await.map_err(|refused| refused.at(&StoreUrl::memory()));
         assert_eq!(refused.map_err(|error| error.fault), Err(Fault::Foreign));
     }
 }

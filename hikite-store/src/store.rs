@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::connect::{Engine, Target, WAIT};
 use crate::error::{Fault, StoreError};
-use crate::migrate::{self, Refused};
+use crate::migrate::{self, Before, NEWEST, Refused};
 use crate::url::StoreUrl;
 
 #[derive(Clone)]
@@ -24,8 +25,9 @@ struct Inner {
     engine: Engine,
     reader: AnyPool,
     writer: AnyPool,
-    /// The version it had before it was opened.
+    /// The version it had before it was opened, and the one it has now.
     found: i64,
+    version: i64,
     /// Other processes may have written something.
     news: Notify,
     tasks: TaskTracker,
@@ -36,13 +38,33 @@ struct Inner {
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl Store {
-    /// Opens the store, makes it if it is not there, and brings it to the newest version.
+    /// Opens the store, makes it if it is not there, and brings it to the newest version. A file that is brought there is
+    /// copied beside itself first.
     pub async fn open(url: &StoreUrl) -> Result<Self, StoreError> {
+        let store = Self::open_at(url, NEWEST, None).await?;
+        store.adopt_users().await?;
+        Ok(store)
+    }
+
+    /// Opens the store likewise; a database that is brought to the newest version is copied into this folder first.
+    pub async fn open_keeping(url: &StoreUrl, folder: &Path) -> Result<Self, StoreError> {
+        let store = Self::open_at(url, NEWEST, Some(folder)).await?;
+        store.adopt_users().await?;
+        Ok(store)
+    }
+
+    /// Opens the store in a version that need not be the newest.
+    pub(crate) async fn open_at(
+        url: &StoreUrl,
+        version: i64,
+        folder: Option<&Path>,
+    ) -> Result<Self, StoreError> {
         let target = Target::of(url)?;
         let (reader, writer) = target.pools();
         let begin = Instant::now();
         let found = loop {
-            match prepare(&target, &writer).await.map_err(|refused| refused.at(url)) {
+            let before = Before { target: &target, url, folder };
+            match prepare(&target, &writer, (version, before)).await.map_err(|refused| refused.at(url)) {
                 // Turning a new file over to its journal does not wait for others as everything else does.
                 Err(error) if error.fault == Fault::Busy && begin.elapsed() < WAIT => {
                     tokio::time::sleep(PAUSE).await;
@@ -50,16 +72,35 @@ impl Store {
                 other => break other?,
             }
         };
-        Ok(Self(Arc::new(Inner {
+        Ok(Self::of(&target, url, (reader, writer), (found, version)))
+    }
+
+    fn of(
+        target: &Target,
+        url: &StoreUrl,
+        (reader, writer): (AnyPool, AnyPool),
+        (found, version): (i64, i64),
+    ) -> Self {
+        Self(Arc::new(Inner {
             url: url.clone(),
             engine: target.engine,
             reader,
             writer,
             found,
+            version,
             news: Notify::new(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
-        })))
+        }))
+    }
+
+    /// The store as it is, in the version that it has.
+    pub(crate) fn as_it_is(target: &Target, url: &StoreUrl, version: i64) -> Self {
+        Self::of(target, url, target.pools(), (version, version))
+    }
+
+    pub(crate) fn version(&self) -> i64 {
+        self.0.version
     }
 
     pub fn url(&self) -> &StoreUrl {
@@ -122,11 +163,15 @@ impl Store {
     }
 }
 
-async fn prepare(target: &Target, writer: &AnyPool) -> Result<i64, Refused> {
+async fn prepare(
+    target: &Target,
+    writer: &AnyPool,
+    (version, before): (i64, Before<'_>),
+) -> Result<i64, Refused> {
     let Some(mut first) = target.first().await? else {
-        return migrate::migrate(&mut *writer.acquire().await?, target.engine).await;
+        return migrate::migrate(&mut *writer.acquire().await?, target.engine, version, None).await;
     };
-    let outcome = migrate::migrate(&mut first, target.engine).await;
+    let outcome = migrate::migrate(&mut first, target.engine, version, Some(before)).await;
     close(first).await;
     outcome
 }
@@ -165,6 +210,9 @@ mod tests {
             movable(store.remove_project(""));
             movable(store.tokens());
             movable(store.remove_token(""));
+            movable(store.users());
+            movable(store.change_users(&[]));
+            movable(store.adopt_users());
             movable(store.entries("", None, 0));
             movable(store.take_entry("", "", 0));
             movable(store.vault_secrets());

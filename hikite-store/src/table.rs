@@ -38,6 +38,7 @@ pub(crate) const TABLES: &[Table] = &[
     Table { name: "project",         columns: &[("name", Column::Text), ("form", Column::Json), ("created_at", Column::Number)] },
     Table { name: "token",           columns: &[("id", Column::Text), ("project", Column::Words), ("hash", Column::Text), ("form", Column::Json), ("created_at", Column::Number), ("expires_at", Column::Number)] },
     Table { name: "drawer",          columns: &[("kind", Column::Text), ("id", Column::Text), ("owner", Column::Words), ("form", Column::Json), ("version", Column::Number), ("created_at", Column::Number), ("expires_at", Column::Number)] },
+    USERS,
     Table { name: "vault_key",       columns: &[("account", Column::Text), ("key_id", Column::Text), ("sealed", Column::Text)] },
     Table { name: "vault_secret",    columns: &[("account", Column::Text), ("provider", Column::Words), ("field", Column::Text), ("version", Column::Number), ("sealed", Column::Text)] },
     VECTOR,
@@ -45,6 +46,16 @@ pub(crate) const TABLES: &[Table] = &[
     AUDIT,
     Table { name: "audit_end",       columns: &[("name", Column::Text), ("seq", Column::Number), ("hash", Column::Words)] },
 ];
+
+#[rustfmt::skip]
+pub(crate) const USERS: Table = Table {
+    name: "users",
+    columns: &[
+        ("id", Column::Text), ("name", Column::Text), ("subject", Column::Text), ("role", Column::Text),
+        ("password", Column::Words), ("permissions", Column::Words), ("disabled", Column::Switch),
+        ("project", Column::Words), ("created_at", Column::Number), ("version", Column::Number),
+    ],
+};
 
 #[rustfmt::skip]
 pub(crate) const AUDIT: Table = Table {
@@ -86,6 +97,13 @@ pub(crate) const MEMORY: Table = Table {
         ("used_at", Column::Number),
     ],
 };
+
+/// The tables that a store of this version has, as far as they came after the first release.
+pub(crate) fn tables(version: i64) -> impl Iterator<Item = &'static Table> {
+    TABLES.iter().filter(move |table| table.name != USERS.name || version >= USERS_SINCE)
+}
+
+const USERS_SINCE: i64 = 6;
 
 /// Rows that one statement puts in.
 pub(crate) const ROWS_AT_ONCE: usize = 64;

@@ -1,12 +1,12 @@
 //! One moment of all users and grants, put together so that a request need only look.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use hikite_core::caller::Scopes;
-use hikite_store::Entry;
+use hikite_store::{Entry, UserRow};
 
-use super::grant;
+use super::{grant, removal};
 use super::user::User;
 
 #[derive(Clone, Debug, Default)]
@@ -14,6 +14,8 @@ pub(super) struct Book {
     /// By subject.
     users: HashMap<Arc<str>, Arc<User>>,
     grants: HashMap<Arc<str>, Mark>,
+    /// The ids of removals that are remembered.
+    removed: HashSet<String>,
 }
 
 /// What a request must know of a grant.
@@ -26,8 +28,9 @@ pub(super) struct Mark {
 }
 
 impl Book {
-    pub(super) fn of(users: &[Entry], grants: &[Entry]) -> Self {
-        let mut book = Self::default();
+    pub(super) fn of(users: &[UserRow], grants: &[Entry], removed: &[Entry]) -> Self {
+        let removed = removed.iter().map(|entry| entry.id.clone()).collect();
+        let mut book = Self { removed, ..Self::default() };
         for user in users.iter().filter_map(User::of) {
             book.put_user(Arc::new(user));
         }
@@ -46,7 +49,18 @@ impl Book {
     /// Its grants go with it.
     pub(super) fn remove_user(&mut self, subject: &str) {
         self.users.remove(subject);
+        self.remove_grants_of(subject);
+        if subject.contains('#') {
+            self.removed.insert(removal::id_of(subject));
+        }
+    }
+
+    pub(super) fn remove_grants_of(&mut self, subject: &str) {
         self.grants.retain(|_, mark| *mark.subject != *subject);
+    }
+
+    pub(super) fn is_removed(&self, subject: &str) -> bool {
+        !self.removed.is_empty() && self.removed.contains(&removal::id_of(subject))
     }
 
     pub(super) fn put_grant(&mut self, id: &str, mark: Mark) {

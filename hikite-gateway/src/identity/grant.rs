@@ -168,7 +168,7 @@ impl Identity {
             if kept.client != client.id {
                 return Err(Denied::Grant("the refresh token was given to another client"));
             }
-            if self.user_of(&entry.owner).is_some_and(|user| user.disabled) {
+            if self.active_user(&entry.owner).await?.is_none() {
                 return Err(Denied::Grant("there is no such user any more"));
             }
             if generation + 1 == kept.generation && now <= kept.rotated_at + milliseconds(GRACE) {

@@ -9,8 +9,7 @@ use hikite_vault::{Password, PasswordHash};
 
 use super::secret::failed;
 use super::user::User;
-use super::{Identity, USER};
-use crate::clock::now_ms;
+use super::Identity;
 
 const SHORTEST: usize = 10;
 /// Longer is no password, but work for us.
@@ -28,8 +27,8 @@ pub(super) fn fault(password: &str) -> Option<&'static str> {
 impl Identity {
     /// The user of this name, if this is the password and they are not locked out.
     pub async fn log_in(&self, name: &str, password: &str) -> Result<Option<Arc<User>>, Error> {
-        let entry = self.store.entry(USER, name, now_ms()).await?;
-        let user = entry.as_ref().and_then(User::of);
+        let row = self.store.user(name).await?.filter(|row| row.name == name);
+        let user = row.as_ref().and_then(User::of);
         let kept = user.as_ref().and_then(|user| user.password.clone());
         let (kept, is_known) = (kept.clone().unwrap_or_else(PasswordHash::of_nobody), kept.is_some());
         let typed: String = password.chars().take(LONGEST).collect();

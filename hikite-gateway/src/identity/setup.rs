@@ -10,7 +10,8 @@ use hikite_core::secret::Secret;
 use hikite_store::Entry;
 
 use super::login::milliseconds;
-use super::user::{Role, User, is_name};
+use super::secret::id;
+use super::user::{ID as USER_ID, Role, User, is_name};
 use super::{Identity, SETUP, hash, password, secret};
 use crate::clock::now_ms;
 
@@ -27,7 +28,7 @@ impl Identity {
         let token = secret("")?;
         loop {
             self.read_store().await?;
-            if self.user_of(OWNER).is_some() {
+            if self.owner().is_some() {
                 return Ok(None);
             }
             let now = now_ms();
@@ -73,19 +74,23 @@ impl Identity {
             return Err(Error::new(Kind::Validation, fault));
         }
         self.read_store().await?;
-        if !self.is_setup_token(token).await? || self.user_of(OWNER).is_some() {
+        if !self.is_setup_token(token).await? || self.owner().is_some() {
             return Err(used_up());
         }
         let user = User {
+            id: id(USER_ID)?.into(),
             name: name.into(),
+            // What was connected with the local token before there was an owner is theirs.
             subject: OWNER.into(),
             role: Role::Owner,
             password: Some(self.hashed(&Secret::hidden(password)).await?),
             permissions: None,
             disabled: false,
+            project: None,
             created_at: now_ms(),
+            version: 1,
         };
-        if !self.store.exchange_entry((SETUP, ALL), &[user.entry(0)]).await? {
+        if !self.store.put_user(&user.row(), Some((SETUP, ALL))).await? {
             return Err(used_up());
         }
         let user = Arc::new(user);

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use hikite_core::caller::OWNER;
 use hikite_core::error::{Error, Kind};
 
-use super::user::{Role, User, is_name};
-use super::{Identity, USER};
+use super::Identity;
+use super::secret::id;
+use super::user::{ID as USER_ID, Role, User, is_name};
 use crate::clock::now_ms;
 use crate::federation::Stranger;
 
@@ -23,16 +24,20 @@ impl Identity {
             if let Some(user) = self.known(&subject).await? {
                 return Ok(user);
             }
+            self.check_not_removed(&subject).await?;
             let user = User {
+                id: id(USER_ID)?.into(),
                 name: name.as_str().into(),
                 subject: subject.as_str().into(),
                 role: if stranger.role == "admin" { Role::Admin } else { Role::Member },
                 password: None,
                 permissions: None,
                 disabled: false,
+                project: None,
                 created_at: now_ms(),
+                version: 1,
             };
-            if self.store.put_entry(&user.entry(0)).await? {
+            if self.store.put_user(&user.row(), None).await? {
                 let user = Arc::new(user);
                 let known = Arc::clone(&user);
                 self.learn(|book| book.put_user(known)).await;
@@ -44,8 +49,8 @@ impl Identity {
     }
 
     async fn known(&self, subject: &str) -> Result<Option<Arc<User>>, Error> {
-        let entries = self.store.entries(USER, Some(subject), now_ms()).await?;
-        let user = entries.iter().find_map(User::of).filter(|user| *user.subject == *subject);
+        let rows = self.store.users().await?;
+        let user = rows.iter().find(|row| row.subject == subject).and_then(User::of);
         match user {
             Some(user) if user.disabled => {
                 let error = Error::new(Kind::Authorization, "this account may not log in here");
@@ -59,7 +64,7 @@ impl Identity {
 /// What they may be called: what the issuer says first, then the same with a number.
 fn names(stranger: &Stranger) -> Vec<String> {
     let names: Vec<String> =
-        stranger.names.iter().map(|name| plain(name)).filter(|name| is_name(name) && name != OWNER).collect();
+        stranger.names.iter().map(|name| plain(name)).filter(|name| is_name(name) && name != OWNER && !name.starts_with(USER_ID)).collect();
     let numbered = |name: &String| (2..10).map(move |number| format!("{name}-{number}")).collect::<Vec<_>>();
     let all = names.iter().cloned().chain(names.iter().flat_map(numbered));
     all.take(TRIES).collect()

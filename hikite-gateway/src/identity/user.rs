@@ -1,29 +1,32 @@
-//! A user: a person who logs in. The first one is the owner, whose subject is that of the local token; everybody else's
-//! subject is their name.
+//! A user: a person who logs in, known by an id that nobody else ever gets. The name is a label. What is theirs (logins,
+//! grants, accounts, tokens, masks) hangs on their subject: the id for users made here, the issuer and its number for those
+//! who log in with somebody else, and for users of an earlier version the key that they had, `owner` or the name of then.
+
+mod change;
+mod form;
 
 use std::sync::Arc;
 
-use hikite_core::caller::{OWNER, Scopes};
+use hikite_core::caller::{Caller, OWNER, Scopes};
 use hikite_core::error::{Error, Kind};
-use hikite_core::fault::{self, Fault};
 use hikite_core::json::{Object, Raw};
 use hikite_core::permission::Permissions;
-use hikite_core::secret::Secret;
 use hikite_core::suggest;
 use hikite_core::time::rfc3339;
-use hikite_store::Entry;
+use hikite_store::UserRow;
 use hikite_vault::PasswordHash;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{CONSENT, GRANT, Identity, LOGIN, PASSKEY, USER, secret};
-use crate::clock::now_ms;
+use super::Identity;
+pub use change::Successor;
+pub(super) use form::is_name;
 
-const MEMBERS: [&str; 5] = ["name", "role", "password", "permissions", "disabled"];
-const NAME_CHARS: usize = 64;
+/// What every id begins with.
+pub(crate) const ID: &str = "usr_";
 
 #[derive(Clone, Debug)]
 pub struct User {
+    pub id: Arc<str>,
     pub name: Arc<str>,
     pub subject: Arc<str>,
     pub role: Role,
@@ -32,8 +35,11 @@ pub struct User {
     pub permissions: Option<Arc<Permissions>>,
     /// Locked out: nothing of theirs opens anything.
     pub disabled: bool,
+    /// The only project they may work in.
+    pub project: Option<Arc<str>>,
     /// Milliseconds since 1970.
     pub created_at: u64,
+    pub(super) version: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,52 +70,48 @@ impl Role {
         }
     }
 
-    fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
     }
 }
 
-/// As it lies in the drawer.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    role: Role,
-    password: Option<String>,
-    permissions: Option<Value>,
-    #[serde(default)]
-    disabled: bool,
+/// With which right users are changed: only the owner changes the owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    Owner,
+    Admin,
 }
 
 impl User {
     /// Nothing if it cannot be read, which then lets nobody in.
-    pub(super) fn of(entry: &Entry) -> Option<Self> {
-        let kept: Kept = entry.form.decode().ok()?;
-        let permissions = kept.permissions.map(|form| Permissions::read(&form.into()));
+    pub(super) fn of(row: &UserRow) -> Option<Self> {
+        let permissions = row.permissions.as_ref().map(Permissions::read);
         Some(Self {
-            name: entry.id.as_str().into(),
-            subject: entry.owner.as_str().into(),
-            role: kept.role,
-            password: kept.password.map(PasswordHash::from_text),
+            id: row.id.as_str().into(),
+            name: row.name.as_str().into(),
+            subject: row.subject.as_str().into(),
+            role: Role::parse(&row.role)?,
+            password: row.password.as_deref().map(PasswordHash::from_text),
             permissions: permissions.transpose().ok()?.map(Arc::new),
-            disabled: kept.disabled,
-            created_at: entry.created_at,
+            disabled: row.disabled,
+            project: row.project.as_deref().map(Arc::from),
+            created_at: row.created_at,
+            version: row.version,
         })
     }
 
-    pub(super) fn entry(&self, version: u64) -> Entry {
-        let kept = Kept {
-            role: self.role,
+    pub(super) fn row(&self) -> UserRow {
+        UserRow {
+            id: self.id.to_string(),
+            name: self.name.to_string(),
+            subject: self.subject.to_string(),
+            role: self.role.name().to_owned(),
             password: self.password.as_ref().map(|hash| hash.text().to_owned()),
-            permissions: self.permissions.as_ref().map(|permissions| permissions.form().value()),
+            permissions: self.permissions.as_ref().map(|permissions| permissions.form()),
             disabled: self.disabled,
-        };
-        Entry {
-            kind: USER,
-            id: self.name.to_string(),
-            owner: self.subject.to_string(),
-            form: Raw::of(&kept),
-            version,
+            project: self.project.as_deref().map(str::to_owned),
             created_at: self.created_at,
-            expires_at: 0,
+            version: self.version,
         }
     }
 
@@ -117,10 +119,12 @@ impl User {
     pub fn object(&self) -> Object {
         let permissions = self.permissions.as_ref().map_or_else(Raw::null, |permissions| permissions.form());
         Object::default()
+            .with("id", &*self.id)
             .with("name", &*self.name)
             .with("subject", &*self.subject)
             .with("role", self.role.name())
             .with("permissions", permissions)
+            .with("project", self.project.as_deref().map_or_else(Raw::null, Raw::from))
             .with("disabled", Raw::of(&self.disabled))
             .with("createdAt", rfc3339(self.created_at))
     }
@@ -143,102 +147,48 @@ impl Identity {
         self.book.load().user(subject).cloned()
     }
 
-    pub fn user_object(&self, name: &str) -> Result<Raw, Error> {
+    /// One user by id or name.
+    pub fn user(&self, named: &str) -> Result<Arc<User>, Error> {
         let book = self.book.load();
-        let user = book.users().find(|user| *user.name == *name);
-        user.map(|user| user.object().raw()).ok_or_else(|| self.no_user(name))
+        let by_id = book.users().find(|user| *user.id == *named);
+        let found = by_id.or_else(|| book.users().find(|user| *user.name == *named));
+        found.cloned().ok_or_else(|| self.no_user(named))
     }
 
-    /// Makes a user from a form. Without a password in it one is made, which is told this once.
-    pub async fn add_user(&self, form: &Object) -> Result<(Raw, Option<Secret>), Error> {
-        let mut reader = Reader { form, faults: Vec::new() };
-        let name = reader.name();
-        let role = reader.role().unwrap_or(Role::Member);
-        let (permissions, disabled) = (reader.mask().over(None), reader.disabled().unwrap_or(false));
-        let given = reader.password();
-        if role == Role::Owner {
-            reader
-                .fault("role", "there is one owner, whom the set-up link makes: choose `admin` or `member`");
-        }
-        reader.finish()?;
-        let made = if given.is_none() { Some(secret::secret("")?) } else { None };
-        let password = given.or_else(|| made.clone()).unwrap_or_else(|| Secret::hidden(""));
-        let user = User {
-            subject: name.as_str().into(),
-            name: name.as_str().into(),
-            role,
-            password: Some(self.hashed(&password).await?),
-            permissions,
-            disabled,
-            created_at: now_ms(),
-        };
-        if !self.store.put_entry(&user.entry(0)).await? {
-            let error = Error::new(Kind::Conflict, format!("there is a user `{name}` already"));
-            return Err(error.hint("change it, or choose another name"));
-        }
-        let object = user.object().raw();
-        self.learn(|book| book.put_user(Arc::new(user))).await;
-        Ok((object, made))
+    pub fn user_object(&self, named: &str) -> Result<Raw, Error> {
+        self.user(named).map(|user| user.object().raw())
     }
 
-    /// Changes the members that the form names; null takes `permissions` away. Another password ends all logins.
-    pub async fn change_user(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
-        let mut reader = Reader { form: changes, faults: Vec::new() };
-        let (role, mask) = (reader.role(), reader.mask());
-        let (disabled, password) = (reader.disabled(), reader.password());
-        if changes.get("name").is_some() {
-            reader.fault("name", "a name stays: make another user");
-        }
-        let is_owner = self.users().iter().any(|user| *user.name == *name && user.role == Role::Owner);
-        if is_owner && (role.is_some_and(|role| role != Role::Owner) || disabled == Some(true)) {
-            reader.fault("role", "the owner stays the owner, and is not locked out");
-        } else if !is_owner && role == Some(Role::Owner) {
-            reader.fault("role", "there is one owner, whom the set-up link makes");
-        }
-        reader.finish()?;
-        let hash = match &password {
-            Some(password) => Some(self.hashed(password).await?),
-            None => None,
-        };
-        let object = loop {
-            let (mut user, version) = self.stored_user(name).await?;
-            user.role = role.unwrap_or(user.role);
-            user.disabled = disabled.unwrap_or(user.disabled);
-            user.permissions = mask.clone().over(user.permissions);
-            user.password = hash.clone().or(user.password);
-            if self.store.change_entry(&user.entry(version)).await? {
-                let object = user.object().raw();
-                self.learn(|book| book.put_user(Arc::new(user))).await;
-                break object;
-            }
-        };
-        if hash.is_some() || disabled == Some(true) {
-            let (user, _) = self.stored_user(name).await?;
-            self.store.remove_entries(LOGIN, &user.subject).await?;
-        }
-        Ok(object)
+    /// Whoever is the owner now.
+    pub fn owner(&self) -> Option<Arc<User>> {
+        self.book.load().users().find(|user| user.role == Role::Owner).cloned()
     }
 
-    /// Takes a user away, and all that was theirs here: logins, consents, grants and passkeys.
-    pub async fn remove_user(&self, name: &str) -> Result<(), Error> {
-        let (user, _) = self.stored_user(name).await?;
-        if self.store.take_entry(USER, name, now_ms()).await?.is_none() {
-            return Err(self.no_user(name));
-        }
-        for kind in [LOGIN, CONSENT, GRANT, PASSKEY] {
-            self.store.remove_entries(kind, &user.subject).await?;
-        }
-        self.learn(|book| book.remove_user(&user.subject)).await;
-        Ok(())
+    /// Whom the local token stands for: the owner, and before there is one whoever will be.
+    pub fn owner_subject(&self) -> Arc<str> {
+        self.owner().map_or_else(|| OWNER.into(), |owner| Arc::clone(&owner.subject))
     }
 
-    pub(super) async fn stored_user(&self, name: &str) -> Result<(User, u64), Error> {
-        let entry = self.store.entry(USER, name, now_ms()).await?;
-        let found = entry.and_then(|entry| Some((User::of(&entry)?, entry.version)));
-        found.ok_or_else(|| self.no_user(name))
+    /// With which right a caller changes users. Whether it may at all is for others to say.
+    pub fn right_of(&self, caller: &Caller) -> Right {
+        let is_owner = caller.is_admin() && caller.subject == self.owner_subject();
+        if is_owner { Right::Owner } else { Right::Admin }
     }
 
-    fn no_user(&self, name: &str) -> Error {
+    /// Only the owner changes the owner, and what hangs on them.
+    pub fn check_right(&self, subject: &str, right: Right) -> Result<(), Error> {
+        if right == Right::Owner || self.user_of(subject).is_none_or(|user| user.role != Role::Owner) {
+            return Ok(());
+        }
+        Err(only_the_owner())
+    }
+
+    pub(super) async fn stored_user(&self, named: &str) -> Result<User, Error> {
+        let row = self.store.user(named).await?;
+        row.as_ref().and_then(User::of).ok_or_else(|| self.no_user(named))
+    }
+
+    pub(super) fn no_user(&self, name: &str) -> Error {
         let error = Error::new(Kind::NotFound, format!("there is no user `{name}`"));
         let users = self.users();
         match suggest::did_you_mean(name, users.iter().map(|user| &*user.name)) {
@@ -248,109 +198,7 @@ impl Identity {
     }
 }
 
-/// Whether somebody may be called this.
-pub(super) fn is_name(name: &str) -> bool {
-    let fine = |c: char| c.is_lowercase() || c.is_numeric() || c.is_alphabetic() && !c.is_uppercase();
-    let sign = |c: char| matches!(c, '-' | '_' | '.' | '@');
-    (1..=NAME_CHARS).contains(&name.chars().count())
-        && name.chars().all(|c| fine(c) || sign(c))
-        && name.starts_with(fine)
-}
-
-/// What a form says of a user's permissions.
-#[derive(Clone)]
-enum Mask {
-    AsBefore,
-    None,
-    These(Arc<Permissions>),
-}
-
-impl Mask {
-    fn over(self, before: Option<Arc<Permissions>>) -> Option<Arc<Permissions>> {
-        match self {
-            Self::AsBefore => before,
-            Self::None => None,
-            Self::These(permissions) => Some(permissions),
-        }
-    }
-}
-
-struct Reader<'a> {
-    form: &'a Object,
-    faults: Vec<Fault>,
-}
-
-impl Reader<'_> {
-    fn name(&mut self) -> String {
-        let name = self.form.text("name").unwrap_or_default();
-        if !is_name(&name) {
-            self.fault("name", "`name` must be up to 64 small letters, digits, `-`, `_`, `.` and `@`");
-        } else if name == OWNER {
-            self.fault("name", format!("`{OWNER}` is not to be given"));
-        }
-        name
-    }
-
-    fn role(&mut self) -> Option<Role> {
-        let given = self.given("role")?;
-        let role = given.text().and_then(|word| Role::parse(&word));
-        if role.is_none() {
-            self.fault("role", "`role` must be `admin` or `member`");
-        }
-        role
-    }
-
-    fn password(&mut self) -> Option<Secret> {
-        let given = self.given("password")?;
-        let Some(text) = given.text() else {
-            self.fault("password", "`password` must be a string");
-            return None;
-        };
-        if let Some(fault) = super::password::fault(&text) {
-            self.fault("password", fault);
-        }
-        Some(Secret::hidden(text))
-    }
-
-    fn mask(&mut self) -> Mask {
-        let Some(given) = self.form.get("permissions") else { return Mask::AsBefore };
-        if given.is_null() {
-            return Mask::None;
-        }
-        match Permissions::read(given) {
-            Ok(permissions) => Mask::These(Arc::new(permissions)),
-            Err(faults) => {
-                let inside =
-                    |fault: Fault| Fault::new(format!("/permissions{}", fault.pointer), fault.message);
-                self.faults.extend(faults.into_iter().map(inside));
-                Mask::AsBefore
-            }
-        }
-    }
-
-    fn disabled(&mut self) -> Option<bool> {
-        let given = self.given("disabled")?.decode().ok();
-        if given.is_none() {
-            self.fault("disabled", "`disabled` must be true or false");
-        }
-        given
-    }
-
-    fn given(&self, member: &str) -> Option<Raw> {
-        self.form.get(member).filter(|value| !value.is_null()).cloned()
-    }
-
-    fn fault(&mut self, member: &str, message: impl Into<String>) {
-        self.faults.push(Fault::new(fault::step(member), message));
-    }
-
-    fn finish(mut self) -> Result<(), Error> {
-        let form = self.form;
-        for (member, _) in form.iter().filter(|(member, _)| !MEMBERS.contains(member)) {
-            let near = suggest::did_you_mean(member, MEMBERS);
-            let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-            self.fault(member, format!("Unknown member `{member}`{hint}"));
-        }
-        if self.faults.is_empty() { Ok(()) } else { Err(fault::error(&self.faults)) }
-    }
+pub(crate) fn only_the_owner() -> Error {
+    Error::new(Kind::Authorization, "only the owner changes the owner")
+        .hint("log in as the owner, or use `hikite user` on the machine that hikite runs on")
 }

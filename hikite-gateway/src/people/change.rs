@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use hikite_core::caller::OWNER;
 use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault};
 use hikite_core::json::{Object, Raw};
@@ -11,10 +12,11 @@ use hikite_core::suggest;
 use hikite_store::ProjectRow;
 
 use super::People;
-use super::directory::is_open_to;
+use super::directory::Person;
 use super::token::{Token, hash, secret};
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
+use crate::identity::{Right, only_the_owner};
 use crate::project::Project;
 
 impl People {
@@ -63,20 +65,62 @@ impl People {
         self.read().await.map(drop)
     }
 
-    /// A new token and its secret, which nobody can be told again.
-    pub async fn create_token(&self, form: &Object) -> Result<(Raw, Secret), Error> {
-        let mut token = Token::read(form, now_ms())?;
-        let secret = secret()?;
+    /// A new token and its secret, which nobody can be told again. It acts for the `user` that the form names, else it
+    /// stands for itself, or for a label of its own. Only the owner makes tokens that act for the owner.
+    pub async fn create_token(&self, form: &Object, right: Right) -> Result<(Raw, Secret), Error> {
+        if let Some(identity) = self.identity() {
+            // Another process may just have made its user.
+            identity.read_store().await?;
+        }
         let _turn = self.turn.lock().await;
-        // Another process may just have made its project, or taken it away.
+        // The same for its project.
         self.read().await?;
+        let user = self.user_for(form, right)?;
+        let mut token = Token::read(form, user.as_ref(), now_ms())?;
+        let secret = secret()?;
+        self.check_scopes(&token)?;
         self.check_project(&token)?;
         while !self.store.put_token(&token.row(&hash(secret.expose()))).await? {
             // Of a million million ids this one was taken.
-            token = Token::read(form, token.created_at)?;
+            token = Token::read(form, user.as_ref(), token.created_at)?;
         }
         self.read().await?;
-        Ok((token.object(true).raw(), secret))
+        Ok((self.shown.load().token_object(&token, now_ms()), secret))
+    }
+
+    /// The subject of the user whom a new token acts for: the one that `user` names, or the one whose name `subject` is,
+    /// as that member had it in the first version.
+    fn user_for(&self, form: &Object, right: Right) -> Result<Option<Arc<str>>, Error> {
+        let shown = self.shown.load();
+        let given = |member: &str| form.get(member).filter(|value| !value.is_null());
+        let Some(user) = given("user") else {
+            let Some(label) = given("subject").and_then(Raw::text) else { return Ok(None) };
+            return match (shown.user_named(&label), shown.user(&label)) {
+                (Some(user), _) => may_act_for(user, right, "subject").map(Some),
+                // The key of somebody who is called otherwise is no label.
+                (None, Some(_)) => Err(wrong("subject", format!("`{label}` is not to be given"))),
+                (None, None) => Ok(None),
+            };
+        };
+        if given("subject").is_some() {
+            return Err(wrong("subject", "a token that acts for a user has no other `subject`".into()));
+        }
+        let named = user.text().ok_or_else(|| wrong("user", "`user` must be the name of a user".into()))?;
+        match shown.user_named(&named).or_else(|| shown.owner().filter(|_| named == OWNER)) {
+            Some(user) => may_act_for(user, right, "user").map(Some),
+            // Before there is an owner, whoever holds the local token is.
+            None if named == OWNER && right == Right::Owner => Ok(Some(OWNER.into())),
+            None => Err(wrong("user", format!("there is no user `{named}`"))),
+        }
+    }
+
+    fn check_scopes(&self, token: &Token) -> Result<(), Error> {
+        let shown = self.shown.load();
+        let Some(role) = shown.user(&token.subject).and_then(|user| user.role) else { return Ok(()) };
+        if role.scopes().contains(token.scopes) {
+            return Ok(());
+        }
+        Err(wrong("scopes", format!("a user with the role `{}` may not do all of this", role.name())))
     }
 
     pub async fn revoke_token(&self, id: &str) -> Result<(), Error> {
@@ -109,12 +153,9 @@ impl People {
         let Some(project) = shown.project(name) else {
             return fault("project", format!("there is no project `{name}`"));
         };
-        if !is_open_to(project, &token.subject) {
+        if !shown.is_open_to(project, &token.subject) {
             let members = project.members.join("`, `");
-            return fault(
-                "subject",
-                format!("the members of `{name}` are `{members}`: name one as `subject`"),
-            );
+            return fault("user", format!("the members of `{name}` are `{members}`: name one as `user`"));
         }
         Ok(())
     }
@@ -143,6 +184,20 @@ impl Gateway {
 
 fn row(project: &Project) -> ProjectRow {
     ProjectRow { name: project.name.to_string(), form: project.form().raw(), created_at: now_ms() }
+}
+
+fn may_act_for(user: &Person, right: Right, member: &str) -> Result<Arc<str>, Error> {
+    if user.is_owner() && right != Right::Owner {
+        return Err(only_the_owner());
+    }
+    if user.disabled {
+        return Err(wrong(member, format!("`{}` is locked out", user.name)));
+    }
+    Ok(Arc::clone(&user.subject))
+}
+
+fn wrong(member: &str, message: String) -> Error {
+    fault::error(&[Fault::new(fault::step(member), message)])
 }
 
 fn of_the_file(name: &str) -> Error {

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use hikite_core::caller::{Caller, Scopes};
+use hikite_core::caller::{Caller, OWNER, Scopes};
 use hikite_core::json::{Object, Raw};
 use hikite_core::time::rfc3339;
-use hikite_store::ProjectRow;
+use hikite_store::{ProjectRow, UserRow};
 
 use super::Known;
 use super::token::{Hash, Token, read_hash};
+use crate::identity::{Role, USER_ID, User};
 use crate::project::Project;
 
 #[derive(Debug, Default)]
@@ -21,6 +22,61 @@ pub(super) struct Directory {
     good: HashMap<Arc<str>, u64>,
     /// Names that the file took over from the store.
     shadowed: BTreeSet<Arc<str>>,
+    /// Those who log in, by their subject.
+    users: HashMap<Arc<str>, Person>,
+}
+
+/// What must be known of a user to let its tokens in.
+#[derive(Clone, Debug)]
+pub(super) struct Person {
+    pub(super) id: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) subject: Arc<str>,
+    /// None where it cannot be read, which lets nobody in.
+    pub(super) role: Option<Role>,
+    pub(super) disabled: bool,
+}
+
+impl Person {
+    pub(super) fn is_owner(&self) -> bool {
+        self.role == Some(Role::Owner)
+    }
+
+    fn is_active(&self) -> bool {
+        !self.disabled && self.role.is_some()
+    }
+
+    /// By id or by the name they have now; who comes from elsewhere also by what their issuer calls them.
+    fn is_named(&self, member: &str) -> bool {
+        *self.id == *member
+            || *self.name == *member
+            || self.subject.contains('#') && *self.subject == *member
+            || self.is_owner() && member == OWNER
+    }
+}
+
+impl From<&Arc<User>> for Person {
+    fn from(user: &Arc<User>) -> Self {
+        Self {
+            id: Arc::clone(&user.id),
+            name: Arc::clone(&user.name),
+            subject: Arc::clone(&user.subject),
+            role: Some(user.role),
+            disabled: user.disabled,
+        }
+    }
+}
+
+impl From<&UserRow> for Person {
+    fn from(row: &UserRow) -> Self {
+        Self {
+            id: row.id.as_str().into(),
+            name: row.name.as_str().into(),
+            subject: row.subject.as_str().into(),
+            role: Role::parse(&row.role),
+            disabled: row.disabled,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -38,7 +94,8 @@ struct Bearer {
 
 impl Directory {
     pub(super) fn of(known: &Known) -> Self {
-        let mut directory = Self::default();
+        let users = known.users.iter().map(|user| (Arc::clone(&user.subject), user.clone())).collect();
+        let mut directory = Self { users, ..Self::default() };
         for row in &known.projects {
             if let Some(project) = read(row) {
                 directory.put(project, Some(row.created_at));
@@ -52,7 +109,7 @@ impl Directory {
         for row in &known.tokens {
             let Some(token) = Token::of(row).map(Arc::new) else { continue };
             if let (Some(hash), true) = (read_hash(&row.hash), directory.admits(&token)) {
-                let bearer = Bearer { caller: token.caller(), expires_at: token.expires_at };
+                let bearer = Bearer { caller: directory.caller(&token), expires_at: token.expires_at };
                 directory.by_hash.insert(hash, bearer);
                 directory.good.insert(Arc::clone(&token.id), token.expires_at);
             }
@@ -66,10 +123,57 @@ impl Directory {
         self.projects.insert(Arc::clone(&project.name), Entry { project, created_at }).is_some()
     }
 
-    /// A token for a project is good while there is such a one and its subject belongs to it.
+    /// A token is good while its user may come in, and one for a project while there is such a one and its subject
+    /// belongs to it.
     fn admits(&self, token: &Token) -> bool {
+        if !self.lets_in(&token.subject) {
+            return false;
+        }
         let Some(project) = &token.project else { return true };
-        self.project(project).is_some_and(|project| is_open_to(project, &token.subject))
+        self.project(project).is_some_and(|project| self.is_open_to(project, &token.subject))
+    }
+
+    /// Whether a subject may come in: not a user who is locked out, nor one who is gone.
+    pub(super) fn lets_in(&self, subject: &str) -> bool {
+        match self.users.get(subject) {
+            Some(user) => user.is_active(),
+            None => !subject.starts_with(USER_ID),
+        }
+    }
+
+    /// A token that acts for a user does no more than the user may.
+    fn caller(&self, token: &Token) -> Caller {
+        let caller = token.caller();
+        match self.users.get(&token.subject).and_then(|user| user.role) {
+            Some(role) => Caller { scopes: caller.scopes.both(role.scopes()), ..caller },
+            None => caller,
+        }
+    }
+
+    pub(super) fn user(&self, subject: &str) -> Option<&Person> {
+        self.users.get(subject)
+    }
+
+    /// A user by id or by name.
+    pub(super) fn user_named(&self, named: &str) -> Option<&Person> {
+        let by_id = self.users.values().find(|user| *user.id == *named);
+        by_id.or_else(|| self.users.values().find(|user| *user.name == *named))
+    }
+
+    pub(super) fn owner(&self) -> Option<&Person> {
+        self.users.values().find(|user| user.is_owner())
+    }
+
+    /// Whether a subject may work in a project: everybody may in one that names nobody.
+    pub(super) fn is_open_to(&self, project: &Project, subject: &Arc<str>) -> bool {
+        project.members.is_empty() || self.is_member(project, subject)
+    }
+
+    fn is_member(&self, project: &Project, subject: &Arc<str>) -> bool {
+        match self.users.get(subject) {
+            Some(user) => project.members.iter().any(|member| user.is_named(member)),
+            None => project.members.contains(subject),
+        }
     }
 
     pub(super) fn bearer(&self, hash: &Hash, now: impl FnOnce() -> u64) -> Option<Caller> {
@@ -82,7 +186,7 @@ impl Directory {
         let project = self.project(name)?;
         let may = match &caller.project {
             Some(own) => **own == *name,
-            None => caller.scopes.contains(Scopes::ADMIN) || project.members.contains(&caller.subject),
+            None => caller.scopes.contains(Scopes::ADMIN) || self.is_member(project, &caller.subject),
         };
         may.then(|| caller.within(Arc::clone(&project.name)))
     }
@@ -97,6 +201,17 @@ impl Directory {
 
     pub(super) fn projects(&self) -> impl Iterator<Item = &Arc<Project>> {
         self.projects.values().map(|entry| &entry.project)
+    }
+
+    /// A token as it may be seen, with the user whom it acts for.
+    pub(super) fn token_object(&self, token: &Token, now: u64) -> Raw {
+        let user = self.user(&token.subject);
+        let text = |text: Option<&Arc<str>>| text.map_or_else(Raw::null, |text| Raw::from(&**text));
+        token
+            .object(self.is_good(&token.id, now))
+            .with("user", text(user.map(|user| &user.name)))
+            .with("userId", text(user.map(|user| &user.id)))
+            .raw()
     }
 
     pub(super) fn tokens(&self) -> &[Arc<Token>] {
@@ -129,11 +244,6 @@ impl Directory {
             tracing::warn!(%project, "the file names a project that is in the store too; the file's is used");
         }
     }
-}
-
-/// Whether a subject may work in a project: everybody may in one that names nobody.
-pub(super) fn is_open_to(project: &Project, subject: &Arc<str>) -> bool {
-    project.members.is_empty() || project.members.contains(subject)
 }
 
 /// A row that is no project keeps nobody else out, and lets nobody in.

@@ -14,6 +14,8 @@ use hikite_core::time::rfc3339;
 use hikite_store::TokenRow;
 use sha2::{Digest, Sha256};
 
+use crate::identity::USER_ID;
+
 /// What every secret begins with.
 pub(super) const PREFIX: &str = "hk_";
 /// 62 to the power of 43 is more than 2 to the power of 256.
@@ -28,7 +30,7 @@ const OF_TOKEN: &str = "token:";
 const WORD_CHARS: usize = 128;
 /// Ten years: longer is never.
 const LONGEST_SECONDS: u32 = 10 * 366 * 86_400;
-const MEMBERS: [&str; 5] = ["name", "subject", "project", "scopes", "expiresIn"];
+const MEMBERS: [&str; 6] = ["name", "user", "subject", "project", "scopes", "expiresIn"];
 
 pub(super) type Hash = [u8; 32];
 
@@ -47,11 +49,15 @@ pub struct Token {
 }
 
 impl Token {
-    /// Reads the form of a new one; what is wrong is told all at once.
-    pub(super) fn read(form: &Object, now: u64) -> Result<Self, Error> {
+    /// Reads the form of a new one; what is wrong is told all at once. `user` is the subject of the user whom it acts
+    /// for, where the form names one.
+    pub(super) fn read(form: &Object, user: Option<&Arc<str>>, now: u64) -> Result<Self, Error> {
         let id: Arc<str> = format!("{ID}{}", random(PLAIN_LETTERS, ID_CHARS)?).into();
         let mut reader = Reader { form, faults: Vec::new() };
-        let token = reader.token(id, now);
+        let mut token = reader.token(id, now, user.is_some());
+        if let Some(user) = user {
+            token.subject = Arc::clone(user);
+        }
         if reader.faults.is_empty() { Ok(token) } else { Err(fault::error(&reader.faults)) }
     }
 
@@ -165,7 +171,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn token(&mut self, id: Arc<str>, now: u64) -> Token {
+    fn token(&mut self, id: Arc<str>, now: u64, of_user: bool) -> Token {
         for (member, _) in self.form.iter().filter(|(member, _)| !MEMBERS.contains(member)) {
             let near = suggest::did_you_mean(member, MEMBERS);
             let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
@@ -175,7 +181,7 @@ impl Reader<'_> {
         if name.trim().is_empty() && self.faults.iter().all(|fault| fault.pointer != "/name") {
             self.fault("name", "`name` is required: what you will know the token by");
         }
-        let subject = self.subject(&id);
+        let subject = if of_user { "".into() } else { self.subject(&id) };
         let project = self.word("project").filter(|project| !project.is_empty()).map(Arc::from);
         let scopes = self.scopes();
         if project.is_some() && scopes.contains(Scopes::ADMIN) {
@@ -191,11 +197,10 @@ impl Reader<'_> {
         let Some(subject) = self.word("subject") else { return format!("{OF_TOKEN}{id}").into() };
         if subject.trim().is_empty() || subject.chars().any(char::is_control) {
             self.fault("subject", "`subject` must be a name");
-        } else if subject == OWNER || subject.starts_with(OF_TOKEN) {
-            self.fault(
-                "subject",
-                format!("`{OWNER}`, and what begins with `{OF_TOKEN}`, is not to be given"),
-            );
+        } else if subject == OWNER || [OF_TOKEN, USER_ID].iter().any(|start| subject.starts_with(start)) {
+            let message =
+                format!("`{OWNER}`, and what begins with `{OF_TOKEN}` or `{USER_ID}`, is not to be given");
+            self.fault("subject", message);
         }
         subject.into()
     }
@@ -243,7 +248,7 @@ mod tests {
 
     fn read(form: &str) -> Result<Token, Vec<String>> {
         let form = Raw::parse(form.to_owned()).expect("JSON").object().expect("an object");
-        Token::read(&form, 1000).map_err(|error| {
+        Token::read(&form, None, 1000).map_err(|error| {
             let faults = error.details.and_then(|details| details.items()).unwrap_or_default();
             faults.iter().filter_map(|fault| fault.object()?.text("pointer")).collect()
         })

@@ -1,0 +1,91 @@
+//! People from elsewhere who were removed: their issuer would send them again at once, so that the removal is remembered
+//! until an admin lifts it.
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::time::rfc3339;
+use hikite_store::Entry;
+
+use super::user::User;
+use super::{Identity, REMOVED, hash};
+use crate::clock::now_ms;
+
+const ID: &str = "rmv_";
+const ID_CHARS: usize = 24;
+
+/// What is remembered of a user who came from elsewhere; nothing of others.
+pub(super) fn of(user: &User) -> Option<Entry> {
+    let (issuer, number) = user.subject.split_once('#')?;
+    let form = Object::default()
+        .with("issuer", issuer)
+        .with("subject", number)
+        .with("name", &*user.name)
+        .with("user", &*user.id);
+    Some(Entry {
+        kind: REMOVED,
+        id: id_of(&user.subject),
+        owner: String::new(),
+        form: form.raw(),
+        version: 0,
+        created_at: now_ms(),
+        expires_at: 0,
+    })
+}
+
+impl Identity {
+    /// Refuses who was removed.
+    pub(super) async fn check_not_removed(&self, subject: &str) -> Result<(), Error> {
+        match self.store.entry(REMOVED, &id_of(subject), now_ms()).await? {
+            Some(_) => Err(Error::new(Kind::Authorization, "this account was removed from this hikite")
+                .hint("ask an admin to lift the removal")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether somebody from elsewhere was removed, as far as is known here.
+    pub fn is_removed(&self, subject: &str) -> bool {
+        self.book.load().is_removed(subject)
+    }
+
+    /// Those who were removed, the oldest first.
+    pub async fn removal_objects(&self) -> Result<Vec<Raw>, Error> {
+        let entries = self.store.entries(REMOVED, None, now_ms()).await?;
+        let object = |entry: &Entry| {
+            let form = entry.form.object().unwrap_or_default();
+            let text = |member: &str| form.text(member).unwrap_or_default();
+            Object::default()
+                .with("id", entry.id.as_str())
+                .with("name", text("name"))
+                .with("issuer", text("issuer"))
+                .with("subject", text("subject"))
+                .with("user", text("user"))
+                .with("removedAt", rfc3339(entry.created_at))
+                .raw()
+        };
+        Ok(entries.iter().map(object).collect())
+    }
+
+    /// Lets somebody come again, as somebody new. Named by the id of the removal, or by the name they had.
+    pub async fn lift_removal(&self, named: &str) -> Result<(), Error> {
+        let entries = self.store.entries(REMOVED, None, now_ms()).await?;
+        let is_meant = |entry: &&Entry| {
+            entry.id == named || entry.form.object().and_then(|form| form.text("name")).as_deref() == Some(named)
+        };
+        let mut meant = entries.iter().filter(is_meant);
+        let unknown = || {
+            Error::new(Kind::NotFound, format!("nobody called `{named}` was removed"))
+                .hint("`hikite user removed` names those who were")
+        };
+        let entry = meant.next().ok_or_else(unknown)?;
+        if meant.next().is_some() {
+            let error = Error::new(Kind::Conflict, format!("several who were called `{named}` were removed"));
+            return Err(error.hint("name one by its id: `hikite user removed`"));
+        }
+        self.store.take_entry(REMOVED, &entry.id, now_ms()).await?.ok_or_else(unknown)?;
+        self.read_store().await
+    }
+}
+
+pub(super) fn id_of(subject: &str) -> String {
+    format!("{ID}{}", &hash(subject)[..ID_CHARS])
+}

@@ -1,0 +1,226 @@
+//! Users are made, changed, handed the ownership, and taken away. What ends with it ends in the store first: other
+//! processes hear of it from there.
+
+use std::sync::Arc;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+use hikite_vault::PasswordHash;
+
+use super::form::{Mask, Reader};
+use super::{ID, Right, Role, User, only_the_owner};
+use crate::clock::now_ms;
+use crate::identity::{
+    CHALLENGE, CODE, CONNECTION, GRANT, Identity, LOGIN, PASSKEY, hash, removal, secret,
+};
+
+/// Who takes over what a user leaves behind.
+#[derive(Clone, Copy, Debug)]
+pub struct Successor<'a>(pub &'a str);
+
+/// What a form changes.
+struct Changes {
+    name: Option<String>,
+    role: Option<Role>,
+    mask: Mask,
+    disabled: Option<bool>,
+    project: Option<Option<Arc<str>>>,
+    password: Option<PasswordHash>,
+    remove_passkeys: bool,
+}
+
+impl Identity {
+    /// Makes a user from a form. Without a password in it one is made, which is told this once.
+    pub async fn add_user(&self, form: &Object) -> Result<(Raw, Option<Secret>), Error> {
+        let mut reader = Reader::new(form);
+        let name = reader.name();
+        let role = reader.role().unwrap_or(Role::Member);
+        let (permissions, disabled) = (reader.mask().over(None), reader.flag("disabled").unwrap_or(false));
+        let (given, project) = (reader.password(), reader.project().flatten());
+        if role == Role::Owner {
+            reader
+                .fault("role", "there is one owner, whom the set-up link makes: choose `admin` or `member`");
+        }
+        reader.finish()?;
+        let made = if given.is_none() { Some(secret::secret("")?) } else { None };
+        let password = given.or_else(|| made.clone()).unwrap_or_else(|| Secret::hidden(""));
+        let id: Arc<str> = secret::id(ID)?.into();
+        let user = User {
+            subject: Arc::clone(&id),
+            id,
+            name: name.as_str().into(),
+            role,
+            password: Some(self.hashed(&password).await?),
+            permissions,
+            disabled,
+            project,
+            created_at: now_ms(),
+            version: 1,
+        };
+        if !self.store.put_user(&user.row(), None).await? {
+            return Err(taken(&name));
+        }
+        let object = user.object().raw();
+        self.learn(|book| book.put_user(Arc::new(user))).await;
+        Ok((object, made))
+    }
+
+    /// Changes the members that the form names; null takes `permissions` and `project` away. Another password ends all
+    /// logins but the one of this cookie, and all grants; with `removePasskeys` the passkeys, too.
+    pub async fn change_user(
+        &self,
+        named: &str,
+        form: &Object,
+        right: Right,
+        kept_login: Option<&str>,
+    ) -> Result<Raw, Error> {
+        let user = self.stored_user(named).await?;
+        if user.role == Role::Owner && right != Right::Owner {
+            return Err(only_the_owner());
+        }
+        let changes = self.read_changes(&user, form).await?;
+        let user = loop {
+            let before = self.stored_user(&user.id).await?;
+            let next = changes.over(before.clone());
+            if self.store.change_users(&[(next.row(), before.name.to_string())]).await? {
+                break Arc::new(User { version: next.version + 1, ..next });
+            }
+            let row = if next.name == before.name { None } else { self.store.user(&next.name).await? };
+            if row.is_some_and(|row| row.id != *next.id) {
+                return Err(taken(&next.name));
+            }
+            self.store.adopt_users().await?;
+        };
+        self.end_after(&user, &changes, kept_login).await?;
+        let object = user.object().raw();
+        self.learn(|book| book.put_user(user)).await;
+        Ok(object)
+    }
+
+    async fn read_changes(&self, user: &User, form: &Object) -> Result<Changes, Error> {
+        let mut reader = Reader::new(form);
+        let (name, role, mask) = (reader.new_name(), reader.role(), reader.mask());
+        let (disabled, password) = (reader.flag("disabled"), reader.password());
+        let (project, remove_passkeys) = (reader.project(), reader.flag("removePasskeys").unwrap_or(false));
+        let is_owner = user.role == Role::Owner;
+        if is_owner && (role.is_some_and(|role| role != Role::Owner) || disabled == Some(true)) {
+            reader.fault("role", "the owner stays the owner, and is not locked out: hand over first");
+        } else if !is_owner && role == Some(Role::Owner) {
+            reader.fault("role", "there is one owner, who hands over: `hikite user handover`");
+        }
+        reader.finish()?;
+        let password = match &password {
+            Some(password) => Some(self.hashed(password).await?),
+            None => None,
+        };
+        Ok(Changes { name, role, mask, disabled, project, password, remove_passkeys })
+    }
+
+    async fn end_after(&self, user: &User, changes: &Changes, kept: Option<&str>) -> Result<(), Error> {
+        let kept = kept.map(hash);
+        let mut kinds = Vec::new();
+        if changes.password.is_some() {
+            kinds.extend([LOGIN, GRANT, CODE]);
+        }
+        if changes.disabled == Some(true) {
+            kinds.extend([LOGIN, CODE, CONNECTION, CHALLENGE]);
+        }
+        if changes.remove_passkeys {
+            kinds.extend([PASSKEY, CHALLENGE]);
+        }
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        self.store.remove_entries_but(&kinds, &user.subject, kept.as_deref()).await?;
+        if kinds.contains(&GRANT) {
+            self.learn(|book| book.remove_grants_of(&user.subject)).await;
+        }
+        Ok(())
+    }
+
+    /// From now on somebody else is the owner, and who was is an admin.
+    pub async fn hand_over(&self, named: &str) -> Result<Raw, Error> {
+        loop {
+            let heir = self.stored_user(named).await?;
+            if heir.disabled {
+                let error = Error::new(Kind::Conflict, format!("`{}` is locked out", heir.name));
+                return Err(error.hint("unlock them first"));
+            }
+            self.read_store().await?;
+            let Some(owner) = self.owner() else {
+                let error = Error::new(Kind::Conflict, "there is no owner who could hand over");
+                return Err(error.hint("`hikite user setup-link` makes the link that makes one"));
+            };
+            if owner.id == heir.id {
+                return Err(Error::new(Kind::Conflict, format!("`{}` is the owner already", heir.name)));
+            }
+            let owner = User { role: Role::Admin, ..User::clone(&owner) };
+            let heir = User { role: Role::Owner, ..heir };
+            let changes = [owner.row(), heir.row()].map(|row| (row.clone(), row.name));
+            let done = self.store.change_users(&changes).await?;
+            self.read_store().await?;
+            if done {
+                return self.user_object(&heir.id);
+            }
+        }
+    }
+
+    /// Takes a user away, and all that was theirs: tokens, logins, consents, grants, passkeys, and accounts with their
+    /// sealed secrets, unless a successor takes these over. Who came from elsewhere does not come again by themselves.
+    pub async fn remove_user(
+        &self,
+        named: &str,
+        successor: Option<Successor<'_>>,
+        right: Right,
+    ) -> Result<(), Error> {
+        loop {
+            let user = self.stored_user(named).await?;
+            if user.role == Role::Owner {
+                let error = Error::new(Kind::Conflict, "the owner cannot be removed");
+                return Err(error.hint("hand over first: `hikite user handover NAME`"));
+            }
+            let successor = match successor {
+                Some(Successor(named)) => Some(self.successor(named, &user, right).await?),
+                None => None,
+            };
+            let remembered = removal::of(&user);
+            let successor = successor.as_ref().map(User::row);
+            if self.store.remove_user(&user.row(), successor.as_ref(), remembered.as_ref()).await? {
+                self.learn(|book| book.remove_user(&user.subject)).await;
+                return Ok(());
+            }
+            self.store.adopt_users().await?;
+        }
+    }
+
+    async fn successor(&self, named: &str, of: &User, right: Right) -> Result<User, Error> {
+        let successor = self.stored_user(named).await?;
+        if successor.id == of.id {
+            return Err(Error::new(Kind::Validation, "nobody is their own successor").hint("name another user"));
+        }
+        if successor.role == Role::Owner && right != Right::Owner {
+            return Err(only_the_owner());
+        }
+        Ok(successor)
+    }
+}
+
+impl Changes {
+    fn over(&self, user: User) -> User {
+        User {
+            name: self.name.as_deref().map_or(user.name, Arc::from),
+            role: self.role.unwrap_or(user.role),
+            disabled: self.disabled.unwrap_or(user.disabled),
+            permissions: self.mask.clone().over(user.permissions),
+            project: self.project.clone().unwrap_or(user.project),
+            password: self.password.clone().or(user.password),
+            ..user
+        }
+    }
+}
+
+fn taken(name: &str) -> Error {
+    Error::new(Kind::Conflict, format!("there is a user `{name}` already"))
+        .hint("change it, or choose another name")
+}

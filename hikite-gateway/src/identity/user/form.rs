@@ -1,0 +1,148 @@
+//! The form of a user as admins write it; what is wrong with it is told all at once.
+
+use std::sync::Arc;
+
+use hikite_core::caller::OWNER;
+use hikite_core::error::Error;
+use hikite_core::fault::{self, Fault};
+use hikite_core::json::{Object, Raw};
+use hikite_core::permission::Permissions;
+use hikite_core::secret::Secret;
+use hikite_core::suggest;
+
+use super::{ID, Role};
+
+const MEMBERS: [&str; 7] =
+    ["name", "role", "password", "permissions", "disabled", "project", "removePasskeys"];
+const NAME_CHARS: usize = 64;
+const PROJECT_CHARS: usize = 128;
+
+/// Whether somebody may be called this.
+pub(crate) fn is_name(name: &str) -> bool {
+    let fine = |c: char| c.is_lowercase() || c.is_numeric() || c.is_alphabetic() && !c.is_uppercase();
+    let sign = |c: char| matches!(c, '-' | '_' | '.' | '@');
+    (1..=NAME_CHARS).contains(&name.chars().count())
+        && name.chars().all(|c| fine(c) || sign(c))
+        && name.starts_with(fine)
+}
+
+/// What a form says of a user's permissions.
+#[derive(Clone)]
+pub(super) enum Mask {
+    AsBefore,
+    None,
+    These(Arc<Permissions>),
+}
+
+impl Mask {
+    pub(super) fn over(self, before: Option<Arc<Permissions>>) -> Option<Arc<Permissions>> {
+        match self {
+            Self::AsBefore => before,
+            Self::None => None,
+            Self::These(permissions) => Some(permissions),
+        }
+    }
+}
+
+pub(super) struct Reader<'a> {
+    form: &'a Object,
+    faults: Vec<Fault>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(form: &'a Object) -> Self {
+        Self { form, faults: Vec::new() }
+    }
+
+    pub(super) fn name(&mut self) -> String {
+        let name = self.form.text("name").unwrap_or_default();
+        if !is_name(&name) {
+            self.fault("name", "`name` must be up to 64 small letters, digits, `-`, `_`, `.` and `@`");
+        } else if name == OWNER || name.starts_with(ID) {
+            self.fault("name", format!("`{OWNER}`, and what begins with `{ID}`, is not to be given"));
+        }
+        name
+    }
+
+    /// Another name, where the form has one.
+    pub(super) fn new_name(&mut self) -> Option<String> {
+        self.form.get("name").is_some().then(|| self.name())
+    }
+
+    /// The only project the user may work in; null takes it away.
+    pub(super) fn project(&mut self) -> Option<Option<Arc<str>>> {
+        let given = self.form.get("project")?;
+        if given.is_null() {
+            return Some(None);
+        }
+        let fits = |text: &String| (1..=PROJECT_CHARS).contains(&text.chars().count()) && !text.contains('\0');
+        let project = given.text().filter(fits);
+        if project.is_none() {
+            self.fault("project", "`project` must be the name of a project");
+        }
+        project.map(|project| Some(project.into()))
+    }
+
+    pub(super) fn role(&mut self) -> Option<Role> {
+        let given = self.given("role")?;
+        let role = given.text().and_then(|word| Role::parse(&word));
+        if role.is_none() {
+            self.fault("role", "`role` must be `admin` or `member`");
+        }
+        role
+    }
+
+    pub(super) fn password(&mut self) -> Option<Secret> {
+        let given = self.given("password")?;
+        let Some(text) = given.text() else {
+            self.fault("password", "`password` must be a string");
+            return None;
+        };
+        if let Some(fault) = crate::identity::password::fault(&text) {
+            self.fault("password", fault);
+        }
+        Some(Secret::hidden(text))
+    }
+
+    pub(super) fn mask(&mut self) -> Mask {
+        let Some(given) = self.form.get("permissions") else { return Mask::AsBefore };
+        if given.is_null() {
+            return Mask::None;
+        }
+        match Permissions::read(given) {
+            Ok(permissions) => Mask::These(Arc::new(permissions)),
+            Err(faults) => {
+                let inside =
+                    |fault: Fault| Fault::new(format!("/permissions{}", fault.pointer), fault.message);
+                self.faults.extend(faults.into_iter().map(inside));
+                Mask::AsBefore
+            }
+        }
+    }
+
+    pub(super) fn flag(&mut self, member: &str) -> Option<bool> {
+        let given = self.given(member)?.decode().ok();
+        if given.is_none() {
+            self.fault(member, format!("`{member}` must be true or false"));
+        }
+        given
+    }
+
+    fn given(&self, member: &str) -> Option<Raw> {
+        self.form.get(member).filter(|value| !value.is_null()).cloned()
+    }
+
+    pub(super) fn fault(&mut self, member: &str, message: impl Into<String>) {
+        self.faults.push(Fault::new(fault::step(member), message));
+    }
+
+    pub(super) fn finish(mut self) -> Result<(), Error> {
+        let form = self.form;
+        for (member, _) in form.iter().filter(|(member, _)| !MEMBERS.contains(member)) {
+            let near = suggest::did_you_mean(member, MEMBERS);
+            let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
+            self.fault(member, format!("Unknown member `{member}`{hint}"));
+        }
+        if self.faults.is_empty() { Ok(()) } else { Err(fault::error(&self.faults)) }
+    }
+}

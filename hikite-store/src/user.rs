@@ -1,0 +1,196 @@
+//! People: one row each, under an id that nobody else ever gets. What is theirs elsewhere (logins, grants, accounts,
+//! tokens) carries their `subject`. Every change is mirrored into the drawer that the version before reads, in the same
+//! transaction; `adopt` takes in what a node of that version changed there.
+
+mod adopt;
+mod leave;
+
+use hikite_core::json::{Object, Raw};
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row};
+
+use crate::control::{shown, stored};
+use crate::error::StoreError;
+use crate::store::Store;
+
+/// The kind of the mirror in the drawer.
+const KIND: &str = "user";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserRow {
+    /// Never given to anybody else.
+    pub id: String,
+    /// What people call them; may change.
+    pub name: String,
+    /// The key that what is theirs carries.
+    pub subject: String,
+    pub role: String,
+    /// A hash.
+    pub password: Option<String>,
+    pub permissions: Option<Raw>,
+    pub disabled: bool,
+    /// The only project they may work in.
+    pub project: Option<String>,
+    /// Milliseconds since 1970.
+    pub created_at: u64,
+    /// Grows with every change; one at first.
+    pub version: u64,
+}
+
+const COLUMNS: &str =
+    "id, name, subject, role, password, permissions, disabled, project, created_at, version";
+
+impl Store {
+    /// All users, the oldest first.
+    pub async fn users(&self) -> Result<Vec<UserRow>, StoreError> {
+        let text = format!("SELECT {COLUMNS} FROM users ORDER BY created_at, name");
+        let rows = sqlx::query(&text).fetch_all(self.reader()).await.map_err(self.failed())?;
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
+    }
+
+    /// One user by id or, where no id is meant, by name.
+    pub async fn user(&self, named: &str) -> Result<Option<UserRow>, StoreError> {
+        let Ok(named) = self.keepable_text(named) else { return Ok(None) };
+        let text = format!("SELECT {COLUMNS} FROM users WHERE id = $1 OR name = $1");
+        let rows = sqlx::query(&text).bind(named).fetch_all(self.reader()).await.map_err(self.failed())?;
+        let mut users = rows.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(self.failed())?;
+        users.sort_by_key(|user| user.id != named);
+        Ok(users.into_iter().next())
+    }
+
+    /// `false` if the id, the name or the subject is taken, or if `taken`, which is used up for it, is not there.
+    pub async fn put_user(
+        &self,
+        user: &UserRow,
+        taken: Option<(&'static str, &str)>,
+    ) -> Result<bool, StoreError> {
+        let mut transaction = self.begin().await?;
+        let mut done = true;
+        if let Some((kind, id)) = taken {
+            let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND id = $2").bind(kind).bind(id);
+            done = query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
+        }
+        let user = UserRow { version: 1, ..user.clone() };
+        done = done
+            && self.insert_user(&mut transaction, &user).await?
+            && self.mirror(&mut transaction, &user).await?;
+        self.conclude(transaction, done).await
+    }
+
+    /// Changes users that are there in the version that each row names; all of them or none. With each goes the name it
+    /// had: projects that name it as a member name it by the new one. `false` if one of them is in another version by
+    /// now, is gone, or has a name that is taken.
+    pub async fn change_users(&self, changes: &[(UserRow, String)]) -> Result<bool, StoreError> {
+        let mut transaction = self.begin().await?;
+        let mut done = true;
+        for (user, before) in changes {
+            done = done && self.change_user(&mut transaction, user, before).await?;
+        }
+        self.conclude(transaction, done).await
+    }
+
+    async fn change_user(
+        &self,
+        connection: &mut AnyConnection,
+        user: &UserRow,
+        before: &str,
+    ) -> Result<bool, StoreError> {
+        if user.name != *before && self.is_taken(connection, &user.name).await? {
+            return Ok(false);
+        }
+        let query = sqlx::query(
+            "UPDATE users SET name = $1, role = $2, password = $3, permissions = $4, disabled = $5, project = $6, \
+             version = version + 1 WHERE id = $7 AND version = $8",
+        );
+        let query = query
+            .bind(self.keepable_text(&user.name)?)
+            .bind(&*user.role)
+            .bind(user.password.as_deref().unwrap_or_default())
+            .bind(self.text_or_none(user.permissions.as_ref())?)
+            .bind(i64::from(user.disabled))
+            .bind(self.keepable_text(user.project.as_deref().unwrap_or_default())?)
+            .bind(&*user.id)
+            .bind(stored(user.version));
+        let done = query.execute(&mut *connection).await.map_err(self.failed())?.rows_affected() > 0;
+        // A node of the version before may have changed the mirror since.
+        let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND id = $2 AND version = $3");
+        let query = query.bind(KIND).bind(before).bind(stored(user.version));
+        let done =
+            done && query.execute(&mut *connection).await.map_err(self.failed())?.rows_affected() > 0;
+        if !done {
+            return Ok(false);
+        }
+        if user.name != *before {
+            self.rename_member(connection, before, &user.name).await?;
+        }
+        self.mirror(connection, &UserRow { version: user.version + 1, ..user.clone() }).await
+    }
+
+    async fn is_taken(&self, connection: &mut AnyConnection, name: &str) -> Result<bool, StoreError> {
+        let query = sqlx::query("SELECT id FROM users WHERE name = $1").bind(name);
+        Ok(query.fetch_optional(connection).await.map_err(self.failed())?.is_some())
+    }
+
+    async fn insert_user(&self, connection: &mut AnyConnection, user: &UserRow) -> Result<bool, StoreError> {
+        let text = format!(
+            "INSERT INTO users ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING"
+        );
+        let query = sqlx::query(&text)
+            .bind(self.keepable_text(&user.id)?)
+            .bind(self.keepable_text(&user.name)?)
+            .bind(self.keepable_text(&user.subject)?)
+            .bind(&*user.role)
+            .bind(user.password.as_deref().unwrap_or_default())
+            .bind(self.text_or_none(user.permissions.as_ref())?)
+            .bind(i64::from(user.disabled))
+            .bind(self.keepable_text(user.project.as_deref().unwrap_or_default())?)
+            .bind(stored(user.created_at))
+            .bind(stored(user.version));
+        let done = query.execute(connection).await.map_err(self.failed())?;
+        Ok(done.rows_affected() > 0)
+    }
+
+    /// Puts the user where the version before looks for it.
+    async fn mirror(&self, connection: &mut AnyConnection, user: &UserRow) -> Result<bool, StoreError> {
+        let form = Object::default()
+            .with("role", user.role.as_str())
+            .with("password", user.password.as_deref().map_or_else(Raw::null, Raw::from))
+            .with("permissions", user.permissions.clone().unwrap_or_else(Raw::null))
+            .with("disabled", Raw::of(&user.disabled))
+            .raw();
+        let query = sqlx::query(
+            "INSERT INTO drawer (kind, id, owner, form, version, created_at, expires_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, 0) ON CONFLICT (kind, id) DO NOTHING",
+        );
+        let query = query
+            .bind(KIND)
+            .bind(&*user.name)
+            .bind(&*user.subject)
+            .bind(self.text_of(&form)?)
+            .bind(stored(user.version))
+            .bind(stored(user.created_at));
+        Ok(query.execute(connection).await.map_err(self.failed())?.rows_affected() > 0)
+    }
+
+    fn text_or_none<'r>(&self, raw: Option<&'r Raw>) -> Result<&'r str, StoreError> {
+        raw.map_or(Ok(""), |raw| self.text_of(raw))
+    }
+}
+
+fn read(row: &AnyRow) -> Result<UserRow, sqlx::Error> {
+    let or_none = |text: String| Some(text).filter(|text| !text.is_empty());
+    let permissions = or_none(row.try_get(5)?);
+    Ok(UserRow {
+        id: row.try_get(0)?,
+        name: row.try_get(1)?,
+        subject: row.try_get(2)?,
+        role: row.try_get(3)?,
+        password: or_none(row.try_get(4)?),
+        // What cannot be read is no mask that could be left out: whoever reads it gets what is none.
+        permissions: permissions.map(|text| Raw::parse(text).unwrap_or_else(|_| Raw::from("unreadable"))),
+        disabled: row.try_get::<i64, _>(6)? != 0,
+        project: or_none(row.try_get(7)?),
+        created_at: shown(row.try_get(8)?),
+        version: shown(row.try_get(9)?),
+    })
+}

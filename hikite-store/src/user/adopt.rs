@@ -1,0 +1,127 @@
+//! Takes in what nodes of the version before wrote: users that are in the drawer alone, users that were changed there,
+//! users that were taken out of it. Every difference is found by one statement and mended under its version, so that
+//! processes that do it at once do it once.
+
+use hikite_core::audit::digest;
+use hikite_core::json::Raw;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::{KIND, UserRow};
+use crate::control::{shown, stored};
+use crate::error::StoreError;
+use crate::store::Store;
+
+/// What every id of a user begins with.
+const ID: &str = "usr_";
+const ID_CHARS: usize = 24;
+
+impl Store {
+    /// Brings the users and their mirror together; how many differed.
+    pub async fn adopt_users(&self) -> Result<u64, StoreError> {
+        let mut adopted = 0;
+        for user in self.users_in_the_drawer_alone().await? {
+            adopted += u64::from(self.adopt_new(user).await?);
+        }
+        for user in self.users_changed_in_the_drawer().await? {
+            adopted += u64::from(self.adopt_change(&user).await?);
+        }
+        for user in self.users_taken_out_of_the_drawer().await? {
+            tracing::info!(user = user.name, "a node of an earlier version has removed a user");
+            adopted += u64::from(self.remove_user(&user, None, None).await?);
+        }
+        Ok(adopted)
+    }
+
+    async fn users_in_the_drawer_alone(&self) -> Result<Vec<UserRow>, StoreError> {
+        let query = sqlx::query(
+            "SELECT d.id, d.owner, d.form, d.version, d.created_at FROM drawer d LEFT JOIN users u ON u.name = d.id \
+             WHERE d.kind = $1 AND u.id IS NULL",
+        );
+        let rows = query.bind(KIND).fetch_all(self.reader()).await.map_err(self.failed())?;
+        rows.iter().map(read_new).collect::<Result<_, _>>().map_err(self.failed())
+    }
+
+    async fn adopt_new(&self, mut user: UserRow) -> Result<bool, StoreError> {
+        let mut transaction = self.begin().await?;
+        let query = sqlx::query("SELECT id FROM users WHERE subject = $1").bind(&*user.subject);
+        let taken = query.fetch_optional(&mut *transaction).await.map_err(self.failed())?.is_some();
+        if taken {
+            // Somebody else had this name before and still has what hangs on it.
+            user.subject = user.id.clone();
+        }
+        let query = sqlx::query("UPDATE drawer SET owner = $1 WHERE kind = $2 AND id = $3 AND version = $4");
+        let query = query.bind(&*user.subject).bind(KIND).bind(&*user.name).bind(stored(user.version));
+        let there = query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
+        let done = there && self.insert_user(&mut transaction, &user).await?;
+        self.conclude(transaction, done).await
+    }
+
+    /// As the mirror has them, in the version that the row still has.
+    async fn users_changed_in_the_drawer(&self) -> Result<Vec<UserRow>, StoreError> {
+        let query = sqlx::query(
+            "SELECT u.name, u.subject, d.form, d.version, u.created_at, u.id, u.project \
+             FROM users u JOIN drawer d ON d.kind = $1 AND d.id = u.name WHERE d.version <> u.version",
+        );
+        let rows = query.bind(KIND).fetch_all(self.reader()).await.map_err(self.failed())?;
+        let changed = |row: &AnyRow| -> Result<UserRow, sqlx::Error> {
+            let project: String = row.try_get(6)?;
+            let project = Some(project).filter(|project| !project.is_empty());
+            Ok(UserRow { id: row.try_get(5)?, project, ..read_new(row)? })
+        };
+        rows.iter().map(changed).collect::<Result<_, _>>().map_err(self.failed())
+    }
+
+    async fn adopt_change(&self, user: &UserRow) -> Result<bool, StoreError> {
+        let query = sqlx::query(
+            "UPDATE users SET role = $1, password = $2, permissions = $3, disabled = $4, version = $5 \
+             WHERE id = $6 AND version <> $5 \
+             AND EXISTS (SELECT 1 FROM drawer WHERE kind = $7 AND id = $8 AND version = $5)",
+        );
+        let query = query
+            .bind(&*user.role)
+            .bind(user.password.as_deref().unwrap_or_default())
+            .bind(self.text_or_none(user.permissions.as_ref())?)
+            .bind(i64::from(user.disabled))
+            .bind(stored(user.version))
+            .bind(&*user.id)
+            .bind(KIND)
+            .bind(&*user.name);
+        let mut transaction = self.begin().await?;
+        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
+        self.conclude(transaction, done.rows_affected() > 0).await
+    }
+
+    async fn users_taken_out_of_the_drawer(&self) -> Result<Vec<UserRow>, StoreError> {
+        let text = format!(
+            "SELECT {} FROM users WHERE NOT EXISTS (SELECT 1 FROM drawer d WHERE d.kind = $1 AND d.id = users.name)",
+            super::COLUMNS
+        );
+        let rows = sqlx::query(&text).bind(KIND).fetch_all(self.reader()).await.map_err(self.failed())?;
+        rows.iter().map(super::read).collect::<Result<_, _>>().map_err(self.failed())
+    }
+}
+
+/// Name, subject, form, version and time, as the drawer has them. The id follows from what does not change, so that two
+/// processes find the same one. A form that cannot be read lets nobody in.
+fn read_new(row: &AnyRow) -> Result<UserRow, sqlx::Error> {
+    let (name, subject): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+    let (form, created_at): (String, i64) = (row.try_get(2)?, row.try_get(4)?);
+    let form = Raw::parse(form).ok().and_then(|form| form.object());
+    let is_readable = form.is_some();
+    let form = form.unwrap_or_default();
+    let flag = form.get("disabled").and_then(|flag| flag.decode().ok()).unwrap_or(!is_readable);
+    let id = digest(format!("{name}\n{subject}\n{created_at}").as_bytes());
+    Ok(UserRow {
+        id: format!("{ID}{}", &id[..ID_CHARS]),
+        name,
+        subject,
+        role: form.text("role").unwrap_or_else(|| "member".into()),
+        password: form.text("password"),
+        permissions: form.get("permissions").filter(|value| !value.is_null()).cloned(),
+        disabled: flag,
+        project: None,
+        created_at: shown(created_at),
+        version: shown(row.try_get(3)?),
+    })
+}
