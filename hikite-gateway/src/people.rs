@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::clock::now_ms;
 use crate::entrance::Entrances;
 use crate::gateway::Gateway;
-use crate::identity::{Identity, User};
+use crate::identity::{Identity, Right, User, only_the_owner};
 use crate::project::Project;
 use directory::{Directory, Person};
 pub use token::Token;
@@ -135,6 +135,17 @@ impl People {
             Some(owner) => Caller { subject: Arc::clone(&owner.subject), ..Caller::owner() },
             None => Caller::owner(),
         }
+    }
+
+    /// With which right a caller changes users and what is theirs. Whether it may at all is for others to say.
+    pub fn right_of(&self, caller: &Caller) -> Right {
+        if caller.is_admin() && caller.subject == self.owner().subject { Right::Owner } else { Right::Admin }
+    }
+
+    /// Only the owner changes what is the owner's.
+    pub fn check_right(&self, subject: &str, right: Right) -> Result<(), Error> {
+        let is_owner = self.shown.load().user(subject).is_some_and(Person::is_owner);
+        if is_owner && right != Right::Owner { Err(only_the_owner()) } else { Ok(()) }
     }
 
     /// What a subject is called, for people to read: id and name of the user, if it is one.

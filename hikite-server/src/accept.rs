@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::app::App;
+use crate::departure;
 use crate::connection::{Activity, Counted, Peer, Timed};
 use crate::mcp::Sessions;
 use crate::router::router;
@@ -28,6 +29,7 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
     let places = Arc::new(Semaphore::new(app.limits.connections.min(Semaphore::MAX_PERMITS)));
     let router = router(Arc::clone(&app));
     app.tasks.spawn(Sessions::expire(Arc::clone(&app)));
+    app.tasks.spawn(departure::follow(Arc::clone(&app)));
     while let Some(accepted) = app.stopping.run_until_cancelled(listener.accept()).await {
         match accepted {
             Ok((stream, peer)) => match Arc::clone(&places).try_acquire_owned() {

@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::auth::Auth;
 use crate::brake::Brake;
 use crate::bucket::Buckets;
+use crate::departure::OpenStreams;
 use crate::mcp::{Back, Bounds, Channels, Lanes, Sessions};
 use crate::node::Neighbours;
 use crate::oauth::{Oauth, Tries};
@@ -35,6 +36,8 @@ pub struct App {
     /// Of clients without a session: the calls that wait, and the lanes they run on.
     pub(crate) parking: Arc<Parking<Arc<Back>>>,
     pub(crate) lanes: Lanes,
+    /// Streams outside sessions, by whose they are.
+    pub(crate) open_streams: OpenStreams,
     /// How often each subject has come.
     pub(crate) buckets: Buckets<Arc<str>>,
     /// How many wrong tokens came from where.
@@ -97,6 +100,7 @@ impl App {
                 limits.question_timeout,
             ),
             lanes: Lanes::default(),
+            open_streams: OpenStreams::default(),
             buckets: Buckets::default(),
             brake: Brake::default(),
             tries: Tries::default(),

@@ -6,6 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::response::Response;
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
+use hikite_core::secret::Secret;
 use hikite_core::source::Origin;
 use hikite_core::trace::TraceContext;
 use http::header::{HeaderMap, HeaderName};
@@ -41,18 +42,29 @@ pub(crate) struct Arrival {
     pub(crate) transport: &'static str,
     /// Another node has handed it on; it goes no further.
     pub(crate) is_relayed: bool,
+    /// The login of the browser that it came from, where a person sits at one.
+    pub(crate) login: Option<BrowserLogin>,
+}
+
+/// A login as far as what is done with it must know.
+#[derive(Clone, Debug)]
+pub(crate) struct BrowserLogin {
+    /// What its cookie holds.
+    pub(crate) secret: Secret,
+    /// Since when, in milliseconds since 1970.
+    pub(crate) since: u64,
 }
 
 impl Arrival {
     pub(crate) fn over_http(caller: Caller, proof: Proof, origin: Origin) -> Self {
-        Self { caller, proof, origin, transport: TCP, is_relayed: false }
+        Self { caller, proof, origin, transport: TCP, is_relayed: false, login: None }
     }
 
     /// A message that came with nothing around it.
     pub(crate) fn bare(caller: Caller, proof: Proof, transport: &'static str) -> Self {
         let request_id = Some(RequestId::random().0);
         let origin = Origin { request_id, ..Origin::default() };
-        Self { caller, proof, origin, transport, is_relayed: false }
+        Self { caller, proof, origin, transport, is_relayed: false, login: None }
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) async fn caller(
             look_for_grant(app, token).await;
             Ok((judge(app, token, peer(request))?, Proof::Token))
         }
-        _ if is_open => Ok((Caller::owner(), Proof::Place)),
+        _ if is_open => Ok((app.gateway.people().owner(), Proof::Place)),
         Sent::None if is_mcp && request.method() == Method::POST => {
             let token = Box::pin(sender::token_in_body(app, request)).await.ok_or_else(unauthorised)?;
             look_for_grant(app, token.expose()).await;
@@ -82,7 +82,7 @@ pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
 /// Who bears this token, whatever the way it came.
 pub(crate) fn known(app: &App, token: &str) -> Option<Caller> {
     match &app.settings.load().auth {
-        Auth::Token(own) if is_same(token, own) => Some(Caller::owner()),
+        Auth::Token(own) if is_same(token, own) => Some(app.gateway.people().owner()),
         _ => {
             let people = app.gateway.people();
             let known = people.bearer(token).or_else(|| granted(app, token));
@@ -94,6 +94,8 @@ pub(crate) fn known(app: &App, token: &str) -> Option<Caller> {
 /// Who bears a token of another issuer, in the project that its people work in.
 fn of_others(people: &People, token: &str) -> Option<Caller> {
     let caller = people.entrances()?.issuers.bearer(token)?;
+    // Its issuer may not know that the user was locked out or removed here.
+    let caller = Some(caller).filter(|caller| people.lets_in(&caller.subject))?;
     match caller.project.clone() {
         Some(project) => people.enter(&caller, &project),
         None => Some(caller),

@@ -10,6 +10,7 @@ mod bucket;
 mod challenge;
 mod connect;
 mod connection;
+mod departure;
 mod document;
 mod door;
 mod health;

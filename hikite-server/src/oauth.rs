@@ -39,6 +39,7 @@ use hikite_gateway::identity::{Terms, User};
 use http::{HeaderMap, Uri};
 
 use crate::app::App;
+use crate::arrival::BrowserLogin;
 use crate::bucket::Buckets;
 pub(crate) use place::Place;
 
@@ -54,6 +55,7 @@ pub(crate) struct Person {
     pub(crate) form_token: String,
     /// Under which of our names it came.
     pub(crate) base: String,
+    pub(crate) login: BrowserLogin,
 }
 
 pub(crate) async fn at_browser(app: &App, headers: &HeaderMap) -> Result<Option<Person>, Error> {
@@ -63,7 +65,8 @@ pub(crate) async fn at_browser(app: &App, headers: &HeaderMap) -> Result<Option<
     let Some(secret) = cookie::read(headers, cookie::LOGIN, place.is_https()) else { return Ok(None) };
     let Some(login) = identity.login(&secret).await? else { return Ok(None) };
     let form_token = identity.form_token(&secret).await?;
-    Ok(Some(Person { user: login.user, form_token, base: place.base }))
+    let browser = BrowserLogin { secret: login.secret, since: login.since };
+    Ok(Some(Person { user: login.user, form_token, base: place.base, login: browser }))
 }
 
 /// Sends a browser to the login, and from there back to where it wanted to go.

@@ -12,7 +12,7 @@ use http::header::HOST;
 use http::{Extensions, HeaderMap, Method, Uri};
 
 use crate::app::App;
-use crate::arrival::{Arrival, Proof};
+use crate::arrival::{Arrival, BrowserLogin, Proof};
 use crate::auth::Auth;
 use crate::connection::Peer;
 use crate::oauth::Person;
@@ -22,26 +22,30 @@ use crate::{health, oauth, rate};
 /// Gives the request its visitor, or the answer it gets instead: the way to the login, or none.
 pub(crate) async fn admit(app: &App, request: &mut Request, origin: &Origin) -> Result<(), Response> {
     let (headers, next) = (request.headers().clone(), next(request));
-    let (caller, mut visitor) = find(app, &headers, &next).await?;
+    let (caller, mut visitor, login) = find(app, &headers, &next).await?;
     rate::take(app, &caller)?;
     visitor.is_admin = caller.is_admin();
-    visitor.pass = pass(request, caller, origin);
+    let arrival = Arrival { login, ..Arrival::over_http(caller, Proof::Token, origin.clone()) };
+    visitor.pass = pass(request, arrival);
     request.extensions_mut().insert(visitor);
     Ok(())
 }
 
-async fn find(app: &App, headers: &HeaderMap, next: &Uri) -> Result<(Caller, Visitor), Response> {
+type Found = (Caller, Visitor, Option<BrowserLogin>);
+
+async fn find(app: &App, headers: &HeaderMap, next: &Uri) -> Result<Found, Response> {
     if matches!(app.settings.load().auth, Auth::None) {
-        return Ok((Caller::owner(), at_home(app, headers)));
+        return Ok((app.gateway.people().owner(), at_home(app, headers), None));
     }
     if app.settings.load().oauth.is_none() {
         return Err(health::not_found().await);
     }
     match oauth::at_browser(app, headers).await {
-        Ok(Some(Person { user, form_token, base })) => {
+        Ok(Some(Person { user, form_token, base, login })) => {
             let caller = Caller { scopes: user.role.scopes(), ..Caller::named(Arc::clone(&user.subject)) };
             let name = user.name.to_string();
-            Ok((caller, Visitor { name, form_token, base, can_log_out: true, ..Visitor::default() }))
+            let visitor = Visitor { name, form_token, base, can_log_out: true, ..Visitor::default() };
+            Ok((caller, visitor, Some(login)))
         }
         Ok(None) => Err(oauth::log_in_first(next)),
         Err(error) => Err(refusal(error)),
@@ -67,9 +71,9 @@ fn at_home(app: &App, headers: &HeaderMap) -> Visitor {
 }
 
 /// What requests of the pages carry on: who asks, where from, and the trace they belong to.
-fn pass(request: &Request, caller: Caller, origin: &Origin) -> Extensions {
+fn pass(request: &Request, arrival: Arrival) -> Extensions {
     let mut pass = Extensions::new();
-    pass.insert(Arrival::over_http(caller, Proof::Token, origin.clone()));
+    pass.insert(arrival);
     if let Some(peer) = request.extensions().get::<Peer>() {
         pass.insert(*peer);
     }

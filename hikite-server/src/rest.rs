@@ -16,6 +16,7 @@ pub(crate) mod pins;
 pub(crate) mod presence;
 pub(crate) mod preview;
 pub(crate) mod projects;
+pub(crate) mod proof;
 mod query;
 pub(crate) mod redirect;
 pub(crate) mod registry;

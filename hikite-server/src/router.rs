@@ -13,7 +13,7 @@ use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
 use crate::rest::audit::export;
 use crate::rest::{
-    accounts, audit, batch, call, clients, me, openapi, overview, page, pins, presence, preview, projects,
+    accounts, audit, batch, call, clients, me, openapi, overview, page, pins, presence, preview, projects, proof,
     redirect, registry, search, status, tokens, tools, upstreams, users,
 };
 use crate::{auth, connect, document, health, metrics, oauth};
@@ -77,6 +77,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 fn rest() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/me", get(me::me))
+        .route("/v1/me/password", post(proof::change_password))
         .route("/v1/tools", get(tools::list))
         .route("/v1/tools/call", post(call::call))
         .route("/v1/tools/search", post(tools::search))
@@ -117,6 +118,9 @@ fn admin() -> Router<Arc<App>> {
         .route("/v1/providers/{name}", put(accounts::set_app).delete(accounts::remove_app))
         .route("/v1/users", get(users::list).post(users::create))
         .route("/v1/users/{name}", get(users::get).patch(users::change).delete(users::delete))
+        .route("/v1/users/{name}/handover", post(proof::hand_over))
+        .route("/v1/removals", get(users::removed))
+        .route("/v1/removals/{id}", delete(users::lift))
         .route("/v1/clients", get(clients::list).post(clients::create))
         .route("/v1/clients/{id}", get(clients::get).delete(clients::delete))
         .route("/v1/clients/{id}/approve", post(clients::approve))
@@ -202,6 +206,9 @@ mod tests {
             ("GET", "/v1/users/alice"),
             ("PATCH", "/v1/users/alice"),
             ("DELETE", "/v1/users/alice"),
+            ("POST", "/v1/users/alice/handover"),
+            ("GET", "/v1/removals"),
+            ("DELETE", "/v1/removals/rmv_1"),
             ("GET", "/v1/clients"),
             ("POST", "/v1/clients"),
             ("GET", "/v1/clients/hkc_1"),

@@ -22,6 +22,8 @@ pub struct Login {
     pub user: Arc<User>,
     /// What the cookie holds.
     pub secret: Secret,
+    /// When somebody last proved who they are at it. Milliseconds since 1970.
+    pub since: u64,
 }
 
 impl Identity {
@@ -38,7 +40,7 @@ impl Identity {
             expires_at: now + milliseconds(GOOD_FOR),
         };
         self.store.put_entry(&entry).await?;
-        Ok(Login { user: Arc::clone(user), secret })
+        Ok(Login { user: Arc::clone(user), secret, since: now })
     }
 
     /// Who a cookie belongs to.
@@ -50,7 +52,7 @@ impl Identity {
             entry.expires_at = now + milliseconds(GOOD_FOR);
             self.store.change_entry(&entry).await?;
         }
-        Ok(Some(Login { user, secret: Secret::hidden(cookie) }))
+        Ok(Some(Login { user, secret: Secret::hidden(cookie), since: entry.created_at }))
     }
 
     /// A user who may come in; another process may just have made it.

@@ -7,7 +7,7 @@ mod form;
 
 use std::sync::Arc;
 
-use hikite_core::caller::{Caller, OWNER, Scopes};
+use hikite_core::caller::Scopes;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::permission::Permissions;
@@ -162,25 +162,6 @@ impl Identity {
     /// Whoever is the owner now.
     pub fn owner(&self) -> Option<Arc<User>> {
         self.book.load().users().find(|user| user.role == Role::Owner).cloned()
-    }
-
-    /// Whom the local token stands for: the owner, and before there is one whoever will be.
-    pub fn owner_subject(&self) -> Arc<str> {
-        self.owner().map_or_else(|| OWNER.into(), |owner| Arc::clone(&owner.subject))
-    }
-
-    /// With which right a caller changes users. Whether it may at all is for others to say.
-    pub fn right_of(&self, caller: &Caller) -> Right {
-        let is_owner = caller.is_admin() && caller.subject == self.owner_subject();
-        if is_owner { Right::Owner } else { Right::Admin }
-    }
-
-    /// Only the owner changes the owner, and what hangs on them.
-    pub fn check_right(&self, subject: &str, right: Right) -> Result<(), Error> {
-        if right == Right::Owner || self.user_of(subject).is_none_or(|user| user.role != Role::Owner) {
-            return Ok(());
-        }
-        Err(only_the_owner())
     }
 
     pub(super) async fn stored_user(&self, named: &str) -> Result<User, Error> {

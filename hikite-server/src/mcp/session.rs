@@ -91,9 +91,11 @@ impl Session {
     /// What an admin may see of it.
     pub(crate) fn object(&self) -> Raw {
         let idle = u64::try_from(self.last_used().elapsed().as_millis()).unwrap_or(u64::MAX);
+        let user = self.app.gateway.people().name_of(&self.core.caller.subject).map(|(_, name)| name);
         Object::default()
             .with("id", self.core.id.0.to_string())
             .with("subject", &*self.core.caller.subject)
+            .with("user", Raw::of(&user.as_deref()))
             .with("client", self.client.clone())
             .with("revision", self.revision.name())
             .with("project", Raw::of(&self.core.caller.project.as_deref()))

@@ -47,11 +47,12 @@ pub(crate) async fn open(
         };
     let id = named(&app, &arrival, id);
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
+    let (ending, guard) = app.open_streams.add(&arrival.caller, &app.stopping);
     let pipe = Pipe::new(Arc::clone(&app), (arrival.caller, arrival.proof), (surfaces, TCP), out);
     app.channels.0.write().insert(id.clone(), pipe);
     let endpoint = sse::event("endpoint", format!("/messages?sessionId={id}").as_bytes());
-    let open = Open { app: Arc::clone(&app), id };
-    stream::of_messages(Some(endpoint), messages, None, app.stopping.clone(), open)
+    let open = (Open { app: Arc::clone(&app), id }, guard);
+    stream::of_messages(Some(endpoint), messages, None, ending, open)
 }
 
 /// Must not open a stream.

@@ -9,6 +9,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::hex::hex;
 use hikite_core::json::Raw;
 use hikite_core::seal::Seal;
+use hikite_gateway::People;
 use parking_lot::RwLock;
 use tokio::time::Instant;
 
@@ -108,6 +109,18 @@ impl Sessions {
     pub(crate) fn clear(&self) {
         for (_, entry) in self.by_id.write().drain() {
             entry.session.outbox.close();
+        }
+    }
+
+    /// Ends the sessions of whoever may stay no more.
+    pub(crate) fn end_gone(&self, people: &People) {
+        let is_gone = |entry: &Entry| !people.still_knows(&entry.session.core.caller);
+        let gone: Vec<String> =
+            self.by_id.read().iter().filter(|(_, entry)| is_gone(entry)).map(|(id, _)| id.clone()).collect();
+        for id in gone {
+            if let Some(entry) = self.by_id.write().remove(&id) {
+                entry.session.end();
+            }
         }
     }
 

@@ -91,6 +91,7 @@ pub(crate) async fn change(
     Accounts::check_may_change(&caller)?;
     let accounts = accounts(&app)?;
     let account = accounts.account(&caller, &id)?;
+    app.gateway.people().check_right(&account.subject, app.gateway.people().right_of(&caller))?;
     let work = accounts.change(&account, &form);
     let account = recorded(&app, (&caller, &origin), ("account.change", &id), work).await?;
     Ok(ok(&account.object()))
@@ -107,6 +108,7 @@ pub(crate) async fn remove(
     Accounts::check_may_change(&caller)?;
     let accounts = accounts(&app)?;
     let account = accounts.account(&caller, &id)?;
+    app.gateway.people().check_right(&account.subject, app.gateway.people().right_of(&caller))?;
     recorded(&app, (&caller, &origin), ("account.remove", &id), accounts.remove(&account)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -29,7 +29,8 @@ pub(crate) async fn create(
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
     let name = form.text("name").unwrap_or_default();
-    let work = app.gateway.people().create_token(&form);
+    let right = app.gateway.people().right_of(&caller);
+    let work = app.gateway.people().create_token(&form, right);
     let (token, secret) = app.gateway.audit_admin((&caller, &origin), "token.create", &name, work).await?;
     let token = token.object().unwrap_or_default();
     let location = token.text("id").and_then(|id| location("/v1/tokens/", &id));

@@ -1,5 +1,5 @@
-//! Users: for admins alone, which the router sees to. A password goes in and never out, but for one that was made here,
-//! which is in one answer.
+//! Users: for admins alone, which the router sees to; only the owner changes the owner. A password goes in and never out,
+//! but for one that was made here, which is in one answer.
 
 use std::sync::Arc;
 
@@ -7,9 +7,11 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use hikite_core::json::{Object, Raw};
+use hikite_gateway::identity::Successor;
 use http::header::{CACHE_CONTROL, HeaderValue};
 use http::{HeaderMap, StatusCode, Uri};
 
+use super::query::Query;
 use super::{Answer, Named, body, created, identity, key, location, ok, query};
 use crate::app::App;
 use crate::arrival::Arrival;
@@ -37,7 +39,7 @@ pub(crate) async fn create(
     let name = form.text("name").unwrap_or_default();
     let work = identity(&app)?.add_user(&form);
     let (user, made) = app.gateway.audit_admin((&caller, &origin), "user.create", &name, work).await?;
-    app.gateway.show_users();
+    app.gateway.follow_users().await?;
     let mut user = user.object().unwrap_or_default();
     if let Some(password) = made {
         user.set("password", password.expose());
@@ -49,7 +51,7 @@ pub(crate) async fn create(
 
 pub(crate) async fn change(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    Arrival { caller, origin, login, .. }: Arrival,
     path: Named,
     uri: Uri,
     headers: HeaderMap,
@@ -58,22 +60,61 @@ pub(crate) async fn change(
     query::none(&uri)?;
     let changes = body::read(&app, &headers, body).await?;
     let name = key(path)?;
-    let work = identity(&app)?.change_user(&name, &changes);
-    let user = app.gateway.audit_admin((&caller, &origin), "user.change", &name, work).await?;
-    app.gateway.show_users();
+    let identity = identity(&app)?;
+    let right = app.gateway.people().right_of(&caller);
+    // Who changes their own password stays where they sit.
+    let is_own = identity.user(&name).is_ok_and(|user| user.subject == caller.subject);
+    let kept = login.as_ref().filter(|_| is_own).map(|login| login.secret.expose());
+    let what = described(&app, &name);
+    let work = identity.change_user(&name, &changes, right, kept);
+    let user = app.gateway.audit_admin((&caller, &origin), "user.change", &what, work).await?;
+    app.gateway.follow_users().await?;
     Ok(ok(&user))
 }
 
+/// With `successor` accounts and memberships go to another user; without they go with this one.
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, .. }: Arrival,
     path: Named,
     uri: Uri,
 ) -> Answer {
-    query::none(&uri)?;
+    let mut query = Query::read(&uri, &["successor"]);
+    let successor = query.one("successor");
+    query.finish()?;
     let name = key(path)?;
-    let work = identity(&app)?.remove_user(&name);
-    app.gateway.audit_admin((&caller, &origin), "user.delete", &name, work).await?;
-    app.gateway.show_users();
+    let right = app.gateway.people().right_of(&caller);
+    let what = described(&app, &name);
+    let work = identity(&app)?.remove_user(&name, successor.as_deref().map(Successor), right);
+    app.gateway.audit_admin((&caller, &origin), "user.delete", &what, work).await?;
+    app.gateway.follow_users().await?;
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// People from elsewhere who were removed and do not come again.
+pub(crate) async fn removed(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+    query::none(&uri)?;
+    let removed = identity(&app)?.removal_objects().await?;
+    Ok(ok(&Object::default().with("removals", Raw::array(&removed)).raw()))
+}
+
+pub(crate) async fn lift(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    let id = key(path)?;
+    let work = identity(&app)?.lift_removal(&id);
+    app.gateway.audit_admin((&caller, &origin), "removal.lift", &id, work).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// A user as the audit names it: by name and id, where there is one.
+pub(super) fn described(app: &App, named: &str) -> String {
+    match identity(app).and_then(|identity| identity.user(named)) {
+        Ok(user) => format!("{} ({})", user.name, user.id),
+        Err(_) => named.to_owned(),
+    }
 }

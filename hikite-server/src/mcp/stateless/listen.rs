@@ -46,10 +46,11 @@ struct Listening {
 pub(crate) async fn stream(app: &Arc<App>, request: Request) -> Response {
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
     let id = request.id.clone();
+    let (ending, guard) = app.open_streams.add(&request.arrival.caller, &app.stopping);
     match begin(app, request, out).await {
         Ok(listening) => {
             let farewell = listening.listener.farewell();
-            stream::of_messages(None, messages, Some(farewell), app.stopping.clone(), listening)
+            stream::of_messages(None, messages, Some(farewell), ending, (listening, guard))
         }
         Err(refusal) => refusal.answer(&id).response(),
     }
