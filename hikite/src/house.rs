@@ -135,7 +135,7 @@ impl House {
         if config.store.is_none() {
             token::make_folder(&config.data)?;
         }
-        let store = Store::open(&config.store_url()).await?;
+        let store = Store::open_keeping(&config.store_url(), &config.data).await?;
         let safe = Arc::new(Places::of(config).safe(&store).await?);
         let lists = store.list_cache().await?;
         let limits = Arc::new(config.limits.clone());

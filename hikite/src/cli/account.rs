@@ -15,7 +15,7 @@ use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
 use hikite_egress::Client;
-use hikite_gateway::{Account, AccountSettings, Accounts, DEFAULT_ACCOUNT, record_admin};
+use hikite_gateway::{Account, AccountSettings, Accounts, DEFAULT_ACCOUNT, People, record_admin};
 use hikite_store::Store;
 
 use super::people::{at_terminal, table};
@@ -112,6 +112,8 @@ pub(super) struct Desk {
     config: Config,
     store: Store,
     pub(super) accounts: Arc<Accounts>,
+    /// Whoever sits at the terminal.
+    owner: Caller,
 }
 
 impl AccountCommand {
@@ -130,7 +132,7 @@ impl AccountCommand {
     }
 
     async fn act(self, desk: &Desk) -> Result<()> {
-        let owner = Caller::owner();
+        let owner = desk.owner.clone();
         match self {
             Self::List(plain) => list(&desk.accounts.objects(&owner, true), &plain),
             Self::Add(add) => {
@@ -175,7 +177,7 @@ impl Desk {
         if config.store.is_none() {
             crate::token::make_folder(&config.data)?;
         }
-        let store = Store::open(&config.store_url()).await?;
+        let store = Store::open_keeping(&config.store_url(), &config.data).await?;
         let places = Places::of(&config);
         let safe = places.safe(&store).await?;
         let configured = Arc::<Configured>::default();
@@ -189,11 +191,13 @@ impl Desk {
             ..AccountSettings::default()
         });
         accounts.read_store().await?;
-        Ok(Self { config, store, accounts })
+        let people = People::new(store.clone());
+        people.read_store().await?;
+        Ok(Self { config, store, accounts, owner: people.owner() })
     }
 
     fn find(&self, named: &Named) -> Result<Arc<Account>> {
-        Ok(self.accounts.find(&Caller::owner().subject, named.provider.as_deref(), &named.account)?)
+        Ok(self.accounts.find(&self.owner.subject, named.provider.as_deref(), &named.account)?)
     }
 
     async fn change(&self, named: &Named, form: Object, what: &str) -> Result<()> {
@@ -225,7 +229,7 @@ impl Desk {
         }
         let is_account = action.starts_with("account.");
         let origin = at_terminal(if is_account { "hikite account" } else { "hikite provider" });
-        record_admin(&self.store, (&Caller::owner(), &origin), action, what, work).await
+        record_admin(&self.store, (&self.owner, &origin), action, what, work).await
     }
 }
 

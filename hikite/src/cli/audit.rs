@@ -77,7 +77,8 @@ impl AuditCommand {
         {
             return verify.run_on_file(file);
         }
-        let store = Store::open(&common.load()?.store_url()).await?;
+        let config = common.load()?;
+        let store = Store::open_keeping(&config.store_url(), &config.data).await?;
         let outcome = match self {
             Self::List(list) => list.run(&store).await,
             Self::Verify(verify) => verify.run(&store).await,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::caller::{Abilities, Session, SessionId};
 use hikite_core::error::Kind;
 use hikite_core::json::{Object, Raw};
 use hikite_core::plan::OnError;
@@ -82,7 +82,7 @@ impl Batch {
     }
 
     async fn go(&self, house: &House, text: &str) -> Result<Report, hikite_core::error::Error> {
-        let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+        let session = Session { id: SessionId(0), caller: house.gateway.people().owner(), abilities: Abilities::default() };
         let context = CallContext {
             session: Arc::new(session),
             back: Arc::new(Nobody),

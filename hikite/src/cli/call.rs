@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::caller::{Abilities, Session, SessionId};
 use hikite_core::compact::Format;
 use hikite_core::json::{Object, Raw};
 use hikite_core::select::Selector;
@@ -86,7 +86,7 @@ pub(crate) async fn call(house: &House, tool: &str, arguments: Object, whole: bo
 }
 
 async fn call_as(house: &House, tool: &str, params: Object, wanted: Wanted, whole: bool) -> Result<ExitCode> {
-    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+    let session = Session { id: SessionId(0), caller: house.gateway.people().owner(), abilities: Abilities::default() };
     let context = CallContext {
         session: Arc::new(session),
         back: Arc::new(Terminal),

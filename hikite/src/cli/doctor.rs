@@ -122,7 +122,7 @@ fn token_finding(config: &Config) -> Finding {
 }
 
 async fn store_finding(config: &Config) -> Finding {
-    let store = match Store::open(&config.store_url()).await {
+    let store = match Store::open_keeping(&config.store_url(), &config.data).await {
         Ok(store) => store,
         Err(error) => return Finding::bad("store", error.to_string(), None),
     };

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::json::Raw;
 use hikite_core::source::Origin;
@@ -29,11 +28,19 @@ impl Desk {
         if config.store.is_none() {
             token::make_folder(&config.data)?;
         }
-        let store = Store::open(&config.store_url()).await?;
+        let store = Store::open_keeping(&config.store_url(), &config.data).await?;
         let people = People::new(store.clone());
         people.take(config.projects.clone());
         people.read_store().await?;
         Ok(Self { config, people, store })
+    }
+
+    /// A user as the audit names it: by name and id.
+    pub(super) fn described(identity: &Identity, named: &str) -> String {
+        match identity.user(named) {
+            Ok(user) => format!("{} ({})", user.name, user.id),
+            Err(_) => named.to_owned(),
+        }
     }
 
     /// Who people are that log in.
@@ -62,7 +69,7 @@ impl Desk {
             _ => "hikite project",
         };
         let origin = at_terminal(command);
-        record_admin(&self.store, (&Caller::owner(), &origin), action, what, work).await
+        record_admin(&self.store, (&self.people.owner(), &origin), action, what, work).await
     }
 
     pub(super) async fn close(self) {

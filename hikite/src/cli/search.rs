@@ -51,7 +51,7 @@ pub(crate) struct Clear {
 impl SearchCommand {
     pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
         let config = common.load()?;
-        let store = Store::open(&config.store_url()).await?;
+        let store = Store::open_keeping(&config.store_url(), &config.data).await?;
         let Self::Memory(memory) = self;
         let outcome = match memory {
             Memory::List(list) => list.run(&store, &config).await,

@@ -46,7 +46,8 @@ pub(crate) struct Migrate {
 
 impl StoreCommand {
     pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
-        let store = Store::open(&common.load()?.store_url()).await?;
+        let config = common.load()?;
+        let store = Store::open_keeping(&config.store_url(), &config.data).await?;
         let outcome = match self {
             Self::Check(check) => check.run(&store).await,
             Self::Backup(backup) => backup.run(&store).await,

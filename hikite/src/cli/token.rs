@@ -1,10 +1,13 @@
 //! `hikite token`: who may come in, from a terminal. The secret of a new token goes to stdout, this once.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use hikite_core::caller::OWNER;
 use hikite_core::json::{Object, Raw};
+use hikite_gateway::identity::Right;
 use hikite_gateway::{People, Token};
 
 use super::people::{Desk, table};
@@ -33,8 +36,12 @@ pub(crate) struct Create {
     /// What it may do: `read`, `call`, `admin`; several with commas [default: read,call]
     #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
     scopes: Vec<String>,
-    /// Whose it is [default: it stands for itself]
+    /// The user whom it acts for, with their accounts and their mask [default: the owner on a terminal, else nobody: it
+    /// stands for itself]
     #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Deprecated: `--user` names whom it acts for
+    #[arg(long, value_name = "NAME", conflicts_with = "user", hide = true)]
     subject: Option<String>,
     /// For how long it is good, like `30d`, `12h` or `90m` [default: for ever]
     #[arg(long, value_name = "SPAN", value_parser = seconds)]
@@ -75,8 +82,12 @@ impl TokenCommand {
 
 impl Create {
     async fn run(self, desk: &Desk) -> Result<()> {
+        if self.subject.is_some() {
+            note("warning: `--subject` is deprecated: name a user with `--user`");
+        }
         let form = self.form();
-        let work = desk.people.create_token(&form);
+        // Whoever sits at the terminal is the owner.
+        let work = desk.people.create_token(&form, Right::Owner);
         let (token, secret) = desk.recorded("token.create", &self.name, work).await?;
         let token = token.object().unwrap_or_default();
         if self.json {
@@ -86,16 +97,26 @@ impl Create {
         print(secret.expose());
         let id = token.text("id").unwrap_or_default();
         note(&format!("the token `{id}`; its secret is not shown again"));
+        match token.text("user") {
+            Some(user) => note(&format!("it acts for `{user}`, with their accounts")),
+            None if self.acts_for_owner() => note("it acts for the owner, with their accounts"),
+            None => {}
+        }
         note(&snippets(&desk.config, secret.expose())?.over_http());
         Ok(())
     }
 
     fn form(&self) -> Object {
         let mut form = Object::default().with("name", self.name.as_str());
-        for (member, value) in [("project", &self.project), ("subject", &self.subject)] {
+        for (member, value) in
+            [("project", &self.project), ("user", &self.user), ("subject", &self.subject)]
+        {
             if let Some(value) = value {
                 form.set(member, value.as_str());
             }
+        }
+        if self.acts_for_owner() {
+            form.set("user", OWNER);
         }
         if !self.scopes.is_empty() {
             form.set("scopes", Raw::of(&self.scopes));
@@ -104,6 +125,11 @@ impl Create {
             form.set("expiresIn", Raw::of(&seconds));
         }
         form
+    }
+
+    /// Who says nothing else and sits at a terminal means themselves; a script that says nothing gets what it always got.
+    fn acts_for_owner(&self) -> bool {
+        self.user.is_none() && self.subject.is_none() && std::io::stdin().is_terminal()
     }
 }
 
@@ -139,7 +165,7 @@ impl Revoke {
     }
 }
 
-/// Id, project, scopes, until when, and what it is called.
+/// Id, project, scopes, until when, whom it acts for, and what it is called.
 fn row(token: &Token, shown: &Raw) -> Vec<String> {
     let members = shown.object().unwrap_or_default();
     let is_good = members.get("active").is_some_and(|active| active.as_str() == "true");
@@ -149,6 +175,7 @@ fn row(token: &Token, shown: &Raw) -> Vec<String> {
         token.project.as_deref().unwrap_or("-").to_owned(),
         token.scopes.names().collect::<Vec<_>>().join(","),
         until,
+        members.text("user").unwrap_or_else(|| "-".into()),
         format!("{}{}", if is_good { "" } else { "(not good) " }, token.name),
     ]
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::Identity;
+use hikite_gateway::identity::{Right, Successor};
 
 use super::people::{Desk, table};
 use super::{Common, note, print};
@@ -17,10 +18,22 @@ pub(crate) enum UserCommand {
     Add(Add),
     /// List all users
     List(List),
-    /// Take a user away, with logins and everything their clients were allowed
-    Remove(Name),
-    /// Give a user another password, which ends their logins
+    /// Take a user away, with tokens, logins, accounts and everything their clients were allowed
+    Remove(Remove),
+    /// Call a user otherwise; what is theirs stays theirs
+    Rename(Rename),
+    /// Lock a user out: their tokens, logins and clients open nothing until `enable`
+    Disable(Name),
+    /// Let a user in again who was locked out
+    Enable(Name),
+    /// Give a user another password, which ends their logins and what their clients were given
     Password(Password),
+    /// Make another user the owner; whoever is it now becomes an admin
+    Handover(Handover),
+    /// List people from other issuers who were removed and may not come again
+    Removed(List),
+    /// Let somebody come again who was removed
+    Lift(Lift),
     /// Make the one-time link that makes the owner
     SetupLink,
     /// Say which tools there are for a user
@@ -47,12 +60,49 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Name {
+    /// Name or id
+    name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Remove {
+    /// Name or id
+    name: String,
+    /// The user who gets their accounts and their place in projects [default: nobody, and the accounts are purged]
+    #[arg(long, value_name = "NAME")]
+    successor: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rename {
+    /// Name or id
+    name: String,
+    /// What they are called from now on
+    new: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Handover {
+    /// Name or id of whoever is to be the owner
+    name: String,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Lift {
+    /// The id that `hikite user removed` shows, or the name they had
     name: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Password {
+    /// Name or id
     name: String,
+    /// Remove their passkeys as well
+    #[arg(long)]
+    remove_passkeys: bool,
     /// Read the password from the first line of stdin
     #[arg(long)]
     stdin: bool,
@@ -90,9 +140,28 @@ impl UserCommand {
                 list.print(identity);
                 Ok(())
             }
-            Self::Remove(Name { name }) => {
-                desk.recorded("user.delete", &name, identity.remove_user(&name)).await?;
-                note(&format!("the user `{name}` is gone"));
+            Self::Remove(remove) => remove.run(desk, identity).await,
+            Self::Rename(Rename { name, new }) => {
+                let form = Object::default().with("name", new.as_str());
+                change(desk, identity, &name, &form).await?;
+                note(&format!("`{name}` is called `{new}` now"));
+                Ok(())
+            }
+            Self::Disable(Name { name }) => {
+                change(desk, identity, &name, &Object::default().with("disabled", Raw::of(&true))).await?;
+                note(&format!("`{name}` is locked out"));
+                Ok(())
+            }
+            Self::Enable(Name { name }) => {
+                change(desk, identity, &name, &Object::default().with("disabled", Raw::of(&false))).await?;
+                note(&format!("`{name}` may come in again"));
+                Ok(())
+            }
+            Self::Handover(handover) => handover.run(desk, identity).await,
+            Self::Removed(list) => removed(&list, identity).await,
+            Self::Lift(Lift { name }) => {
+                desk.recorded("user.lift", &name, identity.lift_removal(&name)).await?;
+                note(&format!("`{name}` may come again, as somebody new"));
                 Ok(())
             }
             Self::Password(password) => password.run(desk, identity).await,
@@ -125,7 +194,7 @@ impl List {
             print(&Raw::array(&identity.user_objects()).as_str());
             return;
         }
-        let mut rows = vec![["NAME", "ROLE", "SUBJECT", "STATE"].map(str::to_owned).to_vec()];
+        let mut rows = vec![["NAME", "ROLE", "ID", "STATE"].map(str::to_owned).to_vec()];
         for user in identity.users() {
             let state = match (user.disabled, user.permissions.is_some()) {
                 (true, _) => "locked out",
@@ -135,7 +204,7 @@ impl List {
             rows.push(vec![
                 user.name.to_string(),
                 user.role.name().into(),
-                user.subject.to_string(),
+                user.id.to_string(),
                 state.into(),
             ]);
         }
@@ -150,12 +219,15 @@ impl Password {
             Some(made) => made.expose().to_owned(),
             None => first_line()?,
         };
-        let form = Object::default().with("password", password.as_str());
-        desk.recorded("user.change", &self.name, identity.change_user(&self.name, &form)).await?;
+        let form = Object::default()
+            .with("password", password.as_str())
+            .with("removePasskeys", Raw::of(&self.remove_passkeys));
+        change(desk, identity, &self.name, &form).await?;
         if made.is_some() {
             print(&password);
         }
-        note(&format!("`{}` has another password; all their logins are over", self.name));
+        let keys = if self.remove_passkeys { ", and their passkeys are gone" } else { "" };
+        note(&format!("`{}` has another password; their logins and their clients' tokens are over{keys}", self.name));
         Ok(())
     }
 }
@@ -180,10 +252,63 @@ impl Mask {
             permissions.raw()
         };
         let form = Object::default().with("permissions", permissions);
-        let user = desk.recorded("user.change", &self.name, identity.change_user(&self.name, &form)).await?;
-        print(&user.as_str());
+        print(&change(desk, identity, &self.name, &form).await?.as_str());
         Ok(())
     }
+}
+
+/// Whoever sits at the terminal is the owner.
+async fn change(desk: &Desk, identity: &Identity, name: &str, form: &Object) -> Result<Raw> {
+    let what = Desk::described(identity, name);
+    let work = identity.change_user(name, form, Right::Owner, None);
+    Ok(desk.recorded("user.change", &what, work).await?)
+}
+
+impl Remove {
+    async fn run(self, desk: &Desk, identity: &Identity) -> Result<()> {
+        let (name, what) = (&self.name, Desk::described(identity, &self.name));
+        let successor = self.successor.as_deref().map(Successor);
+        let work = identity.remove_user(name, successor, Right::Owner);
+        desk.recorded("user.delete", &what, work).await?;
+        match &self.successor {
+            Some(successor) => note(&format!("the user `{name}` is gone; their accounts are `{successor}`'s now")),
+            None => note(&format!("the user `{name}` is gone, and so are their accounts and tokens")),
+        }
+        Ok(())
+    }
+}
+
+impl Handover {
+    /// At the machine itself there is no login that could be fresh: whoever reads the store there is the owner, and says so
+    /// once more.
+    async fn run(self, desk: &Desk, identity: &Identity) -> Result<()> {
+        let user = identity.user(&self.name)?;
+        if !self.yes {
+            note(&format!("`{}` becomes the owner, and whoever is it now an admin; type the name to go on", user.name));
+            if first_line()?.trim() != &*user.name {
+                bail!("nothing was changed\nhint: type the name of the user, or say `--yes`");
+            }
+        }
+        let what = Desk::described(identity, &self.name);
+        desk.recorded("user.handover", &what, identity.hand_over(&self.name)).await?;
+        note(&format!("`{}` is the owner now; the local token acts for them", user.name));
+        Ok(())
+    }
+}
+
+async fn removed(list: &List, identity: &Identity) -> Result<()> {
+    let removed = identity.removal_objects().await?;
+    if list.json {
+        print(&Raw::array(&removed).as_str());
+        return Ok(());
+    }
+    let mut rows = vec![["ID", "NAME", "REMOVED", "ISSUER"].map(str::to_owned).to_vec()];
+    for object in removed.iter().filter_map(Raw::object) {
+        let text = |member: &str| object.text(member).unwrap_or_default();
+        rows.push(vec![text("id"), text("name"), text("removedAt"), text("issuer")]);
+    }
+    print(&table(&rows));
+    Ok(())
 }
 
 async fn setup_link(desk: &Desk, identity: &Identity) -> Result<()> {

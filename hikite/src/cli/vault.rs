@@ -98,7 +98,7 @@ impl VaultCommand {
         if config.store.is_none() {
             crate::token::make_folder(&config.data)?;
         }
-        let store = Store::open(&config.store_url()).await?;
+        let store = Store::open_keeping(&config.store_url(), &config.data).await?;
         let places = Places::of(&config);
         let desk = Desk { safe: safe(&store, &places).await?, places };
         let outcome = match self {
