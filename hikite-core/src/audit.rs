@@ -34,6 +34,11 @@ pub struct Record {
     pub request_id: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subject: String,
+    /// The user behind it, by id and by the name they had then.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub user_id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub user: String,
     /// The id of the personal token.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub token: String,

@@ -28,12 +28,24 @@ pub struct People {
     /// Changes are made one at a time, so that memory follows the store in order.
     turn: tokio::sync::Mutex<()>,
     known: Mutex<Known>,
-    shown: ArcSwap<Directory>,
+    shown: Arc<ArcSwap<Directory>>,
     changes: watch::Sender<u64>,
     /// Who people are that log in, where they can.
     identity: OnceLock<Arc<Identity>>,
     /// The other ways in.
     entrances: OnceLock<Arc<Entrances>>,
+}
+
+/// What subjects are called, for those who write it down.
+#[derive(Clone, Debug)]
+pub(crate) struct Names(Arc<ArcSwap<Directory>>);
+
+impl Names {
+    /// Id and name of the user, if it is one.
+    pub(crate) fn of(&self, subject: &str) -> Option<(Arc<str>, Arc<str>)> {
+        let shown = self.0.load();
+        shown.user(subject).map(|user| (Arc::clone(&user.id), Arc::clone(&user.name)))
+    }
 }
 
 /// What the directory is made of.
@@ -58,7 +70,7 @@ impl People {
             store,
             turn: tokio::sync::Mutex::default(),
             known: Mutex::default(),
-            shown: ArcSwap::default(),
+            shown: Arc::default(),
             changes: watch::Sender::default(),
             identity: OnceLock::new(),
             entrances: OnceLock::new(),
@@ -150,8 +162,11 @@ impl People {
 
     /// What a subject is called, for people to read: id and name of the user, if it is one.
     pub fn name_of(&self, subject: &str) -> Option<(Arc<str>, Arc<str>)> {
-        let shown = self.shown.load();
-        shown.user(subject).map(|user| (Arc::clone(&user.id), Arc::clone(&user.name)))
+        self.names().of(subject)
+    }
+
+    pub(crate) fn names(&self) -> Names {
+        Names(Arc::clone(&self.shown))
     }
 
     /// Who bears this secret; nobody if it is unknown, expired or taken back, or its project is gone.

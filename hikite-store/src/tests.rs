@@ -9,6 +9,7 @@ mod node;
 mod people;
 mod search;
 mod trouble;
+mod users;
 mod vault;
 
 use hikite_core::json::Raw;

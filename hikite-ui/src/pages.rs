@@ -7,6 +7,7 @@ mod batch;
 mod categories;
 mod home;
 mod modules;
+mod password;
 mod permissions;
 mod pins;
 mod playground;
@@ -58,6 +59,7 @@ pub(crate) fn routes() -> Router<Api> {
         .route("/ui/audit/verify", get(audit::verify))
         .route("/ui/audit/export", get(audit::export))
         .route("/ui/audit/{id}", get(audit::show))
+        .route("/ui/password", get(password::show).post(password::change))
         .route("/ui/access", get(access::list))
         .route("/ui/access/tokens", post(access::make_token))
         .route("/ui/access/users", post(access::make_user))

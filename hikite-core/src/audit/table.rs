@@ -4,9 +4,9 @@ use crate::json::{Object, Raw};
 
 /// The columns, as the members of a record are called.
 #[rustfmt::skip]
-const COLUMNS: [&str; 29] = [
-    "seq", "at", "kind", "decision", "outcome", "requestId", "subject", "token", "client", "project", "account",
-    "session", "surface", "method", "module", "tool", "what", "argumentsHash", "ms", "attempts", "cached", "bytesIn",
+const COLUMNS: [&str; 31] = [
+    "seq", "at", "kind", "decision", "outcome", "requestId", "subject", "userId", "user", "token", "client", "project",
+    "account", "session", "surface", "method", "module", "tool", "what", "argumentsHash", "ms", "attempts", "cached", "bytesIn",
     "bytesOut", "tokensEstimated", "provider", "queries", "queriesHash", "results", "lost",
 ];
 
@@ -61,6 +61,8 @@ mod tests {
         let full = crate::audit::Record {
             request_id: "r".into(),
             subject: "s".into(),
+            user_id: "u".into(),
+            user: "u".into(),
             token: "t".into(),
             client: "c".into(),
             project: "p".into(),

@@ -42,7 +42,10 @@ pub async fn record_admin<T>(
     let outcome = work.await;
     entry.outcome = outcome.as_ref().map_or_else(word, |_| OK);
     entry.elapsed = entry.started.elapsed();
-    let record = entry.record((now_ms(), Instant::now()), &mut Clients::default());
+    let mut record = entry.record((now_ms(), Instant::now()), &mut Clients::default());
+    if let Some(user) = store.users().await?.into_iter().find(|user| user.subject == record.subject) {
+        (record.user_id, record.user) = (user.id, user.name);
+    }
     store.append_audit(&mut AuditBatch::new(vec![record])).await?;
     outcome
 }

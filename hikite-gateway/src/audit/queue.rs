@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::entry::Entry;
 use super::writer::Writer;
+use crate::people::Names;
 
 /// For everything written so far to be seen.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -106,7 +107,7 @@ pub(crate) struct Counts {
 
 impl Auditor {
     /// From now on everything is recorded; once, before the first request.
-    pub(crate) fn start(&self, store: Store, rules: AuditRules, places: usize) {
+    pub(crate) fn start(&self, store: Store, names: Names, (rules, places): (AuditRules, usize)) {
         // Not bounded by itself: nothing is put in without a place.
         let (jobs, waiting) = mpsc::unbounded_channel();
         let queue = Arc::new(Queue {
@@ -123,7 +124,7 @@ impl Auditor {
             tasks: TaskTracker::new(),
         });
         if self.queue.set(Arc::clone(&queue)).is_ok() {
-            let writer = Writer::new(Arc::clone(&queue), store, waiting);
+            let writer = Writer::new(Arc::clone(&queue), store, waiting, names);
             queue.tasks.spawn(writer.run());
         }
     }

@@ -9,7 +9,8 @@ use crate::gateway::Gateway;
 impl Gateway {
     /// From now on everything is recorded; once, before the first request.
     pub fn start_audit(&self, rules: AuditRules) {
-        self.auditor.start(self.registry.store().clone(), rules, self.limits.audit_queue);
+        let names = self.people.names();
+        self.auditor.start(self.registry.store().clone(), names, (rules, self.limits.audit_queue));
     }
 
     /// Writes what waits, as long as `limits.drain` at most.

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::entry::{Clients, Entry};
 use super::queue::{Job, Place, Queue};
 use crate::clock::now_ms;
+use crate::people::Names;
 
 /// Records in one transaction.
 const AT_ONCE: usize = 500;
@@ -29,6 +30,7 @@ pub(super) struct Writer {
     queue: Arc<Queue>,
     store: Store,
     jobs: mpsc::UnboundedReceiver<Job>,
+    names: Names,
     /// Whether the store did what it was last asked.
     well: bool,
     /// When to look for what is too old.
@@ -45,9 +47,14 @@ struct Gathered {
 }
 
 impl Writer {
-    pub(super) fn new(queue: Arc<Queue>, store: Store, jobs: mpsc::UnboundedReceiver<Job>) -> Self {
+    pub(super) fn new(
+        queue: Arc<Queue>,
+        store: Store,
+        jobs: mpsc::UnboundedReceiver<Job>,
+        names: Names,
+    ) -> Self {
         let look = Instant::now() + interval(queue.rules.retention);
-        Self { queue, store, jobs, well: true, look }
+        Self { queue, store, jobs, names, well: true, look }
     }
 
     pub(super) async fn run(mut self) {
@@ -91,7 +98,12 @@ impl Writer {
         }
         let Gathered { entries, places, tell } = gathered;
         let count = entries.len();
-        let records = made(entries).await;
+        let mut records = made(entries).await;
+        for record in &mut records {
+            if let Some((id, name)) = self.names.of(&record.subject) {
+                (record.user_id, record.user) = (id.to_string(), name.to_string());
+            }
+        }
         self.queue.lose(u64::try_from(count.saturating_sub(records.len())).unwrap_or(u64::MAX));
         self.commit(records).await;
         self.queue.waiting.fetch_sub(count, Ordering::Relaxed);

@@ -9,6 +9,7 @@ use hikite_store::{Store, StoreUrl};
 use serde_json::{Value, json};
 
 use super::People;
+use crate::identity::Right;
 use crate::project::Project;
 
 async fn store() -> Store {
@@ -20,7 +21,7 @@ fn form(value: &Value) -> Object {
 }
 
 async fn make_token(people: &People, value: Value) -> Result<(String, String), Error> {
-    let (token, secret) = people.create_token(&form(&value)).await?;
+    let (token, secret) = people.create_token(&form(&value), Right::Owner).await?;
     let id = token.object().and_then(|token| token.text("id")).expect("an id");
     Ok((id, secret.expose().to_owned()))
 }

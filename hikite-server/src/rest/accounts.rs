@@ -25,6 +25,16 @@ fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {
     app.gateway.accounts().ok_or_else(|| Error::new(Kind::NotFound, "there are no accounts here"))
 }
 
+/// An account with what its user is called.
+fn named(app: &App, account: &Raw) -> Raw {
+    let Some(account) = account.object() else { return account.clone() };
+    let user = account.text("subject").and_then(|subject| app.gateway.people().name_of(&subject));
+    match user {
+        Some((id, name)) => account.with("user", &*name).with("userId", &*id).raw(),
+        None => account.raw(),
+    }
+}
+
 /// Does the work, records it, and shows what it changed.
 async fn recorded<T>(
     app: &App,
@@ -45,7 +55,8 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Arrival { caller, .. }: Ar
     if all && !caller.is_admin() {
         return Err(Error::new(Kind::Authorization, "only an admin sees the accounts of others").into());
     }
-    let objects = accounts(&app)?.objects(&caller, all);
+    let objects: Vec<Raw> =
+        accounts(&app)?.objects(&caller, all).into_iter().map(|object| named(&app, &object)).collect();
     Ok(ok(&Object::default().with("accounts", Raw::array(&objects)).raw()))
 }
 
@@ -57,7 +68,7 @@ pub(crate) async fn get(
 ) -> Answer {
     query::none(&uri)?;
     caller.must_have(Scopes::READ)?;
-    Ok(ok(&accounts(&app)?.account(&caller, &key(path)?)?.object()))
+    Ok(ok(&named(&app, &accounts(&app)?.account(&caller, &key(path)?)?.object())))
 }
 
 /// With a token that somebody made by hand.
@@ -75,7 +86,7 @@ pub(crate) async fn add(
     let what = form.text("provider").unwrap_or_default();
     let work = accounts.add(&caller, &form);
     let account = recorded(&app, (&caller, &origin), ("account.add", &what), work).await?;
-    Ok(created(&account.object(), location("/v1/accounts/", &account.id)))
+    Ok(created(&named(&app, &account.object()), location("/v1/accounts/", &account.id)))
 }
 
 pub(crate) async fn change(
@@ -94,7 +105,7 @@ pub(crate) async fn change(
     app.gateway.people().check_right(&account.subject, app.gateway.people().right_of(&caller))?;
     let work = accounts.change(&account, &form);
     let account = recorded(&app, (&caller, &origin), ("account.change", &id), work).await?;
-    Ok(ok(&account.object()))
+    Ok(ok(&named(&app, &account.object())))
 }
 
 pub(crate) async fn remove(

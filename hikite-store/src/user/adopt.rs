@@ -44,6 +44,14 @@ impl Store {
 
     async fn adopt_new(&self, mut user: UserRow) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
+        // Somebody may have had this name in the same millisecond.
+        while let Some(row) = {
+            let query = sqlx::query("SELECT id FROM users WHERE id = $1").bind(&*user.id);
+            query.fetch_optional(&mut *transaction).await.map_err(self.failed())?
+        } {
+            let id: String = row.try_get(0).map_err(self.failed())?;
+            user.id = id_from(&id);
+        }
         let query = sqlx::query("SELECT id FROM users WHERE subject = $1").bind(&*user.subject);
         let taken = query.fetch_optional(&mut *transaction).await.map_err(self.failed())?.is_some();
         if taken {
@@ -111,9 +119,8 @@ fn read_new(row: &AnyRow) -> Result<UserRow, sqlx::Error> {
     let is_readable = form.is_some();
     let form = form.unwrap_or_default();
     let flag = form.get("disabled").and_then(|flag| flag.decode().ok()).unwrap_or(!is_readable);
-    let id = digest(format!("{name}\n{subject}\n{created_at}").as_bytes());
     Ok(UserRow {
-        id: format!("{ID}{}", &id[..ID_CHARS]),
+        id: id_from(&format!("{name}\n{subject}\n{created_at}")),
         name,
         subject,
         role: form.text("role").unwrap_or_else(|| "member".into()),
@@ -124,4 +131,8 @@ fn read_new(row: &AnyRow) -> Result<UserRow, sqlx::Error> {
         created_at: shown(created_at),
         version: shown(row.try_get(3)?),
     })
+}
+
+fn id_from(text: &str) -> String {
+    format!("{ID}{}", &digest(text.as_bytes())[..ID_CHARS])
 }

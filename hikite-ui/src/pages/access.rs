@@ -19,7 +19,9 @@ struct Row {
     id: String,
     name: String,
     subject: String,
-    user: String,
+    user: Option<String>,
+    issuer: String,
+    removed_at: Option<String>,
     role: String,
     client: Value,
     redirect_uris: Vec<String>,
@@ -47,6 +49,15 @@ impl Row {
         }
     }
 
+    /// Whose it is, as people call them.
+    fn who(&self) -> &str {
+        self.user.as_deref().unwrap_or(&self.subject)
+    }
+
+    fn left(&self) -> String {
+        self.removed_at.as_deref().map(number::time).unwrap_or_default()
+    }
+
     fn began(&self) -> String {
         self.since.as_deref().or(self.created_at.as_deref()).map(number::time).unwrap_or_default()
     }
@@ -69,7 +80,8 @@ struct Rows {
         alias = "clients",
         alias = "consents",
         alias = "sessions",
-        alias = "logins"
+        alias = "logins",
+        alias = "removals"
     )]
     rows: Vec<Row>,
 }
@@ -84,6 +96,7 @@ struct Access<'a> {
     tokens: Vec<Row>,
     sessions: Vec<Row>,
     logins: Vec<Row>,
+    removals: Vec<Row>,
     /// A secret that is shown this once: what it opens, and itself.
     fresh: Option<(String, String)>,
 }
@@ -104,6 +117,7 @@ async fn whole(seat: &Seat, tokens: Vec<Row>, fresh: Option<(String, String)>) -
         tokens,
         sessions: rows("/v1/sessions").await,
         logins: rows("/v1/logins").await,
+        removals: rows("/v1/removals").await,
         fresh,
     }
 }
@@ -111,7 +125,7 @@ async fn whole(seat: &Seat, tokens: Vec<Row>, fresh: Option<(String, String)>) -
 pub(crate) async fn make_token(Form { seat, fields }: Form) -> Answer {
     let scopes: Vec<&str> = fields.all("scope").collect();
     let mut body = json!({ "name": fields.text("name"), "scopes": scopes });
-    for name in ["subject", "project"] {
+    for name in ["user", "project"] {
         if let Some(text) = fields.some(name) {
             body[name] = Value::from(text);
         }
@@ -142,9 +156,9 @@ async fn tell(seat: &Seat, name: &str, secret: Option<&Value>) -> Answer {
 
 pub(crate) async fn act(
     Path((kind, id, deed)): Path<(String, String, String)>,
-    Form { seat, .. }: Form,
+    Form { seat, fields }: Form,
 ) -> Answer {
-    let known = ["users", "clients", "consents", "tokens", "sessions", "logins"];
+    let known = ["users", "clients", "consents", "tokens", "sessions", "logins", "removals"];
     let Some(kind) = known.into_iter().find(|known| *known == kind) else { return go("/ui/access") };
     let path = format!("/v1/{kind}/{}", part(&id));
     let (done, outcome) = match (kind, &*deed) {
@@ -156,6 +170,23 @@ pub(crate) async fn act(
         }
         ("users", "enable") => {
             ("enabled", seat.send(Method::PATCH, &path, Some(&json!({ "disabled": false }))).await)
+        }
+        ("users", "rename") => {
+            ("saved", seat.send(Method::PATCH, &path, Some(&json!({ "name": fields.text("name") }))).await)
+        }
+        ("users", "password") => {
+            let remove = fields.is_checked("remove_passkeys");
+            let body = json!({ "password": fields.text("password"), "removePasskeys": remove });
+            ("saved", seat.send(Method::PATCH, &path, Some(&body)).await)
+        }
+        ("users", "handover") => {
+            let body = fields.some("password").map_or_else(|| json!({}), |now| json!({ "password": now }));
+            ("saved", seat.send(Method::POST, &format!("{path}/handover"), Some(&body)).await)
+        }
+        ("users", "revoke") => {
+            let successor = fields.some("successor").map(|name| format!("?successor={}", part(name)));
+            let path = format!("{path}{}", successor.unwrap_or_default());
+            ("revoked", seat.send(Method::DELETE, &path, None).await)
         }
         (_, "revoke") => ("revoked", seat.send(Method::DELETE, &path, None).await),
         _ => return go("/ui/access"),

@@ -22,6 +22,7 @@ struct Record {
     decision: String,
     outcome: String,
     subject: String,
+    user: Option<String>,
     client: Option<String>,
     project: Option<String>,
     module: Option<String>,

@@ -146,7 +146,8 @@ fn cells(row: &AuditRow) -> [String; 6] {
     let number = |name: &str| record.get(name).map(|value| value.as_str().into_owned()).unwrap_or_default();
     let at = record.get("at").and_then(|at| at.decode().ok()).unwrap_or_default();
     let outcome = format!("{} {} ms", text("outcome"), number("ms"));
-    [rfc3339(at), row.seq.to_string(), text("subject"), text("kind"), what(&record), outcome]
+    let who = record.text("user").unwrap_or_else(|| text("subject"));
+    [rfc3339(at), row.seq.to_string(), who, text("kind"), what(&record), outcome]
 }
 
 fn what(record: &Object) -> String {

@@ -34,6 +34,7 @@ mod module;
 mod modules;
 mod nodes;
 mod oauth;
+mod people;
 mod permissions;
 mod pins;
 mod process;

@@ -5,6 +5,7 @@ mod crash;
 mod deploy;
 mod door;
 mod leave;
+mod people;
 mod revoke;
 mod session;
 mod stateless;

@@ -7,7 +7,7 @@ mod deputy;
 mod document;
 mod door;
 mod flow;
-mod issuer;
+pub(crate) mod issuer;
 mod page;
 mod passkey;
 mod processes;
@@ -101,13 +101,17 @@ impl Page {
         Self { status: reply.status, fields: fields.collect(), headers: reply.headers, text }
     }
 
+    pub(crate) fn status(&self) -> u16 {
+        self.status
+    }
+
     fn header(&self, name: &str) -> &str {
         self.headers.get(name).map(|value| value.to_str().expect("text")).unwrap_or_default()
     }
 
     /// Where the browser is sent; the fields of that address.
     #[track_caller]
-    fn leads_to(&self, start: &str) -> BTreeMap<String, String> {
+    pub(crate) fn leads_to(&self, start: &str) -> BTreeMap<String, String> {
         let location = self.header("location");
         assert!(
             self.status == 303 && location.starts_with(start),
@@ -172,7 +176,7 @@ async fn house() -> (TestGateway, Browser) {
     house_with(json!({})).await
 }
 
-async fn house_with(config: Value) -> (TestGateway, Browser) {
+pub(crate) async fn house_with(config: Value) -> (TestGateway, Browser) {
     let gateway = configured(config).await;
     let mut browser = Browser::default();
     let path = setup_path(&gateway).await;
@@ -183,7 +187,7 @@ async fn house_with(config: Value) -> (TestGateway, Browser) {
     (gateway, browser)
 }
 
-async fn logged_in(gateway: &TestGateway, name: &str, password: &str) -> Browser {
+pub(crate) async fn logged_in(gateway: &TestGateway, name: &str, password: &str) -> Browser {
     let mut browser = Browser::default();
     let page = browser.get(gateway, "/oauth/login").await;
     let done = browser.post(gateway, "/oauth/login", &page, &[("name", name), ("password", password)]).await;
@@ -198,7 +202,7 @@ pub(crate) async fn register(gateway: &TestGateway, metadata: &Value) -> Value {
 }
 
 /// The id of a client that leads to this machine.
-async fn registered(gateway: &TestGateway) -> String {
+pub(crate) async fn registered(gateway: &TestGateway) -> String {
     let metadata =
         json!({ "client_name": "a test", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none" });
     register(gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned()
@@ -258,18 +262,18 @@ pub(crate) fn exchange<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a 
     ]
 }
 
-async fn tokens(gateway: &TestGateway, browser: &mut Browser, client: &str, scope: &str) -> Value {
+pub(crate) async fn tokens(gateway: &TestGateway, browser: &mut Browser, client: &str, scope: &str) -> Value {
     let code = code(gateway, browser, client, &[("scope", scope)]).await;
     let reply = ask_token(gateway, &exchange(client, &code)).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
     reply.value()
 }
 
-fn access(tokens: &Value) -> &str {
+pub(crate) fn access(tokens: &Value) -> &str {
     tokens["access_token"].as_str().expect("a token")
 }
 
-async fn me(gateway: &TestGateway, token: &str) -> Reply {
+pub(crate) async fn me(gateway: &TestGateway, token: &str) -> Reply {
     gateway.send(crate::identity::as_bearer(token, "GET", "/v1/me")).await
 }
 

@@ -160,7 +160,7 @@ async fn nothing_that_opens_something_lies_in_the_drawers() {
     let second = texts(&refreshed(&identity, &client, &first.1, now_ms()).await.expect("rotated"));
     let open = code_for(&identity, &client, OWNER, Scopes::USUAL).await;
     let mut shown = String::new();
-    for kind in [USER, SETUP, LOGIN, CLIENT, CONSENT, CODE, SPENT, GRANT] {
+    for kind in ["user", SETUP, LOGIN, CLIENT, CONSENT, CODE, SPENT, GRANT] {
         let entries = identity.store.entries(kind, None, now_ms()).await.expect("a store");
         shown = format!("{shown}{entries:?}");
     }

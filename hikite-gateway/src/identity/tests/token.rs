@@ -24,10 +24,12 @@ async fn a_token_lets_its_user_in_with_what_was_allowed_and_what_the_role_has() 
     let identity = house().await;
     let client = registered(&identity).await;
     identity.add_user(&form(&json!({ "name": "alice" }))).await.expect("made");
+    let of_alice = identity.user("alice").expect("there").subject.to_string();
+    assert!(of_alice.starts_with("usr_"), "{of_alice}");
     for (subject, asked, expected) in [
         (OWNER, Scopes::READ, Scopes::READ),
         (OWNER, Scopes::ALL, Scopes::ALL),
-        ("alice", Scopes::ALL, Scopes::USUAL),
+        (&*of_alice, Scopes::ALL, Scopes::USUAL),
     ] {
         let pair = pair(&identity, &client, subject, asked).await;
         let caller = known(&identity, pair.access.expose()).expect("known");
@@ -35,13 +37,13 @@ async fn a_token_lets_its_user_in_with_what_was_allowed_and_what_the_role_has() 
         assert!(caller.token.as_deref().is_some_and(|id| id.starts_with("grt_")));
         assert_eq!(known(&identity, pair.access.expose()), Some(caller), "the second look is the same");
     }
-    let alice = pair(&identity, &client, "alice", Scopes::ALL).await;
-    identity.change_user("alice", &form(&json!({ "role": "admin" }))).await.expect("changed");
+    let alice = pair(&identity, &client, &of_alice, Scopes::ALL).await;
+    identity.change_user("alice", &form(&json!({ "role": "admin" })), Right::Owner, None).await.expect("changed");
     let scopes = known(&identity, alice.access.expose()).map(|caller| caller.scopes);
     assert_eq!(scopes, Some(Scopes::ALL), "the role counts as it is now");
-    identity.change_user("alice", &form(&json!({ "disabled": true }))).await.expect("changed");
+    identity.change_user("alice", &form(&json!({ "disabled": true })), Right::Owner, None).await.expect("changed");
     assert_eq!(known(&identity, alice.access.expose()), None, "locked out");
-    identity.remove_user("alice").await.expect("removed");
+    identity.remove_user("alice", None, Right::Owner).await.expect("removed");
     identity.add_user(&form(&json!({ "name": "alice" }))).await.expect("made");
     assert_eq!(known(&identity, alice.access.expose()), None, "another alice");
 }

@@ -153,6 +153,8 @@ fn account() -> Value {
         "required": ["id", "name", "provider", "state", "shared", "managedByFile"],
         "properties": {
             "id": text("Its id."), "name": name(), "provider": text("With whom."),
+            "user": { "type": "string", "description": "The name of the user it belongs to." },
+            "userId": { "type": "string" },
             "subject": text("Whose it is."),
             "state": { "enum": ["connected", "reconnect"] },
             "default": flag("The one that is meant where several could be."),

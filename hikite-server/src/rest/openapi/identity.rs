@@ -16,7 +16,18 @@ pub(super) fn operations() -> Vec<Operation> {
         answer: (200, "The caller.", Some("Me")),
         ..Operation::NEW
     };
-    [vec![me], of_projects(), of_tokens(), people::operations()].into_iter().flatten().collect()
+    let password = Operation {
+        method: "post",
+        path: "/v1/me/password",
+        id: "changeOwnPassword",
+        tag: "Users",
+        summary: "Gives the caller another password; ends its other logins and all grants.",
+        body: Some("OwnPassword"),
+        answer: (204, "It is changed.", None),
+        errors: &[404],
+        ..Operation::NEW
+    };
+    [vec![me, password], of_projects(), of_tokens(), people::operations()].into_iter().flatten().collect()
 }
 
 fn of_projects() -> Vec<Operation> {
@@ -98,7 +109,7 @@ fn name(parameter: &str) -> Value {
     json!({ "$ref": format!("#/components/parameters/{parameter}") })
 }
 
-pub(super) fn parameters() -> [(&'static str, Value); 4] {
+pub(super) fn parameters() -> [(&'static str, Value); 5] {
     let part = |name: &str, description: &str, example: &str| {
         json!({
             "name": name, "in": "path", "required": true, "description": description,
@@ -108,7 +119,8 @@ pub(super) fn parameters() -> [(&'static str, Value); 4] {
     [
         ("Project", part("name", "The project's name; percent-encoded.", "work")),
         ("Token", part("id", "The token's id.", "tok_abcd2345")),
-        ("User", part("name", "The user's name; percent-encoded.", "alice")),
+        ("User", part("name", "The user's name or id; percent-encoded.", "alice")),
+        ("Removal", part("id", "The removal's id, or the name of who was removed.", "rmv_0123456789abcdef01234567")),
         ("Client", part("id", "The client's id; percent-encoded.", "hkc_0123456789abcdef01234567")),
     ]
 }
@@ -148,6 +160,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("Tokens", listed("tokens", "Token")),
         ("Users", listed("users", "User")),
         ("Clients", listed("clients", "Client")),
+        ("Removals", listed("removals", "Removal")),
     ]
     .into_iter()
     .chain(people::schemas())
@@ -160,6 +173,8 @@ fn me() -> Value {
         "required": ["subject", "project", "scopes", "token", "expiresAt"],
         "properties": {
             "subject": { "type": "string", "examples": ["owner", "token:tok_abcd2345"] },
+            "user": { "type": ["string", "null"], "description": "The name of the user it acts for." },
+            "userId": { "type": ["string", "null"], "description": "The id of that user." },
             "project": { "type": ["string", "null"], "description": "The project it works in." },
             "scopes": scopes(),
             "token": { "type": ["string", "null"], "description": "The id of the token it came with." },
@@ -183,7 +198,7 @@ fn project_form() -> Value {
         "description": { "type": ["string", "null"], "maxLength": 2000 },
         "members": {
             "type": ["array", "null"], "maxItems": 1000, "items": { "type": "string", "minLength": 1 },
-            "description": "Subjects that belong to it; without any, everybody with a token for it does.",
+            "description": "Users by name or id, and other subjects, that belong to it; without any, everybody with a token for it does.",
         },
         "permissions": {
             "type": ["object", "null"],
@@ -211,9 +226,13 @@ fn new_token() -> Value {
         "additionalProperties": false,
         "properties": {
             "name": { "type": "string", "minLength": 1, "maxLength": 128, "examples": ["laptop"] },
+            "user": {
+                "type": ["string", "null"], "minLength": 1, "maxLength": 128, "examples": ["alice"],
+                "description": "The user it acts for, by name or id; `owner` is whoever is the owner. By default it stands for itself.",
+            },
             "subject": {
-                "type": ["string", "null"], "minLength": 1, "maxLength": 128,
-                "description": "Whose it is; by default it stands for itself.",
+                "type": ["string", "null"], "minLength": 1, "maxLength": 128, "deprecated": true,
+                "description": "A label that it stands for, or the name of a user: then it is the same as `user`.",
             },
             "project": { "type": ["string", "null"], "maxLength": 128, "description": "The only project it opens." },
             "scopes": { "anyOf": [{ "type": "null" }, scopes()] },
@@ -233,6 +252,8 @@ fn token() -> Value {
             "id": { "type": "string", "examples": ["tok_abcd2345"] },
             "name": { "type": "string" },
             "subject": { "type": "string" },
+            "user": { "type": ["string", "null"], "description": "The name of the user it acts for." },
+            "userId": { "type": ["string", "null"], "description": "The id of that user." },
             "project": { "type": ["string", "null"] },
             "scopes": scopes(),
             "createdAt": moment(),

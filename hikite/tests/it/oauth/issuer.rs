@@ -10,8 +10,8 @@ use crate::configured;
 
 const US: &str = "https://hikite.example/mcp";
 
-pub(super) struct Issuer {
-    pub(super) api: Api,
+pub(crate) struct Issuer {
+    pub(crate) api: Api,
     key: SigningKey,
 }
 
@@ -21,7 +21,7 @@ fn now() -> u64 {
 }
 
 impl Issuer {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let issuer = Self { api: Api::start().await, key: SigningKey::random().expect("random") };
         let url = |path: &str| issuer.api.url(path);
         let document = json!({
@@ -35,11 +35,11 @@ impl Issuer {
         issuer
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.api.url("").trim_end_matches('/').to_owned()
     }
 
-    pub(super) fn token(&self, other: &Value) -> String {
+    pub(crate) fn token(&self, other: &Value) -> String {
         let mut claims =
             json!({ "iss": self.name(), "aud": US, "sub": "42", "exp": now() + 600, "iat": now() });
         for (name, value) in other.as_object().expect("members") {
@@ -48,7 +48,7 @@ impl Issuer {
         self.key.sign("JWT", &claims).expect("signed")
     }
 
-    pub(super) fn login(&self, more: &Value) -> Value {
+    pub(crate) fn login(&self, more: &Value) -> Value {
         let mut login = json!({ "issuer": self.name(), "client_id": "us", "client_secret": "s3cret+/&" });
         for (name, value) in more.as_object().expect("members") {
             login[name] = value.clone();
@@ -111,7 +111,7 @@ async fn a_token_of_an_issuer_that_is_not_named_or_names_another_opens_nothing()
 }
 
 /// Goes there and comes back; what the identity says can be changed, and which browser comes back.
-pub(super) async fn come_back(
+pub(crate) async fn come_back(
     gateway: &TestGateway,
     issuer: &Issuer,
     (there, back): (&mut Browser, Option<&mut Browser>),

@@ -20,6 +20,10 @@ fn of_users() -> Vec<Operation> {
         ..Operation::NEW
     };
     let (one, user) = ("/v1/users/{name}", || vec![name("User")]);
+    let successor = json!({
+        "name": "successor", "in": "query", "schema": { "type": "string" },
+        "description": "The user who gets accounts and memberships; without one the accounts are purged.",
+    });
     vec![
         Operation {
             answer: (200, "All users.", Some("Users")),
@@ -36,12 +40,30 @@ fn of_users() -> Vec<Operation> {
         Operation {
             parameters: user(),
             body: Some("UserForm"),
+            errors: &[404, 409],
             ..of_users("patch", one, "changeUser", "Replaces the members that are named.")
         },
         Operation {
-            parameters: user(),
+            parameters: vec![name("User"), successor],
             answer: (204, "It is gone.", None),
-            ..of_users("delete", one, "deleteUser", "Takes a user away, with logins and grants.")
+            errors: &[404, 409],
+            ..of_users("delete", one, "deleteUser", "Takes a user away, with tokens, logins, grants and accounts.")
+        },
+        Operation {
+            parameters: user(),
+            body: Some("Handover"),
+            errors: &[404, 409],
+            ..of_users("post", "/v1/users/{name}/handover", "handOver", "Makes a user the owner; for the owner.")
+        },
+        Operation {
+            answer: (200, "All removals.", Some("Removals")),
+            errors: &[],
+            ..of_users("get", "/v1/removals", "listRemovals", "Lists people of other issuers who were removed.")
+        },
+        Operation {
+            parameters: vec![name("Removal")],
+            answer: (204, "They may come again.", None),
+            ..of_users("delete", "/v1/removals/{id}", "liftRemoval", "Lets somebody come again who was removed.")
         },
     ]
 }
@@ -97,11 +119,15 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         "type": "string", "minLength": 1, "maxLength": 64, "examples": ["alice"],
         "description": "Small letters, digits, `-`, `_`, `.` and `@`.",
     });
-    let mut new_user = user_form();
+    let mut form = user_form();
+    form["properties"]["name"] = name.clone();
+    let mut new_user = form.clone();
     new_user["required"] = json!(["name"]);
-    new_user["properties"]["name"] = name.clone();
     vec![
-        ("UserForm", user_form()),
+        ("UserForm", form),
+        ("Handover", handover()),
+        ("OwnPassword", own_password()),
+        ("Removal", removal()),
         ("NewUser", new_user),
         ("User", user(&name)),
         ("CreatedUser", made("User", "password")),
@@ -119,7 +145,47 @@ fn user_form() -> Value {
             "role": { "enum": ["admin", "member", null] },
             "password": { "type": ["string", "null"], "minLength": 10, "maxLength": 1000 },
             "permissions": permissions(),
-            "disabled": { "type": ["boolean", "null"], "description": "Locked out." },
+            "disabled": { "type": ["boolean", "null"], "description": "Locked out: logins, grants and tokens open nothing." },
+            "project": { "type": ["string", "null"], "description": "The only project the user may work in." },
+            "removePasskeys": { "type": ["boolean", "null"], "description": "Takes the passkeys away." },
+        },
+    })
+}
+
+fn handover() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "password": { "type": "string", "description": "The owner's password; not needed after a fresh login at a browser." },
+        },
+    })
+}
+
+fn own_password() -> Value {
+    json!({
+        "type": "object",
+        "required": ["password"],
+        "additionalProperties": false,
+        "properties": {
+            "current": { "type": "string", "description": "The password of now; not needed after a fresh login at a browser." },
+            "password": { "type": "string", "minLength": 10, "maxLength": 1000 },
+            "removePasskeys": { "type": "boolean" },
+        },
+    })
+}
+
+fn removal() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "name", "issuer", "subject", "user", "removedAt"],
+        "properties": {
+            "id": { "type": "string" },
+            "name": { "type": "string", "description": "What the user was called." },
+            "issuer": { "type": "string" },
+            "subject": { "type": "string", "description": "What the issuer calls them." },
+            "user": { "type": "string", "description": "The id that the user had." },
+            "removedAt": moment(),
         },
     })
 }
@@ -134,10 +200,12 @@ fn permissions() -> Value {
 fn user(name: &Value) -> Value {
     json!({
         "type": "object",
-        "required": ["name", "subject", "role", "permissions", "disabled", "createdAt"],
+        "required": ["id", "name", "subject", "role", "permissions", "disabled", "createdAt"],
         "properties": {
+            "id": { "type": "string", "examples": ["usr_0123456789abcdef01234567"], "description": "Never given to anybody else." },
             "name": name,
-            "subject": { "type": "string", "description": "Whom its clients stand for." },
+            "subject": { "type": "string", "description": "The key that what is theirs carries." },
+            "project": { "type": ["string", "null"], "description": "The only project the user may work in." },
             "role": { "enum": ["owner", "admin", "member"] },
             "permissions": permissions(),
             "disabled": { "type": "boolean" },

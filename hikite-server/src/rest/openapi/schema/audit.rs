@@ -21,6 +21,8 @@ pub(super) fn record() -> Value {
             "outcome": text("`ok`, `tool_error`, `cancelled`, or the code of the error."),
             "requestId": text("The id of the request in logs and traces."),
             "subject": text("Who asked."),
+            "userId": text("The user behind it, by an id that nobody else ever gets."),
+            "user": text("What that user was called then."),
             "token": text("The id of the token it came with."),
             "client": text("What the client calls itself, `name/version`."),
             "project": text("The project it worked in."),
