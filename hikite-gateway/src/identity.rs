@@ -48,6 +48,7 @@ pub use key::{Rotation, sealing_key};
 pub use known::Known;
 pub use login::Login;
 pub use redirect::Redirect;
+pub use removal::WAS_REMOVED;
 pub use secret::{hash, secret};
 pub(crate) use user::{ID as USER_ID, only_the_owner};
 pub use user::{Right, Role, Successor, User};

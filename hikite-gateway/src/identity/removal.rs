@@ -10,6 +10,8 @@ use super::user::User;
 use super::{Identity, REMOVED, hash};
 use crate::clock::now_ms;
 
+/// What whoever was removed is told.
+pub const WAS_REMOVED: &str = "this account was removed from this hikite";
 const ID: &str = "rmv_";
 const ID_CHARS: usize = 24;
 
@@ -36,7 +38,7 @@ impl Identity {
     /// Refuses who was removed.
     pub(super) async fn check_not_removed(&self, subject: &str) -> Result<(), Error> {
         match self.store.entry(REMOVED, &id_of(subject), now_ms()).await? {
-            Some(_) => Err(Error::new(Kind::Authorization, "this account was removed from this hikite")
+            Some(_) => Err(Error::new(Kind::Authorization, WAS_REMOVED)
                 .hint("ask an admin to lift the removal")),
             None => Ok(()),
         }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use axum::extract::Path;
 use axum::response::Response;
 use hikite_core::error::Error;
+use hikite_gateway::identity::WAS_REMOVED;
 use hikite_gateway::{Comeback, Deed, Entrances};
-use http::Uri;
+use http::{StatusCode, Uri};
 
 use super::desk::Desk;
 use super::fields::{Fields, encode};
@@ -49,6 +50,9 @@ pub(crate) async fn back(desk: Desk, Path(name): Path<String>, uri: Uri) -> Resp
             let what = known.iter().find(|known| ***known == *name).map_or("", |known| known);
             let refused = Some(error.kind);
             match desk.note(Deed { action: LOG_IN, what, refused, ..Deed::default() }).await {
+                Ok(()) if &*error.message == WAS_REMOVED => {
+                    page::notice(&desk, StatusCode::FORBIDDEN, words::TROUBLE, words::REMOVED)
+                }
                 Ok(()) => page::trouble(&desk, &error),
                 Err(error) => page::trouble(&desk, &error),
             }

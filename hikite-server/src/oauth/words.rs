@@ -15,6 +15,10 @@ pub(crate) const NAME: Words = ("Name", "ユーザー名");
 pub(crate) const PASSWORD: Words = ("Password", "パスワード");
 pub(crate) const WRONG: Words =
     ("The name or the password is not right.", "ユーザー名またはパスワードが違います。");
+pub(crate) const REMOVED: Words = (
+    "This account was removed from this hikite. An admin can let you come again.",
+    "このアカウントは、この hikite から削除されています。管理者が解除すると再びログインできます。",
+);
 pub(crate) const TOO_OFTEN: Words = (
     "Too many tries. Wait a minute and try again.",
     "試行回数が多すぎます。1分ほど待ってからもう一度お試しください。",
