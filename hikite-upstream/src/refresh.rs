@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 use crate::connection::{Connection, Purpose};
 use crate::definition::Share;
-use crate::lister::{now, read_lists};
+use crate::lister::{ListBudget, now, read_lists};
 use crate::open::failing;
 use crate::upstream::Inner;
 
@@ -171,7 +171,8 @@ impl Inner {
     async fn read_lists(&self, connection: &Connection) -> Result<Listing, Error> {
         let limit = self.environment.limits.start_timeout;
         let _hold = connection.hold();
-        tokio::time::timeout(limit, read_lists(connection)).await.unwrap_or_else(|_| Err(self.too_slow()))
+        let budget = ListBudget::of(&self.environment.limits);
+        tokio::time::timeout(limit, read_lists(connection, budget)).await.unwrap_or_else(|_| Err(self.too_slow()))
     }
 
     pub(crate) fn is_old(&self, listing: &Listing) -> bool {

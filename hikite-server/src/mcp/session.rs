@@ -133,6 +133,11 @@ impl Session {
         *self.last_used.lock()
     }
 
+    /// Whether a request of it runs or its stream is open.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.running.lock().is_empty() || self.outbox.is_open()
+    }
+
     pub(crate) fn next_question(&self) -> u64 {
         self.next_question.fetch_add(1, Ordering::Relaxed)
     }
