@@ -13,8 +13,8 @@ pub struct Limits {
     pub line_bytes: usize,
     /// Open client connections.
     pub connections: usize,
-    /// Of connections, sessions, streams, suspended calls, batches, programs in jq, kept answers and unused clients: the
-    /// percentage that one caller may have, or one address where nobody is known yet. 100 means no share.
+    /// Of connections, sessions, streams, suspended calls, batches, programs in jq and unused clients: the percentage that
+    /// one caller may have, or one address where nobody is known yet. 100 means no share.
     pub caller_share: usize,
     /// Wrong tokens from one address in a minute, after which no more are looked at for a while; zero means any number.
     pub failed_logins: u32,

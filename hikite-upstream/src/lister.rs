@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use hikite_core::clean;
 use hikite_core::error::{Error, Kind};
@@ -14,6 +15,9 @@ use crate::claim::Claiming;
 use crate::clock::now_ms;
 use crate::connection::Connection;
 use crate::outbound::Outbound;
+
+/// A server that offers too much is not read again sooner: it costs the whole budget each time.
+const PAUSE: Duration = Duration::from_secs(600);
 
 /// How often lists are read again because they changed meanwhile.
 const REREADS: usize = 5;
@@ -138,20 +142,26 @@ fn unreadable(connection: &Connection, kind: ListKind) -> Error {
 
 fn too_large(connection: &Connection, kind: ListKind, budget: &ListBudget) -> Error {
     let message = format!(
-        "`{}` offers more than {} bytes in its lists; reading stopped at `{}`",
+        "`{}` offers more than {} bytes in its lists (`limits.list_bytes`); reading stopped at `{}`",
         connection.name,
         budget.bytes,
         kind.method()
     );
     Error::new(Kind::UpstreamUnavailable, message)
         .hint("raise `limits.list_bytes` if the server is meant to offer so much")
+        .after(PAUSE)
 }
 
 fn endless(connection: &Connection, kind: ListKind, budget: &ListBudget) -> Error {
-    let message =
-        format!("`{}` does not end `{}`: there are more than {} pages", connection.name, kind.method(), budget.pages);
+    let message = format!(
+        "`{}` does not end `{}`: there are more than {} pages (`limits.list_pages`)",
+        connection.name,
+        kind.method(),
+        budget.pages
+    );
     Error::new(Kind::UpstreamUnavailable, message)
         .hint("raise `limits.list_pages` if the server is meant to offer so much")
+        .after(PAUSE)
 }
 
 /// Seconds since 1970: the age of a cached list is told across restarts.

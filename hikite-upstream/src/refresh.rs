@@ -84,7 +84,11 @@ impl Inner {
                 *self.state.lock() = failing(&error, answers);
                 // A login is nothing that waiting helps with.
                 if error.kind != Kind::AccountRequired {
-                    backoff.failed(Instant::now(), error.message.into());
+                    let (now, pause) = (Instant::now(), error.retry_after);
+                    backoff.failed(now, error.message.into());
+                    if let Some(pause) = pause {
+                        backoff.wait(now, pause.min(self.environment.limits.list_ttl));
+                    }
                 }
                 false
             }

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use super::Batch;
 use super::back::{ALONE, inside};
 use super::board::{Board, Given};
-use super::budget::{Budget, Hold};
+use super::budget::{Budget, Hold, Pace};
 use super::observe::{Ending, Observer};
 use super::report::Ended;
 use crate::command::{CallOptions, Command, Target};
@@ -41,7 +41,7 @@ pub(super) struct Run<'a> {
     meta: Option<Raw>,
     holder: Holder,
     /// Calls that may run at once: tasks, and elements of lists.
-    places: Semaphore,
+    places: Pace,
     concurrency: usize,
     /// Bytes of one compact result.
     budget: usize,
@@ -88,7 +88,7 @@ impl<'a> Run<'a> {
             context: inside(context),
             meta: params.remove("_meta"),
             holder,
-            places: Semaphore::new(concurrency),
+            places: Pace::new(concurrency),
             concurrency,
             budget: (limits.compact_bytes / shown).max(BUDGET_MIN),
             room: Budget::new(limits.answer_bytes),
@@ -159,7 +159,7 @@ impl<'a> Run<'a> {
                 Box::pin(self.elements(task, list, &given)).await
             }
             (_, None) => {
-                let _place = self.places.acquire().await;
+                let _place = self.places.place().await;
                 began = Instant::now();
                 self.observer.starts(at);
                 self.call(task, &given, None).await
@@ -209,7 +209,7 @@ impl<'a> Run<'a> {
     async fn elements(&self, task: &Task, list: &Template, given: &Given) -> Result<Gift, Error> {
         let items = items(given.read(None, |scope| list.resolve(scope)), self.gateway.limits.batch_tasks)?;
         let element = async |index: usize| {
-            let _place = self.places.acquire().await;
+            let _place = self.places.place().await;
             (index, self.call(task, given, Some((&items[index], index))).await)
         };
         let mut gifts: Vec<Option<Gift>> = Vec::new();
@@ -265,7 +265,9 @@ impl<'a> Run<'a> {
         let arguments = params.get("arguments").cloned();
         let command = Command::Call { target: Target::Keyed(task.tool.clone()), params, options };
         // Boxed, so that a task that waits takes little room.
-        let result = Box::pin(self.gateway.dispatch_on(self.surface, command, self.context.clone())).await?;
+        let result = Box::pin(self.gateway.dispatch_on(self.surface, command, self.context.clone())).await;
+        self.places.learn(result.as_ref().map_or(0, |result| result.bytes().len()), &self.room);
+        let result = result?;
         let mut hold = self.room.hold(result.bytes().len())?;
         let Answer { value, others, .. } = answer(&result)?;
         let made = self.made(task, arguments.as_ref(), &result);

@@ -69,7 +69,8 @@ impl Session {
             core: Arc::clone(&core),
             revision: hello.revision,
             surfaces,
-            client: hello.client.raw(),
+            // Not with the whole request that it came in.
+            client: hello.client.raw().copied(),
             outbox: Outbox::new(app.bounds()),
             running: Mutex::default(),
             questions: Mutex::default(),

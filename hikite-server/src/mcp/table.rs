@@ -52,7 +52,7 @@ pub(crate) struct Entry {
     pub(crate) number: Arc<str>,
     /// Under which name this node holds it, where there are others.
     pub(crate) holder: Option<Arc<str>>,
-    place: Arc<Place<Seat>>,
+    _place: Arc<Place<Seat>>,
 }
 
 impl Sessions {
@@ -89,7 +89,7 @@ impl Sessions {
         let (place, out) = self.places.take(&caller, seat, |seat, _| seat.idle_since())?;
         let gone = {
             let mut by_id = self.by_id.write();
-            by_id.insert(id, Entry { session, number, holder, place: Arc::new(place) });
+            by_id.insert(id, Entry { session, number, holder, _place: Arc::new(place) });
             out.and_then(|out| by_id.remove(&out.id))
         };
         // Outside the lock: its end is told to every source.

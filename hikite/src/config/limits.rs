@@ -27,9 +27,9 @@ pub(crate) struct LimitsFile {
     /// Open client connections.
     #[schemars(extend("default" = 4096))]
     pub(crate) connections: Option<usize>,
-    /// Of connections, sessions, streams, suspended calls, batches, programs in jq, kept answers and unused clients: the
-    /// percentage that one caller may have, or one address where nobody is known yet. 100 means no share.
-    #[schemars(extend("default" = 50, "minimum" = 1, "maximum" = 100))]
+    /// Of connections, sessions, streams, suspended calls, batches, programs in jq and unused clients: the percentage that
+    /// one caller may have, or one address where nobody is known yet. 100 means no share.
+    #[schemars(extend("default" = 50))]
     pub(crate) caller_share: Option<usize>,
     /// Wrong tokens from one address in a minute, after which no more are looked at for a while; zero means any number.
     #[schemars(extend("default" = 30))]

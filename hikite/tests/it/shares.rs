@@ -7,7 +7,7 @@ mod upstream;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use hikite_testkit::fixture::Fixture;
+use hikite_testkit::fixture::{Fixture, Options, Transport};
 use hikite_testkit::gateway::{Client, Connection, Envelope, Hello, Reply, Stateless, TestGateway};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,15 +15,19 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::identity::{Made, as_bearer, client, token};
 use crate::rest::{get, post};
-use crate::{configured, http_fixture};
+use crate::{configured, fixture, http_fixture};
 
-const ASKS: &str = "test_elicitation";
+const ASKS: &str = "test_input_required_result_elicitation";
 /// A program in jq that does not end by itself.
 const ENDLESS: &str = "def f: f; f";
 
 /// A gateway with these limits, and somebody who may read and call.
 async fn crowded(limits: Value) -> (Fixture, TestGateway, Made) {
-    let (fixture, web) = http_fixture().await;
+    crowded_by(Options::default(), limits).await
+}
+
+async fn crowded_by(options: Options, limits: Value) -> (Fixture, TestGateway, Made) {
+    let (fixture, web) = fixture(Transport::Http, options).await;
     let config = json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" }, "limits": limits });
     let gateway = configured(config).await;
     let narrow = token(&gateway, json!({ "name": "narrow", "scopes": ["read", "call"] })).await;
@@ -170,7 +174,8 @@ async fn when_all_streams_are_taken_the_oldest_of_whoever_has_most_ends() {
 
 #[tokio::test]
 async fn suspended_calls_have_a_share_and_the_owner_is_still_asked() {
-    let (_fixture, gateway, narrow) = crowded(json!({ "parked_calls": 4 })).await;
+    let options = Options { extended: true, ..Options::default() };
+    let (_fixture, gateway, narrow) = crowded_by(options, json!({ "parked_calls": 4 })).await;
     let path = "/mcp?surface=direct";
     let greedy =
         Stateless::over_http(gateway.address(), path, Some(&narrow.secret), Envelope::capable());
