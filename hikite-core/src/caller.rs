@@ -157,6 +157,12 @@ impl Abilities {
         declared.fold(Object::default(), |object, (name, value)| object.with(name, value))
     }
 
+    /// Bytes of all of them together: they are kept as long as a session.
+    pub fn bytes(&self) -> usize {
+        let all = [&self.sampling, &self.elicitation, &self.roots, &self.extensions];
+        all.into_iter().flatten().map(|ability| ability.bytes().len()).sum()
+    }
+
     /// Whether the client knows an extension.
     pub fn knows(&self, extension: &str) -> bool {
         self.extensions.as_ref().and_then(Raw::object).is_some_and(|all| all.get(extension).is_some())

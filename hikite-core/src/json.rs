@@ -2,6 +2,7 @@
 //! read, set and removed one by one while every other member keeps its bytes and its place.
 
 mod canonical;
+mod weight;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,6 +13,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 pub use canonical::canonical;
+pub use weight::weight;
 
 /// One valid JSON value as bytes. Cloning counts a reference.
 #[derive(Clone, PartialEq, Eq, Hash)]

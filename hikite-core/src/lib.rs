@@ -45,6 +45,7 @@ pub mod search;
 pub mod secret;
 pub mod select;
 pub mod selection;
+pub mod share;
 pub mod signature;
 pub mod source;
 pub mod suggest;

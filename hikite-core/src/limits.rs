@@ -13,10 +13,17 @@ pub struct Limits {
     pub line_bytes: usize,
     /// Open client connections.
     pub connections: usize,
+    /// Of connections, sessions, streams, suspended calls, batches, programs in jq and unused clients: the percentage that
+    /// one caller may have, or one address where nobody is known yet. 100 means no share.
+    pub caller_share: usize,
     /// Wrong tokens from one address in a minute, after which no more are looked at for a while; zero means any number.
     pub failed_logins: u32,
     /// Open client sessions.
     pub sessions: usize,
+    /// Open event streams of clients, without those that belong to one request.
+    pub streams: usize,
+    /// Clients that registered themselves, or were looked up, and that nobody has logged in with yet.
+    pub unused_clients: usize,
     /// Messages kept for a client that reads slowly or has no stream open.
     pub outbox_messages: usize,
     /// Questions of upstreams that may wait for one client.
@@ -43,8 +50,14 @@ pub struct Limits {
     pub stderr_lines: usize,
     /// Items in one page of a list; zero means one page.
     pub list_page: usize,
+    /// The lists of one upstream, all pages of all of them together.
+    pub list_bytes: usize,
+    /// Pages of one list of an upstream.
+    pub list_pages: usize,
     /// Tokens, as far as they can be guessed, of the list of modules that every conversation is shown.
     pub menu_tokens: usize,
+    /// Batches that run at once.
+    pub batches: usize,
     /// Tasks of one batch, and runs of one task for each element of a list.
     pub batch_tasks: usize,
     /// Tasks of one batch that run at once, whatever it asks for.
@@ -107,8 +120,11 @@ impl Default for Limits {
             answer_bytes: 64 * MIB,
             line_bytes: 8 * MIB,
             connections: 4096,
+            caller_share: 50,
             failed_logins: 30,
             sessions: 10_000,
+            streams: 2048,
+            unused_clients: 1000,
             outbox_messages: 256,
             questions: 32,
             parked_calls: 1000,
@@ -122,7 +138,10 @@ impl Default for Limits {
             stdio_processes: 64,
             stderr_lines: 200,
             list_page: 0,
+            list_bytes: 32 * MIB,
+            list_pages: 1000,
             menu_tokens: 1200,
+            batches: 64,
             batch_tasks: 1000,
             batch_concurrency: 100,
             compact_bytes: 32 * 1024,

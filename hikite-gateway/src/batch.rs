@@ -3,6 +3,7 @@
 
 mod back;
 mod board;
+mod budget;
 mod check;
 mod observe;
 mod preview;
@@ -14,6 +15,7 @@ mod tests;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::plan::OnError;
+use hikite_core::share::ShareHolder;
 use hikite_core::source::{BoxFuture, CallContext};
 
 use crate::audit::Audit;
@@ -84,6 +86,7 @@ impl Gateway {
         if batch.dry_run {
             return Ok(preview::preview(&checked));
         }
+        let _place = self.batches.take_free(&ShareHolder::from(&context.session.caller), ())?;
         let run = Run::new(self, &checked.plan, (audit.surface(), batch, context), observer);
         let report = report::report(&checked.plan, run.to_the_end().await);
         audit.course.tool_error = report.failed;

@@ -15,6 +15,7 @@ use hikite_core::permission::Permissions;
 use hikite_core::register::Registration;
 use hikite_core::seal::Seal;
 use hikite_core::select::Sieve;
+use hikite_core::share::Allowance;
 use hikite_core::source::{CallContext, Event, Implementation, Invocation, Listener, Method};
 use hikite_core::view::View;
 use parking_lot::Mutex;
@@ -41,11 +42,17 @@ use crate::roster::{Entry, Roster};
 use crate::saving::Saving;
 use crate::search::Search;
 use crate::session::Sessions;
+use crate::share::{PlaceKind, Places};
 use crate::snapshot::{Snapshot, UserMasks};
 use crate::surface::Surfaces;
 use crate::swap::Swap;
 use crate::text::retold;
 use crate::workshop::Workshop;
+
+const BATCHES: PlaceKind =
+    PlaceKind { resource: "batches", limit: "batches", things: "batches running" };
+const JQ: PlaceKind =
+    PlaceKind { resource: "jq", limit: "jq_processes", things: "programs in jq running" };
 
 /// What the config decides.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +90,9 @@ pub struct Gateway {
     pub(crate) sent: Sent,
     /// Long answers that are read on.
     pub(crate) shelf: Shelf,
+    pub(crate) batches: Places<()>,
+    /// Programs in jq that run.
+    pub(crate) jq: Places<()>,
     /// Runs programs in jq, where somebody does.
     pub(crate) sieve: OnceLock<Arc<dyn Sieve>>,
     /// The accounts with which services are called, where there are any.
@@ -112,6 +122,8 @@ impl Gateway {
         Arc::new_cyclic(|gateway| Self {
             cache: Cache::new(&limits),
             shelf: Shelf::new(&limits, &process),
+            batches: Places::new(BATCHES, Allowance::of(limits.batches, limits.caller_share)),
+            jq: Places::new(JQ, Allowance::of(limits.jq_processes.max(1), limits.caller_share)),
             process,
             sieve: OnceLock::new(),
             accounts: OnceLock::new(),

@@ -39,7 +39,7 @@ use crate::safe::Safe;
 pub use bearer::Bearer;
 use bearer::Seen;
 use book::Book;
-pub use client::{Client, ClientForm, Origin, Standing};
+pub use client::{Client, ClientForm, ClientRoom, Origin, Standing};
 pub use code::{Ask, Code};
 pub use consent::Consent;
 pub use grant::Pair;

@@ -49,6 +49,7 @@ mod saving;
 pub mod scope;
 mod search;
 mod session;
+pub mod share;
 mod snapshot;
 mod status;
 mod surface;

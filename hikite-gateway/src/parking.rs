@@ -7,15 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::seal::Seal;
+use hikite_core::share::{Allowance, ShareHolder};
 use hikite_core::source::{BoxFuture, Question, QuestionKind};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::clock::now_ms;
+use crate::share::{Place, PlaceKind, Places, Usage};
 use crate::ticket::{Purpose, Ticket, Tickets, refused};
 
 /// A call under way: what becomes of it, and what it asks meanwhile. Dropping it cancels the call.
@@ -160,14 +162,28 @@ pub struct Parking<B> {
     next: AtomicU64,
     /// A call has been parked.
     parked: Notify,
-    capacity: usize,
+    places: Places<Since>,
     patience: Duration,
 }
 
 struct Parked<B> {
     running: Running<B>,
     until: Instant,
+    _place: Place<Since>,
 }
+
+/// Which call waits in a place, and since when.
+#[derive(Debug)]
+struct Since {
+    id: u64,
+    at: Instant,
+}
+
+const KIND: PlaceKind = PlaceKind {
+    resource: "parked_calls",
+    limit: "parked_calls",
+    things: "calls that wait for an answer of their client",
+};
 
 impl<B> std::fmt::Debug for Parking<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -176,11 +192,12 @@ impl<B> std::fmt::Debug for Parking<B> {
 }
 
 impl<B: Send + 'static> Parking<B> {
-    /// At most `capacity` calls wait, each `patience` at most. `process` is a name that no other has.
-    pub fn new(seal: Seal, process: Arc<str>, capacity: usize, patience: Duration) -> Arc<Self> {
+    /// As many calls wait as the allowance says, each `patience` at most. `process` is a name that no other has.
+    pub fn new(seal: Seal, process: Arc<str>, allowance: Allowance, patience: Duration) -> Arc<Self> {
         let tickets = Tickets::new(seal, patience);
         let (next, parked) = (AtomicU64::new(1), Notify::new());
-        Arc::new(Self { calls: Mutex::default(), tickets, process, next, parked, capacity, patience })
+        let places = Places::new(KIND, allowance);
+        Arc::new(Self { calls: Mutex::default(), tickets, process, next, parked, places, patience })
     }
 
     /// Runs the call on; parks it if it asks.
@@ -189,21 +206,36 @@ impl<B: Send + 'static> Parking<B> {
             return Step::Done(outcome);
         }
         let requests = running.requests();
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        {
-            let mut calls = self.calls.lock();
-            if calls.len() >= self.capacity {
-                drop(calls);
-                let error = Error::new(Kind::Overloaded, "too many calls wait for their clients");
-                return Step::Done(Err(error.hint("answer open questions, or try again later")));
-            }
-            calls.insert(id, Parked { running, until: Instant::now() + self.patience });
-        }
+        let id = match self.park(running, purpose) {
+            Ok(id) => id,
+            Err(error) => return Step::Done(Err(error)),
+        };
         self.parked.notify_one();
         let place = Ticket::Parked { process: Arc::clone(&self.process), id };
         let ticket = self.tickets.issue(&place, purpose, now_ms());
         let body = Object::default().with("resultType", "input_required").with("inputRequests", requests);
         Step::Parked(body.with("requestState", ticket.as_str()))
+    }
+
+    /// Lets a call wait. Nobody's own call gives way, since a person may be at its question; where all places are taken,
+    /// the oldest call of whoever has most of them is cancelled.
+    fn park(&self, running: Running<B>, purpose: Purpose<'_>) -> Result<u64, Error> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (now, holder) = (Instant::now(), ShareHolder::from(purpose.caller));
+        let gone = {
+            let mut calls = self.calls.lock();
+            let oldest = |since: &Since, is_own: bool| (!is_own).then_some(since.at);
+            let (place, out) = self.places.take(&holder, Since { id, at: now }, oldest)?;
+            calls.insert(id, Parked { running, until: now + self.patience, _place: place });
+            out.and_then(|out| calls.remove(&out.id))
+        };
+        // Outside the lock: what is dropped is cancelled, at its server too.
+        drop(gone);
+        Ok(id)
+    }
+
+    pub fn usage(&self) -> Usage {
+        self.places.usage()
     }
 
     /// A ticket for what a server wants to see again.
@@ -253,7 +285,8 @@ mod tests {
     use hikite_core::caller::Caller;
 
     fn parking(capacity: usize) -> Arc<Parking<()>> {
-        Parking::new(Seal::new([7; 32]), "here".into(), capacity, Duration::from_secs(60))
+        let allowance = Allowance::of(capacity, 50).without_reserve();
+        Parking::new(Seal::new([7; 32]), "here".into(), allowance, Duration::from_secs(60))
     }
 
     /// A call that asks one thing and answers with what it was told.
@@ -326,6 +359,27 @@ mod tests {
         let mut running = asking();
         running.answer(Some(&Raw::parse(r#"{"name":{"action":"decline"}}"#).expect("valid")));
         assert!(matches!(parking.drive(running, scene.purpose()).await, Step::Done(Ok(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_caller_cannot_take_every_place() {
+        let (parking, mut scene) = (parking(4), Scene::new());
+        for caller in ["a", "a", "b"] {
+            scene.owner = Caller::named(caller);
+            scene.park(&parking).await;
+        }
+        scene.owner = Caller::named("a");
+        let Step::Done(Err(refused)) = parking.drive(asking(), scene.purpose()).await else {
+            panic!("it has its share")
+        };
+        assert_eq!(refused.kind, hikite_core::error::Kind::RateLimit);
+        for caller in ["b", "c"] {
+            scene.owner = Caller::named(caller);
+            scene.park(&parking).await;
+        }
+        assert_eq!(parking.calls.lock().len(), 4, "the oldest of those with most gave way");
+        let held = parking.usage().top;
+        assert_eq!(held.iter().map(|(_, held)| *held).collect::<Vec<_>>(), [2, 1, 1]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,6 +14,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::select::{Selector, Sieve};
+use hikite_core::share::ShareHolder;
 use serde_json::Value;
 
 use crate::aside::aside_if_large;
@@ -107,7 +108,7 @@ impl Gateway {
         let before = answer.value.bytes().len();
         let value = match &wanted.select {
             Some(selector) => {
-                let selected = self.select(selector, answer.value.clone()).await;
+                let selected = self.select(selector, answer.value.clone(), holder.caller()).await;
                 selected.map_err(|error| self.with_the_whole(error, &answer.value, dialect, holder))?
             }
             None => answer.value,
@@ -124,7 +125,12 @@ impl Gateway {
     }
 
     /// A part of a value.
-    pub(crate) async fn select(&self, selector: &Selector, value: Raw) -> Result<Raw, Error> {
+    pub(crate) async fn select(
+        &self,
+        selector: &Selector,
+        value: Raw,
+        caller: &Caller,
+    ) -> Result<Raw, Error> {
         match selector {
             Selector::Fields(fields) => {
                 aside_if_large(value.bytes().len(), || Ok(Raw::of(&fields.pick(&parse(&value))?)))
@@ -137,6 +143,8 @@ impl Gateway {
                     return Err(Error::new(Kind::Validation, "there is no jq here")
                         .hint("name plain fields (`title,user.login`) or a plain path (`.items[0]`)"));
                 };
+                let holder = ShareHolder::from(caller);
+                let _place = self.jq.wait(&holder, (), self.limits.jq_timeout).await?;
                 let outcome = sieve.run(Arc::clone(program), value.clone()).await;
                 outcome.map_err(|error| match error.kind {
                     Kind::Validation if error.hint.is_none() => error.hint(what_there_is(&value)),

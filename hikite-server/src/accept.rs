@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hikite_core::error::Error;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::app::App;
+use crate::connection::{ConnectionPlace, Counted, Peer, Timed};
 use crate::departure;
-use crate::connection::{Activity, Counted, Peer, Timed};
 use crate::mcp::Sessions;
 use crate::router::router;
 
@@ -26,19 +26,21 @@ const FULL: &[u8] =
 
 /// Serves until `stopping` fires, then until the last request is done or the drain time is over.
 pub async fn serve(listener: TcpListener, app: Arc<App>) {
-    let places = Arc::new(Semaphore::new(app.limits.connections.min(Semaphore::MAX_PERMITS)));
     let router = router(Arc::clone(&app));
     app.tasks.spawn(Sessions::expire(Arc::clone(&app)));
     app.tasks.spawn(departure::follow(Arc::clone(&app)));
     while let Some(accepted) = app.stopping.run_until_cancelled(listener.accept()).await {
         match accepted {
-            Ok((stream, peer)) => match Arc::clone(&places).try_acquire_owned() {
-                Ok(place) => {
-                    let peer = Peer { address: peer.ip(), is_secure: false };
-                    app.tasks.spawn(connection((stream, peer), router.clone(), Arc::clone(&app), place));
+            Ok((stream, peer)) => {
+                let is_proxy = app.settings.load().proxies.believes(peer.ip());
+                match app.connections.take(peer.ip(), is_proxy) {
+                    Ok(place) => {
+                        let peer = Peer { address: peer.ip(), is_secure: false };
+                        app.tasks.spawn(connection((stream, peer), router.clone(), Arc::clone(&app), place));
+                    }
+                    Err(error) => turn_away(&stream, &app, &error),
                 }
-                Err(_) => turn_away(&stream, &app),
-            },
+            }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(BREATH).await;
@@ -55,8 +57,8 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
 
 /// One connection too many. Nothing is read and nothing waited for: what does not fit into the socket's buffer is not said,
 /// and over TLS there is nobody yet to whom it could be said.
-fn turn_away(stream: &TcpStream, app: &App) {
-    tracing::warn!("a connection was refused: `limits.connections` are open");
+fn turn_away(stream: &TcpStream, app: &App, error: &Error) {
+    tracing::warn!("a connection was refused: {}; `limits.connections` is the limit", error.message);
     if app.settings.load().tls.is_none() {
         let _ = stream.try_write(FULL);
     }
@@ -66,22 +68,28 @@ async fn connection(
     (stream, peer): (TcpStream, Peer),
     router: axum::Router,
     app: Arc<App>,
-    place: OwnedSemaphorePermit,
+    place: ConnectionPlace,
 ) {
-    let _place = place;
     let _ = stream.set_nodelay(true);
-    let activity = Activity::new();
+    let activity = place.activity.clone();
     let (header_timeout, idle_timeout) = (app.limits.header_timeout, app.limits.idle_timeout);
     let stream = Timed::new(stream, activity.clone(), header_timeout, idle_timeout);
     let tls = app.settings.load().tls.clone();
-    let Some(tls) = tls else { return talk(stream, Counted::new(router, activity, peer), &app).await };
+    let Some(tls) = tls else { return talk(stream, Counted::new(router, activity, peer), &app, &place).await };
     // Boxed, both: what a greeting needs is carried along neither by the conversation nor by those without one.
-    let greeting = Box::pin(app.stopping.run_until_cancelled(tls.greet(stream, header_timeout))).await;
-    let Some(stream) = greeting.flatten() else { return };
-    Box::pin(talk(stream, Counted::new(router, activity, Peer { is_secure: true, ..peer }), &app)).await;
+    let greeting = place.ending.run_until_cancelled(tls.greet(stream, header_timeout));
+    let greeting = Box::pin(app.stopping.run_until_cancelled(greeting)).await;
+    let Some(stream) = greeting.flatten().flatten() else { return };
+    let service = Counted::new(router, activity, Peer { is_secure: true, ..peer });
+    Box::pin(talk(stream, service, &app, &place)).await;
 }
 
-async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, service: Counted, app: &App) {
+async fn talk(
+    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    service: Counted,
+    app: &App,
+    place: &ConnectionPlace,
+) {
     let (io, service) = (TokioIo::new(stream), TowerToHyperService::new(service));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -92,6 +100,14 @@ async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, service: Co
     let ended = tokio::select! {
         ended = &mut connection => ended,
         () = app.stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+        () = place.ending.cancelled() => {
+            // It gives way because nothing ran on it; a request that has begun meanwhile is answered.
+            if place.activity.is_idle() {
+                return;
+            }
             connection.as_mut().graceful_shutdown();
             connection.await
         }

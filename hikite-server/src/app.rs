@@ -8,7 +8,9 @@ use hikite_core::caller::SessionId;
 use hikite_core::limits::Limits;
 use hikite_core::rate::Rate;
 use hikite_core::secret::Secret;
+use hikite_core::share::Allowance;
 use hikite_egress::Client;
+use hikite_gateway::share::Usage;
 use hikite_gateway::trace::Tracer;
 use hikite_gateway::{Gateway, Nodes, Parking, Surfaces};
 use serde_json::Value;
@@ -19,8 +21,8 @@ use tokio_util::task::TaskTracker;
 use crate::auth::Auth;
 use crate::brake::Brake;
 use crate::bucket::Buckets;
-use crate::departure::OpenStreams;
-use crate::mcp::{Back, Bounds, Channels, Lanes, Sessions};
+use crate::connection::Connections;
+use crate::mcp::{Back, Bounds, Channels, Lanes, OpenStreams, Sessions};
 use crate::node::Neighbours;
 use crate::oauth::{Oauth, Tries};
 use crate::origin::Origins;
@@ -36,8 +38,8 @@ pub struct App {
     /// Of clients without a session: the calls that wait, and the lanes they run on.
     pub(crate) parking: Arc<Parking<Arc<Back>>>,
     pub(crate) lanes: Lanes,
-    /// Streams outside sessions, by whose they are.
-    pub(crate) open_streams: OpenStreams,
+    pub(crate) streams: OpenStreams,
+    pub(crate) connections: Connections,
     /// How often each subject has come.
     pub(crate) buckets: Buckets<Arc<str>>,
     /// How many wrong tokens came from where.
@@ -96,15 +98,16 @@ impl App {
             parking: Parking::new(
                 gateway.seal().clone(),
                 gateway.process().clone(),
-                limits.parked_calls,
+                Allowance::of(limits.parked_calls, limits.caller_share),
                 limits.question_timeout,
             ),
-            lanes: Lanes::default(),
-            open_streams: OpenStreams::default(),
+            lanes: Lanes::new(&limits),
+            streams: OpenStreams::new(&limits),
+            connections: Connections::new(&limits),
             buckets: Buckets::default(),
             brake: Brake::default(),
             tries: Tries::default(),
-            sessions: Sessions::new(limits.sessions, gateway.seal().clone()),
+            sessions: Sessions::new(&limits, gateway.seal().clone()),
             channels: Channels::default(),
             gateway,
             limits,
@@ -173,6 +176,19 @@ impl App {
     /// How much of a stream is kept for a client that may take it up again.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds { messages: self.limits.outbox_messages.max(1), bytes: self.limits.body_bytes }
+    }
+
+    /// What callers and addresses share, and who has how much of it.
+    pub(crate) fn usages(&self) -> Vec<Usage> {
+        let mut usages = self.gateway.usages();
+        usages.extend([
+            self.sessions.usage(),
+            self.lanes.usage(),
+            self.streams.usage(),
+            self.parking.usage(),
+            self.connections.usage(),
+        ]);
+        usages
     }
 
     pub(crate) fn session_begins(&self) {

@@ -35,8 +35,16 @@ fn rate(app: &App) -> Option<Rate> {
     (count > 0).then_some(Rate { count, per: SPAN })
 }
 
+/// The same in words: an address, or the network of one of version 6.
+pub(crate) fn network_of(peer: IpAddr) -> String {
+    match place(peer) {
+        IpAddr::V6(address) => format!("{address}/64"),
+        address @ IpAddr::V4(_) => address.to_string(),
+    }
+}
+
 /// Whoever has one address of version 6 has 2^64 of them.
-fn place(peer: IpAddr) -> IpAddr {
+pub(crate) fn place(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();

@@ -1,11 +1,13 @@
 //! One client connection's manners: headers must come within their time once they have begun, and a client that
 //! does not read its answer is cut off. Whether a request is running is counted around the service.
 
+mod table;
+
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -19,6 +21,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
+pub(crate) use table::{ConnectionPlace, Connections};
+
 /// How many requests of one connection are running, answers being sent included, and how many ever began.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Activity(Arc<Counts>);
@@ -27,11 +31,23 @@ pub(crate) struct Activity(Arc<Counts>);
 struct Counts {
     running: AtomicUsize,
     begun: AtomicUsize,
+    /// When the last request began, in milliseconds since the connection was accepted.
+    last: AtomicU64,
 }
 
 impl Activity {
     pub(crate) fn new() -> Self {
         Self::default()
+    }
+
+    /// When the last request began, as a time since the connection was accepted; nothing while one runs.
+    pub(crate) fn idle_after(&self) -> Option<Duration> {
+        self.is_idle().then(|| Duration::from_millis(self.0.last.load(Ordering::Relaxed)))
+    }
+
+    fn begins_after(&self, accepted: Duration) {
+        let last = u64::try_from(accepted.as_millis()).unwrap_or(u64::MAX);
+        self.0.last.store(last, Ordering::Relaxed);
     }
 
     fn begin(&self) -> Running {
@@ -40,7 +56,7 @@ impl Activity {
         Running(self.clone())
     }
 
-    fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.0.running.load(Ordering::Relaxed) == 0
     }
 
@@ -62,6 +78,7 @@ impl Drop for Running {
 #[derive(Debug)]
 pub(crate) struct Timed {
     stream: TcpStream,
+    accepted: Instant,
     activity: Activity,
     header_timeout: Duration,
     write_timeout: Duration,
@@ -97,7 +114,8 @@ impl Timed {
         header_timeout: Duration,
         write_timeout: Duration,
     ) -> Self {
-        Self { stream, activity, header_timeout, write_timeout, head: None, stalled: None }
+        let accepted = Instant::now();
+        Self { stream, accepted, activity, header_timeout, write_timeout, head: None, stalled: None }
     }
 
     /// What was read so far was no request; the next byte may begin one.
@@ -133,7 +151,9 @@ impl AsyncRead for Timed {
         let got = buffer.filled().len() > before;
         let limit = self.header_timeout;
         if got && self.head.is_none() && self.activity.is_idle() {
-            self.head = Some(Head { since: Instant::now(), begun, clock: None });
+            let since = Instant::now();
+            self.activity.begins_after(since.duration_since(self.accepted));
+            self.head = Some(Head { since, begun, clock: None });
         } else if let Some(head) = &mut self.head
             && head.is_late(cx, limit, read.is_pending())
         {

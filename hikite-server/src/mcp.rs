@@ -7,6 +7,7 @@ pub(crate) mod http;
 mod journal;
 mod method;
 mod name;
+mod open_stream;
 mod operation;
 mod outbox;
 mod pipe;
@@ -22,6 +23,7 @@ mod table;
 mod task;
 
 pub(crate) use journal::Bounds;
+pub(crate) use open_stream::OpenStreams;
 pub(crate) use sse::Channels;
 pub(crate) use stateless::{Back, Lanes};
 pub use stdio::serve_stdio;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use hikite_gateway::meter::{Metric, Point};
+use hikite_gateway::share;
 use http::header::CONTENT_TYPE;
 
 use crate::app::App;
@@ -41,6 +42,7 @@ impl App {
                 Point::alone(self.started.elapsed().as_secs_f64()),
             ),
         ]);
+        metrics.extend(share::metrics(&self.usages()));
         metrics.extend(process::reading());
         metrics
     }

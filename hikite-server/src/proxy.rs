@@ -30,7 +30,7 @@ impl Proxies {
         Self(networks.into_iter().collect())
     }
 
-    fn believes(&self, address: IpAddr) -> bool {
+    pub(crate) fn believes(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(address))
     }

@@ -28,6 +28,11 @@ impl Backoff {
         self.reason = reason;
     }
 
+    /// The next attempt is no sooner than that.
+    pub(crate) fn wait(&mut self, now: Instant, pause: Duration) {
+        self.until = self.until.max(Some(now + pause));
+    }
+
     pub(crate) fn succeeded(&mut self) {
         *self = Self::default();
     }
@@ -54,6 +59,10 @@ mod tests {
         }
         assert!(rests[0] <= FIRST && rests[0] >= FIRST / 2);
         assert!(rests[3] > rests[0] && rests[11] <= LONGEST && rests[11] >= LONGEST / 2);
+        backoff.wait(now, Duration::from_secs(1));
+        assert_eq!(backoff.pause(now).map(|(rest, _)| rest), Some(rests[11]), "never sooner");
+        backoff.wait(now, LONGEST * 10);
+        assert_eq!(backoff.pause(now).map(|(rest, _)| rest), Some(LONGEST * 10));
         backoff.succeeded();
         assert_eq!(backoff.pause(now), None);
     }

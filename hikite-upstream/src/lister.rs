@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use hikite_core::clean;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::limits::Limits;
 use hikite_core::listing::{Item, ListKind, Listing};
 
 use crate::annotation::retain_callable;
@@ -14,25 +16,39 @@ use crate::clock::now_ms;
 use crate::connection::Connection;
 use crate::outbound::Outbound;
 
-/// A server that never ends its list is cut off here.
-const PAGES: usize = 1000;
+/// A server that offers too much is not read again sooner: it costs the whole budget each time.
+const PAUSE: Duration = Duration::from_secs(600);
 
 /// How often lists are read again because they changed meanwhile.
 const REREADS: usize = 5;
 
+/// How much a server may offer: bytes of all its lists together, and pages of each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListBudget {
+    pub(crate) bytes: usize,
+    pub(crate) pages: usize,
+}
+
+impl ListBudget {
+    pub(crate) fn of(limits: &Limits) -> Self {
+        Self { bytes: limits.list_bytes, pages: limits.list_pages }
+    }
+}
+
 /// Reads all lists; once more if the server says meanwhile that they changed.
-pub(crate) async fn read_lists(connection: &Connection) -> Result<Listing, Error> {
-    let mut listing = read_once(connection).await?;
+pub(crate) async fn read_lists(connection: &Connection, budget: ListBudget) -> Result<Listing, Error> {
+    let mut listing = read_once(connection, budget).await?;
     for _ in 0..REREADS {
         if !connection.lists_changed.swap(false, Ordering::Relaxed) {
             break;
         }
-        listing = read_once(connection).await?;
+        listing = read_once(connection, budget).await?;
     }
     Ok(listing)
 }
 
-async fn read_once(connection: &Connection) -> Result<Listing, Error> {
+async fn read_once(connection: &Connection, budget: ListBudget) -> Result<Listing, Error> {
+    let mut left = budget;
     let welcome = connection.welcome().ok_or_else(|| connection.ending())?;
     let mut listing = Listing {
         info: welcome.info.clone(),
@@ -44,7 +60,7 @@ async fn read_once(connection: &Connection) -> Result<Listing, Error> {
     };
     for kind in ListKind::ALL {
         if kind.is_promised(&welcome.capabilities) {
-            let list = read_list(connection, kind).await?;
+            let list = read_list(connection, kind, (&budget, &mut left.bytes)).await?;
             *listing.of_mut(kind) = list.items;
             listing.ttl_ms = shorter(listing.ttl_ms, list.ttl_ms);
         }
@@ -63,11 +79,19 @@ struct List {
     ttl_ms: Option<u64>,
 }
 
-async fn read_list(connection: &Connection, kind: ListKind) -> Result<List, Error> {
+/// `left` is what of the bytes of the budget no other list has used.
+async fn read_list(
+    connection: &Connection,
+    kind: ListKind,
+    (budget, left): (&ListBudget, &mut usize),
+) -> Result<List, Error> {
     let mut list = List::default();
     let mut cursor: Option<Raw> = None;
     let mut seen = HashSet::new();
-    for _ in 0..PAGES {
+    for pages in 0.. {
+        if pages == budget.pages {
+            return Err(endless(connection, kind, budget));
+        }
         let params = cursor.take().map(|cursor| Object::default().with("cursor", cursor));
         let page = match read_page(connection, kind, params).await {
             Ok(page) => page,
@@ -75,6 +99,7 @@ async fn read_list(connection: &Connection, kind: ListKind) -> Result<List, Erro
             Err(error) if error.kind == Kind::MethodNotFound && kind != ListKind::Tools => return Ok(list),
             Err(error) => return Err(error),
         };
+        *left = left.checked_sub(page.bytes().len()).ok_or_else(|| too_large(connection, kind, budget))?;
         let page = page.object().ok_or_else(|| unreadable(connection, kind))?;
         let part =
             page.get(kind.member()).and_then(Raw::items).ok_or_else(|| unreadable(connection, kind))?;
@@ -113,6 +138,30 @@ fn unreadable(connection: &Connection, kind: ListKind) -> Error {
         Kind::UpstreamUnavailable,
         format!("`{}` answered `{}` with something else", connection.name, kind.method()),
     )
+}
+
+fn too_large(connection: &Connection, kind: ListKind, budget: &ListBudget) -> Error {
+    let message = format!(
+        "`{}` offers more than {} bytes in its lists (`limits.list_bytes`); reading stopped at `{}`",
+        connection.name,
+        budget.bytes,
+        kind.method()
+    );
+    Error::new(Kind::UpstreamUnavailable, message)
+        .hint("raise `limits.list_bytes` if the server is meant to offer so much")
+        .after(PAUSE)
+}
+
+fn endless(connection: &Connection, kind: ListKind, budget: &ListBudget) -> Error {
+    let message = format!(
+        "`{}` does not end `{}`: there are more than {} pages (`limits.list_pages`)",
+        connection.name,
+        kind.method(),
+        budget.pages
+    );
+    Error::new(Kind::UpstreamUnavailable, message)
+        .hint("raise `limits.list_pages` if the server is meant to offer so much")
+        .after(PAUSE)
 }
 
 /// Seconds since 1970: the age of a cached list is told across restarts.

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 use crate::connection::{Connection, Purpose};
 use crate::definition::Share;
-use crate::lister::{now, read_lists};
+use crate::lister::{ListBudget, now, read_lists};
 use crate::open::failing;
 use crate::upstream::Inner;
 
@@ -84,7 +84,11 @@ impl Inner {
                 *self.state.lock() = failing(&error, answers);
                 // A login is nothing that waiting helps with.
                 if error.kind != Kind::AccountRequired {
-                    backoff.failed(Instant::now(), error.message.into());
+                    let (now, pause) = (Instant::now(), error.retry_after);
+                    backoff.failed(now, error.message.into());
+                    if let Some(pause) = pause {
+                        backoff.wait(now, pause.min(self.environment.limits.list_ttl));
+                    }
                 }
                 false
             }
@@ -171,7 +175,8 @@ impl Inner {
     async fn read_lists(&self, connection: &Connection) -> Result<Listing, Error> {
         let limit = self.environment.limits.start_timeout;
         let _hold = connection.hold();
-        tokio::time::timeout(limit, read_lists(connection)).await.unwrap_or_else(|_| Err(self.too_slow()))
+        let budget = ListBudget::of(&self.environment.limits);
+        tokio::time::timeout(limit, read_lists(connection, budget)).await.unwrap_or_else(|_| Err(self.too_slow()))
     }
 
     pub(crate) fn is_old(&self, listing: &Listing) -> bool {

@@ -146,10 +146,11 @@ impl Source for Upstream {
     fn state(&self) -> State {
         if self.inner.needs_login() {
             State::NeedsLogin { provider: Arc::clone(&self.inner.definition.name) }
-        } else if self.inner.is_running() {
-            State::Running
         } else {
-            self.inner.state.lock().clone()
+            let state = self.inner.state.lock().clone();
+            // One that runs and whose lists cannot be taken says why.
+            let is_refused = matches!(state, State::Failing { answers: true, .. });
+            if self.inner.is_running() && !is_refused { State::Running } else { state }
         }
     }
 

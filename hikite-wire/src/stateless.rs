@@ -8,7 +8,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
 use memchr::memmem::Finder;
 
-use crate::handshake::{Welcome, own_info};
+use crate::handshake::{CLIENT_BYTES, Welcome, own_info};
 
 pub const REVISION: &str = "2026-07-28";
 
@@ -60,9 +60,14 @@ impl Claim {
             Some(name) => Some(Level::parse(&name).ok_or_else(|| format!("`{name}` is not a log level"))?),
             None => None,
         };
+        let abilities = Abilities::read(&capabilities);
+        let client = meta.get(META_CLIENT).map_or(0, |client| client.bytes().len());
+        if abilities.bytes() + client > CLIENT_BYTES {
+            return Err("what `params._meta` says of the client is larger than 64 KiB".into());
+        }
         Ok(Self {
             revision,
-            abilities: Abilities::read(&capabilities),
+            abilities,
             level,
             progress_token: meta.get("progressToken").cloned(),
             client: meta.get(META_CLIENT).cloned(),

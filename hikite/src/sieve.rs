@@ -1,11 +1,10 @@
 //! Programs in jq, each in a process of its own: `hikite __jq`, with nothing of our environment and with bounds of memory
-//! and time. A few run at once, the others wait for their turn. Whoever gives up takes the process along.
+//! and time. How many run at once, and for whom, is decided before. Whoever gives up takes the process along.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::Raw;
@@ -15,7 +14,6 @@ use hikite_core::source::BoxFuture;
 use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::cli::jq::{FAILED, TOO_LONG, WRONG};
@@ -28,7 +26,6 @@ pub(crate) struct Processes {
     /// The hikite program itself.
     program: PathBuf,
     limits: Arc<Limits>,
-    places: Semaphore,
 }
 
 /// How a process ended, and what it wrote.
@@ -40,15 +37,13 @@ struct End {
 
 impl Processes {
     pub(crate) fn new(program: PathBuf, limits: Arc<Limits>) -> Self {
-        let places = Semaphore::new(limits.jq_processes.clamp(1, Semaphore::MAX_PERMITS));
-        Self { program, limits, places }
+        Self { program, limits }
     }
 
     async fn sift(&self, program: &str, input: &Raw) -> Result<Raw, Error> {
         if program.contains('\0') {
             return Err(wrong("a NUL has no place in it"));
         }
-        let _place = self.place().await?;
         let mut child = self.start().map_err(|error| broken("a process for jq cannot be started", &error))?;
         let within = self.limits.jq_timeout;
         let Ok(end) = timeout(within, self.talk(&mut child, program, input)).await else {
@@ -57,15 +52,6 @@ impl Processes {
             return Err(self.too_long());
         };
         self.told(end.map_err(|error| broken("the process for jq cannot be talked to", &error))?)
-    }
-
-    async fn place(&self) -> Result<SemaphorePermit<'_>, Error> {
-        match timeout(self.limits.jq_timeout, self.places.acquire()).await {
-            Ok(Ok(place)) => Ok(place),
-            _ => Err(Error::new(Kind::Overloaded, "too many programs in jq are running")
-                .hint("try again in a moment, or raise `limits.jq_processes`")
-                .after(Duration::from_secs(1))),
-        }
     }
 
     fn start(&self) -> std::io::Result<Child> {

@@ -1,13 +1,14 @@
-//! What the tasks of a batch have come to so far. A result is kept while some task may still refer to it, and all of
-//! them together are never more than one answer may be.
+//! What the tasks of a batch have come to so far. A result is kept while some task may still refer to it, and counts
+//! against what the batch may hold.
 
 use std::sync::Arc;
 
-use hikite_core::error::{Error, Kind};
-use hikite_core::json::Raw;
+use hikite_core::error::Error;
+use hikite_core::json::{Raw, weight};
 use hikite_core::plan::{Plan, Scope};
 use serde_json::Value;
 
+use super::budget::{Budget, Hold};
 use super::report::Ended;
 
 pub(super) struct Board<'a> {
@@ -15,29 +16,28 @@ pub(super) struct Board<'a> {
     results: Vec<Option<Kept>>,
     /// How many tasks that wait for each have not ended.
     waiting: Vec<usize>,
-    /// Bytes that may be kept yet.
-    room: usize,
+    budget: Budget,
     ended: Vec<Option<Ended>>,
     pub(super) done: usize,
 }
 
 struct Kept {
     value: Arc<Value>,
-    bytes: usize,
+    _hold: Hold,
 }
 
 /// The results that one task may refer to.
 pub(super) struct Given(Vec<(usize, Arc<Value>)>);
 
 impl<'a> Board<'a> {
-    pub(super) fn new(plan: &'a Plan, room: usize) -> Self {
+    pub(super) fn new(plan: &'a Plan, budget: Budget) -> Self {
         let tasks = plan.tasks.len();
         let mut waiting = vec![0; tasks];
         for other in plan.tasks.iter().flat_map(|task| &task.after) {
             waiting[*other] += 1;
         }
         let (results, ended) = ((0..tasks).map(|_| None).collect(), (0..tasks).map(|_| None).collect());
-        Self { plan, results, waiting, room, ended, done: 0 }
+        Self { plan, results, waiting, budget, ended, done: 0 }
     }
 
     /// What a task that begins now can refer to.
@@ -46,12 +46,14 @@ impl<'a> Board<'a> {
         Given(self.plan.tasks[at].after.iter().filter_map(kept).collect())
     }
 
-    /// Keeps a result for those that wait for it; `shown` is what of it will be in the answer.
-    pub(super) fn keep(&mut self, at: usize, value: &Raw, shown: usize) -> Result<(), Error> {
-        let bytes = if self.waiting[at] > 0 { value.bytes().len() } else { 0 };
-        self.room = self.room.checked_sub(bytes + shown).ok_or_else(too_much)?;
+    /// Keeps a result for those that wait for it; one that nobody refers to is let go.
+    pub(super) fn keep(&mut self, at: usize, value: &Raw) -> Result<(), Error> {
         if self.waiting[at] > 0 {
-            self.results[at] = Some(Kept { value: Arc::new(value.value()), bytes });
+            // Its text first, which is less than what is read of it.
+            let mut hold = self.budget.hold(value.bytes().len())?;
+            let value = value.value();
+            hold.resize(weight(&value))?;
+            self.results[at] = Some(Kept { value: Arc::new(value), _hold: hold });
         }
         Ok(())
     }
@@ -65,10 +67,8 @@ impl<'a> Board<'a> {
         self.done += 1;
         for other in &self.plan.tasks[at].after {
             self.waiting[*other] -= 1;
-            if self.waiting[*other] == 0
-                && let Some(kept) = self.results[*other].take()
-            {
-                self.room += kept.bytes;
+            if self.waiting[*other] == 0 {
+                self.results[*other] = None;
             }
         }
     }
@@ -85,10 +85,4 @@ impl Given {
         let result = |at: usize| self.0.iter().find(|(place, _)| *place == at).map(|(_, value)| &**value);
         read(&Scope { result: &result, item })
     }
-}
-
-pub(super) fn too_much() -> Error {
-    Error::new(Kind::PayloadTooLarge, "the results of this batch are too large to be kept together").hint(
-        "take only a part of them with `select`, or make several batches; `limits.answer_bytes` is the limit",
-    )
 }

@@ -7,6 +7,8 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::plan::{Plan, Status, Task};
 
+use super::budget::Hold;
+
 /// How much of an error is told; a tool may answer with a page.
 const WORDS: usize = 1000;
 
@@ -34,6 +36,8 @@ pub(super) struct Ended {
     /// What is in the answer, if it is wanted.
     pub(super) output: Option<Raw>,
     pub(super) content: Vec<Raw>,
+    /// For what of it is in the answer.
+    pub(super) hold: Option<Hold>,
 }
 
 impl Ended {
@@ -46,6 +50,7 @@ impl Ended {
             cause: Some(cause),
             output: None,
             content: Vec::new(),
+            hold: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use hikite_core::answer::Answer;
 use hikite_core::compact::{Format, Shape};
 use hikite_core::error::{Error, Kind};
-use hikite_core::json::{Object, Raw};
+use hikite_core::json::{Object, Raw, weight};
 use hikite_core::plan::{Missing, OnError, Output, Plan, Schedule, Status, Step, Task, Template};
 use hikite_core::source::CallContext;
 use serde_json::Value;
@@ -19,7 +19,8 @@ use tokio::time::Instant;
 
 use super::Batch;
 use super::back::{ALONE, inside};
-use super::board::{Board, Given, too_much};
+use super::board::{Board, Given};
+use super::budget::{Budget, Hold, Pace};
 use super::observe::{Ending, Observer};
 use super::report::Ended;
 use crate::command::{CallOptions, Command, Target};
@@ -40,10 +41,12 @@ pub(super) struct Run<'a> {
     meta: Option<Raw>,
     holder: Holder,
     /// Calls that may run at once: tasks, and elements of lists.
-    places: Semaphore,
+    places: Pace,
     concurrency: usize,
     /// Bytes of one compact result.
     budget: usize,
+    /// Bytes of everything that is held.
+    room: Budget,
     observer: &'a dyn Observer,
 }
 
@@ -53,6 +56,7 @@ struct Gift {
     others: Vec<Raw>,
     /// What the tool's author holds to be worth reading of it, where that is wanted.
     made: Option<Arc<Value>>,
+    hold: Hold,
 }
 
 /// A task that ran, and what others may refer to.
@@ -84,9 +88,10 @@ impl<'a> Run<'a> {
             context: inside(context),
             meta: params.remove("_meta"),
             holder,
-            places: Semaphore::new(concurrency),
+            places: Pace::new(concurrency),
             concurrency,
             budget: (limits.compact_bytes / shown).max(BUDGET_MIN),
+            room: Budget::new(limits.answer_bytes),
             observer,
         }
     }
@@ -94,7 +99,7 @@ impl<'a> Run<'a> {
     /// How each task ended, in the order they were given.
     pub(super) async fn to_the_end(&self) -> Vec<Ended> {
         self.observer.begins(self.plan);
-        let mut board = Board::new(self.plan, self.gateway.limits.answer_bytes);
+        let mut board = Board::new(self.plan, self.room.clone());
         let mut schedule = Schedule::new(self.plan, self.concurrency);
         let mut running = FuturesUnordered::new();
         let mut handles: Vec<Option<AbortHandle>> = vec![None; self.plan.tasks.len()];
@@ -154,7 +159,7 @@ impl<'a> Run<'a> {
                 Box::pin(self.elements(task, list, &given)).await
             }
             (_, None) => {
-                let _place = self.places.acquire().await;
+                let _place = self.places.place().await;
                 began = Instant::now();
                 self.observer.starts(at);
                 self.call(task, &given, None).await
@@ -164,49 +169,57 @@ impl<'a> Run<'a> {
     }
 
     fn done(&self, task: &Task, outcome: Result<Gift, Error>, took: Duration) -> Done {
-        let ended =
-            |status, error| Ended { status, took, error, cause: None, output: None, content: Vec::new() };
-        let gift = match outcome {
-            Ok(gift) => gift,
+        let mut ended = Ended {
+            status: Status::Ok,
+            took,
+            error: None,
+            cause: None,
+            output: None,
+            content: Vec::new(),
+            hold: None,
+        };
+        match outcome.and_then(|gift| self.shown(task, gift, &mut ended)) {
+            Ok(value) => Done { ended, value: Some(value) },
             Err(error) => {
                 let status = if error.kind == Kind::Timeout { Status::Timeout } else { Status::Error };
-                return Done { ended: ended(status, Some(error)), value: None };
+                Done { ended: Ended { status, error: Some(error), ..ended }, value: None }
             }
-        };
+        }
+    }
+
+    /// Puts into the answer what is wanted of a result, and lets go of the rest; the value, for those that refer to it.
+    fn shown(&self, task: &Task, mut gift: Gift, ended: &mut Ended) -> Result<Raw, Error> {
         let output = match task.output {
             Output::None => None,
             Output::Raw => Some(gift.value.clone()),
             Output::Compact => {
-                let shape = gift.made.map(Shape::Made);
+                let shape = gift.made.take().map(Shape::Made);
                 let (compacted, _) =
                     self.gateway.compact(&gift.value, shape.as_ref(), self.budget, &self.holder);
                 Some(Raw::from(compacted.text))
             }
         };
         let content = if output.is_some() { gift.others } else { Vec::new() };
-        let ended = Ended { output, content, ..ended(Status::Ok, None) };
-        Done { ended, value: Some(gift.value) }
+        gift.hold.resize(output.as_ref().map_or(0, |output| output.bytes().len()) + sum(&content))?;
+        (ended.output, ended.content, ended.hold) = (output, content, Some(gift.hold));
+        Ok(gift.value)
     }
 
     /// One call for each element of a list; all of them share the places with the other tasks.
     async fn elements(&self, task: &Task, list: &Template, given: &Given) -> Result<Gift, Error> {
         let items = items(given.read(None, |scope| list.resolve(scope)), self.gateway.limits.batch_tasks)?;
         let element = async |index: usize| {
-            let _place = self.places.acquire().await;
+            let _place = self.places.place().await;
             (index, self.call(task, given, Some((&items[index], index))).await)
         };
-        let mut gifts: Vec<Gift> = Vec::with_capacity(items.len());
-        gifts.resize_with(items.len(), || Gift { value: Raw::null(), others: Vec::new(), made: None });
-        let mut room = self.gateway.limits.answer_bytes;
+        let mut gifts: Vec<Option<Gift>> = Vec::new();
+        gifts.resize_with(items.len(), || None);
         let mut next = 0..items.len();
         let mut running: FuturesUnordered<_> =
             next.by_ref().take(self.concurrency).map(|index| Box::pin(element(index))).collect();
         while let Some((index, outcome)) = running.next().await {
             match outcome {
-                Ok(gift) => {
-                    room = room.checked_sub(gift.value.bytes().len()).ok_or_else(too_much)?;
-                    gifts[index] = gift;
-                }
+                Ok(gift) => gifts[index] = Some(gift),
                 Err(_) if task.on_error == OnError::Continue => {}
                 Err(error) => {
                     let message = format!("element {index}: {}", error.message);
@@ -215,10 +228,30 @@ impl<'a> Run<'a> {
             }
             running.extend(next.next().map(|index| Box::pin(element(index))));
         }
-        let value = Raw::array(gifts.iter().map(|gift| &gift.value));
-        let made: Option<Vec<Value>> = gifts.iter().map(|gift| gift.made.as_deref().cloned()).collect();
-        let made = made.filter(|all| !all.is_empty()).map(|all| Arc::new(Value::Array(all)));
-        Ok(Gift { value, others: gifts.into_iter().flat_map(|gift| gift.others).collect(), made })
+        self.together(gifts)
+    }
+
+    /// The results of all elements as one.
+    fn together(&self, gifts: Vec<Option<Gift>>) -> Result<Gift, Error> {
+        let null = Raw::null();
+        let value = Raw::array(gifts.iter().map(|gift| gift.as_ref().map_or(&null, |gift| &gift.value)));
+        let (mut others, mut made) = (Vec::new(), Some(Vec::new()));
+        let mut bytes = value.bytes().len();
+        for gift in gifts {
+            let Some(gift) = gift else {
+                made = None;
+                continue;
+            };
+            bytes += sum(&gift.others);
+            others.extend(gift.others);
+            made = made.zip(gift.made).map(|(mut all, one)| {
+                all.push(Arc::unwrap_or_clone(one));
+                all
+            });
+        }
+        let made = made.filter(|all| !all.is_empty()).map(Value::Array);
+        bytes += made.as_ref().map_or(0, weight);
+        Ok(Gift { value, others, made: made.map(Arc::new), hold: self.room.hold(bytes)? })
     }
 
     async fn call(&self, task: &Task, given: &Given, item: Option<(&Value, usize)>) -> Result<Gift, Error> {
@@ -232,17 +265,25 @@ impl<'a> Run<'a> {
         let arguments = params.get("arguments").cloned();
         let command = Command::Call { target: Target::Keyed(task.tool.clone()), params, options };
         // Boxed, so that a task that waits takes little room.
-        let result = Box::pin(self.gateway.dispatch_on(self.surface, command, self.context.clone())).await?;
+        let result = Box::pin(self.gateway.dispatch_on(self.surface, command, self.context.clone())).await;
+        self.places.learn(result.as_ref().map_or(0, |result| result.bytes().len()), &self.room);
+        let result = result?;
+        let mut hold = self.room.hold(result.bytes().len())?;
         let Answer { value, others, .. } = answer(&result)?;
         let made = self.made(task, arguments.as_ref(), &result);
         if let Some(conversation) = &self.holder.conversation {
             self.gateway.went_well(conversation, &task.tool);
         }
         let value = match &task.select {
-            Some(selector) => self.gateway.select(selector, value).await?,
+            Some(selector) => self.gateway.select(selector, value, self.holder.caller()).await?,
             None => value,
         };
-        Ok(Gift { value, others, made })
+        // In buffers of their own, so that what nobody wants of the result is let go, and at once.
+        let others: Vec<Raw> = if task.output == Output::None { Vec::new() } else { copied(&others) };
+        let value = value.copied();
+        drop(result);
+        hold.resize(value.bytes().len() + sum(&others) + made.as_deref().map_or(0, weight))?;
+        Ok(Gift { value, others, made, hold })
     }
 
     fn made(&self, task: &Task, arguments: Option<&Raw>, result: &Raw) -> Option<Arc<Value>> {
@@ -260,13 +301,26 @@ impl<'a> Run<'a> {
 
 /// Puts the result where others find it; one for which there is no room is none.
 fn kept(board: &mut Board<'_>, at: usize, Done { ended, value }: Done) -> Ended {
-    let shown = ended.output.as_ref().map_or(0, |output| output.bytes().len());
-    match value.map_or(Ok(()), |value| board.keep(at, &value, shown)) {
+    match value.map_or(Ok(()), |value| board.keep(at, &value)) {
         Ok(()) => ended,
-        Err(error) => {
-            Ended { status: Status::Error, error: Some(error), output: None, content: Vec::new(), ..ended }
-        }
+        Err(error) => Ended {
+            status: Status::Error,
+            error: Some(error),
+            output: None,
+            content: Vec::new(),
+            hold: None,
+            ..ended
+        },
     }
+}
+
+fn copied(values: &[Raw]) -> Vec<Raw> {
+    values.iter().map(Raw::copied).collect()
+}
+
+/// Their bytes.
+fn sum(values: &[Raw]) -> usize {
+    values.iter().map(|value| value.bytes().len()).sum()
 }
 
 fn items(list: Result<Value, Missing>, most: usize) -> Result<Vec<Value>, Error> {

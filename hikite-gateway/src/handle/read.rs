@@ -96,7 +96,7 @@ impl Gateway {
             let jq = || Selector::Jq(program.as_str().into());
             let is_path = program.trim_start().starts_with('.');
             let selector = if is_path { Selector::parse(&program).unwrap_or_else(|_| jq()) } else { jq() };
-            let value = self.select(&selector, kept.value.clone()).await?;
+            let value = self.select(&selector, kept.value.clone(), holder.caller()).await?;
             let size = self.limits.compact_bytes;
             return Ok(Presented::of(self.shortened(dialect, &value, None, size, holder)));
         }

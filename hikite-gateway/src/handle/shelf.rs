@@ -1,5 +1,5 @@
-//! Where long answers are kept: the oldest goes first where there are too many or they are too large, and what is too old
-//! is not there any more.
+//! Where long answers are kept. Where there are too many or they are too large, the oldest one of the caller that holds
+//! most goes first, so that nobody loses an answer to somebody else's flood; what is too old is not there any more.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use hikite_core::caller::{Caller, SessionId};
 use hikite_core::compact::Shape;
 use hikite_core::hex::hex;
-use hikite_core::json::Raw;
+use hikite_core::json::{Raw, weight};
 use hikite_core::limits::Limits;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -43,6 +43,8 @@ struct Entries {
     /// The oldest first; some may be gone already.
     order: VecDeque<Arc<str>>,
     bytes: usize,
+    /// How many each subject has, and their bytes.
+    by_subject: HashMap<Arc<str>, (usize, usize)>,
 }
 
 #[derive(Debug)]
@@ -66,11 +68,6 @@ impl Shelf {
         }
     }
 
-    /// Whether an answer of this size can be kept at all.
-    fn has_room(&self, bytes: usize) -> bool {
-        self.count > 0 && bytes.saturating_add(OVERHEAD) <= self.bytes
-    }
-
     /// Keeps an answer; gives its id, or nothing if it is larger than all that may be kept.
     pub(super) fn keep(
         &self,
@@ -79,15 +76,16 @@ impl Shelf {
         caller: &Caller,
         session: Option<SessionId>,
     ) -> Option<Arc<str>> {
-        let size = value.bytes().len() + OVERHEAD;
-        if !self.has_room(value.bytes().len()) {
+        let kept = Kept { value: value.copied(), shape: shape.cloned() };
+        let size = kept.bytes();
+        if self.count == 0 || size > self.bytes {
             return None;
         }
         let mut random = [0; ID_BYTES];
         getrandom::fill(&mut random).ok()?;
         let id: Arc<str> = format!("{}{}", self.process, &hex(&random)[self.process.len()..]).into();
         let entry = Entry {
-            kept: Arc::new(Kept { value: value.copied(), shape: shape.cloned() }),
+            kept: Arc::new(kept),
             subject: Arc::clone(&caller.subject),
             project: caller.project.clone(),
             token: caller.token.clone(),
@@ -96,12 +94,15 @@ impl Shelf {
         };
         let mut entries = self.entries.lock();
         entries.drop_older_than(self.age);
-        while entries.by_id.len() >= self.count || entries.bytes + size > self.bytes {
-            if !entries.drop_oldest() {
+        loop {
+            let by_count = entries.by_id.len() >= self.count;
+            if !by_count && entries.bytes + size <= self.bytes || !entries.drop_of_heaviest(by_count) {
                 break;
             }
         }
         entries.bytes += size;
+        let held = entries.by_subject.entry(Arc::clone(&entry.subject)).or_default();
+        (held.0, held.1) = (held.0 + 1, held.1 + size);
         entries.order.push_back(Arc::clone(&id));
         entries.by_id.insert(Arc::clone(&id), entry);
         Some(id)
@@ -149,7 +150,18 @@ impl Entry {
     }
 
     fn size(&self) -> usize {
-        self.kept.value.bytes().len() + OVERHEAD
+        self.kept.bytes()
+    }
+}
+
+impl Kept {
+    /// All that it takes, with what its compact form was made of.
+    fn bytes(&self) -> usize {
+        let shape = match &self.shape {
+            Some(Shape::Made(made)) => weight(made),
+            _ => 0,
+        };
+        self.value.bytes().len() + OVERHEAD + shape
     }
 }
 
@@ -172,9 +184,30 @@ impl Entries {
         true
     }
 
+    /// The oldest of whoever has most, by number or by size; whether there was one.
+    fn drop_of_heaviest(&mut self, by_count: bool) -> bool {
+        let most = |(_, held): &(&Arc<str>, &(usize, usize))| if by_count { held.0 } else { held.1 };
+        let Some(heaviest) = self.by_subject.iter().max_by_key(most).map(|(subject, _)| Arc::clone(subject))
+        else {
+            return self.drop_oldest();
+        };
+        let is_of = |id: &Arc<str>| self.by_id.get(id).is_some_and(|entry| entry.subject == heaviest);
+        let Some(id) = self.order.iter().position(is_of).and_then(|at| self.order.remove(at)) else {
+            return self.drop_oldest();
+        };
+        self.drop_one(&id);
+        true
+    }
+
     fn drop_one(&mut self, id: &str) {
-        if let Some(entry) = self.by_id.remove(id) {
-            self.bytes -= entry.size();
+        let Some(entry) = self.by_id.remove(id) else { return };
+        let size = entry.size();
+        self.bytes -= size;
+        if let Some(held) = self.by_subject.get_mut(&entry.subject) {
+            (held.0, held.1) = (held.0 - 1, held.1.saturating_sub(size));
+            if held.0 == 0 {
+                self.by_subject.remove(&entry.subject);
+            }
         }
     }
 }

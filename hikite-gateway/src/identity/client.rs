@@ -8,6 +8,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
+use hikite_core::share::{Allowance, ShareHolder, Shares};
 use hikite_core::suggest;
 use hikite_core::time::rfc3339;
 use hikite_store::Entry;
@@ -23,9 +24,15 @@ const ID: &str = "hkc_";
 const SECRET: &str = "hks_";
 /// A registration that nobody used by then is forgotten.
 const UNUSED: Duration = Duration::from_secs(30 * 86_400);
-/// Beyond it nobody can register: whoever runs this looks at the list.
-const MOST: usize = 10_000;
 const NAME_CHARS: usize = 128;
+
+/// The room for clients that nobody has logged in with yet, and where one more of them comes from.
+#[derive(Clone, Debug)]
+pub struct ClientRoom {
+    /// An address, or a network.
+    pub from: String,
+    pub allowance: Allowance,
+}
 
 /// How we know of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +139,9 @@ pub struct Client {
     /// When its description was last read, where it has one.
     #[serde(default)]
     looked_up_at: u64,
+    /// The address that it registered from, or was first named from; nothing once somebody has logged in with it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    from: String,
     #[serde(skip)]
     pub created_at: u64,
 }
@@ -149,6 +159,7 @@ impl Client {
             approved: Vec::new(),
             grant: None,
             looked_up_at: 0,
+            from: String::new(),
             created_at: now_ms(),
         }
     }
@@ -233,6 +244,12 @@ impl Client {
     }
 }
 
+/// How a client came about, and from where.
+struct Born<'a> {
+    origin: Origin,
+    from: &'a str,
+}
+
 impl Identity {
     pub async fn client(&self, id: &str) -> Result<Option<Client>, Error> {
         Ok(self.store.entry(CLIENT, id, now_ms()).await?.as_ref().and_then(Client::of))
@@ -249,13 +266,46 @@ impl Identity {
     }
 
     /// Takes up one that registers itself, and its secret where it keeps one.
-    pub async fn register_client(&self, form: ClientForm) -> Result<(Client, Option<Secret>), Error> {
-        if self.store.entries(CLIENT, None, now_ms()).await?.len() >= MOST {
-            let error = Error::new(Kind::Overloaded, "too many clients are registered");
-            return Err(error.hint("`hikite client remove` takes some away"));
-        }
+    pub async fn register_client(
+        &self,
+        form: ClientForm,
+        room: &ClientRoom,
+    ) -> Result<(Client, Option<Secret>), Error> {
+        self.make_room(room).await?;
         let form = ClientForm { own: None, ..form };
-        self.make_client(form, Origin::Registered, now_ms() + milliseconds(UNUSED)).await
+        let born = Born { origin: Origin::Registered, from: &room.from };
+        self.make_client(form, born, now_ms() + milliseconds(UNUSED)).await
+    }
+
+    /// Makes room for one more client that nobody has logged in with yet: where its address has its share, or there are
+    /// too many in all, the oldest one gives way. Somebody can always register.
+    async fn make_room(&self, room: &ClientRoom) -> Result<(), Error> {
+        let entries = self.store.entries(CLIENT, None, now_ms()).await?;
+        let mut unused: Vec<(u64, String, ShareHolder)> = Vec::new();
+        for entry in entries.iter().filter(|entry| entry.expires_at > 0) {
+            let from = Client::of(entry).map(|client| client.from).unwrap_or_default();
+            unused.push((entry.created_at, entry.id.clone(), ShareHolder::stranger(from)));
+        }
+        unused.sort_by_key(|(created_at, ..)| *created_at);
+        let newest = (now_ms(), String::new(), ShareHolder::stranger(room.from.as_str()));
+        let mut shares = Shares::new(room.allowance);
+        for (created_at, id, holder) in unused.into_iter().chain([newest]) {
+            let taken = shares.take(&holder, id, Duration::from_millis(created_at), |_, _| Some(Duration::ZERO));
+            let out = taken.ok().and_then(|taken| taken.out);
+            if let Some(out) = out.filter(|out| !out.value.is_empty()) {
+                self.forget_unused(&out.value, &out.holder).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn forget_unused(&self, id: &str, from: &str) -> Result<(), Error> {
+        let entry = self.store.entry(CLIENT, id, now_ms()).await?;
+        if entry.is_some_and(|entry| entry.expires_at > 0) {
+            self.store.take_entry(CLIENT, id, now_ms()).await?;
+            tracing::info!(client = id, from, "a client that nobody has used gives way to another");
+        }
+        Ok(())
     }
 
     /// One that an admin makes.
@@ -264,13 +314,13 @@ impl Identity {
             return Err(Error::new(Kind::Validation, "a client that comes for itself keeps a secret")
                 .hint("make it confidential"));
         }
-        self.make_client(form, Origin::Admin, 0).await
+        self.make_client(form, Born { origin: Origin::Admin, from: "" }, 0).await
     }
 
     async fn make_client(
         &self,
         form: ClientForm,
-        origin: Origin,
+        born: Born<'_>,
         expires_at: u64,
     ) -> Result<(Client, Option<Secret>), Error> {
         let secret = if form.confidential { Some(secret(SECRET)?) } else { None };
@@ -278,11 +328,12 @@ impl Identity {
             id: id(ID)?,
             name: form.name,
             redirect_uris: form.redirect_uris,
-            origin,
+            origin: born.origin,
             secret: secret.as_ref().map(|secret| hash(secret.expose())),
             approved: Vec::new(),
             grant: None,
             looked_up_at: 0,
+            from: born.from.to_owned(),
             created_at: now_ms(),
         };
         if let Some(scopes) = form.own {
@@ -298,11 +349,18 @@ impl Identity {
     }
 
     /// Keeps one that is described elsewhere, as it is described now; what was approved stays.
-    pub async fn keep_client(&self, client: Client) -> Result<Client, Error> {
+    pub async fn keep_client(&self, client: Client, room: &ClientRoom) -> Result<Client, Error> {
         loop {
             let before = self.store.entry(CLIENT, &client.id, now_ms()).await?;
-            let approved = before.as_ref().and_then(Client::of).map(|before| before.approved);
-            let next = Client { approved: approved.unwrap_or_default(), ..client.clone() };
+            let known = before.as_ref().and_then(Client::of);
+            let (approved, from) = match known {
+                Some(known) => (known.approved, known.from),
+                None => (Vec::new(), room.from.clone()),
+            };
+            let next = Client { approved, from, ..client.clone() };
+            if before.is_none() {
+                self.make_room(room).await?;
+            }
             let done = match before {
                 Some(entry) if entry.form == Raw::of(&next) => true,
                 Some(entry) => self.store.change_entry(&next.entry(entry.version, entry.expires_at)).await?,
@@ -318,8 +376,11 @@ impl Identity {
     pub(super) async fn client_was_used(&self, id: &str) -> Result<(), Error> {
         let entry = self.store.entry(CLIENT, id, now_ms()).await?;
         if let Some(entry) = entry.filter(|entry| entry.expires_at > 0) {
+            // Where it came from was of interest as long as nobody used it.
+            let client = Client::of(&entry).map(|client| Client { from: String::new(), ..client });
+            let form = client.map_or_else(|| entry.form.clone(), |client| Raw::of(&client));
             // If another changed it meanwhile, the next one who lets it in does this.
-            self.store.change_entry(&Entry { expires_at: 0, ..entry }).await?;
+            self.store.change_entry(&Entry { expires_at: 0, form, ..entry }).await?;
         }
         Ok(())
     }

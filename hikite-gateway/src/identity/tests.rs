@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use hikite_core::caller::{OWNER, Scopes};
 use hikite_core::error::Kind;
 use hikite_core::json::Raw;
+use hikite_core::share::Allowance;
 use hikite_vault::{MasterKey, Ring};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -69,8 +70,12 @@ fn client_form() -> ClientForm {
     }
 }
 
+fn room(from: &str) -> ClientRoom {
+    ClientRoom { from: from.into(), allowance: Allowance::of(1000, 50) }
+}
+
 async fn registered(identity: &Identity) -> Client {
-    identity.register_client(client_form()).await.expect("registered").0
+    identity.register_client(client_form(), &room("192.0.2.1")).await.expect("registered").0
 }
 
 async fn code_for(identity: &Identity, client: &Client, subject: &str, scopes: Scopes) -> String {

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::{Durations, Meter, ModuleMeter};
 use crate::audit::Counts;
 use crate::gateway::Gateway;
+use crate::share::Usage;
 
 /// One metric with all its series.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +77,11 @@ impl Gateway {
     /// Off the path of a call, every few seconds.
     pub fn take_stock(&self) {
         self.meter.take_stock(Instant::now());
+    }
+
+    /// What callers share here, and who has how much of it.
+    pub fn usages(&self) -> Vec<Usage> {
+        vec![self.batches.usage(), self.jq.usage()]
     }
 
     /// Everything the gateway counts.

@@ -16,6 +16,8 @@ use crate::conversation::{Conversation, Name};
 const CONVERSATIONS: usize = 1000;
 /// Sheets of each.
 const SHEETS: usize = 200;
+/// Of the names of tools in one question; a longer one is not remembered.
+const ASKED_BYTES: usize = 4096;
 /// What was sent longer ago may be out of the model's sight.
 const AGE: Duration = Duration::from_secs(30 * 60);
 
@@ -44,6 +46,10 @@ impl Sent {
     }
 
     pub(super) fn note(&self, conversation: &Conversation, asked: Asked, hash: &str) {
+        // What was asked is a key, and the names in it are the client's own.
+        if asked.tools.iter().map(String::len).sum::<usize>() > ASKED_BYTES {
+            return;
+        }
         let now = Instant::now();
         let mut talks = self.0.lock();
         if talks.len() >= CONVERSATIONS && !talks.contains_key(conversation) {

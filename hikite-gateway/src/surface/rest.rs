@@ -186,7 +186,7 @@ impl Gateway {
         let wanted = Wanted { format: Some(Format::Compact), select };
         let shape = self.shape_of(key.as_ref(), parameters.as_ref(), &result, &wanted, holder.caller());
         if let Some(selector) = &wanted.select {
-            answer.value = self.select(selector, answer.value).await?;
+            answer.value = self.select(selector, answer.value, holder.caller()).await?;
         }
         let budget = self.limits.compact_bytes;
         let shortened = self.shortened(Dialect::Result, &answer.value, shape.as_ref(), budget, &holder);

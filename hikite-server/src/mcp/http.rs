@@ -150,10 +150,12 @@ async fn initialize(
     let caller = arrival.caller.clone();
     let asked = Asked::initialize(id, revision);
     let operation = Operation::begin(app.gateway.meter(), arrival, asked);
-    let Some(hello) = hello else {
-        let error = encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
-        operation.close(Some((Kind::Validation.face().code, -32602)));
-        return json(StatusCode::OK, encode::error(Some(id), &error));
+    let hello = match Hello::checked(hello) {
+        Ok(hello) => hello,
+        Err(why) => {
+            operation.close(Some((Kind::Validation.face().code, -32602)));
+            return json(StatusCode::OK, encode::error(Some(id), &encode::error_object(-32602, why)));
+        }
     };
     app.gateway.settle(&caller).await;
     match open(app, caller, choice, hello) {

@@ -184,11 +184,12 @@ impl Pipe {
         let revision = hello.as_ref().map_or("", |hello| hello.revision.name());
         let asked = Asked::initialize(id, revision);
         let operation = Operation::begin(self.app.gateway.meter(), self.arrival(), asked);
-        let Some(hello) = hello else {
-            let error =
-                encode::error_object(-32602, "`initialize` needs `protocolVersion` and `capabilities`");
-            operation.close(Some((Kind::Validation.face().code, -32602)));
-            return encode::error(Some(id), &error);
+        let hello = match Hello::checked(hello) {
+            Ok(hello) => hello,
+            Err(why) => {
+                operation.close(Some((Kind::Validation.face().code, -32602)));
+                return encode::error(Some(id), &encode::error_object(-32602, why));
+            }
         };
         operation.close(None);
         let session =

@@ -15,7 +15,6 @@ use crate::arrival::Arrival;
 use crate::mcp::http::problem;
 use crate::mcp::name::Name;
 use crate::mcp::session::Session;
-use crate::mcp::table::Entry;
 use crate::node::{Missed, Neighbours, Sent};
 use crate::refusal::refusal;
 
@@ -116,12 +115,9 @@ async fn settle(
         Owner::Us => {
             let session = Session::open(app, caller.clone(), surfaces, hello);
             session.streams.begin_at(now_ms());
-            let entry = Entry {
-                session: Arc::clone(&session),
-                number: name.number.as_str().into(),
-                holder: Some(neighbours.nodes.id()),
-            };
-            app.sessions.put(id.to_owned(), entry).map_err(refusal)?;
+            let number = name.number.as_str().into();
+            let holder = Some(neighbours.nodes.id());
+            app.sessions.put(id, Arc::clone(&session), number, holder).map_err(refusal)?;
             Ok(Settled::Here(session))
         }
     }

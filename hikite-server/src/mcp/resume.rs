@@ -14,8 +14,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp::journal::Journal;
+use crate::mcp::open_stream::OpenStreams;
 use crate::mcp::session::Session;
 use crate::mcp::stream;
+use crate::refusal::refusal;
 
 /// The number of the session's own stream.
 const OWN: u64 = 0;
@@ -78,8 +80,13 @@ impl Session {
 
     /// The session's own stream, from the place an event id names.
     pub(crate) fn own_stream(&self, from: Option<u64>) -> Response {
+        // Of whoever opened the session, so that the same stream taken up elsewhere is the same caller's.
+        let place = match OpenStreams::take(&self.app, &self.core.caller) {
+            Ok(place) => place,
+            Err(error) => return refusal(error),
+        };
         let reader = self.outbox.open(from);
-        stream::of_journal(OWN, reader, self.app.stopping.clone())
+        stream::of_journal(OWN, reader, place.ending.clone(), place)
     }
 
     /// The stream of a request: what comes while it runs, then its answer. It begins with a message, whose id is
@@ -95,7 +102,7 @@ impl Session {
         journal.push(first);
         let reader = journal.read(None);
         self.app.tasks.spawn(Arc::clone(self).write(number, journal, messages, answer));
-        stream::of_journal(number, reader, CancellationToken::new())
+        stream::of_journal(number, reader, CancellationToken::new(), ())
     }
 
     /// A stream that broke, after the event with this id; `None` if there is no such stream.
@@ -106,7 +113,7 @@ impl Session {
             return Some(self.own_stream(Some(place)));
         }
         let reader = self.streams.by_number.lock().get(&number)?.read(Some(place));
-        Some(stream::of_journal(number, reader, CancellationToken::new()))
+        Some(stream::of_journal(number, reader, CancellationToken::new(), ()))
     }
 
     async fn write(

@@ -69,7 +69,8 @@ impl Session {
             core: Arc::clone(&core),
             revision: hello.revision,
             surfaces,
-            client: hello.client.raw(),
+            // Not with the whole request that it came in.
+            client: hello.client.raw().copied(),
             outbox: Outbox::new(app.bounds()),
             running: Mutex::default(),
             questions: Mutex::default(),
@@ -133,6 +134,11 @@ impl Session {
 
     pub(crate) fn last_used(&self) -> Instant {
         *self.last_used.lock()
+    }
+
+    /// Whether a request of it runs or its stream is open.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.running.lock().is_empty() || self.outbox.is_open()
     }
 
     pub(crate) fn next_question(&self) -> u64 {

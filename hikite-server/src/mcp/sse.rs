@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::arrival::{Arrival, TCP};
 use crate::health::only;
 use crate::mcp::http::{Choice, problem, read};
+use crate::mcp::open_stream::{OpenStreams, StreamPlace};
 use crate::mcp::pipe::Pipe;
 use crate::mcp::table::random_id;
 use crate::mcp::{place, stream};
@@ -45,13 +46,17 @@ pub(crate) async fn open(
             Ok(opened) => opened,
             Err(error) => return refusal(error),
         };
+    let place = match OpenStreams::take(&app, &arrival.caller) {
+        Ok(place) => place,
+        Err(error) => return refusal(error),
+    };
     let id = named(&app, &arrival, id);
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
-    let (ending, guard) = app.open_streams.add(&arrival.caller, &app.stopping);
     let pipe = Pipe::new(Arc::clone(&app), (arrival.caller, arrival.proof), (surfaces, TCP), out);
     app.channels.0.write().insert(id.clone(), pipe);
     let endpoint = sse::event("endpoint", format!("/messages?sessionId={id}").as_bytes());
-    let open = (Open { app: Arc::clone(&app), id }, guard);
+    let ending = place.ending.clone();
+    let open = Open { app: Arc::clone(&app), id, _place: place };
     stream::of_messages(Some(endpoint), messages, None, ending, open)
 }
 
@@ -111,6 +116,7 @@ fn home(app: &App, arrival: &Arrival, id: &str) -> Option<String> {
 struct Open {
     app: Arc<App>,
     id: String,
+    _place: StreamPlace,
 }
 
 impl Drop for Open {

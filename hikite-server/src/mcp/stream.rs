@@ -89,10 +89,15 @@ pub(crate) fn of_messages<H: Send + 'static>(
 }
 
 /// A stream that is read from a journal, each message with its id: the stream's number and that of the next
-/// message, which is where to go on.
-pub(crate) fn of_journal(number: u64, reader: Reader, stopping: CancellationToken) -> Response {
-    let state = (reader, stopping);
-    response(Body::from_stream(unfold(state, move |(mut reader, stopping)| async move {
+/// message, which is where to go on. `held` lives as long as the body.
+pub(crate) fn of_journal<H: Send + 'static>(
+    number: u64,
+    reader: Reader,
+    stopping: CancellationToken,
+    held: H,
+) -> Response {
+    let state = (reader, stopping, held);
+    response(Body::from_stream(unfold(state, move |(mut reader, stopping, held)| async move {
         let event = tokio::select! {
             biased;
             message = reader.next() => {
@@ -102,7 +107,7 @@ pub(crate) fn of_journal(number: u64, reader: Reader, stopping: CancellationToke
             () = stopping.cancelled() => return None,
             () = tokio::time::sleep(KEEP_ALIVE) => Bytes::from_static(sse::KEEP_ALIVE),
         };
-        Some((Ok::<_, std::convert::Infallible>(event), (reader, stopping)))
+        Some((Ok::<_, std::convert::Infallible>(event), (reader, stopping, held)))
     })))
 }
 

@@ -1,15 +1,18 @@
 //! The sessions of HTTP clients by the id they were given: sealed, and worth nothing to any other caller.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
 use hikite_core::hex::hex;
 use hikite_core::json::Raw;
+use hikite_core::limits::Limits;
 use hikite_core::seal::Seal;
+use hikite_core::share::{Allowance, ShareHolder};
 use hikite_gateway::People;
+use hikite_gateway::share::{Place, PlaceKind, Places, Usage};
 use parking_lot::RwLock;
 use tokio::time::Instant;
 
@@ -19,10 +22,29 @@ use crate::mcp::session::Session;
 
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    by_id: RwLock<HashMap<String, Entry>>,
-    capacity: usize,
+    by_id: RwLock<HashMap<Arc<str>, Entry>>,
+    /// Asked when a session begins, never on the path of a request.
+    places: Places<Seat>,
     seal: Seal,
 }
+
+/// Which session has a place.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    id: Arc<str>,
+    session: Weak<Session>,
+    since: Instant,
+}
+
+impl Seat {
+    /// Since when nobody has used it; nothing while somebody does.
+    fn idle_since(&self) -> Option<Instant> {
+        let Some(session) = self.session.upgrade() else { return Some(self.since) };
+        (!session.is_busy()).then(|| session.last_used())
+    }
+}
+
+const KIND: PlaceKind = PlaceKind { resource: "sessions", limit: "sessions", things: "sessions open" };
 
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
@@ -31,11 +53,17 @@ pub(crate) struct Entry {
     pub(crate) number: Arc<str>,
     /// Under which name this node holds it, where there are others.
     pub(crate) holder: Option<Arc<str>>,
+    _place: Arc<Place<Seat>>,
 }
 
 impl Sessions {
-    pub(crate) fn new(capacity: usize, seal: Seal) -> Self {
-        Self { by_id: RwLock::default(), capacity, seal }
+    pub(crate) fn new(limits: &Limits, seal: Seal) -> Self {
+        let places = Places::new(KIND, Allowance::of(limits.sessions, limits.caller_share));
+        Self { by_id: RwLock::default(), places, seal }
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        self.places.usage()
     }
 
     /// A new session; its id. `home` is the name of this node, where there are others.
@@ -43,18 +71,33 @@ impl Sessions {
         let number = random_id()?;
         let name = Name::of(&session, &number, home.as_deref());
         let id = name.sealed(&self.seal, &session.core.caller);
-        let entry = Entry { session, number: number.into(), holder: home };
-        self.put(id.clone(), entry)?;
+        self.put(&id, session, number.into(), home)?;
         Ok(id)
     }
 
-    /// One that goes on here, under the id it has.
-    pub(crate) fn put(&self, id: String, entry: Entry) -> Result<(), Error> {
-        let mut by_id = self.by_id.write();
-        if by_id.len() >= self.capacity {
-            return Err(Error::new(Kind::Overloaded, "too many sessions are open").hint("try again later"));
+    /// One that goes on here, under the id it has. Where its caller has its share, or all places are taken, the session
+    /// that was idle for longest ends: of this caller, or of whoever has most.
+    pub(crate) fn put(
+        &self,
+        id: &str,
+        session: Arc<Session>,
+        number: Arc<str>,
+        holder: Option<Arc<str>>,
+    ) -> Result<(), Error> {
+        let id: Arc<str> = id.into();
+        let seat = Seat { id: Arc::clone(&id), session: Arc::downgrade(&session), since: Instant::now() };
+        let caller = ShareHolder::from(&session.core.caller);
+        let (place, out) = self.places.take(&caller, seat, |seat, _| seat.idle_since())?;
+        let gone = {
+            let mut by_id = self.by_id.write();
+            by_id.insert(id, Entry { session, number, holder, _place: Arc::new(place) });
+            out.and_then(|out| by_id.remove(&out.id))
+        };
+        // Outside the lock: its end is told to every source.
+        if let Some(gone) = gone {
+            tracing::info!(session = gone.session.core.id.0, "a session gives way to another");
+            gone.session.end();
         }
-        by_id.insert(id, entry);
         Ok(())
     }
 
@@ -131,11 +174,7 @@ impl Sessions {
             tokio::time::interval((idle / 4).clamp(Duration::from_millis(50), Duration::from_secs(60)));
         while app.stopping.run_until_cancelled(tick.tick()).await.is_some() {
             let Some(before) = Instant::now().checked_sub(idle) else { continue };
-            let in_use = |session: &Session| {
-                session.last_used() >= before
-                    || !session.running.lock().is_empty()
-                    || session.outbox.is_open()
-            };
+            let in_use = |session: &Session| session.last_used() >= before || session.is_busy();
             app.lanes.expire(before);
             let may_stay = |session: &Session| app.gateway.people().still_knows(&session.core.caller);
             let stays = |entry: &Entry| in_use(&entry.session) && may_stay(&entry.session);

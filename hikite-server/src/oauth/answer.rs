@@ -1,11 +1,15 @@
 //! Answers to programs: JSON that nobody keeps, and refusals in the words of OAuth.
 
+use std::time::Duration;
+
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::Error;
 use hikite_gateway::identity::Denied;
 use http::StatusCode;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, PRAGMA, WWW_AUTHENTICATE};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
+
+use crate::refusal::whole_seconds;
 
 /// A refusal: the word, and why.
 #[derive(Clone, Debug)]
@@ -15,6 +19,8 @@ pub(crate) struct Refusal {
     why: String,
     /// Whether the client used a header that it is now asked for again.
     by_header: bool,
+    /// When to come back, where that is known.
+    retry_after: Option<Duration>,
 }
 
 impl Refusal {
@@ -26,7 +32,7 @@ impl Refusal {
             "access_denied" => StatusCode::FORBIDDEN,
             _ => StatusCode::BAD_REQUEST,
         };
-        Self { status, word, why: why.into(), by_header: false }
+        Self { status, word, why: why.into(), by_header: false, retry_after: None }
     }
 
     /// The same to a client that said in a header who it is.
@@ -39,7 +45,10 @@ impl Refusal {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         match error.kind.face().http {
-            429 | 503 => Self::new("temporarily_unavailable", &*error.message),
+            429 | 503 => Self {
+                retry_after: error.retry_after,
+                ..Self::new("temporarily_unavailable", &*error.message)
+            },
             status @ 400..500 if status != 403 => Self::new("invalid_request", &*error.message),
             _ => {
                 tracing::error!(%error, "a token could not be given");
@@ -67,6 +76,9 @@ impl IntoResponse for Refusal {
         if self.status == StatusCode::UNAUTHORIZED && self.by_header {
             let challenge = HeaderValue::from_static("Basic realm=\"hikite\"");
             response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        if let Some(wait) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, whole_seconds(wait).into());
         }
         response
     }

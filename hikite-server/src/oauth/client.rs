@@ -11,6 +11,8 @@ use super::document;
 
 const NAME_CHARS: usize = 200;
 const ADDRESSES: usize = 20;
+/// Of all addresses together: they are kept.
+const ADDRESS_BYTES: usize = 8 * 1024;
 /// What a client that says no name is called.
 const UNNAMED: &str = "unnamed client";
 
@@ -35,7 +37,7 @@ pub(crate) async fn find(desk: &Desk, id: &str) -> Result<Client, Error> {
             Err(error) => known.ok_or(error)?,
         },
     };
-    desk.identity.keep_client(client).await
+    desk.identity.keep_client(client, &desk.client_room()).await
 }
 
 /// What a client says of itself, when it registers or at its address (RFC 7591).
@@ -54,6 +56,9 @@ pub(crate) fn read(metadata: &Value, confidential_by_default: bool) -> Result<Cl
     let uris = listed("redirect_uris")?.unwrap_or_default();
     if uris.is_empty() || uris.len() > ADDRESSES {
         return Err(Refusal::new("invalid_redirect_uri", "redirect_uris must name 1 to 20 addresses"));
+    }
+    if uris.iter().map(|uri| uri.len()).sum::<usize>() > ADDRESS_BYTES {
+        return Err(Refusal::new("invalid_redirect_uri", "redirect_uris are too long: at most 8 KiB together"));
     }
     for uri in &uris {
         Redirect::read(uri).map_err(|why| {
@@ -115,6 +120,7 @@ mod tests {
             json!({ "redirect_uris": ["http://evil.example/cb"] }),
             json!({ "redirect_uris": ["https://a.example/#x"] }),
             json!({ "redirect_uris": vec!["http://127.0.0.1/"; 21] }),
+            json!({ "redirect_uris": vec![format!("http://127.0.0.1/{}", "x".repeat(1900)); 5] }),
             json!({ "redirect_uris": uris, "grant_types": ["client_credentials"] }),
             json!({ "redirect_uris": uris, "response_types": ["token"] }),
             json!({ "redirect_uris": uris, "token_endpoint_auth_method": "private_key_jwt" }),

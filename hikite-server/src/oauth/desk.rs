@@ -8,7 +8,8 @@ use axum::extract::FromRequestParts;
 use axum::response::Response;
 use hikite_core::error::Error;
 use hikite_core::language::Language;
-use hikite_gateway::identity::Login;
+use hikite_core::share::Allowance;
+use hikite_gateway::identity::{ClientRoom, Login};
 use hikite_gateway::{Deed, Identity};
 use http::HeaderMap;
 use http::request::Parts;
@@ -17,7 +18,7 @@ use super::words::{Speaks, Words};
 use super::{Oauth, Place, cookie};
 use crate::app::App;
 use crate::connection::Peer;
-use crate::health;
+use crate::{brake, health};
 
 pub(crate) struct Desk {
     pub(crate) app: Arc<App>,
@@ -25,6 +26,7 @@ pub(crate) struct Desk {
     pub(crate) identity: Arc<Identity>,
     pub(crate) place: Place,
     pub(crate) headers: HeaderMap,
+    /// The address that asks; of version 6 its network, which is one place.
     pub(crate) peer: Option<IpAddr>,
     pub(crate) language: Language,
 }
@@ -41,6 +43,13 @@ impl Desk {
             Some(secret) => self.identity.login(&secret).await,
             None => Ok(None),
         }
+    }
+
+    /// The room for one more client that nobody has logged in with yet, from there.
+    pub(crate) fn client_room(&self) -> ClientRoom {
+        let limits = &self.app.limits;
+        let from = self.peer.map(brake::network_of).unwrap_or_default();
+        ClientRoom { from, allowance: Allowance::of(limits.unused_clients, limits.caller_share).without_reserve() }
     }
 
     /// Puts it into the audit. What cannot be recorded is not done.
@@ -62,7 +71,7 @@ impl FromRequestParts<Arc<App>> for Desk {
             oauth,
             identity,
             language: Language::of(&parts.headers),
-            peer: parts.extensions.get::<Peer>().map(|peer| peer.address),
+            peer: parts.extensions.get::<Peer>().map(|peer| brake::place(peer.address)),
             headers: parts.headers.clone(),
         })
     }

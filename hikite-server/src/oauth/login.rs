@@ -21,6 +21,8 @@ use super::{cookie, federated, passkey};
 
 /// Wrong passwords are counted within it.
 const SPAN: Duration = Duration::from_secs(60);
+/// No user has a longer name.
+const NAME_CHARS: usize = 64;
 /// As the audit calls it.
 const LOG_IN: &str = "login.password";
 /// Where a login may lead: to what asked for it. Nothing else is a place of ours to be sent to.
@@ -56,7 +58,7 @@ pub(crate) async fn log_in(desk: Desk, body: Body) -> Response {
 async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
     let fields = form::read(desk, body).await?;
     let next = fields.get("next").and_then(local);
-    let name: Arc<str> = fields.get("name").unwrap_or_default().trim().to_lowercase().into();
+    let name = key_of(fields.get("name").unwrap_or_default());
     if wait(desk, &name).is_err() {
         return Err(ask(desk, StatusCode::TOO_MANY_REQUESTS, next, Some(words::TOO_OFTEN)).await);
     }
@@ -138,6 +140,12 @@ fn source(next: &str) -> Option<String> {
     Redirect::read(fields.get("redirect_uri")?).ok().map(|redirect| redirect.source())
 }
 
+/// A name as it is looked up and counted. It becomes a key, so that what is longer than any name is cut: it is nobody's
+/// either way.
+fn key_of(name: &str) -> Arc<str> {
+    name.trim().chars().take(NAME_CHARS + 1).collect::<String>().to_lowercase().into()
+}
+
 /// Whether this name may be tried, and from there.
 fn wait(desk: &Desk, name: &Arc<str>) -> Result<(), Error> {
     desk.app.brake.look(desk.peer, &desk.app)?;
@@ -183,6 +191,12 @@ mod tests {
         ] {
             assert_eq!(local(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_name_is_no_longer_than_a_name() {
+        assert_eq!(&*key_of(" Ada "), "ada");
+        assert_eq!(key_of(&"x".repeat(64 * 1024)).len(), NAME_CHARS + 1);
     }
 
     #[test]

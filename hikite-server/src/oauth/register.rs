@@ -17,9 +17,9 @@ use super::answer::{Refusal, fresh};
 use super::client;
 use super::desk::Desk;
 
-const BODY_BYTES: usize = 64 * 1024;
-/// So many may come from one peer.
-const RATE: Rate = Rate { count: 60, per: Duration::from_secs(60) };
+const BODY_BYTES: usize = 16 * 1024;
+/// So many may come from one address.
+const RATE: Rate = Rate { count: 30, per: Duration::from_secs(600) };
 
 pub(crate) async fn register(desk: Desk, body: Body) -> Response {
     answer(&desk, body).await.unwrap_or_else(IntoResponse::into_response)
@@ -34,12 +34,14 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Refusal> {
     }
     if let Some(peer) = desk.peer {
         let taken = desk.app.tries.registrations.take(&peer, RATE, desk.app.started.elapsed()).0;
-        taken.map_err(|_| Error::new(Kind::RateLimit, "too many clients registered from this address"))?;
+        taken.map_err(|wait| {
+            Error::new(Kind::RateLimit, "too many clients registered from this address").after(wait)
+        })?;
     }
     let metadata = read(desk, body).await?;
     let form = client::read(&metadata, true)?;
     let by_post = metadata["token_endpoint_auth_method"].as_str() == Some("client_secret_post");
-    let (client, secret) = desk.identity.register_client(form).await?;
+    let (client, secret) = desk.identity.register_client(form, &desk.client_room()).await?;
     desk.note(Deed { action: "client.register", what: &client.id, ..Deed::default() }).await?;
     tracing::info!(client = client.id, name = client.name, "a client registered");
     let method = match (&secret, by_post) {
@@ -71,7 +73,8 @@ async fn read(desk: &Desk, body: Body) -> Result<Value, Refusal> {
     }
     let reading = Limited::new(body, BODY_BYTES).collect();
     let body = tokio::time::timeout(desk.app.limits.body_timeout, reading).await;
-    let body = body.ok().and_then(Result::ok).ok_or_else(|| wrong("the body could not be read"))?.to_bytes();
+    let unread = || wrong("the body could not be read, or is larger than 16 KiB");
+    let body = body.ok().and_then(Result::ok).ok_or_else(unread)?.to_bytes();
     let metadata: Value = serde_json::from_slice(&body).map_err(|_| wrong("the body is no JSON"))?;
     if metadata.is_object() { Ok(metadata) } else { Err(wrong("the body must be a JSON object")) }
 }

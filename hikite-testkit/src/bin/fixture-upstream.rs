@@ -137,6 +137,8 @@ async fn run(arguments: Arguments) -> std::io::Result<()> {
             CatalogArgument::Jira => Play::Jira,
         }),
         page: arguments.page,
+        endless: None,
+        picture_bytes: None,
         list_delay: Duration::from_millis(arguments.list_delay_ms),
         answer: match arguments.answer {
             AnswerArgument::Sse => Answer::Sse,

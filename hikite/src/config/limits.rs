@@ -27,12 +27,22 @@ pub(crate) struct LimitsFile {
     /// Open client connections.
     #[schemars(extend("default" = 4096))]
     pub(crate) connections: Option<usize>,
+    /// Of connections, sessions, streams, suspended calls, batches, programs in jq and unused clients: the percentage that
+    /// one caller may have, or one address where nobody is known yet. 100 means no share.
+    #[schemars(extend("default" = 50))]
+    pub(crate) caller_share: Option<usize>,
     /// Wrong tokens from one address in a minute, after which no more are looked at for a while; zero means any number.
     #[schemars(extend("default" = 30))]
     pub(crate) failed_logins: Option<usize>,
     /// Open client sessions.
     #[schemars(extend("default" = 10_000))]
     pub(crate) sessions: Option<usize>,
+    /// Open event streams of clients, without those that belong to one request.
+    #[schemars(extend("default" = 2048))]
+    pub(crate) streams: Option<usize>,
+    /// Clients that registered themselves, or were looked up, and that nobody has logged in with yet.
+    #[schemars(extend("default" = 1000))]
+    pub(crate) unused_clients: Option<usize>,
     /// Messages kept for a client that reads slowly or has no stream open.
     #[schemars(extend("default" = 256))]
     pub(crate) outbox_messages: Option<usize>,
@@ -72,9 +82,18 @@ pub(crate) struct LimitsFile {
     /// Items in one page of a list; zero means one page.
     #[schemars(extend("default" = 0))]
     pub(crate) list_page: Option<usize>,
+    /// The lists of one upstream, all pages of all of them together.
+    #[schemars(extend("default" = "32MiB"))]
+    pub(crate) list_bytes: Option<Size>,
+    /// Pages of one list of an upstream.
+    #[schemars(extend("default" = 1000))]
+    pub(crate) list_pages: Option<usize>,
     /// Tokens, as far as they can be guessed, of the list of modules that every conversation is shown.
     #[schemars(extend("default" = 1200))]
     pub(crate) menu_tokens: Option<usize>,
+    /// Batches that run at once.
+    #[schemars(extend("default" = 64))]
+    pub(crate) batches: Option<usize>,
     /// Tasks of one batch, and runs of one task for each element of a list.
     #[schemars(extend("default" = 1000))]
     pub(crate) batch_tasks: Option<usize>,
@@ -163,8 +182,11 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
         answer_bytes: read.size("answer_bytes", raw.answer_bytes.as_ref(), default.answer_bytes),
         line_bytes: read.size("line_bytes", raw.line_bytes.as_ref(), default.line_bytes),
         connections: read.count("connections", raw.connections, default.connections),
+        caller_share: read.percent("caller_share", raw.caller_share, default.caller_share),
         failed_logins: small(raw.failed_logins, default.failed_logins),
         sessions: read.count("sessions", raw.sessions, default.sessions),
+        streams: read.count("streams", raw.streams, default.streams),
+        unused_clients: read.count("unused_clients", raw.unused_clients, default.unused_clients),
         outbox_messages: read.count("outbox_messages", raw.outbox_messages, default.outbox_messages),
         questions: read.count("questions", raw.questions, default.questions),
         parked_calls: read.count("parked_calls", raw.parked_calls, default.parked_calls),
@@ -186,7 +208,10 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
         stdio_processes: read.count("stdio_processes", raw.stdio_processes, default.stdio_processes),
         stderr_lines: raw.stderr_lines.unwrap_or(default.stderr_lines),
         list_page: raw.list_page.unwrap_or(default.list_page),
+        list_bytes: read.size("list_bytes", raw.list_bytes.as_ref(), default.list_bytes),
+        list_pages: read.count("list_pages", raw.list_pages, default.list_pages),
         menu_tokens: read.count("menu_tokens", raw.menu_tokens, default.menu_tokens),
+        batches: read.count("batches", raw.batches, default.batches),
         batch_tasks: read.count("batch_tasks", raw.batch_tasks, default.batch_tasks),
         batch_concurrency: read.count("batch_concurrency", raw.batch_concurrency, default.batch_concurrency),
         compact_bytes: read.size("compact_bytes", raw.compact_bytes.as_ref(), default.compact_bytes),
@@ -259,6 +284,15 @@ impl Reader<'_, '_, '_> {
 
     fn count(&mut self, key: &str, raw: Option<usize>, default: usize) -> usize {
         self.positive(key, raw.unwrap_or(default), &0)
+    }
+
+    fn percent(&mut self, key: &str, raw: Option<usize>, default: usize) -> usize {
+        let percent = self.count(key, raw, default);
+        if percent > 100 {
+            let hint = Some("100 lets one caller take everything".into());
+            self.check.report.error(&self.path.key(key), "must be a percentage from 1 to 100", hint);
+        }
+        percent
     }
 
     fn span(&mut self, key: &str, raw: Option<&Span>, default: Duration) -> Duration {

@@ -161,13 +161,18 @@ async fn a_session_with_an_open_stream_is_not_forgotten() {
 #[tokio::test]
 async fn the_number_of_sessions_has_a_limit() {
     let gateway = configured(json!({ "limits": { "sessions": 2 } })).await;
-    let first = gateway.client("").await;
-    let _second = gateway.client("").await;
+    let (first, second) = (gateway.client("").await, gateway.client("").await);
+    // Those whose streams are open are in use, and give way to nobody.
+    first.listen().await;
+    second.listen().await;
     let third = || gateway.request("POST", "/mcp").json(initialize("2025-11-25"));
     let reply = gateway.send(third()).await;
     assert_eq!((reply.status, &reply.value()["code"]), (503, &json!("OVERLOADED")));
+    assert!(reply.headers.contains_key("retry-after"));
     first.delete().await;
     assert_eq!(gateway.send(third()).await.status, 200);
+    assert_eq!(gateway.send(third()).await.status, 200, "the one before it is idle");
+    assert_eq!(second.request("ping", json!({})).await, Ok(json!({})));
 }
 
 #[tokio::test]
@@ -340,11 +345,13 @@ async fn a_running_call_does_not_count_as_a_silent_connection() {
 
 #[tokio::test]
 async fn the_number_of_connections_has_a_limit_and_who_finds_no_place_is_told() {
-    let gateway = configured(json!({ "limits": { "connections": 2 } })).await;
+    let gateway = configured(json!({ "limits": { "connections": 2, "caller_share": 100 } })).await;
     assert!(eventually_open(&gateway).await);
     tokio::time::sleep(A_MOMENT).await;
-    let held = [TcpStream::connect(gateway.address()).await, TcpStream::connect(gateway.address()).await];
-    tokio::time::sleep(A_MOMENT).await;
+    // Both are in use: a connection that nothing happens on would give way.
+    let stream = || gateway.request("GET", "/sse").open(gateway.address());
+    let held = [stream().await, stream().await];
+    assert!(held.iter().all(hikite_testkit::gateway::Connection::is_stream));
     let mut third = TcpStream::connect(gateway.address()).await.expect("a connection");
     let told = read_to_end(&mut third).await;
     assert!(told.starts_with("HTTP/1.1 503 ") && told.contains("\r\nretry-after: 1\r\n"), "{told}");

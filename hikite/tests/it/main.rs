@@ -48,6 +48,7 @@ mod rest_registry;
 mod resume;
 mod search;
 mod services;
+mod shares;
 mod stateless;
 mod stdio;
 mod store;

@@ -25,7 +25,8 @@ const HEAD: &str = "host: localhost\r\naccept: application/json, text/event-stre
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let count = stage.count(10_000, 1000);
     allow_files(u64::try_from(count)? + 500)?;
-    let limits = json!({ "connections": count + 200, "sessions": count + 200 });
+    let most = count + 200;
+    let limits = json!({ "connections": most, "sessions": most, "streams": most, "caller_share": 100 });
     let scene = stage.open(&limits, &[], 0).await?;
     let address = scene.gateway.target.address;
     // What the first ones need once is not counted for each.

@@ -4,7 +4,7 @@ use super::*;
 
 async fn leading_to(identity: &Identity, uri: &str) -> Client {
     let form = ClientForm { redirect_uris: vec![uri.into()], ..client_form() };
-    identity.register_client(form).await.expect("registered").0
+    identity.register_client(form, &room("192.0.2.1")).await.expect("registered").0
 }
 
 fn standing(client: &Client, uri: &str) -> Standing {
@@ -36,12 +36,37 @@ async fn a_description_that_changes_its_places_waits_again() {
     let identity = house().await;
     let id = "https://app.example/client.json";
     let described = |uri: &str| Client::described(id, "App".into(), vec![uri.into()]);
-    identity.keep_client(described("https://app.example/cb")).await.expect("kept");
+    identity.keep_client(described("https://app.example/cb"), &room("192.0.2.1")).await.expect("kept");
     identity.approve_client(id).await.expect("approved");
-    let same = identity.keep_client(described("https://app.example/cb")).await.expect("kept");
+    let same = identity.keep_client(described("https://app.example/cb"), &room("192.0.2.1")).await.expect("kept");
     assert_eq!(standing(&same, "https://app.example/cb"), Standing::Good, "what was approved stays");
-    let moved = identity.keep_client(described("https://evil.example/cb")).await.expect("kept");
+    let moved = identity.keep_client(described("https://evil.example/cb"), &room("192.0.2.1")).await.expect("kept");
     assert_eq!(standing(&moved, "https://evil.example/cb"), Standing::Pending);
+}
+
+#[tokio::test]
+async fn clients_that_nobody_uses_give_way_and_somebody_can_always_register() {
+    let identity = house().await;
+    let allowance = Allowance { all: 4, each: 2, reserved: 0 };
+    let room = |from: &str| ClientRoom { from: from.into(), allowance };
+    let register = async |from: &str| {
+        identity.register_client(client_form(), &room(from)).await.expect("somebody can always register").0.id
+    };
+    let is_there = async |id: &str| identity.client(id).await.expect("a store").is_some();
+    let used = register("192.0.2.1").await;
+    identity.client_was_used(&used).await.expect("noted");
+    let flood = [register("192.0.2.1").await, register("192.0.2.1").await, register("192.0.2.1").await];
+    assert!(!is_there(&flood[0]).await && is_there(&flood[1]).await, "one address has its share");
+    let described = Client::described("https://app.example/c.json", "App".into(), vec![REDIRECT.into()]);
+    identity.keep_client(described.clone(), &room("192.0.2.2")).await.expect("kept");
+    let other = register("192.0.2.3").await;
+    let last = register("192.0.2.4").await;
+    assert!(!is_there(&flood[1]).await && is_there(&flood[2]).await, "whoever has most gives way");
+    for stays in [used.as_str(), &described.id, &other, &last] {
+        assert!(is_there(stays).await, "{stays}");
+    }
+    register("192.0.2.5").await;
+    assert!(is_there(&used).await, "what somebody logged in with stays");
 }
 
 #[tokio::test]
@@ -49,7 +74,7 @@ async fn a_client_with_a_secret_shows_it_and_one_without_shows_none() {
     let identity = house().await;
     let public = registered(&identity).await;
     let form = ClientForm { confidential: true, ..client_form() };
-    let (secretive, secret) = identity.register_client(form).await.expect("registered");
+    let (secretive, secret) = identity.register_client(form, &room("192.0.2.1")).await.expect("registered");
     let secret = secret.expect("a secret");
     let proves = async |id: &str, shown: Option<&str>| identity.prove_client(id, shown).await.is_ok();
     assert!(proves(&public.id, None).await);
@@ -70,7 +95,7 @@ async fn a_client_that_comes_for_itself_is_made_by_an_admin_and_may_do_what_it_w
     let form = ClientForm { own: Some(Scopes::READ), ..client_form() };
     assert!(identity.add_client(form.clone()).await.is_err(), "it must keep a secret");
     let form = ClientForm { confidential: true, ..form };
-    let (registered, _) = identity.register_client(form.clone()).await.expect("registered");
+    let (registered, _) = identity.register_client(form.clone(), &room("192.0.2.1")).await.expect("registered");
     assert!(!registered.is_own(), "nobody gives that to themselves");
     assert!(identity.own_token(&terms(), &registered, None).await.is_err());
     let (client, _) = identity.add_client(form).await.expect("made");

@@ -3,23 +3,54 @@
 //! of the same caller with the same abilities, and with them the connections that servers keep for a session.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use hikite_core::caller::{Abilities, Caller, Session};
-use hikite_core::error::{Error, Kind};
+use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::error::Error;
 use hikite_core::level::Level;
+use hikite_core::limits::Limits;
+use hikite_core::share::{Allowance, ShareHolder};
+use hikite_gateway::share::{Place, PlaceKind, Places, Usage};
 use hikite_gateway::{Delivery, Inbox, Joined, Surfaces};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::app::App;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Lanes {
     free: Mutex<HashMap<Likeness, Vec<Lane>>>,
-    /// Lanes there are, free or in use.
-    count: Arc<AtomicUsize>,
+    /// Lanes there are, free or in use. Asked when one is opened, not when one is used again.
+    places: Places<Arc<Mark>>,
+}
+
+/// A lane as the table of places sees it.
+#[derive(Debug)]
+struct Mark {
+    likeness: Likeness,
+    id: SessionId,
+    opened: Instant,
+    /// Milliseconds after `opened` since which it is free; `IN_USE` if it is not.
+    free_since: AtomicU64,
+    /// It has lost its place: when it is free again, it goes.
+    is_evicted: AtomicBool,
+}
+
+const IN_USE: u64 = u64::MAX;
+
+const KIND: PlaceKind = PlaceKind {
+    resource: "stateless_sessions",
+    limit: "sessions",
+    things: "requests running, or waiting for their client",
+};
+
+impl Mark {
+    fn idle_since(&self) -> Option<Instant> {
+        let since = self.free_since.load(Ordering::Relaxed);
+        (since != IN_USE).then(|| self.opened + Duration::from_millis(since))
+    }
 }
 
 /// What callers of one lane have in common.
@@ -35,17 +66,8 @@ struct Lane {
     has_tasks: bool,
     /// Its end tells the sources to let go.
     _joined: Joined,
-    _counted: Counted,
-}
-
-/// One more lane, as long as it lives.
-#[derive(Debug)]
-struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    mark: Arc<Mark>,
+    _place: Place<Arc<Mark>>,
 }
 
 /// Free lanes that are kept of one kind; after a rush the rest goes, and with it what servers keep for them.
@@ -70,6 +92,15 @@ impl Inbox for Nobody {
 }
 
 impl Lanes {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let allowance = Allowance::of(limits.sessions, limits.caller_share);
+        Self { free: Mutex::default(), places: Places::new(KIND, allowance) }
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        self.places.usage()
+    }
+
     /// The lane used last is taken first: calls that follow one another meet the same connections.
     pub(crate) fn lease(app: &Arc<App>, likeness: Likeness, surfaces: Surfaces) -> Result<Lease, Error> {
         let free = app.lanes.free.lock().get_mut(&likeness).and_then(Vec::pop);
@@ -77,27 +108,45 @@ impl Lanes {
             Some(lane) => lane,
             None => Self::open(app, likeness, surfaces)?,
         };
+        lane.mark.free_since.store(IN_USE, Ordering::Relaxed);
         let session = Arc::clone(&lane.session);
         Ok(Lease { session, app: Arc::clone(app), lane: Some(lane), answered: false })
     }
 
-    fn open(app: &Arc<App>, (caller, abilities): Likeness, surfaces: Surfaces) -> Result<Lane, Error> {
-        if app.lanes.count.load(Ordering::Relaxed) >= app.limits.sessions && !app.lanes.make_room() {
-            return Err(Error::new(Kind::Overloaded, "too many requests are running").hint("try again later"));
+    fn open(app: &Arc<App>, likeness: Likeness, surfaces: Surfaces) -> Result<Lane, Error> {
+        let (id, opened) = (app.next_session(), Instant::now());
+        let (free_since, is_evicted) = (AtomicU64::new(IN_USE), AtomicBool::new(false));
+        let mark = Arc::new(Mark { likeness: likeness.clone(), id, opened, free_since, is_evicted });
+        let holder = ShareHolder::from(&likeness.0);
+        let (place, out) = app.lanes.places.take(&holder, Arc::clone(&mark), |mark, _| mark.idle_since())?;
+        if let Some(out) = out {
+            app.lanes.evict(&out);
         }
-        app.lanes.count.fetch_add(1, Ordering::Relaxed);
-        let counted = Counted(Arc::clone(&app.lanes.count));
-        let session = Arc::new(Session { id: app.next_session(), caller, abilities });
+        let (caller, abilities) = likeness;
+        let session = Arc::new(Session { id, caller, abilities });
         let nobody: Weak<dyn Inbox> = Weak::<Nobody>::new();
         let joined = app.gateway.join(Arc::clone(&session), surfaces, nobody);
-        let last_used = Instant::now();
-        Ok(Lane { session, level: None, last_used, has_tasks: false, _joined: joined, _counted: counted })
+        let (level, has_tasks) = (None, false);
+        Ok(Lane { session, level, last_used: opened, has_tasks, _joined: joined, mark, _place: place })
     }
 
-    /// Lets go of some free lane; whether there was one.
-    fn make_room(&self) -> bool {
-        let gone = self.free.lock().values_mut().find_map(Vec::pop);
-        gone.is_some()
+    /// Lets go of a lane that has lost its place: at once if it is free, else when it is.
+    fn evict(&self, mark: &Mark) {
+        mark.is_evicted.store(true, Ordering::Relaxed);
+        let gone = {
+            let mut free = self.free.lock();
+            let lanes = free.get_mut(&mark.likeness);
+            let gone = lanes.and_then(|lanes| {
+                let at = lanes.iter().position(|lane| lane.mark.id == mark.id)?;
+                Some(lanes.remove(at))
+            });
+            if free.get(&mark.likeness).is_some_and(Vec::is_empty) {
+                free.remove(&mark.likeness);
+            }
+            gone
+        };
+        // Outside the lock: its end is told to every source.
+        drop(gone);
     }
 
     /// Lets go of lanes that have not been used since `before`.
@@ -142,10 +191,12 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(mut lane) = self.lane.take() else { return };
-        if !self.answered || self.app.stopping.is_cancelled() {
+        if !self.answered || self.app.stopping.is_cancelled() || lane.mark.is_evicted.load(Ordering::Relaxed) {
             return;
         }
         lane.last_used = Instant::now();
+        let since = lane.last_used.duration_since(lane.mark.opened).as_millis();
+        lane.mark.free_since.store(u64::try_from(since).unwrap_or(IN_USE - 1), Ordering::Relaxed);
         let likeness = (lane.session.caller.clone(), lane.session.abilities.clone());
         let over = {
             let mut lanes = self.app.lanes.free.lock();

@@ -18,8 +18,10 @@ use tokio::sync::mpsc;
 use super::Request;
 use super::result::{Refusal, complete};
 use crate::app::App;
+use crate::mcp::open_stream::OpenStreams;
 use crate::mcp::pipe::Pipe;
 use crate::mcp::stream;
+use crate::refusal::refusal;
 
 /// The flag that asks for changes of a list.
 const FLAGS: [(ListKind, &str, &str); 3] = [
@@ -46,11 +48,14 @@ struct Listening {
 pub(crate) async fn stream(app: &Arc<App>, request: Request) -> Response {
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
     let id = request.id.clone();
-    let (ending, guard) = app.open_streams.add(&request.arrival.caller, &app.stopping);
+    let place = match OpenStreams::take(app, &request.arrival.caller) {
+        Ok(place) => place,
+        Err(error) => return refusal(error),
+    };
     match begin(app, request, out).await {
         Ok(listening) => {
-            let farewell = listening.listener.farewell();
-            stream::of_messages(None, messages, Some(farewell), ending, (listening, guard))
+            let (farewell, ending) = (listening.listener.farewell(), place.ending.clone());
+            stream::of_messages(None, messages, Some(farewell), ending, (listening, place))
         }
         Err(refusal) => refusal.answer(&id).response(),
     }

@@ -1,0 +1,135 @@
+//! The bytes that a batch may hold: results that others refer to, outputs, pictures and other content. Whatever is held
+//! is counted until it is let go.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hikite_core::error::{Error, Kind};
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Room that is left.
+#[derive(Clone, Debug)]
+pub(super) struct Budget(Arc<AtomicUsize>);
+
+/// Bytes that are held, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Hold {
+    budget: Budget,
+    bytes: usize,
+}
+
+impl Budget {
+    pub(super) fn new(bytes: usize) -> Self {
+        Self(Arc::new(AtomicUsize::new(bytes)))
+    }
+
+    pub(super) fn hold(&self, bytes: usize) -> Result<Hold, Error> {
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes));
+        taken.map_err(|_| too_much())?;
+        Ok(Hold { budget: self.clone(), bytes })
+    }
+}
+
+/// How many calls run at once: few at first, because nobody knows how large their results are; then as many as what is
+/// left has room for, if each brought as much as the largest so far.
+#[derive(Debug)]
+pub(super) struct Pace {
+    places: Semaphore,
+    /// Places there are, free or not, and the largest result so far.
+    state: Mutex<(usize, usize)>,
+    most: usize,
+}
+
+/// Calls that begin before the first result is known.
+const AT_FIRST: usize = 32;
+
+impl Pace {
+    pub(super) fn new(most: usize) -> Self {
+        let first = most.min(AT_FIRST);
+        Self { places: Semaphore::new(first), state: Mutex::new((first, 0)), most }
+    }
+
+    /// A place for one call, until it is dropped.
+    pub(super) async fn place(&self) -> Option<SemaphorePermit<'_>> {
+        self.places.acquire().await.ok()
+    }
+
+    /// A call brought a result of so many bytes.
+    pub(super) fn learn(&self, bytes: usize, budget: &Budget) {
+        let mut state = self.state.lock();
+        let (places, largest) = &mut *state;
+        *largest = bytes.max(*largest);
+        let fit = (budget.0.load(Ordering::Relaxed) / (*largest).max(1)).clamp(1, self.most);
+        if fit > *places {
+            self.places.add_permits(fit - *places);
+            *places = fit;
+        } else {
+            // Those that are taken go when they are free, and somebody learns again.
+            *places -= self.places.forget_permits(*places - fit);
+        }
+    }
+}
+
+impl Hold {
+    /// From now on it is so many bytes.
+    pub(super) fn resize(&mut self, bytes: usize) -> Result<(), Error> {
+        if let Some(more) = bytes.checked_sub(self.bytes) {
+            // Both are one from now on.
+            self.budget.hold(more)?.bytes = 0;
+        } else {
+            self.budget.0.fetch_add(self.bytes - bytes, Ordering::Relaxed);
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.budget.0.fetch_add(self.bytes, Ordering::Relaxed);
+    }
+}
+
+fn too_much() -> Error {
+    Error::new(Kind::PayloadTooLarge, "the results of this batch are too large to be kept together").hint(
+        "take only a part of them with `select`, or make several batches; `limits.answer_bytes` is the limit",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn calls_run_as_wide_as_their_results_allow() {
+        let (pace, budget) = (Pace::new(100), Budget::new(1000));
+        assert_eq!(pace.places.available_permits(), AT_FIRST);
+        pace.learn(1, &budget);
+        assert_eq!(pace.places.available_permits(), 100, "small ones");
+        pace.learn(250, &budget);
+        assert_eq!(pace.places.available_permits(), 4);
+        let held = budget.hold(900).expect("room");
+        let place = pace.place().await;
+        pace.learn(1, &budget);
+        assert_eq!(pace.places.available_permits(), 0, "one runs, and no other is begun");
+        drop((held, place));
+        pace.learn(1, &budget);
+        assert_eq!(pace.places.available_permits(), 4, "the largest so far is what counts");
+        assert_eq!(Pace::new(3).places.available_permits(), 3);
+    }
+
+    #[test]
+    fn what_is_let_go_is_room_again() {
+        let budget = Budget::new(100);
+        let mut one = budget.hold(60).expect("room");
+        assert!(budget.hold(41).is_err());
+        assert!(one.resize(101).is_err());
+        one.resize(100).expect("room");
+        assert!(budget.hold(1).is_err());
+        one.resize(10).expect("less");
+        let other = budget.hold(90).expect("room");
+        drop((one, other));
+        assert_eq!(budget.0.load(Ordering::Relaxed), 100);
+    }
+}

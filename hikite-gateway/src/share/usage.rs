@@ -1,0 +1,86 @@
+//! Places in numbers: how many are taken, who holds most, who was refused and who had to give way. A caller is named
+//! while it holds something, and only the first few dozen in what is counted since the start.
+
+use std::sync::Arc;
+
+use super::{Places, Tally};
+use crate::meter::{Labels, Metric, Point};
+
+/// Holders that are named.
+const TOP: usize = 20;
+
+/// One kind of place at one moment.
+#[derive(Clone, Debug)]
+pub struct Usage {
+    pub resource: &'static str,
+    pub all: usize,
+    pub taken: usize,
+    /// Holders of most places.
+    pub top: Vec<(Arc<str>, usize)>,
+    pub refused: Vec<(Arc<str>, u64)>,
+    pub evicted: Vec<(Arc<str>, u64)>,
+}
+
+impl<V> Places<V> {
+    pub fn usage(&self) -> Usage {
+        let state = self.0.state.lock();
+        Usage {
+            resource: self.0.kind.resource,
+            all: state.shares.allowance().all,
+            taken: state.shares.total(),
+            top: state.shares.top(TOP),
+            refused: state.refused.sorted(),
+            evicted: state.evicted.sorted(),
+        }
+    }
+}
+
+impl Tally {
+    pub(super) fn sorted(&self) -> Vec<(Arc<str>, u64)> {
+        let mut all: Vec<(Arc<str>, u64)> =
+            self.0.iter().map(|(name, count)| (Arc::clone(name), *count)).collect();
+        all.sort();
+        all
+    }
+}
+
+/// All kinds together, one metric for each question.
+pub fn metrics(usages: &[Usage]) -> Vec<Metric> {
+    let of = |usage: &Usage| -> Labels { vec![("resource", usage.resource.into())] };
+    let named = |usage: &Usage, name: &str, value: f64| {
+        let mut labels = of(usage);
+        labels.push(("caller", name.to_owned().into()));
+        Point { labels, value }
+    };
+    let plain = |value: fn(&Usage) -> usize| -> Vec<Point> {
+        usages.iter().map(|usage| Point { labels: of(usage), value: float(value(usage) as u64) }).collect()
+    };
+    let counted = |counts: fn(&Usage) -> &Vec<(Arc<str>, u64)>| -> Vec<Point> {
+        let of_usage = |usage| counts(usage).iter().map(move |(name, count)| (usage, name, *count));
+        usages.iter().flat_map(of_usage).map(|(usage, name, count)| named(usage, name, float(count))).collect()
+    };
+    let held = usages.iter().flat_map(|usage| usage.top.iter().map(move |(name, held)| (usage, name, *held)));
+    let held = held.map(|(usage, name, held)| named(usage, name, float(held as u64))).collect();
+    vec![
+        Metric::gauge("hikite.share.limit", "{place}", "Places there are in all.", plain(|usage| usage.all)),
+        Metric::gauge("hikite.share.taken", "{place}", "Places that are taken.", plain(|usage| usage.taken)),
+        Metric::gauge("hikite.share.held", "{place}", "Places of the callers that hold most.", held),
+        Metric::counter(
+            "hikite.share.refused",
+            "{place}",
+            "Places that a caller was refused.",
+            counted(|usage| &usage.refused),
+        ),
+        Metric::counter(
+            "hikite.share.evicted",
+            "{place}",
+            "Places that a caller lost to another, or to itself.",
+            counted(|usage| &usage.evicted),
+        ),
+    ]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers this large are no counts of ours")]
+fn float(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,109 @@
+//! Who has how many connections open. An address has a share of them, and connections without a request give way to new
+//! ones, the longest idle first: nobody shuts out others by holding connections that nothing happens on.
+
+use std::net::IpAddr;
+
+use hikite_core::error::Error;
+use hikite_core::limits::Limits;
+use hikite_core::share::{Allowance, ShareHolder};
+use hikite_gateway::share::{Place, PlaceKind, Places, Usage};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Activity;
+use crate::brake::network_of;
+
+#[derive(Debug)]
+pub(crate) struct Connections(Places<Open>);
+
+/// One of them.
+#[derive(Debug)]
+struct Open {
+    accepted: Instant,
+    activity: Activity,
+    ending: CancellationToken,
+    is_proxy: bool,
+}
+
+/// Held while a connection is open.
+#[derive(Debug)]
+pub(crate) struct ConnectionPlace {
+    pub(crate) activity: Activity,
+    /// Fires when the connection gives way to another.
+    pub(crate) ending: CancellationToken,
+    _place: Place<Open>,
+}
+
+const KIND: PlaceKind =
+    PlaceKind { resource: "connections", limit: "connections", things: "connections open" };
+
+impl Connections {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let allowance = Allowance::of(limits.connections, limits.caller_share);
+        Self(Places::new(KIND, allowance.without_reserve()))
+    }
+
+    /// A place for a connection from there. Many clients are behind a trusted proxy, which is therefore not held to a
+    /// share, and whose connections give way to its own alone.
+    pub(crate) fn take(&self, peer: IpAddr, is_proxy: bool) -> Result<ConnectionPlace, Error> {
+        let holder = ShareHolder { name: network_of(peer).into(), privileged: is_proxy };
+        let (activity, ending) = (Activity::new(), CancellationToken::new());
+        let open =
+            Open { accepted: Instant::now(), activity: activity.clone(), ending: ending.clone(), is_proxy };
+        let (place, out) = self.0.take(&holder, open, |open, is_own| {
+            let gives_way = is_own || !open.is_proxy;
+            open.activity.idle_after().filter(|_| gives_way).map(|after| open.accepted + after)
+        })?;
+        if let Some(out) = out {
+            out.ending.cancel();
+        }
+        Ok(ConnectionPlace { activity, ending, _place: place })
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        self.0.usage()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connections(connections: usize) -> Connections {
+        Connections::new(&Limits { connections, ..Limits::default() })
+    }
+
+    fn peer(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    #[tokio::test]
+    async fn idle_connections_of_one_network_give_way_and_others_get_in() {
+        let connections = connections(4);
+        let held: Vec<ConnectionPlace> = ["2001:db8::1", "2001:db8::2", "2001:db8::3"]
+            .map(|text| connections.take(peer(text), false).expect("room"))
+            .into();
+        assert!(held[0].ending.is_cancelled(), "the third one is over its share");
+        assert!(!held[1].ending.is_cancelled());
+        for other in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] {
+            drop(connections.take(peer(other), false).expect("room"));
+        }
+        assert_eq!(connections.usage().top, [("2001:db8::/64".into(), 2)]);
+    }
+
+    #[tokio::test]
+    async fn connections_in_use_stay_and_a_proxy_has_no_share() {
+        let connections = connections(4);
+        let busy: Vec<_> = (0..2)
+            .map(|_| {
+                let place = connections.take(peer("192.0.2.1"), false).expect("room");
+                (place.activity.begin(), place)
+            })
+            .collect();
+        assert!(connections.take(peer("192.0.2.1"), false).is_err(), "its share is in use");
+        drop(busy);
+        let proxied: Vec<_> =
+            (0..5).map(|_| connections.take(peer("10.0.0.1"), true).expect("room")).collect();
+        assert_eq!(proxied.iter().filter(|place| place.ending.is_cancelled()).count(), 1, "its own gave way");
+    }
+}
