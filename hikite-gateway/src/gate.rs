@@ -80,8 +80,8 @@ impl Gate {
     }
 
     /// A call's turn. One that would not be sent anyway does not wait for it.
-    pub(crate) async fn enter(&self, module: &str) -> Result<Turn<'_>, Error> {
-        self.health.look(module)?;
+    pub(crate) async fn enter(&self, module: &str, account: Option<&Arc<str>>) -> Result<Turn<'_>, Error> {
+        self.health.look(module, account)?;
         if let Some(rate) = self.throttle.rate {
             self.bucket.lock().take(rate, self.started.elapsed()).map_err(|wait| {
                 self.meter.rate_limited();
@@ -105,10 +105,10 @@ impl Gate {
         Ok(Turn { place, room })
     }
 
-    /// Whether a call may be tried again: the module's budget and its rate allow it.
-    pub(crate) fn may_try_again(&self) -> bool {
+    /// Whether a call may be tried again: the account's budget and the module's rate allow it.
+    pub(crate) fn may_try_again(&self, account: Option<&Arc<str>>) -> bool {
         let is_in_rate = |rate| self.bucket.lock().take(rate, self.started.elapsed()).is_ok();
-        self.health.may_try_again() && self.throttle.rate.is_none_or(is_in_rate)
+        self.health.may_try_again(account) && self.throttle.rate.is_none_or(is_in_rate)
     }
 
     /// Calls that wait for their turn now.
@@ -154,12 +154,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn calls_wait_their_turn_and_the_queue_has_an_end() {
         let gate = gate(throttle(1, 1, None));
-        let first = gate.enter("m").await.expect("a place");
-        let second = gate.enter("m");
+        let first = gate.enter("m", None).await.expect("a place");
+        let second = gate.enter("m", None);
         tokio::pin!(second);
         assert!(tokio::time::timeout(Duration::from_millis(5), &mut second).await.is_err(), "it waits");
         assert_eq!(gate.waiting(), 1);
-        let refused = gate.enter("m").await.expect_err("no room");
+        let refused = gate.enter("m", None).await.expect_err("no room");
         assert_eq!((refused.kind, refused.retry_after), (Kind::Overloaded, Some(A_MOMENT)));
         drop(first);
         assert!(second.await.is_ok());
@@ -169,20 +169,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lent_place_is_used_by_others_and_counted_once() {
         let gate = gate(throttle(1, 0, None));
-        let asking = gate.enter("m").await.expect("a place");
+        let asking = gate.enter("m", None).await.expect("a place");
         gate.lend();
-        let other = gate.enter("m").await.expect("the lent place");
-        assert!(gate.enter("m").await.is_err());
+        let other = gate.enter("m", None).await.expect("the lent place");
+        assert!(gate.enter("m", None).await.is_err());
         let back = gate.take_back();
         tokio::pin!(back);
         assert!(tokio::time::timeout(Duration::from_millis(5), &mut back).await.is_err(), "it is taken");
         drop(other);
         back.await;
-        assert!(gate.enter("m").await.is_err());
+        assert!(gate.enter("m", None).await.is_err());
         gate.lend();
         asking.forget();
-        let next = gate.enter("m").await.expect("the one place");
-        assert!(gate.enter("m").await.is_err(), "and no other");
+        let next = gate.enter("m", None).await.expect("the one place");
+        assert!(gate.enter("m", None).await.is_err(), "and no other");
         drop(next);
     }
 
@@ -190,11 +190,11 @@ mod tests {
     async fn a_rate_refuses_and_says_when_to_come_back() {
         let gate = gate(throttle(9, 9, Some("2/m")));
         for _ in 0..2 {
-            assert!(gate.enter("m").await.is_ok());
+            assert!(gate.enter("m", None).await.is_ok());
         }
-        let refused = gate.enter("m").await.expect_err("over the rate");
+        let refused = gate.enter("m", None).await.expect_err("over the rate");
         assert_eq!((refused.kind, refused.hint.as_deref()), (Kind::RateLimit, Some("try again in 30 s")));
         tokio::time::advance(Duration::from_secs(30)).await;
-        assert!(gate.enter("m").await.is_ok());
+        assert!(gate.enter("m", None).await.is_ok());
     }
 }

@@ -90,6 +90,7 @@ fn rest() -> Router<Arc<App>> {
         .route("/v1/accounts/connect", post(accounts::connect))
         .route("/v1/accounts/connect/{id}", get(accounts::connection))
         .route("/v1/accounts/{id}", get(accounts::get).patch(accounts::change).delete(accounts::remove))
+        .route("/v1/accounts/{id}/verify", post(accounts::verify))
         .route("/v1/providers", get(accounts::providers))
         .route("/catalog/search", post(search::search))
         .merge(admin())

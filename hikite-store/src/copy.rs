@@ -12,12 +12,28 @@ use crate::table::{ROWS_AT_ONCE, TABLES, Table};
 impl Store {
     /// Copies every row and gives their number. Refused if `other` holds anything; then nothing is changed.
     pub async fn copy_to(&self, other: &Self) -> Result<u64, StoreError> {
+        self.copy(other, false).await
+    }
+
+    /// Puts every row in the place of whatever `other` holds, in one transaction, and gives their number.
+    pub(crate) async fn copy_over(&self, other: &Self) -> Result<u64, StoreError> {
+        self.copy(other, true).await
+    }
+
+    async fn copy(&self, other: &Self, replaces: bool) -> Result<u64, StoreError> {
         let mut from = self.snapshot().await?;
         let mut to = other.begin().await?;
         if other.engine() == Engine::Postgres {
             sqlx::query(POSTGRES_LOCK).execute(&mut *to).await.map_err(other.failed())?;
         }
-        for table in TABLES {
+        if replaces {
+            // Rows that others name go last.
+            for table in TABLES.iter().rev().filter(|table| !table.is_made_full()) {
+                let text = format!("DELETE FROM {}", table.name);
+                sqlx::query(&text).execute(&mut *to).await.map_err(other.failed())?;
+            }
+        }
+        for table in TABLES.iter().filter(|_| !replaces) {
             // What a new store is made with says nothing of its use.
             let used = if table.is_made_full() { " WHERE seq > 0" } else { "" };
             let count = format!("SELECT COUNT(*) FROM {}{used}", table.name);
