@@ -169,7 +169,7 @@ impl Gateway {
     }
 
     /// The accounts of a module whose calls are not let through at present, as far as the caller may know of them.
-    fn paused_accounts(
+    pub(crate) fn paused_accounts(
         &self,
         caller: &Caller,
         module: &Module,

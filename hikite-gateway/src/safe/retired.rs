@@ -1,6 +1,8 @@
 //! Master keys of an earlier time. Backups that were made under them open with nothing else, so they are kept, sealed
 //! under the current one like any secret, until somebody says that no backup needs them.
 
+use std::collections::BTreeMap;
+
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
@@ -24,15 +26,21 @@ pub struct RetiredKey {
 impl Safe {
     /// Keeps all but the current key of the ring, sealed under it. Gives how many were not kept yet.
     pub async fn keep_older_keys(&self) -> Result<usize, Error> {
+        self.keep_older_keys_since(&BTreeMap::new()).await
+    }
+
+    /// The same, with since when each has been kept elsewhere, by id; now where nothing is said.
+    pub async fn keep_older_keys_since(&self, since: &BTreeMap<String, u64>) -> Result<usize, Error> {
         let ring = self.ring.load_full();
         let mut kept = 0;
         for key in ring.older() {
             if self.get(RETIRED_KEYS, key.id(), FIELD).await?.is_some() {
                 continue;
             }
+            let retired_at = since.get(key.id()).copied().unwrap_or_else(now_ms);
             let form = Object::default()
                 .with("key", key.text().expose())
-                .with("retired_at", Raw::of(&now_ms()));
+                .with("retired_at", Raw::of(&retired_at));
             self.set((RETIRED_KEYS, key.id(), FIELD), &Secret::hidden(form.raw().as_str())).await?;
             kept += 1;
         }

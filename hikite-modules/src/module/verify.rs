@@ -22,6 +22,11 @@ impl Service {
         self.probe.is_some()
     }
 
+    #[cfg(test)]
+    pub(crate) fn probe_path(&self) -> Option<String> {
+        self.probe.as_ref()?.path(&Scope::default()).ok()
+    }
+
     /// Sends that request with this credential. The words of a refusal are the vendor's.
     pub async fn verify(&self, credential: Arc<Credential>) -> Proof {
         let Some(probe) = &self.probe else { return Proof::NoProbe };

@@ -8,13 +8,13 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
+use hikite_core::secret::Secret;
 use hikite_core::time::rfc3339;
 use hikite_gateway::{Safe, now_ms, record_admin};
 use hikite_store::{NEWEST, Store, StoreUrl};
-use hikite_vault::Ring;
 use serde_json::json;
 
-use super::keys::{self, Needed};
+use super::keys::{self, Keys, Needed};
 use super::work::WorkCopy;
 use crate::cli::people::at_terminal;
 use crate::cli::{WrongSetup, note, print};
@@ -49,9 +49,9 @@ impl Restore {
         let place = url.path().map_or_else(|| config.data.join("hikite.db"), Path::to_owned);
         let copy = WorkCopy::beside(&self.file, &place)?;
         check_unused(&url).await?;
-        let ring = self.ring(config, &url, &place).await?;
-        let key = ring.current().id().to_owned();
-        let needed = progress::tell_if_long("looking through the backup", self.prepare(&copy, ring)).await?;
+        let keys = self.keys(config, &url, &place).await?;
+        let key = keys.ring.current().id().to_owned();
+        let needed = progress::tell_if_long("looking through the backup", self.prepare(&copy, keys)).await?;
         // Looked at again: somebody may have started a hikite meanwhile.
         check_unused(&url).await?;
         let aside = aside_of(&place);
@@ -63,49 +63,43 @@ impl Restore {
     }
 
     /// All keys there are: the current one, the earlier ones that the store keeps, and those that were named.
-    async fn ring(&self, config: &Config, url: &StoreUrl, place: &Path) -> Result<Ring> {
-        let mut ring = Places::of(config).ring().await?;
+    async fn keys(&self, config: &Config, url: &StoreUrl, place: &Path) -> Result<Keys> {
+        let mut keys = Keys::new(Places::of(config).ring().await?);
         if url.path().is_none_or(Path::exists) {
-            ring = match Store::open(url).await {
+            match Store::open(url).await {
                 Ok(store) => {
-                    let text = ring.text();
-                    let with = keys::with_retired(ring, &store).await;
+                    let kept = keys.add_kept_by(&store).await;
                     store.close().await;
-                    match with {
-                        Ok(ring) => ring,
-                        Err(error) => {
-                            note(&format!("the keys that the present store keeps do not open: {error:#}"));
-                            Ring::parse(text.expose())?
-                        }
+                    if let Err(error) = kept {
+                        note(&format!("the keys that the present store keeps do not open: {error:#}"));
                     }
                 }
                 Err(error) if url.path().is_some() => {
                     note(&format!("the present store cannot be read, and is put aside as it is: {error}"));
-                    ring
                 }
                 Err(error) => return Err(error.into()),
-            };
+            }
         }
         if let Some(file) = &self.key_file {
             let text = std::fs::read_to_string(file)
                 .with_context(|| format!("cannot read `{}`", file.display()))?;
-            let given = Ring::parse(&text).with_context(|| format!("`{}` holds no key", file.display()))?;
-            ring = ring.and(given);
+            let given = Secret::hidden(text);
+            keys.add(&given).with_context(|| format!("`{}` holds no key", file.display()))?;
         }
         if let Some(file) = &self.keys_from {
             let newer = WorkCopy::beside(file, &with_end(place, ".keys"))?;
             let store = newer.open().await?;
-            let with = keys::with_retired(ring, &store).await;
+            let kept = keys.add_kept_by(&store).await;
             store.close().await;
-            ring = with?;
+            kept?;
         }
-        Ok(ring)
+        Ok(keys)
     }
 
     /// Looks through the copy, and puts its secrets under the current key. Gives which keys it needed.
-    async fn prepare(&self, copy: &WorkCopy, ring: Ring) -> Result<Needed> {
+    async fn prepare(&self, copy: &WorkCopy, keys: Keys) -> Result<Needed> {
         let store = copy.open().await?;
-        let outcome = prepare(&store, ring, &self.file).await;
+        let outcome = prepare(&store, keys, &self.file).await;
         let settled = store.settle().await;
         let needed = outcome?;
         settled?;
@@ -150,7 +144,7 @@ pub(super) async fn look_through(config: &Config, file: &Path, is_json: bool) ->
     let url = config.store_url();
     let restore = Restore { file: file.to_owned(), key_file: None, keys_from: None, json: is_json };
     let copy = WorkCopy::beside(file, file)?;
-    let ring = restore.ring(config, &url, file).await?;
+    let here = restore.keys(config, &url, file).await?;
     let store = copy.open().await?;
     let work = async {
         let findings = store.check().await?;
@@ -159,7 +153,7 @@ pub(super) async fn look_through(config: &Config, file: &Path, is_json: bool) ->
     let outcome = progress::tell_if_long("looking through the backup", work).await;
     store.close().await;
     let (mut findings, needed) = outcome?;
-    findings.extend(missing(&needed, &ring).map(|id| format!("the master key {id}, which it needs, is not here")));
+    findings.extend(here.missing(&needed).map(|id| format!("the master key {id}, which it needs, is not here")));
     let is_well = findings.is_empty();
     if is_json {
         let report = json!({ "file": file, "version": NEWEST, "findings": findings, "keys": needed });
@@ -180,7 +174,7 @@ async fn check_unused(url: &StoreUrl) -> Result<()> {
     }
 }
 
-async fn prepare(store: &Store, ring: Ring, file: &Path) -> Result<Needed> {
+async fn prepare(store: &Store, keys: Keys, file: &Path) -> Result<Needed> {
     let shown = file.display();
     if store.found_version() == 0 {
         bail!("`{shown}` is no backup of a store\nhint: name a file that `hikite store backup` made");
@@ -190,7 +184,7 @@ async fn prepare(store: &Store, ring: Ring, file: &Path) -> Result<Needed> {
         bail!("`{shown}` is damaged: {}\nhint: take another backup", findings.join("; "));
     }
     let needed = keys::needed(store).await?;
-    let missing: Vec<&str> = missing(&needed, &ring).collect();
+    let missing: Vec<&str> = keys.missing(&needed).collect();
     if !missing.is_empty() {
         bail!(
             "the secrets of `{shown}` need the master key {}, which is not here\n\
@@ -198,18 +192,14 @@ async fn prepare(store: &Store, ring: Ring, file: &Path) -> Result<Needed> {
             missing.join(", ")
         );
     }
-    let safe = Safe::new(store.clone(), ring);
+    let safe = Safe::new(store.clone(), keys.ring);
     let rotated = safe.rotate().await?;
-    safe.keep_older_keys().await?;
+    safe.keep_older_keys_since(&keys.since).await?;
     let wrong = [rotated.left, safe.check().await?].concat();
     if let Some(first) = wrong.first() {
         bail!("{} secrets of `{shown}` do not open, first {}: {}", wrong.len(), first.record, first.reason);
     }
     Ok(needed)
-}
-
-fn missing<'a>(needed: &'a Needed, ring: &'a Ring) -> impl Iterator<Item = &'a str> {
-    needed.keys().map(String::as_str).filter(|id| !ring.ids().any(|known| known == *id))
 }
 
 /// Where the present store is kept: `hikite.db.before-restore-2026-11-17T09-30-00Z`.
