@@ -1,4 +1,4 @@
-//! The circuit breaker of one module: after so many failures in a row nothing is sent for a while, then one call
+//! A circuit breaker, for one account of a service or one upstream server: after so many failures in a row nothing is sent for a while, then one call
 //! finds out whether the source is well again. A state machine that is asked with the time.
 
 use std::time::Duration;
@@ -24,6 +24,17 @@ pub enum State {
 
 impl State {
     pub const ALL: [Self; 3] = [Self::Closed, Self::Open, Self::HalfOpen];
+
+    /// The one of both that lets less through.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        let severity = |state: Self| match state {
+            Self::Closed => 0,
+            Self::HalfOpen => 1,
+            Self::Open => 2,
+        };
+        if severity(other) > severity(self) { other } else { self }
+    }
 
     pub fn word(self) -> &'static str {
         match self {

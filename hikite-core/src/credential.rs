@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::error::Error;
 use crate::secret::Secret;
@@ -11,6 +12,8 @@ use crate::source::{BoxFuture, CallContext};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
+    /// Names the account it belongs to. Renewing a token changes the secret, not this.
+    pub account: Arc<str>,
     pub scheme: Scheme,
     /// What stands behind the scheme in the header.
     pub secret: Secret,
@@ -56,6 +59,8 @@ pub struct TokenRequest {
 pub struct TokenAnswer {
     pub status: u16,
     pub body: Secret,
+    /// How long it asks to be left alone.
+    pub retry_after: Option<Duration>,
 }
 
 /// Gives a caller's key for a provider. A provider serves one module or several.
@@ -77,4 +82,34 @@ pub trait Exchanger: Send + Sync + fmt::Debug {
         refused: &'a Credential,
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>>;
+
+    /// A service took this credential. Called after every answer, so it must not wait.
+    fn accepted(&self, _: &str, _: &Credential) {}
+}
+
+/// Proves a credential by one cheap request to the service that it is for.
+pub trait Verifier: Send + Sync + fmt::Debug {
+    fn verify<'a>(&'a self, provider: &'a str, credential: Arc<Credential>) -> BoxFuture<'a, Proof>;
+}
+
+/// What such a request told. The words are the vendor's own, cleaned and cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    Accepted,
+    /// The vendor refuses the credential.
+    Refused(String),
+    /// Nothing is known: the vendor was not reached, or was in trouble.
+    Unclear(String),
+    /// No module says how to find out.
+    NoProbe,
+}
+
+/// Knows no way to prove anything.
+#[derive(Clone, Copy, Debug)]
+pub struct NoProbes;
+
+impl Verifier for NoProbes {
+    fn verify<'a>(&'a self, _: &'a str, _: Arc<Credential>) -> BoxFuture<'a, Proof> {
+        Box::pin(std::future::ready(Proof::NoProbe))
+    }
 }

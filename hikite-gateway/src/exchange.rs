@@ -3,6 +3,7 @@
 //! through `TokenEndpoint`. What no other account serves, those of the config do.
 
 mod account;
+mod ask;
 mod change;
 pub(crate) mod choice;
 mod connect;
@@ -14,6 +15,7 @@ mod refresh;
 #[cfg(test)]
 mod tests;
 mod token;
+mod verify;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
@@ -21,7 +23,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hikite_core::caller::Caller;
-use hikite_core::credential::{Credential, Exchanger, TokenEndpoint};
+use hikite_core::credential::{Credential, Exchanger, TokenEndpoint, Verifier};
 use hikite_core::error::{Error, Kind};
 use hikite_core::hex::hex;
 use hikite_core::permission::{self, Permissions};
@@ -33,12 +35,13 @@ use tokio_util::task::TaskTracker;
 use crate::clock::now_ms;
 use crate::safe::Safe;
 pub use account::{Account, Standing as AccountStanding};
-pub use connect::{Browser, Link, Returned, Waiting};
+pub use connect::{Browser, Connected, Link, Returned, Waiting};
 use directory::Directory;
 pub(crate) use mask::{Mask, Masks};
 pub use provider::{App, Provider, TokenAuth};
 use refresh::Flight;
 use token::Tokens;
+use verify::Verified;
 
 /// The drawers.
 pub(crate) const ACCOUNT: &str = "account";
@@ -59,6 +62,7 @@ pub struct Accounts {
     endpoint: Arc<dyn TokenEndpoint>,
     /// Those of the config.
     configured: Arc<dyn Exchanger>,
+    verifier: Arc<dyn Verifier>,
     settings: ArcSwap<Settings>,
     known: ArcSwap<Directory>,
     /// Changes are made one at a time, so that memory follows the store in order.
@@ -66,6 +70,8 @@ pub struct Accounts {
     held: Mutex<HashMap<Arc<str>, Held>>,
     flights: Mutex<HashMap<Arc<str>, Flight>>,
     links: Mutex<HashMap<(Arc<str>, String), Link>>,
+    /// What is known of the accounts of the config, by provider. Not kept: their tokens are not ours.
+    filed: Mutex<HashMap<String, Verified>>,
     /// What this process calls itself where only one may act.
     holder: String,
     pace: Pace,
@@ -123,14 +129,16 @@ impl Accounts {
         safe: Arc<Safe>,
         endpoint: Arc<dyn TokenEndpoint>,
         configured: Arc<dyn Exchanger>,
+        verifier: Arc<dyn Verifier>,
     ) -> Arc<Self> {
-        Self::paced(safe, endpoint, configured, Pace::default())
+        Self::paced(safe, endpoint, configured, verifier, Pace::default())
     }
 
     pub fn paced(
         safe: Arc<Safe>,
         endpoint: Arc<dyn TokenEndpoint>,
         configured: Arc<dyn Exchanger>,
+        verifier: Arc<dyn Verifier>,
         pace: Pace,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
@@ -138,12 +146,14 @@ impl Accounts {
             safe,
             endpoint,
             configured,
+            verifier,
             settings: ArcSwap::default(),
             known: ArcSwap::default(),
             turn: tokio::sync::Mutex::default(),
             held: Mutex::default(),
             flights: Mutex::default(),
             links: Mutex::default(),
+            filed: Mutex::default(),
             holder: id().unwrap_or_default(),
             pace,
             tasks: TaskTracker::new(),
@@ -154,6 +164,7 @@ impl Accounts {
     pub fn follow(&self, settings: Settings) {
         // Links name the address they were made for.
         self.links.lock().clear();
+        self.filed.lock().clear();
         self.settings.store(Arc::new(settings));
     }
 
@@ -239,6 +250,18 @@ impl Accounts {
     fn usable(&self, caller: &Caller, id: &str) -> Option<Arc<Account>> {
         let account = self.known.load().by_id(id)?;
         (account.subject == caller.subject || account.shared).then_some(account)
+    }
+
+    /// As people know an account of this id, if the caller may know of it.
+    pub(crate) fn label(&self, caller: &Caller, provider: &str, id: &str) -> Option<String> {
+        if id == OF_THE_FILE {
+            return Some(format!("{provider}/{DEFAULT}"));
+        }
+        let account = self.known.load().by_id(id)?;
+        let is_own = account.subject == caller.subject;
+        let may = is_own || account.shared || caller.is_admin();
+        let of = if is_own { String::new() } else { format!(" ({})", account.subject) };
+        may.then(|| format!("{provider}/{}{of}", account.name))
     }
 
     fn chosen(&self, provider: &str, context: &CallContext) -> Result<Option<Chosen>, Error> {
@@ -345,6 +368,10 @@ impl Exchanger for Accounts {
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
         Box::pin(self.credential_after(provider, refused, context))
+    }
+
+    fn accepted(&self, provider: &str, credential: &Credential) {
+        self.saw_accepted(provider, credential);
     }
 }
 

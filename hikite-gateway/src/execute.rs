@@ -87,13 +87,15 @@ async fn run(
     context: CallContext,
     course: &mut Course,
 ) -> Result<Raw, Error> {
-    let turn = gate.enter(&module.name).await?;
+    let account = context.account.clone();
+    let account = account.as_ref();
+    let turn = gate.enter(&module.name, account).await?;
     let deadline = Deadline::new(Arc::clone(&context.back), Arc::clone(gate), terms.timeout);
     let _place = Place { turn: Some(turn), deadline: Arc::clone(&deadline) };
     let context = CallContext { back: Arc::new(Extending(Arc::clone(&deadline))), ..context };
     let Course { attempts, tool_error, .. } = course;
     let mut attempt = async |invocation, context, made| {
-        let attempt = gate.health.attempt(&module.name, made == 0)?;
+        let attempt = gate.health.attempt(&module.name, account, made == 0)?;
         let outcome = once(gate, module, &deadline, invocation, context, tool_error).await;
         attempt.close(&outcome, terms.hasty);
         outcome
@@ -106,7 +108,7 @@ async fn run(
         *attempts += 1;
         let outcome = attempt(invocation.clone(), context.clone(), *attempts - 1).await;
         let Err(error) = &outcome else { return outcome };
-        match pause(gate, retry, *attempts, error, deadline.left()) {
+        match pause((gate, account), retry, *attempts, error, deadline.left()) {
             Some(pause) => {
                 gate.meter.retried();
                 tokio::time::sleep(pause).await;
@@ -137,11 +139,17 @@ async fn once(
 }
 
 /// How long to wait before the next attempt; `None` if there is to be none.
-fn pause(gate: &Gate, retry: Retry, made: u32, error: &Error, left: Duration) -> Option<Duration> {
+fn pause(
+    (gate, account): (&Gate, Option<&Arc<str>>),
+    retry: Retry,
+    made: u32,
+    error: &Error,
+    left: Duration,
+) -> Option<Duration> {
     let allowed = made <= retry.attempts && error.kind.face().retry;
     let pause = retry::pause(retry, made - 1, random::share()).max(error.retry_after.unwrap_or_default());
     // The budget is asked last: what is taken from it is used.
-    (allowed && pause < left && gate.may_try_again()).then_some(pause)
+    (allowed && pause < left && gate.may_try_again(account)).then_some(pause)
 }
 
 /// The place of a running call; what was lent meanwhile is not given back a second time.

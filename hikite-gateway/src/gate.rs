@@ -1,5 +1,6 @@
 //! How many calls of one module run at once, how many wait, and how often they may come.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::limits::Limits;
 use hikite_core::rate::{Bucket, Rate};
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::health::Health;
@@ -47,6 +48,15 @@ pub(crate) struct Gate {
     room: Semaphore,
     bucket: Mutex<Bucket>,
     started: Instant,
+    /// What each account may take of both, while it has calls here.
+    shares: Mutex<HashMap<Arc<str>, Arc<Share>>>,
+}
+
+/// Half of a module's places: calls of one account that wait for its vendor leave the rest to others.
+#[derive(Debug)]
+struct Share {
+    places: Arc<Semaphore>,
+    room: Arc<Semaphore>,
 }
 
 /// Held while a call runs.
@@ -54,6 +64,7 @@ pub(crate) struct Gate {
 pub(crate) struct Turn<'a> {
     place: SemaphorePermit<'a>,
     room: SemaphorePermit<'a>,
+    _share: Option<[OwnedSemaphorePermit; 2]>,
 }
 
 impl Turn<'_> {
@@ -74,14 +85,15 @@ impl Gate {
             ),
             bucket: Mutex::default(),
             started: Instant::now(),
+            shares: Mutex::default(),
             throttle,
             meter,
         }
     }
 
     /// A call's turn. One that would not be sent anyway does not wait for it.
-    pub(crate) async fn enter(&self, module: &str) -> Result<Turn<'_>, Error> {
-        self.health.look(module)?;
+    pub(crate) async fn enter(&self, module: &str, account: Option<&Arc<str>>) -> Result<Turn<'_>, Error> {
+        self.health.look(module, account)?;
         if let Some(rate) = self.throttle.rate {
             self.bucket.lock().take(rate, self.started.elapsed()).map_err(|wait| {
                 self.meter.rate_limited();
@@ -98,17 +110,40 @@ impl Gate {
                 .hint("try again in a moment")
                 .after(A_MOMENT)
         };
+        let share = account.map(|account| self.share_of(account));
+        let of_share = share.as_ref().map(|share| Arc::clone(&share.room).try_acquire_owned());
+        let share_room = of_share.transpose().map_err(|_| full())?;
         let room = self.room.try_acquire().map_err(|_| full())?;
         // Waiting has a limit of its own; the deadline of the call starts with its turn.
-        let turn = tokio::time::timeout(self.throttle.timeout, self.places.acquire());
-        let place = turn.await.map_err(|_| full())?.map_err(|_| full())?;
-        Ok(Turn { place, room })
+        let turn = tokio::time::timeout(self.throttle.timeout, async {
+            let own = match &share {
+                Some(share) => Some(Arc::clone(&share.places).acquire_owned().await?),
+                None => None,
+            };
+            Ok::<_, AcquireError>((own, self.places.acquire().await?))
+        });
+        let (own, place) = turn.await.map_err(|_| full())?.map_err(|_| full())?;
+        Ok(Turn { place, room, _share: own.zip(share_room).map(<[_; 2]>::from) })
     }
 
-    /// Whether a call may be tried again: the module's budget and its rate allow it.
-    pub(crate) fn may_try_again(&self) -> bool {
+    fn share_of(&self, account: &Arc<str>) -> Arc<Share> {
+        let half = |all: usize| Arc::new(Semaphore::new(all.div_ceil(2).clamp(1, Semaphore::MAX_PERMITS)));
+        let mut shares = self.shares.lock();
+        if !shares.contains_key(account) {
+            // Those that nobody holds are as good as new.
+            shares.retain(|_, share| Arc::strong_count(&share.room) > 1 || Arc::strong_count(share) > 1);
+        }
+        let made = || {
+            let Throttle { concurrency, queue, .. } = self.throttle;
+            Arc::new(Share { places: half(concurrency), room: half(concurrency.saturating_add(queue)) })
+        };
+        Arc::clone(shares.entry(Arc::clone(account)).or_insert_with(made))
+    }
+
+    /// Whether a call may be tried again: the account's budget and the module's rate allow it.
+    pub(crate) fn may_try_again(&self, account: Option<&Arc<str>>) -> bool {
         let is_in_rate = |rate| self.bucket.lock().take(rate, self.started.elapsed()).is_ok();
-        self.health.may_try_again() && self.throttle.rate.is_none_or(is_in_rate)
+        self.health.may_try_again(account) && self.throttle.rate.is_none_or(is_in_rate)
     }
 
     /// Calls that wait for their turn now.
@@ -154,12 +189,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn calls_wait_their_turn_and_the_queue_has_an_end() {
         let gate = gate(throttle(1, 1, None));
-        let first = gate.enter("m").await.expect("a place");
-        let second = gate.enter("m");
+        let first = gate.enter("m", None).await.expect("a place");
+        let second = gate.enter("m", None);
         tokio::pin!(second);
         assert!(tokio::time::timeout(Duration::from_millis(5), &mut second).await.is_err(), "it waits");
         assert_eq!(gate.waiting(), 1);
-        let refused = gate.enter("m").await.expect_err("no room");
+        let refused = gate.enter("m", None).await.expect_err("no room");
         assert_eq!((refused.kind, refused.retry_after), (Kind::Overloaded, Some(A_MOMENT)));
         drop(first);
         assert!(second.await.is_ok());
@@ -169,20 +204,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lent_place_is_used_by_others_and_counted_once() {
         let gate = gate(throttle(1, 0, None));
-        let asking = gate.enter("m").await.expect("a place");
+        let asking = gate.enter("m", None).await.expect("a place");
         gate.lend();
-        let other = gate.enter("m").await.expect("the lent place");
-        assert!(gate.enter("m").await.is_err());
+        let other = gate.enter("m", None).await.expect("the lent place");
+        assert!(gate.enter("m", None).await.is_err());
         let back = gate.take_back();
         tokio::pin!(back);
         assert!(tokio::time::timeout(Duration::from_millis(5), &mut back).await.is_err(), "it is taken");
         drop(other);
         back.await;
-        assert!(gate.enter("m").await.is_err());
+        assert!(gate.enter("m", None).await.is_err());
         gate.lend();
         asking.forget();
-        let next = gate.enter("m").await.expect("the one place");
-        assert!(gate.enter("m").await.is_err(), "and no other");
+        let next = gate.enter("m", None).await.expect("the one place");
+        assert!(gate.enter("m", None).await.is_err(), "and no other");
         drop(next);
     }
 
@@ -190,11 +225,25 @@ mod tests {
     async fn a_rate_refuses_and_says_when_to_come_back() {
         let gate = gate(throttle(9, 9, Some("2/m")));
         for _ in 0..2 {
-            assert!(gate.enter("m").await.is_ok());
+            assert!(gate.enter("m", None).await.is_ok());
         }
-        let refused = gate.enter("m").await.expect_err("over the rate");
+        let refused = gate.enter("m", None).await.expect_err("over the rate");
         assert_eq!((refused.kind, refused.hint.as_deref()), (Kind::RateLimit, Some("try again in 30 s")));
         tokio::time::advance(Duration::from_secs(30)).await;
-        assert!(gate.enter("m").await.is_ok());
+        assert!(gate.enter("m", None).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_account_leaves_room_for_the_others() {
+        let throttle = Throttle { concurrency: 4, queue: 0, ..Throttle::of(&Limits::default()) };
+        let gate =
+            Gate::new(throttle, Arc::new(Health::new(&Limits::default())), Meter::default().module(&"m".into()));
+        let [work, home] = ["work", "home"].map(Arc::<str>::from);
+        let first = gate.enter("m", Some(&work)).await.expect("a place");
+        let _second = gate.enter("m", Some(&work)).await.expect("a place");
+        assert_eq!(gate.enter("m", Some(&work)).await.expect_err("its share").kind, Kind::Overloaded);
+        let _other = gate.enter("m", Some(&home)).await.expect("the others' places");
+        drop(first);
+        let _again = gate.enter("m", Some(&work)).await.expect("its own place again");
     }
 }

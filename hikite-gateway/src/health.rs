@@ -1,6 +1,9 @@
-//! How one module has been doing: its circuit breaker, and what it may still be tried again. Outlives the gate, so
-//! that a reload does not forget it.
+//! How one module has been doing: circuit breakers, and what it may still be tried again. Calls of a service are judged by
+//! account, so that what fails for one account stops that account alone; an upstream server is one connection, and one
+//! breaker stands for it. Outlives the gate, so that a reload does not forget it.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::breaker::{Breaker, Pass, Rule, State};
@@ -13,11 +16,21 @@ use tokio::time::Instant;
 
 use crate::random;
 
+/// Beyond so many accounts those whose breaker is closed are forgotten.
+const ACCOUNTS: usize = 1024;
+
 #[derive(Debug)]
 pub(crate) struct Health {
     rule: Rule,
-    book: Mutex<Book>,
+    books: Mutex<Books>,
     started: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Books {
+    /// Of calls that are made without an account.
+    plain: Book,
+    accounts: HashMap<Arc<str>, Book>,
 }
 
 #[derive(Debug, Default)]
@@ -26,6 +39,20 @@ struct Book {
     budget: Budget,
     /// What was wrong when the breaker opened.
     reason: Option<Box<str>>,
+}
+
+impl Books {
+    fn get(&self, account: Option<&Arc<str>>) -> Option<&Book> {
+        account.map_or(Some(&self.plain), |account| self.accounts.get(account))
+    }
+
+    fn of(&mut self, account: Option<&Arc<str>>) -> &mut Book {
+        let Some(account) = account else { return &mut self.plain };
+        if self.accounts.len() >= ACCOUNTS && !self.accounts.contains_key(account) {
+            self.accounts.retain(|_, book| book.breaker.state() != State::Closed);
+        }
+        self.accounts.entry(Arc::clone(account)).or_default()
+    }
 }
 
 /// What the end of an attempt says of the source.
@@ -40,6 +67,7 @@ enum Verdict {
 #[derive(Debug)]
 pub(crate) struct Attempt<'a> {
     health: &'a Health,
+    account: Option<Arc<str>>,
     pass: Pass,
     first: bool,
 }
@@ -51,71 +79,105 @@ impl Health {
             pause: limits.breaker_pause,
             longest_pause: limits.breaker_pause_max,
         };
-        Self { rule, book: Mutex::default(), started: Instant::now() }
+        Self { rule, books: Mutex::default(), started: Instant::now() }
     }
 
+    /// The worst of all.
     pub(crate) fn state(&self) -> State {
-        self.book.lock().breaker.state()
+        let books = self.books.lock();
+        let accounts = books.accounts.values().map(|book| book.breaker.state());
+        accounts.fold(books.plain.breaker.state(), State::worse)
+    }
+
+    /// The accounts that are not let through as usual, in the order of their ids.
+    pub(crate) fn troubled(&self) -> Vec<(Arc<str>, State)> {
+        let books = self.books.lock();
+        let states = books.accounts.iter().map(|(account, book)| (Arc::clone(account), book.breaker.state()));
+        let mut troubled: Vec<_> = states.filter(|(_, state)| *state != State::Closed).collect();
+        troubled.sort_by(|one, other| one.0.cmp(&other.0));
+        troubled
+    }
+
+    /// The state of calls that are made without an account.
+    pub(crate) fn plain(&self) -> State {
+        self.books.lock().plain.breaker.state()
+    }
+
+    /// Whether nobody gets through, with whatever account.
+    pub(crate) fn is_shut(&self) -> bool {
+        let books = self.books.lock();
+        let is_open = |book: &Book| book.breaker.state() == State::Open;
+        is_open(&books.plain) || !books.accounts.is_empty() && books.accounts.values().all(is_open)
     }
 
     /// Refuses at once what would be refused after it has waited for its turn.
-    pub(crate) fn look(&self, module: &str) -> Result<(), Error> {
-        let book = self.book.lock();
+    pub(crate) fn look(&self, module: &str, account: Option<&Arc<str>>) -> Result<(), Error> {
+        let books = self.books.lock();
+        let Some(book) = books.get(account) else { return Ok(()) };
         match book.breaker.refuses(self.started.elapsed()) {
-            Some(rest) => Err(resting(module, &book, rest)),
+            Some(rest) => Err(resting(module, account, book, rest)),
             None => Ok(()),
         }
     }
 
     /// `first` is false for what is tried again.
-    pub(crate) fn attempt(&self, module: &str, first: bool) -> Result<Attempt<'_>, Error> {
-        let mut book = self.book.lock();
+    pub(crate) fn attempt(
+        &self,
+        module: &str,
+        account: Option<&Arc<str>>,
+        first: bool,
+    ) -> Result<Attempt<'_>, Error> {
+        let mut books = self.books.lock();
+        let book = books.of(account);
         let entered = book.breaker.enter(self.started.elapsed());
-        let pass = entered.map_err(|rest| resting(module, &book, rest))?;
-        Ok(Attempt { health: self, pass, first })
+        let pass = entered.map_err(|rest| resting(module, account, book, rest))?;
+        Ok(Attempt { health: self, account: account.cloned(), pass, first })
     }
 
     /// Somebody saw to the source: what was before says nothing of now.
     pub(crate) fn forgive(&self) {
-        *self.book.lock() = Book::default();
+        *self.books.lock() = Books::default();
     }
 
-    /// Takes one further attempt out of the module's budget.
-    pub(crate) fn may_try_again(&self) -> bool {
-        self.book.lock().budget.take()
+    /// Takes one further attempt out of the account's budget.
+    pub(crate) fn may_try_again(&self, account: Option<&Arc<str>>) -> bool {
+        self.books.lock().of(account).budget.take()
     }
 }
 
 impl Attempt<'_> {
     /// `hasty`: the caller gave it less time than the configuration does, so that running out of it says nothing.
-    pub(crate) fn close(self, outcome: &Result<Raw, Error>, hasty: bool) {
-        let health = self.health;
-        let mut book = health.book.lock();
+    pub(crate) fn close(mut self, outcome: &Result<Raw, Error>, hasty: bool) {
+        let (health, pass) = (self.health, self.pass);
+        let mut books = health.books.lock();
+        let book = books.of(self.account.as_ref());
         match (verdict(outcome, hasty), outcome) {
             (Verdict::Well, _) => {
-                book.breaker.succeeded(self.pass);
+                book.breaker.succeeded(pass);
                 if outcome.is_ok() {
                     book.budget.succeeded(self.first);
                 }
             }
             (Verdict::Unwell, Err(error)) => {
-                let now = health.started.elapsed();
-                book.breaker.failed(health.rule, self.pass, now, random::share());
+                book.breaker.failed(health.rule, pass, health.started.elapsed(), random::share());
                 book.reason = Some(error.message.clone());
             }
-            _ => book.breaker.left(self.pass),
+            _ => book.breaker.left(pass),
         }
         if self.first && outcome.as_ref().is_err_and(|error| error.kind.face().retry) {
             book.budget.failed();
         }
-        drop(book);
-        std::mem::forget(self);
+        drop(books);
+        // What is dropped now has nothing more to say.
+        self.pass = Pass::Plain;
     }
 }
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        self.health.book.lock().breaker.left(self.pass);
+        if self.pass == Pass::Probe {
+            self.health.books.lock().of(self.account.as_ref()).breaker.left(self.pass);
+        }
     }
 }
 
@@ -132,11 +194,12 @@ fn verdict(outcome: &Result<Raw, Error>, hasty: bool) -> Verdict {
     }
 }
 
-fn resting(module: &str, book: &Book, rest: Duration) -> Error {
+fn resting(module: &str, account: Option<&Arc<str>>, book: &Book, rest: Duration) -> Error {
     // While somebody finds out there is no better guess than a moment.
     let wait = rest.max(Duration::from_secs(1));
     let reason = book.reason.as_deref().unwrap_or("it failed too often");
-    Error::new(Kind::UpstreamUnavailable, format!("`{module}` is left alone for a while: {reason}"))
+    let with = if account.is_some() { " with this account" } else { "" };
+    Error::new(Kind::UpstreamUnavailable, format!("`{module}` is left alone for a while{with}: {reason}"))
         .hint(format!("it is tried again in {} s", wait.as_secs_f64().ceil()))
         .after(wait)
 }
@@ -150,7 +213,7 @@ mod tests {
     }
 
     fn end(health: &Health, outcome: &Result<Raw, Error>, hasty: bool) {
-        health.attempt("m", true).expect("closed").close(outcome, hasty);
+        health.attempt("m", None, true).expect("closed").close(outcome, hasty);
     }
 
     fn unwell(kind: Kind) -> Result<Raw, Error> {
@@ -163,16 +226,16 @@ mod tests {
         for kind in [Kind::UpstreamUnavailable, Kind::Timeout, Kind::UpstreamUnavailable] {
             end(&health, &unwell(kind), false);
         }
-        let refused = health.attempt("m", true).expect_err("open");
+        let refused = health.attempt("m", None, true).expect_err("open");
         assert_eq!(refused.kind, Kind::UpstreamUnavailable);
         assert_eq!(&*refused.message, "`m` is left alone for a while: no");
         let wait = refused.retry_after.expect("a time");
         assert!(wait > Duration::from_secs(2) && wait <= Duration::from_secs(5), "{wait:?}");
         assert!(refused.hint.is_some_and(|hint| hint.starts_with("it is tried again in ")));
         tokio::time::advance(wait).await;
-        let probe = health.attempt("m", true).expect("a probe");
+        let probe = health.attempt("m", None, true).expect("a probe");
         assert_eq!(health.state(), State::HalfOpen);
-        assert!(health.attempt("m", true).is_err() && health.look("m").is_err());
+        assert!(health.attempt("m", None, true).is_err() && health.look("m", None).is_err());
         // The one that finds out gives up; the next one does.
         drop(probe);
         assert_eq!(health.state(), State::Open);
@@ -190,7 +253,7 @@ mod tests {
         (0..9).for_each(|_| end(&health, &unwell(Kind::Timeout), true));
         let unsent = Err(Error { unsent: true, ..Error::new(Kind::UpstreamUnavailable, "no") });
         (0..9).for_each(|_| end(&health, &unsent, false));
-        (0..9).for_each(|_| drop(health.attempt("m", true).expect("closed")));
+        (0..9).for_each(|_| drop(health.attempt("m", None, true).expect("closed")));
         assert_eq!(health.state(), State::Closed);
     }
 
@@ -202,6 +265,26 @@ mod tests {
             end(&health, &unwell(Kind::UpstreamUnavailable), false);
             end(&health, &unwell(Kind::ToolExecution), false);
         }
+        assert_eq!(health.state(), State::Closed);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_account_that_fails_stops_no_other() {
+        let health = health();
+        let [work, home] = ["work", "home"].map(Arc::<str>::from);
+        for _ in 0..3 {
+            let attempt = health.attempt("m", Some(&work), true).expect("closed");
+            attempt.close(&unwell(Kind::UpstreamUnavailable), false);
+        }
+        let refused = health.look("m", Some(&work)).expect_err("open");
+        assert_eq!(&*refused.message, "`m` is left alone for a while with this account: no");
+        assert!(health.attempt("m", Some(&work), true).is_err());
+        health.attempt("m", Some(&home), true).expect("closed").close(&Ok(Raw::null()), false);
+        assert!(health.look("m", Some(&home)).is_ok() && health.look("m", None).is_ok());
+        assert_eq!((health.state(), health.plain()), (State::Open, State::Closed));
+        assert_eq!(health.troubled(), [(work, State::Open)]);
+        assert!(!health.is_shut());
+        health.forgive();
         assert_eq!(health.state(), State::Closed);
     }
 }

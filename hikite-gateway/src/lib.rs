@@ -68,7 +68,7 @@ pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
 pub use entrance::Entrances;
 pub use exchange::{
-    Account, AccountStanding, Accounts, App, Browser, DEFAULT as DEFAULT_ACCOUNT, Link, Pace, Provider,
+    Account, AccountStanding, Accounts, App, Browser, Connected, DEFAULT as DEFAULT_ACCOUNT, Link, Pace, Provider,
     Returned, Settings as AccountSettings, TokenAuth, Waiting, choice::with_account,
 };
 pub use federation::{Comeback, Federation, LoginRule, Stranger};
@@ -88,7 +88,7 @@ pub use present::Wanted;
 pub use project::{Optimization, Project};
 pub use registry::{Registry, read as read_tool};
 pub use request::{named, without_query};
-pub use safe::{Finding, HOUSE, Kept, Keys, Restored, Rotated, Safe, Standing};
+pub use safe::{Finding, HOUSE, Kept, Keys, RETIRED_KEYS, Restored, RetiredKey, Rotated, Safe, Standing};
 pub use search::{Inquiry, MemorySettings, SearchSettings, Strategy, faded};
 pub use session::{Delivery, Inbox, Joined};
 pub use snapshot::UserMasks;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use hikite_core::breaker;
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::catalog::{Module, ModuleRule};
 use hikite_core::category::Category;
@@ -16,6 +17,7 @@ use hikite_core::suggest;
 use tokio::time::Instant;
 
 use crate::gateway::Gateway;
+use crate::health::Health;
 
 /// A module that is there and in nobody's view.
 #[derive(Clone, Debug)]
@@ -166,6 +168,20 @@ impl Gateway {
         }
     }
 
+    /// The accounts of a module whose calls are not let through at present, as far as the caller may know of them.
+    pub(crate) fn paused_accounts(
+        &self,
+        caller: &Caller,
+        module: &Module,
+        health: &Health,
+    ) -> Vec<(String, breaker::State)> {
+        let (Some(accounts), Some(provider)) = (self.accounts(), module.source.provider()) else {
+            return Vec::new();
+        };
+        let shown = |(id, state): (Arc<str>, _)| Some((accounts.label(caller, provider, &id)?, state));
+        health.troubled().into_iter().filter_map(shown).collect()
+    }
+
     fn about_module(&self, caller: &Caller, module: &Module) -> Object {
         let state = module.source.state();
         let mut object = Object::default()
@@ -185,8 +201,18 @@ impl Gateway {
         if let Some(trouble) = trouble {
             object.set("error", trouble);
         }
-        if let Some(breaker) = self.breaker_state(&module.name) {
-            object.set("breaker", breaker.word());
+        if let Some(gate) = self.snapshot().gates().get(&module.name) {
+            let troubled = self.paused_accounts(caller, module, &gate.health);
+            let plain = gate.health.plain();
+            let worst = troubled.iter().map(|(_, state)| *state).fold(plain, breaker::State::worse);
+            object.set("breaker", worst.word());
+            if !troubled.is_empty() {
+                let row = |(account, state): &(String, breaker::State)| {
+                    Object::default().with("account", account.as_str()).with("breaker", state.word()).raw()
+                };
+                let rows: Vec<Raw> = troubled.iter().map(row).collect();
+                object.set("accounts", Raw::array(&rows));
+            }
         }
         if let Some(version) = module.version() {
             object.set("version", version);

@@ -3,6 +3,7 @@
 
 mod backup;
 mod care;
+mod retired;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use parking_lot::Mutex;
 
 pub use backup::Restored;
 pub use care::{Finding, Rotated, Standing};
+pub use retired::{RETIRED_KEYS, RetiredKey};
 
 /// The account of what is hikite's own: the keys it signs with.
 pub const HOUSE: &str = "hikite";

@@ -39,6 +39,7 @@ impl Gateway {
         }
         let mut concerns = self.troubled_config();
         concerns.extend(self.troubled_modules());
+        concerns.extend(self.paused_accounts_of_all());
         concerns.extend(self.troubled_accounts());
         concerns.extend(self.waiting_clients().await?);
         concerns.extend(self.waiting_pins());
@@ -84,6 +85,25 @@ impl Gateway {
             Some(Concern { kind, name: module.name.to_string(), message, hint })
         };
         view.modules().iter().filter_map(concern).collect()
+    }
+
+    /// Accounts whose calls are held back for a while, by module.
+    fn paused_accounts_of_all(&self) -> Vec<Concern> {
+        let (snapshot, view) = (self.snapshot(), self.owner_view());
+        let mut concerns = Vec::new();
+        for module in view.modules() {
+            let Some(gate) = snapshot.gates().get(&module.name) else { continue };
+            for (account, state) in self.paused_accounts(&Caller::owner(), module, &gate.health) {
+                concerns.push(Concern {
+                    kind: "module",
+                    name: module.name.to_string(),
+                    message: format!("calls of `{}` with the account `{account}` fail: {}", module.name, state.word()),
+                    hint: "other accounts go on; it is tried again by itself, or at once after a restart of the module"
+                        .into(),
+                });
+            }
+        }
+        concerns
     }
 
     fn troubled_accounts(&self) -> Vec<Concern> {

@@ -44,6 +44,9 @@ pub(crate) struct File {
     /// What the address needs and the credential does not say.
     #[serde(default)]
     pub(crate) resolve: Named<Resolve>,
+    /// A cheap request that every good credential may make. It is sent once after an account was connected.
+    #[serde(default)]
+    pub(crate) verify: Option<Verify>,
     /// Headers of every request.
     #[serde(default)]
     pub(crate) headers: Named<String>,
@@ -96,6 +99,17 @@ pub(crate) struct Resolve {
     pub(crate) name: String,
     /// jq: what the address needs.
     pub(crate) value: String,
+}
+
+/// The request that proves a credential. It changes nothing and has no arguments.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Verify {
+    /// The path, behind `base`.
+    #[serde(rename = "GET")]
+    pub(crate) get: String,
+    #[serde(default)]
+    pub(crate) query: Named<Value>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

@@ -23,6 +23,7 @@ mod slot;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tool;
+mod verify;
 
 use std::fmt;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ pub use about::About;
 use account::Addresses;
 use call::{Call, choose};
 use fetch::Asked;
-use pace::Pace;
+use pace::Paces;
 use parameter::SITE;
 use prompt::Prompt;
 use resource::Resource;
@@ -72,8 +73,10 @@ pub struct Service {
     description: String,
     provider: Option<Arc<str>>,
     addresses: Addresses,
+    /// Proves a credential.
+    probe: Option<request::Request>,
     headers: HeaderMap,
-    pace: Pace,
+    paces: Paces,
     again: Again,
     refusals: Refusals,
     tools: Vec<(String, Tool)>,
@@ -111,7 +114,7 @@ impl Service {
 
     #[cfg(test)]
     fn requests(&self) -> impl Iterator<Item = &request::Request> {
-        self.tools.iter().flat_map(|(_, tool)| tool.requests())
+        self.tools.iter().flat_map(|(_, tool)| tool.requests()).chain(&self.probe)
     }
 
     fn tool(&self, name: &str) -> Result<&Tool, Error> {

@@ -4,13 +4,17 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::from_fn;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
 use axum::routing::{any, delete, get, patch, post, put};
 use hikite_ui::Api;
 
 use crate::app::App;
+use crate::arrival::Arrival;
 use crate::door::{Door, Needs};
 use crate::mcp::{http, sse};
+use crate::request_id::RequestId;
 use crate::rest::audit::export;
 use crate::rest::{
     accounts, audit, batch, call, clients, me, openapi, overview, page, pins, presence, preview, projects, proof,
@@ -64,13 +68,21 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(health::wrong_method)
         .layer(Door::new(&app, Needs::Node));
 
-    // The pages ask the same API from inside, as whoever sits at the browser.
-    let pages = hikite_ui::routes(Api::new(rest().with_state(Arc::clone(&app))))
+    // The pages ask the same API from inside, as whoever sits at the browser. What it refuses gets its words there, too.
+    let inside = rest().with_state(Arc::clone(&app)).layer(from_fn(with_words));
+    let pages = hikite_ui::routes(Api::new(inside))
         .method_not_allowed_fallback(health::wrong_method)
         .layer(Door::new(&app, Needs::Person));
     let looks = hikite_ui::assets().layer(Door::new(&app, Needs::Nothing));
 
     public.merge(oauth).merge(metrics).merge(nodes).merge(protected).with_state(app).merge(pages).merge(looks)
+}
+
+/// Gives a refusal its body, as the outermost layer does for requests that come from outside.
+async fn with_words(request: Request, next: Next) -> Response {
+    let origin = request.extensions().get::<Arrival>().map(|arrival| &arrival.origin);
+    let id = origin.and_then(|origin| origin.request_id.clone()).map_or_else(RequestId::random, RequestId);
+    id.put_on(next.run(request).await)
 }
 
 /// What programs ask for over HTTP, and the pages.
@@ -91,6 +103,7 @@ fn rest() -> Router<Arc<App>> {
         .route("/v1/accounts/connect", post(accounts::connect))
         .route("/v1/accounts/connect/{id}", get(accounts::connection))
         .route("/v1/accounts/{id}", get(accounts::get).patch(accounts::change).delete(accounts::remove))
+        .route("/v1/accounts/{id}/verify", post(accounts::verify))
         .route("/v1/providers", get(accounts::providers))
         .route("/catalog/search", post(search::search))
         .merge(admin())

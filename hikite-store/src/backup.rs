@@ -60,7 +60,7 @@ impl Store {
 impl Store {
     /// Brings everything from the journal into the file itself, which alone is renamed. A connection that is closed does
     /// so as well, but at a time of its own.
-    async fn fold_in_journal(&self) -> Result<(), StoreError> {
+    pub(crate) async fn fold_in_journal(&self) -> Result<(), StoreError> {
         let query = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)");
         let row = query.fetch_one(self.writer()).await.map_err(self.failed())?;
         let busy: i64 = row.try_get(0).map_err(self.failed())?;

@@ -82,7 +82,7 @@ impl Engine {
 pub(crate) struct Target {
     pub(crate) engine: Engine,
     in_memory: bool,
-    options: AnyConnectOptions,
+    pub(crate) options: AnyConnectOptions,
 }
 
 impl Target {

@@ -12,12 +12,29 @@ use crate::table::{ROWS_AT_ONCE, Table, tables};
 impl Store {
     /// Copies every row and gives their number. Refused if `other` holds anything; then nothing is changed.
     pub async fn copy_to(&self, other: &Self) -> Result<u64, StoreError> {
+        self.copy(other, false).await
+    }
+
+    /// Puts every row in the place of whatever `other` holds, in one transaction, and gives their number.
+    pub(crate) async fn copy_over(&self, other: &Self) -> Result<u64, StoreError> {
+        self.copy(other, true).await
+    }
+
+    async fn copy(&self, other: &Self, replaces: bool) -> Result<u64, StoreError> {
         let mut from = self.snapshot().await?;
         let mut to = other.begin().await?;
         if other.engine() == Engine::Postgres {
             sqlx::query(POSTGRES_LOCK).execute(&mut *to).await.map_err(other.failed())?;
         }
-        for table in tables(other.version()) {
+        let known: Vec<&Table> = tables(other.version()).collect();
+        if replaces {
+            // Rows that others name go last.
+            for table in known.iter().rev().filter(|table| !table.is_made_full()) {
+                let text = format!("DELETE FROM {}", table.name);
+                sqlx::query(&text).execute(&mut *to).await.map_err(other.failed())?;
+            }
+        }
+        for table in known.iter().filter(|_| !replaces) {
             // What a new store is made with says nothing of its use.
             let used = if table.is_made_full() { " WHERE seq > 0" } else { "" };
             let count = format!("SELECT COUNT(*) FROM {}{used}", table.name);
@@ -28,7 +45,7 @@ impl Store {
             }
         }
         let mut copied = 0;
-        for table in tables(other.version()) {
+        for table in known {
             let rows = self.copy_table(table, &mut from, other, &mut to).await?;
             copied += if table.is_made_full() { 0 } else { rows };
         }

@@ -27,6 +27,7 @@ pub enum Fault {
     Foreign,
     Newer,
     NotEmpty,
+    InUse,
     Exists,
     /// Neither JSON nor PostgreSQL holds it, so that no store does.
     Nul,
@@ -52,14 +53,16 @@ const TABLE: &[Face] = &[
     Face { fault: Fault::Full,        words: "has no room left or cannot be read from its disk",
            hint: "free some space, and look at the disk" },
     Face { fault: Fault::Damaged,     words: "is damaged",
-           hint: "stop hikite, move the file away together with its `-wal` and `-shm`, and put a copy made by \
-                  `hikite store backup` in its place; without a copy, hikite starts anew where there is no file" },
+           hint: "stop hikite and put a copy made by `hikite store backup` in its place with `hikite store restore`; \
+                  without a copy, move the file away together with its `-wal` and `-shm`: hikite starts anew" },
     Face { fault: Fault::Foreign,     words: "is another program's database",
            hint: "give hikite a file or a database of its own in `store.url`" },
     Face { fault: Fault::Newer,       words: "was written by a newer hikite",
            hint: "start that hikite or a later one, or go back to a copy from before" },
     Face { fault: Fault::NotEmpty,    words: "is not empty",
            hint: "copy into a store that nobody has used yet" },
+    Face { fault: Fault::InUse,       words: "is in use",
+           hint: "stop every hikite that runs on it, and whatever else has it open; then try again" },
     Face { fault: Fault::Exists,      words: "cannot be copied there",
            hint: "name a file that does not exist yet" },
     Face { fault: Fault::Nul,         words: "cannot keep this name",

@@ -16,6 +16,7 @@ mod migrate;
 mod news;
 mod node;
 mod project;
+mod restore;
 mod seen;
 mod store;
 mod table;

@@ -4,11 +4,11 @@
 //! used, as providers do that think of answers that never arrived.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -50,6 +50,10 @@ struct Shared {
     delay_ms: AtomicU64,
     forgiving: AtomicBool,
     denies: AtomicBool,
+    /// So many requests for tokens are answered with 503 first.
+    failing: AtomicUsize,
+    /// What its API answers to everybody, where it is not zero.
+    api_status: AtomicU16,
     state: Mutex<Books>,
     stopping: CancellationToken,
 }
@@ -60,6 +64,12 @@ struct Books {
     families: Vec<Family>,
     /// Access tokens and whose they are.
     access: HashMap<String, usize>,
+    /// Grants whose users asked too often, and how many seconds they are told to wait.
+    limited: HashMap<usize, u64>,
+    /// Grants for which the token endpoint fails.
+    broken: HashSet<usize>,
+    /// How often its API was called, by grant.
+    calls: HashMap<usize, usize>,
 }
 
 #[derive(Debug)]
@@ -124,6 +134,31 @@ impl Provider {
         self.shared.forgiving.store(true, Ordering::Relaxed);
     }
 
+    /// Its API answers this grant with 429 and how long to wait.
+    pub fn limit(&self, family: usize, seconds: u64) {
+        self.shared.state.lock().limited.insert(family, seconds);
+    }
+
+    /// How often its API was called with this grant.
+    pub fn calls(&self, family: usize) -> usize {
+        self.shared.state.lock().calls.get(&family).copied().unwrap_or_default()
+    }
+
+    /// The token endpoint fails for this grant from now on, and for nobody else.
+    pub fn break_tokens_of(&self, family: usize) {
+        self.shared.state.lock().broken.insert(family);
+    }
+
+    /// The token endpoint fails so many times.
+    pub fn fail_tokens(&self, times: usize) {
+        self.shared.failing.store(times, Ordering::Relaxed);
+    }
+
+    /// Its API answers everybody with this status; zero is as usual.
+    pub fn api_answers(&self, status: u16) {
+        self.shared.api_status.store(status, Ordering::Relaxed);
+    }
+
     /// Its users say no from now on.
     pub fn denies(&self) {
         self.shared.denies.store(true, Ordering::Relaxed);
@@ -183,6 +218,13 @@ impl Shared {
         Ok(format!("{redirect}?code={code}&state={state}"))
     }
 
+    fn is_broken(&self, form: &HashMap<String, String>) -> bool {
+        let books = self.state.lock();
+        let Some(token) = form.get("refresh_token") else { return false };
+        let at = books.families.iter().position(|family| family.newest == *token);
+        at.is_some_and(|at| books.broken.contains(&at))
+    }
+
     fn grant(&self, form: &HashMap<String, String>) -> Option<Value> {
         let mut books = self.state.lock();
         let family = match form.get("grant_type")?.as_str() {
@@ -235,6 +277,10 @@ async fn token(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byte
     let text = String::from_utf8_lossy(&body).into_owned();
     let form: HashMap<String, String> =
         if text.starts_with('{') { serde_json::from_str(&text).unwrap_or_default() } else { pairs(&text) };
+    let fails = shared.failing.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+    if fails.is_ok() || shared.is_broken(&form) {
+        return answer(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": "temporarily_unavailable" }));
+    }
     if !is_app(&headers, &form) {
         return answer(StatusCode::UNAUTHORIZED, &json!({ "error": "invalid_client" }));
     }
@@ -270,6 +316,18 @@ async fn api(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response 
     let bearer =
         headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     let family = bearer.and_then(|token| shared.state.lock().access.get(token).copied());
+    let status = StatusCode::from_u16(shared.api_status.load(Ordering::Relaxed)).ok();
+    if let Some(status) = status.filter(|status| status.as_u16() > 0) {
+        return answer(status, &json!({ "message": "this app may not come in" }));
+    }
+    if let Some(family) = family {
+        let mut books = shared.state.lock();
+        *books.calls.entry(family).or_default() += 1;
+        if let Some(seconds) = books.limited.get(&family) {
+            let headers = [(header::CONTENT_TYPE, "application/json".to_owned()), (header::RETRY_AFTER, seconds.to_string())];
+            return (StatusCode::TOO_MANY_REQUESTS, headers, json!({ "message": "slow down" }).to_string()).into_response();
+        }
+    }
     match family {
         Some(family) => answer(StatusCode::OK, &json!({ "family": family, "results": [] })),
         None => answer(StatusCode::UNAUTHORIZED, &json!({ "message": "who are you?" })),

@@ -47,6 +47,7 @@ pub(crate) fn routes() -> Router<Api> {
         .route("/ui/accounts/connect", post(accounts::connect))
         .route("/ui/accounts/{id}", get(accounts::show).post(accounts::save))
         .route("/ui/accounts/{id}/remove", post(accounts::remove))
+        .route("/ui/accounts/{id}/verify", post(accounts::verify))
         .route("/ui/providers/{name}", get(accounts::app).post(accounts::save_app))
         .route("/ui/providers/{name}/remove", post(accounts::remove_app))
         .route("/ui/playground", get(playground::show))
@@ -77,6 +78,7 @@ pub(crate) fn state(seat: &Seat, state: &str) -> String {
         "starting" => seat.t("starting").into(),
         "connected" => seat.t("connected").into(),
         "reconnect" => seat.t("reconnect").into(),
+        "unverified" => seat.t("not verified").into(),
         "pending" => seat.t("waits for approval").into(),
         "active" => seat.t("active").into(),
         "changed" => seat.t("changed").into(),
@@ -92,7 +94,7 @@ pub(crate) fn tone(state: &str) -> &'static str {
     match state {
         "running" | "connected" | "active" | "ok" | "allowed" => "good",
         "idle" | "starting" => "accent",
-        "needs_login" | "needs login" | "reconnect" | "pending" | "changed" | "new" => "warn",
+        "needs_login" | "needs login" | "reconnect" | "unverified" | "pending" | "changed" | "new" => "warn",
         "failing" | "blocked" | "refused" | "error" => "alarm",
         _ => "",
     }

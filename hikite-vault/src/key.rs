@@ -131,6 +131,11 @@ impl Ring {
         &self.keys[0]
     }
 
+    /// Those that only open.
+    pub fn older(&self) -> &[MasterKey] {
+        &self.keys[1..]
+    }
+
     /// The ids of all of them, the current one first.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(MasterKey::id)

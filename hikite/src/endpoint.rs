@@ -56,10 +56,11 @@ impl Endpoint {
         let told = |error: SendError| unreachable(&request.url, &error.to_string());
         let answer = self.0.send(sent).await.map_err(told)?;
         let status = answer.status().as_u16();
+        let retry_after = hikite_egress::retry_after(answer.headers());
         let body = read(answer.into_body(), ANSWER_BYTES).await.map_err(told)?;
         let body =
             String::from_utf8(body.to_vec()).map_err(|_| unreachable(&request.url, "it answered no text"))?;
-        Ok(TokenAnswer { status, body: Secret::hidden(body) })
+        Ok(TokenAnswer { status, body: Secret::hidden(body), retry_after })
     }
 }
 

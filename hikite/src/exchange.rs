@@ -10,6 +10,9 @@ use hikite_core::source::{BoxFuture, CallContext};
 
 use crate::config::{ProviderConfig, TokenPlace};
 
+/// Names the account of the config in its credential; a provider has at most one.
+const CONFIGURED: &str = "file";
+
 #[derive(Debug, Default)]
 pub(crate) struct Configured(ArcSwap<HashMap<String, Held>>);
 
@@ -83,7 +86,13 @@ async fn read(config: &ProviderConfig) -> Result<Credential, Error> {
         }
     };
     let (scheme, secret) = config.secret(&token);
-    Ok(Credential { scheme, secret, details: config.details.clone(), api: config.api.clone() })
+    Ok(Credential {
+        account: CONFIGURED.into(),
+        scheme,
+        secret,
+        details: config.details.clone(),
+        api: config.api.clone(),
+    })
 }
 
 impl Exchanger for Configured {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use futures_util::future::join_all;
 use hikite_core::catalog::ModuleRule;
-use hikite_core::credential::Exchanger;
+use hikite_core::credential::{Exchanger, Verifier};
 use hikite_core::keeper::Keeper;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListCache;
@@ -42,6 +42,7 @@ use crate::fetch::Fetcher;
 use crate::master::Places;
 use crate::services::Services;
 use crate::sieve::Processes;
+use crate::verify::Prober;
 use crate::{access, providers, search, token};
 pub(crate) use server::header_map;
 use server::{kind_of, module, place, throttle, transport};
@@ -80,6 +81,7 @@ pub struct House {
     services: Mutex<Services>,
     /// The accounts of the config, and all with which services are called.
     configured: Arc<Configured>,
+    prober: Arc<Prober>,
     pub accounts: Arc<Accounts>,
     /// Modules of the program that hikite is part of.
     own: Vec<ModuleRule>,
@@ -152,8 +154,13 @@ impl House {
         let maker = hikite_modules::maker(client, Arc::clone(&limits));
         let configured = Arc::<Configured>::default();
         let endpoint = Arc::new(Endpoint::new(environment.client.clone()));
-        let accounts =
-            Accounts::new(Arc::clone(&safe), endpoint, Arc::clone(&configured) as Arc<dyn Exchanger>);
+        let prober = Arc::<Prober>::default();
+        let accounts = Accounts::new(
+            Arc::clone(&safe),
+            endpoint,
+            Arc::clone(&configured) as Arc<dyn Exchanger>,
+            Arc::clone(&prober) as Arc<dyn Verifier>,
+        );
         let (seal, node_key) = keys(&safe).await?;
         let house = Arc::new(Self {
             gateway: Gateway::new(Arc::clone(&limits), Seal::new(seal), registry),
@@ -172,6 +179,7 @@ impl House {
             maker,
             services: Mutex::default(),
             configured,
+            prober,
             accounts,
             own,
             encoder: search::encoder(),
@@ -285,7 +293,9 @@ impl House {
             description: service.description().to_owned(),
             ..ModuleRule::new(Arc::clone(&service.name), service)
         };
-        self.services.lock().follow(config, &settings).into_iter().map(rule).collect()
+        let services = self.services.lock().follow(config, &settings);
+        self.prober.follow(&services);
+        services.into_iter().map(rule).collect()
     }
 
     /// The tools that the config registers.

@@ -26,6 +26,7 @@ mod services;
 mod sieve;
 mod telemetry;
 mod token;
+mod verify;
 
 pub use embed::{Builder, Hikite, function};
 pub use endpoint::Endpoint;

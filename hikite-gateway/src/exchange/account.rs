@@ -21,6 +21,10 @@ pub struct Account {
     pub provider: Arc<str>,
     pub name: String,
     pub standing: Standing,
+    /// Why it is not proven, or was refused, in the vendor's words.
+    pub problem: Option<String>,
+    /// When the vendor last took its credential; zero is never.
+    pub verified_at: u64,
     /// The one that is meant where several could be.
     pub is_default: bool,
     /// Whether everybody may use it.
@@ -41,7 +45,10 @@ pub struct Account {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
+    /// Its vendor took the credential.
     Connected,
+    /// Nobody knows yet whether its vendor takes it.
+    Unverified,
     /// Its provider takes its token no more: somebody has to connect it again.
     Reconnect,
 }
@@ -50,6 +57,7 @@ impl Standing {
     pub fn word(self) -> &'static str {
         match self {
             Self::Connected => "connected",
+            Self::Unverified => "unverified",
             Self::Reconnect => "reconnect",
         }
     }
@@ -63,7 +71,9 @@ impl Account {
             subject: subject.into(),
             provider: provider.into(),
             name: name.to_owned(),
-            standing: Standing::Connected,
+            standing: Standing::Unverified,
+            problem: None,
+            verified_at: 0,
             is_default: false,
             shared: false,
             scopes: Vec::new(),
@@ -88,13 +98,19 @@ impl Account {
             Some(Ok(permissions)) => Arc::new(permissions),
             Some(Err(_)) => hikite_core::permission::nothing(),
         };
-        let is_lost = form.text("state").as_deref() == Some(Standing::Reconnect.word());
+        let standing = match form.text("state").as_deref() {
+            Some("reconnect") => Standing::Reconnect,
+            Some("unverified") => Standing::Unverified,
+            _ => Standing::Connected,
+        };
         Some(Self {
             id: entry.id.as_str().into(),
             subject: entry.owner.as_str().into(),
             provider: form.text("provider")?.into(),
             name: form.text("name")?,
-            standing: if is_lost { Standing::Reconnect } else { Standing::Connected },
+            standing,
+            problem: form.text("problem"),
+            verified_at: number("verified_at"),
             is_default: flag("default"),
             shared: flag("shared"),
             scopes: form.get("scopes").and_then(|list| list.decode().ok()).unwrap_or_default(),
@@ -120,8 +136,9 @@ impl Account {
             .with("details", Raw::of(&self.details))
             .with("expires_at", Raw::of(&self.expires_at))
             .with("last_refresh", Raw::of(&self.last_refresh))
+            .with("verified_at", Raw::of(&self.verified_at))
             .with("permissions", self.permissions.form());
-        for (name, value) in [("email", &self.email), ("api", &self.api)] {
+        for (name, value) in [("email", &self.email), ("api", &self.api), ("problem", &self.problem)] {
             if let Some(value) = value {
                 form.set(name, value.as_str());
             }
@@ -146,6 +163,8 @@ impl Account {
             .with("provider", &*self.provider)
             .with("subject", &*self.subject)
             .with("state", self.standing.word())
+            .with("problem", self.problem.as_deref().map_or_else(Raw::null, Raw::from))
+            .with("verifiedAt", time(self.verified_at))
             .with("default", Raw::of(&self.is_default))
             .with("shared", Raw::of(&self.shared))
             .with("scopes", Raw::of(&self.scopes))

@@ -14,6 +14,7 @@ use hikite_store::Entry;
 
 use super::account::{Account, check_name};
 use super::provider::safe_of;
+use super::token::Tokens;
 use super::{Accounts, CLIENT_SECRET, DEFAULT, OF_THE_FILE, PROVIDER, TOKEN, id};
 use crate::clock::now_ms;
 
@@ -33,11 +34,10 @@ impl Accounts {
                 .with("id", format!("{OF_THE_FILE}:{provider}"))
                 .with("name", DEFAULT)
                 .with("provider", provider.as_str())
-                .with("state", "connected")
                 .with("shared", Raw::of(&true))
                 .with("permissions", allowed.form())
                 .with("managedByFile", Raw::of(&true));
-            objects.push(object.raw());
+            objects.push(self.filed_state(provider).shown_in(object).raw());
         }
         objects
     }
@@ -73,19 +73,28 @@ impl Accounts {
 
     /// An account with a token that somebody made by hand: `{provider, name?, token, email?, site?, api?}`.
     pub async fn add(&self, caller: &Caller, form: &Object) -> Result<Arc<Account>, Error> {
-        let account = self.read_new(caller, form)?;
+        let mut account = self.read_new(caller, form)?;
         let token = form.text("token").map(|token| token.trim().to_owned()).unwrap_or_default();
+        self.read_store().await?;
+        self.check_is_new(&account)?;
+        // Before anything is kept, and while nobody waits for us.
+        self.prove_new(&mut account, &Tokens::fixed(Secret::hidden(token.as_str()), 0)).await?;
         let _turn = self.turn.lock().await;
         self.read().await?;
-        if self.known.load().named(&account.subject, &account.provider, &account.name).is_some() {
-            let message =
-                format!("there is an account `{}` with `{}` already", account.name, account.provider);
-            return Err(Error::new(Kind::Conflict, message).hint("remove it first, or choose another `name`"));
-        }
+        self.check_is_new(&account)?;
         self.safe.set((&account.id, &account.provider, TOKEN), &Secret::hidden(token)).await?;
         self.safe.store().put_entry(&account.entry()).await?;
         self.read().await?;
         self.known.load().by_id(&account.id).ok_or_else(|| unknown(&account.id))
+    }
+
+    fn check_is_new(&self, account: &Account) -> Result<(), Error> {
+        let Account { subject, provider, name, .. } = account;
+        if self.known.load().named(subject, provider, name).is_none() {
+            return Ok(());
+        }
+        let message = format!("there is an account `{name}` with `{provider}` already");
+        Err(Error::new(Kind::Conflict, message).hint("remove it first, or choose another `name`"))
     }
 
     fn read_new(&self, caller: &Caller, form: &Object) -> Result<Account, Error> {

@@ -16,7 +16,7 @@ use hikite_store::Entry;
 use hikite_vault::random_bytes;
 use sha2::{Digest, Sha256};
 
-use super::account::{Account, Standing, check_name};
+use super::account::{Account, check_name};
 use super::provider::Provider;
 use super::token::{Details, Said, Tokens, failed};
 use super::{Accounts, CONNECTION, DEFAULT, OAUTH, id};
@@ -45,6 +45,13 @@ pub struct Waiting {
     pub title: String,
     pub account: String,
     pub subject: Arc<str>,
+}
+
+/// What came of it: the account, which its vendor may not have proven yet.
+#[derive(Clone, Debug)]
+pub struct Connected {
+    pub waiting: Waiting,
+    pub account: Arc<Account>,
 }
 
 /// What tells a browser from others: a secret in a cookie.
@@ -106,6 +113,8 @@ impl Accounts {
             .with("name", or_null("name"))
             .with("state", or_null("step"))
             .with("account", or_null("account"))
+            .with("accountState", or_null("standing"))
+            .with("problem", or_null("problem"))
             .with("error", or_null("error"))
             .with("expiresAt", rfc3339(entry.expires_at));
         Ok(shown.raw())
@@ -135,7 +144,7 @@ impl Accounts {
     }
 
     /// A browser is back: the code becomes tokens, and these an account.
-    pub async fn arrive(&self, returned: Returned, browser: Option<&Browser>) -> Result<Waiting, Error> {
+    pub async fn arrive(&self, returned: Returned, browser: Option<&Browser>) -> Result<Connected, Error> {
         let (entry, form) = self.at(&returned.state, (LEFT, "state")).await?;
         let same = browser.map(|browser| hash(browser.0.expose()));
         if same.is_none() || same != form.text("browser") {
@@ -149,16 +158,20 @@ impl Accounts {
         }
         let outcome = self.connected(&waiting, &returned).await;
         let form = match &outcome {
-            Ok(account) => form.with("step", CONNECTED).with("account", &**account),
+            Ok(account) => form
+                .with("step", CONNECTED)
+                .with("account", &*account.id)
+                .with("standing", account.standing.word())
+                .with("problem", account.problem.as_deref().map_or_else(Raw::null, Raw::from)),
             Err(error) => form.with("step", FAILED).with("error", &*error.message),
         };
         let form = form.with("state", Raw::null()).with("browser", Raw::null());
         let done = Entry { form: form.raw(), version: taken.version + 1, ..taken };
         self.safe.store().change_entry(&done).await?;
-        outcome.map(|_| waiting)
+        outcome.map(|account| Connected { waiting, account })
     }
 
-    async fn connected(&self, waiting: &Waiting, returned: &Returned) -> Result<Arc<str>, Error> {
+    async fn connected(&self, waiting: &Waiting, returned: &Returned) -> Result<Arc<Account>, Error> {
         if let Some(error) = &returned.error {
             let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
             let error = Error::new(Kind::AccountRequired, format!("{} said no: `{word}`", waiting.title));
@@ -174,8 +187,7 @@ impl Accounts {
         if provider.pkce {
             form.push(("code_verifier".to_owned(), self.verifier(&returned.state)));
         }
-        let answer = self.endpoint.post(provider.request(&app, form)).await?;
-        match Said::read(&provider, &answer, None, now_ms()) {
+        match self.ask_endpoint(&provider, provider.request(&app, form), None).await? {
             Said::Tokens(tokens, more) => self.store_account(waiting, &tokens, more).await,
             said => Err(failed(&provider.title, said)),
         }
@@ -187,7 +199,7 @@ impl Accounts {
         waiting: &Waiting,
         tokens: &Tokens,
         more: Details,
-    ) -> Result<Arc<str>, Error> {
+    ) -> Result<Arc<Account>, Error> {
         let (subject, provider) = (&*waiting.subject, waiting.provider.as_str());
         self.read_store().await?;
         let there = self.known.load().named(subject, provider, &waiting.account);
@@ -195,21 +207,28 @@ impl Accounts {
             Some(there) => there,
             None => Arc::new(Account::new(id()?, subject, provider, &waiting.account, now_ms())),
         };
-        self.safe.set((&account.id, provider, OAUTH), &tokens.text()).await?;
-        let change = |account: &mut Account| {
-            account.standing = Standing::Connected;
+        let with_tokens = |account: &mut Account| {
             (account.expires_at, account.last_refresh) = (tokens.expires_at, tokens.got_at);
             account.scopes = more.scopes.clone().unwrap_or_default();
             account.details.extend(more.details.clone());
         };
         let mut fresh = Account::clone(&account);
-        change(&mut fresh);
+        with_tokens(&mut fresh);
+        // Before anything is kept: what was there before is not given up for what the vendor refuses.
+        self.prove_new(&mut fresh, tokens).await?;
+        self.safe.set((&account.id, provider, OAUTH), &tokens.text()).await?;
+        let change = |account: &mut Account| {
+            with_tokens(account);
+            account.standing = fresh.standing;
+            account.problem.clone_from(&fresh.problem);
+            account.verified_at = fresh.verified_at;
+        };
         if !self.safe.store().put_entry(&fresh.entry()).await? {
             self.mark(&account, change).await;
         }
         self.held.lock().remove(&account.id);
         self.read_store().await?;
-        Ok(Arc::clone(&account.id))
+        Ok(self.known.load().by_id(&account.id).unwrap_or_else(|| Arc::new(fresh)))
     }
 
     /// The form that `proof` belongs to, if it is at this step and the proof is right.

@@ -3,6 +3,7 @@
 //! that whoever is stopped in the middle loses nothing that the provider would still take.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
@@ -21,6 +22,8 @@ pub(super) type Flight = Shared<BoxFuture<'static, Outcome>>;
 
 /// Whoever comes while tokens change twice is served by the third.
 const ROUNDS: usize = 3;
+/// So long a call whose token still lives waits for a new one.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Accounts {
     /// Tokens that are good now, and not the one that was refused.
@@ -40,8 +43,22 @@ impl Accounts {
                 self.mark(account, |account| account.standing = Standing::Reconnect).await;
                 return Err(over(account));
             }
-            let renewed = self.flight(account, Arc::clone(&tokens)).await;
+            if tokens.over.is_some() {
+                // Somebody may have connected the account again in another process.
+                if self.load(account).await?.over.is_some() {
+                    return Err(over(account));
+                }
+                continue;
+            }
+            let flight = self.flight(account, Arc::clone(&tokens));
+            let renewed = if plain.is_none() && tokens.lives(now_ms()) {
+                // A token that still lives is used while a provider in trouble is asked again and again.
+                tokio::time::timeout(PATIENCE, flight).await.unwrap_or_else(|_| Ok(Arc::clone(&tokens)))
+            } else {
+                flight.await
+            };
             match renewed {
+                Ok(same) if Arc::ptr_eq(&same, &tokens) && plain.is_none() => return Ok(same),
                 Ok(tokens) if tokens.serves(now_ms(), plain.as_ref()) => return Ok(tokens),
                 Ok(_) => {}
                 // It has not ended yet: better than nothing.
@@ -133,7 +150,9 @@ impl Accounts {
 
     async fn ask(&self, account: &Arc<Account>, current: Arc<Tokens>) -> Outcome {
         let (provider, app) = self.connectable(&account.provider).await?;
-        let Some(refresh) = current.refresh.clone() else { return Err(over(account)) };
+        let Some(refresh) = current.refresh.clone().filter(|_| current.over.is_none()) else {
+            return Err(over(account));
+        };
         // Whoever puts this in is the one who asks; one that comes late finds another version.
         let begun = Tokens { attempt: Some(now_ms()), ..Tokens::clone(&current) };
         let at = (&*account.id, &*account.provider, OAUTH);
@@ -150,16 +169,14 @@ impl Accounts {
         if provider.repeats_scopes {
             form.push(("scope".to_owned(), Secret::hidden(provider.scopes.join(" "))));
         }
-        let limit = self.pace.lease.mul_f32(0.8).max(std::time::Duration::from_secs(2));
-        let answer = tokio::time::timeout(limit, self.endpoint.post(provider.request(&app, form))).await;
-        let answer = answer.unwrap_or_else(|_| {
-            Err(Error::new(Kind::UpstreamUnavailable, format!("{} does not answer", provider.title)))
-        })?;
-        match Said::read(&provider, &answer, Some(&current), now_ms()) {
+        let request = provider.request(&app, form);
+        match self.ask_endpoint(&provider, request, Some(&current)).await? {
             Said::Tokens(tokens, more) => {
                 let tokens = self.write_down(account, (&current, begun.version_after()), tokens).await?;
                 self.mark(account, |account| {
-                    account.standing = Standing::Connected;
+                    if account.standing == Standing::Reconnect {
+                        account.standing = Standing::Connected;
+                    }
                     (account.expires_at, account.last_refresh) = (tokens.expires_at, tokens.got_at);
                     account.scopes = more.scopes.clone().unwrap_or_else(|| account.scopes.clone());
                 })
@@ -173,6 +190,9 @@ impl Accounts {
                     return Ok(now);
                 }
                 tracing::warn!(account = %account.id, provider = %account.provider, "the account has to be connected again");
+                // With the token itself, so that no process shows it again.
+                let over_now = Tokens { over: Some(now_ms()), attempt: None, ..Tokens::clone(&current) };
+                self.write_down(account, (&current, begun.version_after()), over_now).await?;
                 self.mark(account, |account| account.standing = Standing::Reconnect).await;
                 Err(over(account))
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hikite_core::caller::Caller;
-use hikite_core::credential::{Credential, Exchanger, TokenAnswer, TokenEndpoint, TokenRequest};
+use hikite_core::credential::{Credential, Exchanger, NoProbes, TokenAnswer, TokenEndpoint, TokenRequest};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
@@ -94,7 +94,7 @@ fn provider(name: &str) -> Provider {
 }
 
 fn answer(status: u16, body: &Value) -> TokenAnswer {
-    TokenAnswer { status, body: Secret::hidden(body.to_string()) }
+    TokenAnswer { status, body: Secret::hidden(body.to_string()), retry_after: None }
 }
 
 fn tokens(access: &str) -> Value {
@@ -112,7 +112,7 @@ async fn accounts_with(play: Play) -> (Arc<Accounts>, Arc<Stage>) {
     let ring = Ring::new(MasterKey::random().expect("random"), Vec::new());
     let safe = Arc::new(Safe::new(probe::store().await, ring));
     let stage = Arc::new(Stage { play, asked: Mutex::default() });
-    let accounts = Accounts::new(safe, Arc::clone(&stage) as _, Arc::new(Filed));
+    let accounts = Accounts::new(safe, Arc::clone(&stage) as _, Arc::new(Filed), Arc::new(NoProbes));
     let rules = [("work".into(), BTreeMap::from([("fake".to_owned(), "office".to_owned())]))].into();
     accounts.follow(Settings {
         providers: vec![provider("fake"), provider("filed")],
@@ -134,6 +134,7 @@ async fn put(accounts: &Accounts, name: &str, expires_at: u64) -> Arc<Account> {
         expires_at,
         got_at: 0,
         attempt: None,
+        over: None,
         version: 0,
     };
     accounts.safe.set((&account.id, "fake", OAUTH), &tokens.text()).await.expect("sealed");
@@ -210,7 +211,7 @@ async fn a_token_that_has_not_ended_serves_while_the_provider_does_not() {
     let error = accounts.fresh(&over, None).await.expect_err("none");
     assert_eq!(error.kind, Kind::UpstreamUnavailable);
     let still = accounts.find("alice", None, "over").expect("there");
-    assert_eq!(still.standing, AccountStanding::Connected, "it may work later");
+    assert_ne!(still.standing, AccountStanding::Reconnect, "it may work later");
 }
 
 #[tokio::test]
@@ -223,6 +224,23 @@ async fn a_grant_that_is_over_is_told_with_where_to_connect_again() {
     assert!(hint.contains("http://127.0.0.1:7300/connect/fake?link="), "{hint}");
     assert_eq!(accounts.find("alice", None, DEFAULT).expect("there").standing, AccountStanding::Reconnect);
     assert_eq!(stage.asked.lock().len(), 1);
+    let again = accounts.credential("fake", &context("alice")).await.expect_err("none");
+    assert_eq!(again.kind, Kind::AccountRequired);
+    assert!(again.hint.is_some_and(|hint| hint.contains("/connect/fake?link=")));
+    assert_eq!(stage.asked.lock().len(), 1, "a refresh token that was refused is not shown again");
+}
+
+#[tokio::test]
+async fn a_short_failure_of_the_token_endpoint_is_asked_again() {
+    let (accounts, stage) = accounts(|number| match number {
+        0 => answer(503, &json!({ "error": "server_error" })),
+        1 => answer(502, &json!("no JSON object")),
+        _ => answer(200, &tokens("canary-new")),
+    })
+    .await;
+    let account = put(&accounts, DEFAULT, 1).await;
+    let fresh = accounts.fresh(&account, None).await.expect("the third answer");
+    assert_eq!((fresh.access.expose(), stage.asked.lock().len()), ("canary-new", 3));
 }
 
 #[tokio::test]
@@ -239,6 +257,7 @@ async fn who_comes_late_takes_what_another_got() {
                 expires_at: now_ms() + 3_600_000,
                 got_at: now_ms(),
                 attempt: None,
+                over: None,
                 version: 0,
             };
             safe.set((&id, "fake", OAUTH), &other.text()).await.expect("sealed");
@@ -250,13 +269,13 @@ async fn who_comes_late_takes_what_another_got() {
     *held.lock() = Some((Arc::clone(&accounts.safe), account.id.to_string()));
     let fresh = accounts.fresh(&account, None).await.expect("that of the other");
     assert_eq!(fresh.access.expose(), "canary-other");
-    assert_eq!(accounts.find("alice", None, DEFAULT).expect("there").standing, AccountStanding::Connected);
+    assert_ne!(accounts.find("alice", None, DEFAULT).expect("there").standing, AccountStanding::Reconnect);
 }
 
 #[test]
 fn what_providers_say_is_understood() {
     let said = |status: u16, body: Value| {
-        let answer = TokenAnswer { status, body: Secret::hidden(body.to_string()) };
+        let answer = TokenAnswer { status, body: Secret::hidden(body.to_string()), retry_after: None };
         match Said::read(&provider("fake"), &answer, None, 1000) {
             Said::Tokens(tokens, more) => {
                 format!(

@@ -1,6 +1,7 @@
 //! The secret of an account as it lies in the safe: one record, so that all of it changes at once or nothing does.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -24,6 +25,8 @@ pub(super) struct Tokens {
     pub(super) got_at: u64,
     /// When the last refresh was begun that is not known to have ended.
     pub(super) attempt: Option<u64>,
+    /// When the provider refused the refresh token for good: it is not shown again.
+    pub(super) over: Option<u64>,
     /// The record's version in the safe.
     pub(super) version: u64,
 }
@@ -50,7 +53,7 @@ pub(super) struct Details {
 impl Tokens {
     /// A token that somebody typed in: it never ends as far as we know.
     pub(super) fn fixed(access: Secret, version: u64) -> Self {
-        Self { access, refresh: None, expires_at: 0, got_at: 0, attempt: None, version }
+        Self { access, refresh: None, expires_at: 0, got_at: 0, attempt: None, over: None, version }
     }
 
     pub(super) fn read(text: &Secret, version: u64) -> Option<Self> {
@@ -62,6 +65,7 @@ impl Tokens {
             expires_at: number("expires_at").unwrap_or_default(),
             got_at: number("got_at").unwrap_or_default(),
             attempt: number("attempt"),
+            over: number("over"),
             version,
         })
     }
@@ -74,8 +78,10 @@ impl Tokens {
         if let Some(refresh) = &self.refresh {
             form.set("refresh", refresh.expose());
         }
-        if let Some(attempt) = self.attempt {
-            form.set("attempt", Raw::of(&attempt));
+        for (name, at) in [("attempt", self.attempt), ("over", self.over)] {
+            if let Some(at) = at {
+                form.set(name, Raw::of(&at));
+            }
         }
         Secret::hidden(form.raw().as_str())
     }
@@ -106,7 +112,13 @@ impl Tokens {
             }
             None => (Scheme::Bearer, self.access.clone()),
         };
-        Credential { scheme, secret, details: account.details.clone(), api: account.api.clone() }
+        Credential {
+            account: Arc::clone(&account.id),
+            scheme,
+            secret,
+            details: account.details.clone(),
+            api: account.api.clone(),
+        }
     }
 }
 
@@ -140,6 +152,7 @@ impl Said {
             expires_at: life.map_or(0, |life| now + life),
             got_at: now,
             attempt: None,
+            over: None,
             version: 0,
         };
         let scopes = body.text("scope").map(|scopes| {

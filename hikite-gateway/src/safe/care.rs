@@ -7,7 +7,7 @@ use hikite_core::error::Error;
 use hikite_store::VaultKeyRow;
 use hikite_vault::{Place, Sealed};
 
-use super::Safe;
+use super::{RETIRED_KEYS, Safe};
 
 /// How things stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,14 +41,15 @@ impl Safe {
     pub async fn standing(&self) -> Result<Standing, Error> {
         let ring = self.ring.load_full();
         let mut accounts = BTreeMap::new();
-        for row in self.store.vault_keys().await? {
+        let is_own = |account: &str| account == RETIRED_KEYS;
+        for row in self.store.vault_keys().await?.into_iter().filter(|row| !is_own(&row.account)) {
             *accounts.entry(row.key_id).or_insert(0) += 1;
         }
         Ok(Standing {
             key: ring.current().id().to_owned(),
             older: ring.ids().skip(1).map(str::to_owned).collect(),
             accounts,
-            secrets: self.store.vault_secrets().await?.len(),
+            secrets: self.store.vault_secrets().await?.iter().filter(|row| !is_own(&row.account)).count(),
         })
     }
 

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::breaker;
 use hikite_core::caller::Caller;
 use hikite_core::catalog::Module;
 use hikite_core::key::ToolKey;
@@ -115,7 +114,7 @@ impl Gateway {
                 let snapshot = self.snapshot();
                 let rests = |module: &&Module| {
                     let gate = snapshot.gates().get(&module.name);
-                    module.needs_login || gate.is_some_and(|gate| gate.health.state() == breaker::State::Open)
+                    module.needs_login || gate.is_some_and(|gate| gate.health.is_shut())
                 };
                 let mut mask = ready.mask(view);
                 for module in view.modules().iter().filter(rests) {

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::pace::Pace;
 use crate::escape;
 use crate::expression::{Expression, Names};
 use crate::file::{Base, Resolve};
@@ -27,6 +28,8 @@ pub(crate) struct Account {
     pub(crate) base: String,
     /// What no message repeats.
     pub(crate) hidden: Vec<Box<str>>,
+    /// How fast the vendor lets this account ask.
+    pub(crate) pace: Arc<Pace>,
 }
 
 /// The addresses of a service.

@@ -24,6 +24,8 @@ pub(crate) struct Call<'a> {
     pub(crate) writes: bool,
     /// Which site is meant, if the account has several.
     pub(crate) site: Option<String>,
+    /// Whether any of several will do: a request that only proves the credential.
+    pub(crate) any_site: bool,
     /// Spreads repeated requests, from 0 to 1.
     pub(crate) share: f64,
     pub(super) account: Mutex<Option<Account>>,
@@ -38,7 +40,7 @@ impl<'a> Call<'a> {
     ) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "any number between 0 and 1 will do")]
         let share = (random() >> 11) as f64 / (1_u64 << 53) as f64;
-        Self { service, context, writes, site, share, account: Mutex::default() }
+        Self { service, context, writes, site, any_site: false, share, account: Mutex::default() }
     }
 
     pub(crate) async fn run(

@@ -60,11 +60,13 @@ impl Call<'_> {
         self.service.exchanger.renewed(provider, refused, self.context).await
     }
 
-    async fn with(&self, credential: Option<Arc<Credential>>) -> Result<Account, Error> {
+    pub(super) async fn with(&self, credential: Option<Arc<Credential>>) -> Result<Account, Error> {
         let api = credential.as_ref().and_then(|credential| credential.api.as_deref());
         let written = self.service.addresses.base(credential.as_deref())?;
         let hidden = credential.iter().map(|credential| credential.secret.expose().into()).collect();
-        let mut account = Account { base: String::new(), hidden, credential: credential.clone() };
+        let owner = credential.as_ref().map_or_else(Arc::default, |credential| Arc::clone(&credential.account));
+        let pace = self.service.paces.of(&owner);
+        let mut account = Account { base: String::new(), hidden, credential: credential.clone(), pace };
         let mut found: Vec<(&str, String)> = Vec::new();
         for lookup in &self.service.addresses.lookups {
             let Some(credential) = &credential else { continue };
@@ -78,7 +80,9 @@ impl Call<'_> {
                 None => lookup.read(credential, &self.look_up(&account, &lookup.path).await?)?,
             };
             let wanted = self.site.as_ref().or_else(|| credential.details.get(SITE));
-            found.push((&lookup.name, chosen(&sites, wanted.map(String::as_str))?.to_owned()));
+            let any = sites.first().map(|site| site.label.as_str()).filter(|_| self.any_site);
+            let wanted = wanted.map(String::as_str).or(any);
+            found.push((&lookup.name, chosen(&sites, wanted)?.to_owned()));
         }
         let find = |name: &str| {
             let looked_up = found.iter().find(|(other, _)| *other == name).map(|(_, value)| value.clone());

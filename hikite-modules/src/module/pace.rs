@@ -1,6 +1,8 @@
-//! How fast a service is asked: so many requests at once, fewer that change something, and none at all while it wants to be
-//! left alone.
+//! How fast a service is asked with one account: so many requests at once, fewer that change something, and none at all
+//! while the vendor wants to be left alone. Vendors count per credential, so each account has a pace of its own.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
@@ -18,6 +20,34 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const CONCURRENCY: usize = 8;
 /// No service may make a caller wait for years.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// Beyond so many accounts those that are idle are forgotten.
+const ACCOUNTS: usize = 256;
+
+/// The paces of one service, by account. Requests without a credential share one.
+#[derive(Debug)]
+pub(crate) struct Paces {
+    limits: Limits,
+    by_account: Mutex<HashMap<Arc<str>, Arc<Pace>>>,
+}
+
+impl Paces {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self { limits: limits.clone(), by_account: Mutex::default() }
+    }
+
+    pub(crate) fn of(&self, account: &Arc<str>) -> Arc<Pace> {
+        let mut paces = self.by_account.lock();
+        if let Some(pace) = paces.get(account) {
+            return Arc::clone(pace);
+        }
+        if paces.len() >= ACCOUNTS {
+            paces.retain(|_, pace| Arc::strong_count(pace) > 1 || !pace.is_idle());
+        }
+        let pace = Arc::new(Pace::new(&self.limits));
+        paces.insert(Arc::clone(account), Arc::clone(&pace));
+        pace
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Pace {
@@ -43,7 +73,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Pace {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    fn new(limits: &Limits) -> Self {
         let concurrency = limits.concurrency.unwrap_or(CONCURRENCY).max(1);
         Self {
             places: Semaphore::new(concurrency),
@@ -79,6 +109,11 @@ impl Pace {
         next.saturating_duration_since(now)
     }
 
+    /// Whether a new one would do the same.
+    fn is_idle(&self) -> bool {
+        self.wait(true).is_zero()
+    }
+
     /// Learns from an answer: where nothing is left, nothing is sent until there is more.
     pub(crate) fn learn(&self, headers: &HeaderMap) {
         let (Some(remaining), Some(reset)) = (&self.remaining, &self.reset) else { return };
@@ -99,7 +134,7 @@ impl Pace {
 
 pub(crate) fn too_fast(wait: Duration) -> Error {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    Error::new(Kind::RateLimit, format!("the service takes no more requests for {seconds} s"))
+    Error::new(Kind::RateLimit, format!("the service takes no more requests with this account for {seconds} s"))
         .hint(format!("try again in {seconds} s"))
         .after(wait)
 }

@@ -7,15 +7,15 @@ use hikite_core::fault::{Fault, step};
 use http::{HeaderMap, HeaderValue};
 
 use super::account::{Addresses, Lookup};
-use super::pace::Pace;
+use super::pace::Paces;
 use super::prompt::Prompt;
-use super::request;
+use super::request::{self, Request};
 use super::resource::Resource;
 use super::send::{Again, Refusals};
 use super::tool::{Reader, Tool};
 use super::{Service, Settings};
 use crate::expression::{Expression, Names};
-use crate::file::File;
+use crate::file::{AnswerWord, File, RequestFile, Verify};
 use crate::scope::Scope;
 
 impl Service {
@@ -46,6 +46,7 @@ impl Service {
                 "a name is made of small letters, digits and `_`, and begins with a letter",
             );
         }
+        let probe = probe(&file, &mut reader, &names);
         let addresses = Addresses::new(file.base.clone(), file.resolve.iter(), &names);
         let addresses = match addresses {
             Ok(addresses) if reader.faults.is_empty() => addresses,
@@ -62,8 +63,9 @@ impl Service {
             description: file.description.get(settings.language).to_owned(),
             provider: file.provider.as_deref().map(Into::into),
             addresses,
+            probe,
             headers,
-            pace: Pace::new(&file.limits),
+            paces: Paces::new(&file.limits),
             again: Again { also: expression(&file.retry.also), rule: file.retry.clone() },
             refusals: Refusals {
                 message: expression(&file.errors.message),
@@ -89,6 +91,10 @@ impl Service {
             let wrong = tool.expressions().into_iter().filter_map(Expression::problem);
             faults.extend(wrong.map(|wrong| Fault::new(format!("/tools{}", step(name)), wrong)));
         }
+        let mut of_probe = Vec::new();
+        self.probe.iter().for_each(|probe| probe.expressions(&mut of_probe));
+        let of_probe = of_probe.into_iter().filter_map(Expression::problem);
+        faults.extend(of_probe.map(|wrong| Fault::new("/verify", wrong)));
         let others = [&self.again.also, &self.refusals.message, &self.refusals.code].into_iter().flatten();
         let lookups = self.addresses.lookups.iter().flat_map(Lookup::expressions);
         faults
@@ -125,6 +131,21 @@ fn resources(file: &File, tools: &[(String, Tool)], reader: &mut Reader<'_>) -> 
         resources.push(resource);
     }
     resources
+}
+
+/// The request that proves a credential, where the file names one.
+fn probe(file: &File, reader: &mut Reader<'_>, names: &Names) -> Option<Request> {
+    let Verify { get, query } = file.verify.as_ref()?;
+    if file.provider.is_none() {
+        reader.fault("/verify", "without `provider` there is no credential that it could prove");
+    }
+    let request = RequestFile {
+        get: Some(get.clone()),
+        query: query.clone(),
+        answer: AnswerWord::Auto,
+        ..RequestFile::default()
+    };
+    Request::new(&request, names).map_err(|wrong| reader.fault("/verify", wrong)).ok()
 }
 
 fn headers(file: &File, reader: &mut Reader<'_>, names: &Names) -> HeaderMap {

@@ -80,8 +80,24 @@ impl Call<'_> {
     /// Sends a request until it is answered, or refused for good.
     pub(crate) async fn send(&self, filled: &Filled, rule: &Request) -> Result<Answer, Error> {
         let account = self.account().await?;
-        match self.send_as(&account, filled, rule).await {
-            Err(error) if error.kind == Kind::AccountRequired => match self.renewed(&account).await? {
+        let outcome = self.send_until_answered(&account, filled, rule).await;
+        if let (Ok(_), Some(provider)) = (&outcome, &self.service.provider) {
+            let held = self.account.lock().await;
+            if let Some(credential) = held.as_ref().and_then(|account| account.credential.as_ref()) {
+                self.service.exchanger.accepted(provider, credential);
+            }
+        }
+        outcome
+    }
+
+    async fn send_until_answered(
+        &self,
+        account: &Account,
+        filled: &Filled,
+        rule: &Request,
+    ) -> Result<Answer, Error> {
+        match self.send_as(account, filled, rule).await {
+            Err(error) if error.kind == Kind::AccountRequired => match self.renewed(account).await? {
                 Some(newer) => self.send_as(&newer, filled, rule).await,
                 None => Err(error),
             },
@@ -114,7 +130,7 @@ impl Call<'_> {
             }
             let wait = self.wait(&refusal, attempts + 1);
             if refusal.status == StatusCode::TOO_MANY_REQUESTS {
-                self.service.pace.close(wait);
+                account.pace.close(wait);
             }
             if attempts >= self.service.again.rule.attempts || wait > PATIENCE {
                 let told = self.refused(&refusal, account);
@@ -128,10 +144,10 @@ impl Call<'_> {
 
     async fn once(&self, account: &Account, filled: &Filled, rule: &Request) -> Result<Outcome, Trouble> {
         let request = self.request(account, filled)?;
-        let _turn = self.service.pace.turn(self.writes).await?;
+        let _turn = account.pace.turn(self.writes).await?;
         let answer = self.service.client.send(request).await?;
         let (parts, body) = answer.into_parts();
-        self.service.pace.learn(&parts.headers);
+        account.pace.learn(&parts.headers);
         if rule.allow.contains(&parts.status.as_u16()) {
             return Ok(Outcome::Answer(Answer { headers: parts.headers, body: Raw::null() }));
         }

@@ -61,7 +61,13 @@ impl Exchanger for Accounts {
 }
 
 pub(super) fn bearer(token: &str, api: Option<String>) -> Credential {
-    Credential { scheme: Scheme::Bearer, secret: Secret::hidden(token), details: BTreeMap::new(), api }
+    Credential {
+        account: "work".into(),
+        scheme: Scheme::Bearer,
+        secret: Secret::hidden(token),
+        details: BTreeMap::new(),
+        api,
+    }
 }
 
 pub(crate) fn settings_with(accounts: Vec<Credential>, language: Language) -> Settings {

@@ -4,7 +4,7 @@ use axum::response::{IntoResponse, Response};
 use hikite_core::error::Error;
 use hikite_core::html::escape;
 use hikite_core::language::Language;
-use hikite_gateway::Waiting;
+use hikite_gateway::{AccountStanding, Connected, Waiting};
 use http::StatusCode;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -45,7 +45,11 @@ impl Page {
         self.page(StatusCode::OK, &form)
     }
 
-    pub(super) fn success(self, waiting: &Waiting) -> Response {
+    pub(super) fn success(self, connected: &Connected) -> Response {
+        let Connected { waiting, account } = connected;
+        if account.standing != AccountStanding::Connected {
+            return self.unverified(waiting, account.problem.as_deref());
+        }
         let (title, account) = (escape(&waiting.title), escape(&waiting.account));
         let text = match self.0 {
             Language::English => format!(
@@ -55,6 +59,23 @@ impl Page {
             Language::Japanese => format!(
                 "<h1>接続しました</h1><p>{title} のアカウント <b>{account}</b> が使えます。このページは閉じて構いません。\
                  <a href=\"/ui/accounts\">アカウント一覧</a></p>"
+            ),
+        };
+        self.page(StatusCode::OK, &text)
+    }
+
+    /// There is an account, and nobody knows whether its vendor takes it.
+    fn unverified(self, waiting: &Waiting, problem: Option<&str>) -> Response {
+        let (title, account) = (escape(&waiting.title), escape(&waiting.account));
+        let problem = problem.map(|words| format!("<p>{}</p>", escape(words))).unwrap_or_default();
+        let text = match self.0 {
+            Language::English => format!(
+                "<h1>Not verified yet</h1><p>The account <b>{account}</b> with {title} is kept, but {title} has not confirmed \
+                 its key.</p>{problem}<p>Check it again at <a href=\"/ui/accounts\">your accounts</a>.</p>"
+            ),
+            Language::Japanese => format!(
+                "<h1>まだ確認できていません</h1><p>{title} のアカウント <b>{account}</b> は保存しましたが、キーが有効かどうかを \
+                 {title} にまだ確認できていません。</p>{problem}<p><a href=\"/ui/accounts\">アカウント一覧</a>から確認し直せます。</p>"
             ),
         };
         self.page(StatusCode::OK, &text)

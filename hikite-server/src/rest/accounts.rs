@@ -124,6 +124,27 @@ pub(crate) async fn remove(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
+/// Asks the vendor whether it takes the account's credential.
+pub(crate) async fn verify(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    path: Named,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    let id = key(path)?;
+    caller.must_have(Scopes::CALL)?;
+    let accounts = accounts(&app)?;
+    let work = async {
+        if id.starts_with("file:") {
+            return accounts.verify_filed(&id).await;
+        }
+        let account = accounts.account(&caller, &id)?;
+        Ok(accounts.verify(&account).await?.object())
+    };
+    Ok(ok(&recorded(&app, (&caller, &origin), ("account.verify", &id), work).await?))
+}
+
 /// A link to connect an account in a browser.
 pub(crate) async fn connect(
     State(app): State<Arc<App>>,

@@ -7,7 +7,7 @@ use std::{io::Write, process::ExitCode, sync::Arc, time::Duration};
 use hikite::Endpoint;
 use hikite_core::{
     caller::{Abilities, Caller, Session, SessionId},
-    credential::{Credential, Exchanger},
+    credential::{Credential, Exchanger, NoProbes},
     error::Error,
     source::{BoxFuture, CallContext, Nobody, Origin},
 };
@@ -35,7 +35,7 @@ async fn run(store: &str, key: &str, provider: &str) -> Result<(), String> {
     // Whoever was killed holds its turn no longer than this.
     let pace = Pace { lease: Duration::from_millis(20), look: Duration::from_millis(2) };
     let endpoint = Arc::new(Endpoint::new(Client::new()));
-    let accounts = Accounts::paced(Arc::new(safe), endpoint, Arc::new(NoAccounts), pace);
+    let accounts = Accounts::paced(Arc::new(safe), endpoint, Arc::new(NoAccounts), Arc::new(NoProbes), pace);
     accounts.follow(AccountSettings { providers: vec![definition(provider)], ..AccountSettings::default() });
     accounts.read_store().await.map_err(|error| error.to_string())?;
     let context = context();

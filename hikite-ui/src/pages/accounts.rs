@@ -27,6 +27,8 @@ pub(crate) struct Account {
     provider: String,
     subject: String,
     state: String,
+    problem: Option<String>,
+    verified_at: Option<String>,
     #[serde(rename = "default")]
     is_default: bool,
     shared: bool,
@@ -89,7 +91,10 @@ pub(crate) async fn add(Form { seat, fields }: Form) -> Answer {
         }
     }
     match seat.post("/v1/accounts", &Value::Object(body)).await {
-        Ok(_) => go("/ui/accounts?done=connected"),
+        Ok(account) => go(match account.get("state").and_then(Value::as_str) {
+            Some("connected") => "/ui/accounts?done=connected",
+            _ => "/ui/accounts?done=unverified",
+        }),
         Err(refused) => {
             let Accounts { accounts } = seat.get_or_default("/v1/accounts").await;
             let Providers { providers } = seat.get_or_default("/v1/providers").await;
@@ -160,6 +165,15 @@ pub(crate) async fn save(Path(id): Path<String>, Form { seat, fields }: Form) ->
             Ok(with_status(status, &One { seat: &seat, account, lines, seen, refused: Some(refused) }))
         }
     }
+}
+
+/// Asks the service whether it takes the key.
+pub(crate) async fn verify(Path(id): Path<String>, Form { seat, .. }: Form) -> Answer {
+    let path = format!("/v1/accounts/{}/verify", part(&id));
+    let account = seat.post(&path, &json!({})).await.or_trouble(&seat)?;
+    let is_proven = account.get("problem").is_none_or(Value::is_null)
+        && account.get("state").and_then(Value::as_str) == Some("connected");
+    go(if is_proven { "/ui/accounts?done=verified" } else { "/ui/accounts" })
 }
 
 pub(crate) async fn remove(Path(id): Path<String>, Form { seat, .. }: Form) -> Answer {

@@ -28,6 +28,8 @@ pub(crate) struct Module {
     pub(crate) managed_by: String,
     pub(crate) state: String,
     pub(crate) error: Option<String>,
+    /// Whose calls are held back for a while.
+    pub(crate) accounts: Vec<Troubled>,
     pub(crate) version: Option<String>,
     pub(crate) tools: u64,
     pub(crate) resources: u64,
@@ -38,6 +40,13 @@ pub(crate) struct Module {
     pub(crate) args: Vec<String>,
     pub(crate) stderr: Vec<String>,
     pub(crate) warnings: Vec<String>,
+}
+
+/// An account behind an open circuit breaker.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Troubled {
+    pub(crate) account: String,
 }
 
 impl Module {

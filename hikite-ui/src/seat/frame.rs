@@ -48,6 +48,8 @@ impl Seat {
             "revoked" => self.t("Revoked."),
             "imported" => self.t("Imported."),
             "connected" => self.t("Connected."),
+            "verified" => self.t("Verified: the service takes the key."),
+            "unverified" => self.t("Kept, but not verified yet."),
             _ => return None,
         })
     }

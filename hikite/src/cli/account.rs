@@ -15,7 +15,9 @@ use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
 use hikite_egress::Client;
-use hikite_gateway::{Account, AccountSettings, Accounts, DEFAULT_ACCOUNT, People, record_admin};
+use hikite_gateway::{
+    Account, AccountSettings, AccountStanding, Accounts, DEFAULT_ACCOUNT, People, record_admin,
+};
 use hikite_store::Store;
 
 use super::people::{at_terminal, table};
@@ -25,7 +27,9 @@ use crate::endpoint::Endpoint;
 use crate::exchange::Configured;
 use crate::house::of_the_file;
 use crate::master::Places;
+use crate::progress;
 use crate::providers::providers;
+use crate::verify::Prober;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AccountCommand {
@@ -35,6 +39,8 @@ pub(crate) enum AccountCommand {
     Connect(connect::Connect),
     /// Add an account with a token that you made at the service
     Add(Add),
+    /// Ask the service whether it takes an account's key
+    Verify(Verify),
     /// Take an account and its secrets away
     Remove(Named),
     /// Make an account the one that is meant where several could be
@@ -87,6 +93,17 @@ pub(crate) struct Named {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Its id, or what it is called [default: all accounts]
+    account: Option<String>,
+    /// With whom, where several are called the same
+    #[arg(long)]
+    provider: Option<String>,
+    #[command(flatten)]
+    plain: Plain,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Mask {
     #[command(flatten)]
     named: Named,
@@ -126,9 +143,12 @@ impl AccountCommand {
             other => other,
         };
         let desk = Desk::open(common).await?;
-        let outcome = command.act(&desk).await;
+        let outcome = match command {
+            Self::Verify(verify) => verify.run(&desk).await,
+            command => command.act(&desk).await.map(|()| ExitCode::SUCCESS),
+        };
         desk.close().await;
-        outcome.map(|()| ExitCode::SUCCESS)
+        outcome
     }
 
     async fn act(self, desk: &Desk) -> Result<()> {
@@ -139,7 +159,7 @@ impl AccountCommand {
                 let form = add.form()?;
                 let work = desk.accounts.add(&owner, &form);
                 let account = desk.recorded("account.add", &add.provider, work).await?;
-                tell(&account, &add.plain, "is added");
+                tell(&account, &add.plain, &added(&account));
             }
             Self::Remove(named) => {
                 let account = desk.find(&named)?;
@@ -165,7 +185,7 @@ impl AccountCommand {
                 let what = if share.off { "is nobody else's any more" } else { "is everybody's to use" };
                 desk.change(&share.named, form, what).await?;
             }
-            Self::Connect(_) => {}
+            Self::Connect(_) | Self::Verify(_) => {}
         }
         Ok(())
     }
@@ -183,7 +203,8 @@ impl Desk {
         let configured = Arc::<Configured>::default();
         configured.follow(&config.providers);
         let endpoint = Arc::new(Endpoint::new(Client::new()));
-        let accounts = Accounts::new(Arc::new(safe), endpoint, configured as Arc<dyn Exchanger>);
+        let prober = Arc::new(Prober::of(&config));
+        let accounts = Accounts::new(Arc::new(safe), endpoint, configured as Arc<dyn Exchanger>, prober);
         accounts.follow(AccountSettings {
             providers: providers(&config.providers),
             of_the_file: of_the_file(&config.providers),
@@ -233,6 +254,70 @@ impl Desk {
     }
 }
 
+impl Verify {
+    /// Fails if any of them is refused.
+    async fn run(self, desk: &Desk) -> Result<ExitCode> {
+        let objects = match &self.account {
+            Some(account) if account.starts_with("file:") => vec![desk.verify_filed(account).await?],
+            Some(account) => {
+                let owner = Caller::owner().subject;
+                let found = desk.accounts.find(&owner, self.provider.as_deref(), account)?;
+                vec![desk.verify(&found).await?]
+            }
+            None => desk.verify_all(self.provider.as_deref()).await?,
+        };
+        let is_refused = |object: &Raw| state_of(object) == "reconnect";
+        let refused = objects.iter().filter(|object| is_refused(object)).count();
+        list(&objects, &self.plain);
+        Ok(ExitCode::from(u8::from(refused > 0)))
+    }
+}
+
+fn state_of(object: &Raw) -> String {
+    object.object().and_then(|object| object.text("state")).unwrap_or_default()
+}
+
+impl Desk {
+    async fn verify(&self, account: &Arc<Account>) -> Result<Raw> {
+        let work = self.accounts.verify(account);
+        let work = self.recorded("account.verify", &account.id, work);
+        Ok(progress::tell_if_long("asking the service", work).await?.object())
+    }
+
+    async fn verify_filed(&self, id: &str) -> Result<Raw> {
+        let work = self.recorded("account.verify", id, self.accounts.verify_filed(id));
+        Ok(progress::tell_if_long("asking the service", work).await?)
+    }
+
+    async fn verify_all(&self, provider: Option<&str>) -> Result<Vec<Raw>> {
+        let mut objects = Vec::new();
+        for object in self.accounts.objects(&Caller::owner(), true).iter().filter_map(Raw::object) {
+            let id = object.text("id").unwrap_or_default();
+            if provider.is_some_and(|provider| object.text("provider").as_deref() != Some(provider)) {
+                continue;
+            }
+            objects.push(if id.starts_with("file:") {
+                self.verify_filed(&id).await?
+            } else {
+                let account = self.accounts.find(&Caller::owner().subject, None, &id)?;
+                self.verify(&account).await?
+            });
+        }
+        Ok(objects)
+    }
+}
+
+/// What a new account is, as its vendor says.
+fn added(account: &Account) -> String {
+    match (account.standing, &account.problem) {
+        (AccountStanding::Connected, _) => "is connected".to_owned(),
+        (_, Some(problem)) => {
+            format!("is kept, but not verified yet: {problem}\nhint: try again with `hikite account verify`")
+        }
+        (_, None) => "is kept, but not verified: no module says how its key is proven".to_owned(),
+    }
+}
+
 impl Add {
     fn form(&self) -> Result<Object> {
         let mut text = String::new();
@@ -275,6 +360,12 @@ fn list(accounts: &[Raw], plain: &Plain) {
         accounts.iter().filter_map(Raw::object).map(|account| row(&account)).collect();
     if !rows.is_empty() {
         print(&table(&rows));
+    }
+    for account in accounts.iter().filter_map(Raw::object) {
+        if let Some(problem) = account.text("problem") {
+            let name = account.text("name").unwrap_or_default();
+            note(&format!("{name}: {problem}"));
+        }
     }
     note(&format!("{} account{}", rows.len(), if rows.len() == 1 { "" } else { "s" }));
 }

@@ -1,5 +1,9 @@
 //! `hikite store`: look after what is kept between runs.
 
+mod keys;
+mod restore;
+mod work;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -17,12 +21,16 @@ pub(crate) enum StoreCommand {
     Check(Check),
     /// Write everything into one SQLite file, also while hikite runs
     Backup(Backup),
+    /// Put the store back as it was when a backup was made; what is there now is kept beside it
+    Restore(restore::Restore),
     /// Bring the store to the newest version, or copy it into another
     Migrate(Migrate),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
+    /// Look through this backup, and whether its secrets open here, in place of the store
+    file: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -32,6 +40,9 @@ pub(crate) struct Check {
 pub(crate) struct Backup {
     /// The file to make; it must not exist yet
     file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -47,11 +58,19 @@ pub(crate) struct Migrate {
 impl StoreCommand {
     pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
         let config = common.load()?;
+        let command = match self {
+            Self::Restore(restore) => return restore.run(&config).await,
+            Self::Check(Check { file: Some(file), json }) => {
+                return restore::look_through(&config, &file, json).await;
+            }
+            command => command,
+        };
         let store = Store::open_keeping(&config.store_url(), &config.data).await?;
-        let outcome = match self {
+        let outcome = match command {
             Self::Check(check) => check.run(&store).await,
             Self::Backup(backup) => backup.run(&store).await,
             Self::Migrate(migrate) => migrate.run(&store).await,
+            Self::Restore(_) => Ok(ExitCode::SUCCESS),
         };
         store.close().await;
         outcome
@@ -62,11 +81,14 @@ impl Check {
     async fn run(self, store: &Store) -> Result<ExitCode> {
         let findings = progress::tell_if_long("looking through the store", store.check()).await?;
         let is_well = findings.is_empty();
+        let keys = keys::needed(store).await?;
         if self.json {
-            let report = json!({ "store": store.url().to_string(), "version": NEWEST, "findings": findings });
+            let report = json!({
+                "store": store.url().to_string(), "version": NEWEST, "findings": findings, "keys": keys,
+            });
             print(&report.to_string());
         } else if is_well {
-            print(&format!("{} is well (version {NEWEST})", store.url()));
+            print(&format!("{} is well (version {NEWEST}); {}", store.url(), keys::told(&keys)));
         } else {
             print(&findings.join("\n"));
         }
@@ -77,7 +99,14 @@ impl Check {
 impl Backup {
     async fn run(self, store: &Store) -> Result<ExitCode> {
         let bytes = progress::tell_if_long("copying the store", store.backup(&self.file)).await?;
-        print(&format!("{}: {bytes} bytes", self.file.display()));
+        // What is written meanwhile may be under a newer key: the file itself is asked.
+        let copy = work::WorkCopy::beside(&self.file, &self.file)?;
+        let keys = copy.keys().await?;
+        if self.json {
+            print(&json!({ "file": self.file, "bytes": bytes, "keys": keys }).to_string());
+        } else {
+            print(&format!("{}: {bytes} bytes; {}", self.file.display(), keys::told(&keys)));
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -10,8 +10,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use hikite_core::caller::Caller;
+use hikite_core::time::rfc3339;
 use hikite_gateway::identity::Rotation;
-use hikite_gateway::{ACCOUNT_KINDS, Finding, Identity, Rotated, Safe, record_admin};
+use hikite_gateway::{ACCOUNT_KINDS, Finding, Identity, RetiredKey, Rotated, Safe, record_admin};
 use hikite_store::Store;
 use hikite_vault::{MasterKey, Password, Ring};
 use serde_json::{Value, json};
@@ -30,8 +31,10 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(crate) enum VaultCommand {
     /// Say where the key is, and how much is under it
     Status(Plain),
-    /// Put everything under a new key, also while hikite runs
+    /// Put everything under a new key, also while hikite runs; the old one is kept, sealed, for backups
     Rotate(Plain),
+    /// Give up an earlier key for good: backups that need it cannot be restored any more
+    ForgetKey(ForgetKey),
     /// Sign access tokens with a new key from now on; what the old one signed is good until it ends
     RotateSigningKey(Signing),
     /// Write all secrets into a file that a passphrase opens
@@ -44,6 +47,22 @@ pub(crate) enum VaultCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Plain {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForgetKey {
+    /// The id of the key, as `hikite vault status` tells it
+    #[arg(required_unless_present = "all")]
+    key: Option<String>,
+    /// All earlier keys
+    #[arg(long, conflicts_with = "key")]
+    all: bool,
+    /// No backup needs them any more, or those that do may be lost
+    #[arg(long)]
+    yes: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -104,6 +123,7 @@ impl VaultCommand {
         let outcome = match self {
             Self::Status(plain) => desk.status(&plain).await,
             Self::Rotate(plain) => desk.rotate(&plain, &store).await,
+            Self::ForgetKey(forget) => forget.run(&desk.safe, config.audit.enabled).await,
             Self::RotateSigningKey(signing) => signing.run(desk.safe, config.audit.enabled).await,
             Self::Export(export) => export.run(&desk.safe).await,
             Self::Import(import) => import.run(&desk.safe).await,
@@ -127,11 +147,13 @@ impl Desk {
     async fn status(&self, plain: &Plain) -> Result<ExitCode> {
         let standing = self.safe.standing().await?;
         let place = self.places.to_string();
+        let retired = self.safe.retired_keys().await?;
         if plain.json {
             let report = json!({
                 "key": standing.key,
                 "place": place,
                 "older": standing.older,
+                "retired": retired.iter().map(shown).collect::<Vec<_>>(),
                 "accounts": standing.accounts,
                 "secrets": standing.secrets,
             });
@@ -148,6 +170,10 @@ impl Desk {
             let known = if standing.older.contains(key) { "an older key" } else { "a key that is not there" };
             print(&format!("{count} accounts are under {key}, {known}"));
         }
+        for key in &retired {
+            let (id, until) = (key.key.id(), rfc3339(key.retired_at));
+            print(&format!("key {id} is kept, sealed under it, for backups from before {until}"));
+        }
         Ok(ExitCode::SUCCESS)
     }
 
@@ -163,6 +189,7 @@ impl Desk {
                 return Err(WrongSetup(message.into()).into());
             }
             let rotated = self.safe.rotate().await?;
+            keep_older(&self.safe).await?;
             return Ok(told(plain, &rotated, (&old, &self.places.to_string())));
         }
         let fresh = MasterKey::random()?;
@@ -178,6 +205,7 @@ impl Desk {
         .await?;
         let again = safe.rotate().await?;
         rotated = Rotated { rewrapped: rotated.rewrapped + again.rewrapped, left: again.left };
+        keep_older(&safe).await?;
         if rotated.left.is_empty() {
             self.places.replace(&Ring::parse(text.expose())?).await?;
         } else {
@@ -197,6 +225,57 @@ impl Desk {
             tell_findings(&findings);
         }
         Ok(ExitCode::from(u8::from(!findings.is_empty())))
+    }
+}
+
+/// What backups need stays where the next backup takes it along.
+async fn keep_older(safe: &Safe) -> Result<()> {
+    if safe.keep_older_keys().await? > 0 {
+        note(
+            "the old key is kept in the store, sealed under the new one, for `hikite store restore` of earlier backups\n\
+             hint: make a backup now: it holds the old key as well",
+        );
+    }
+    Ok(())
+}
+
+fn shown(retired: &RetiredKey) -> Value {
+    json!({ "key": retired.key.id(), "retiredAt": rfc3339(retired.retired_at) })
+}
+
+impl ForgetKey {
+    async fn run(self, safe: &Safe, is_audited: bool) -> Result<ExitCode> {
+        let kept = safe.retired_keys().await?;
+        let is_meant = |key: &&RetiredKey| self.all || self.key.as_deref() == Some(key.key.id());
+        let meant: Vec<&RetiredKey> = kept.iter().filter(is_meant).collect();
+        if let (Some(key), true) = (&self.key, meant.is_empty()) {
+            bail!("no earlier key `{key}` is kept\nhint: `hikite vault status` names those that are");
+        }
+        if !self.yes && !meant.is_empty() {
+            let ids: Vec<&str> = meant.iter().map(|key| key.key.id()).collect();
+            let message = format!(
+                "without the key {} the secrets of backups that need it are lost for good\n\
+                 hint: `hikite store check FILE` says which key a backup needs; say `--yes` if none is needed",
+                ids.join(", ")
+            );
+            return Err(WrongSetup(message).into());
+        }
+        for key in &meant {
+            let work = safe.forget_retired_key(key.key.id());
+            if is_audited {
+                let origin = at_terminal("hikite vault");
+                let by = (&Caller::owner(), &origin);
+                record_admin(safe.store(), by, "vault.forget-key", key.key.id(), work).await?;
+            } else {
+                work.await?;
+            }
+        }
+        if self.json {
+            print(&json!({ "forgotten": meant.iter().map(|key| shown(key)).collect::<Vec<_>>() }).to_string());
+        } else {
+            print(&format!("{} earlier keys are gone", meant.len()));
+        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 

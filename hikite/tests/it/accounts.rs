@@ -1,11 +1,13 @@
 //! Accounts as people and models meet them: connected in a browser, chosen by a call, held back by a mask; and what holds
 //! where many call at once and where programs are killed.
 
+mod apart;
 mod browser;
 mod masks;
 mod processes;
 mod refresh;
 mod terminal;
+mod verify;
 
 use hikite_testkit::gateway::{Reply, Request, TestGateway};
 use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, Provider};

@@ -37,7 +37,7 @@ pub(crate) struct Browser {
 /// A page with its form.
 #[derive(Debug)]
 pub(crate) struct Page {
-    status: u16,
+    pub(crate) status: u16,
     pub(crate) text: String,
     headers: http::HeaderMap,
     /// The hidden fields.
@@ -73,6 +73,12 @@ impl Browser {
 
     pub(crate) async fn get(&mut self, gateway: &TestGateway, path: &str) -> Page {
         Page::of(self.send(gateway, Request::new("GET", path)).await)
+    }
+
+    /// The same for somebody who reads another language.
+    pub(crate) async fn get_in(&mut self, gateway: &TestGateway, path: &str, language: &str) -> Page {
+        let request = Request::new("GET", path).header("accept-language", language);
+        Page::of(self.send(gateway, request).await)
     }
 
     /// Sends the form of a page, with these fields beside the hidden ones.

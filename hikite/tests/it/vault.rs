@@ -1,5 +1,7 @@
 //! The vault as its owner meets it: keys that change while hikite runs, copies, and a secret that is nowhere.
 
+mod restore;
+
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;

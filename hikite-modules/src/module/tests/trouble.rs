@@ -45,6 +45,17 @@ async fn nobody_waits_for_minutes() {
 }
 
 #[tokio::test]
+async fn a_limit_of_one_account_is_not_one_of_another() {
+    let api = Api::start().await;
+    let service = toy(&api);
+    let [work, home] = ["work", "home"].map(std::sync::Arc::<str>::from);
+    service.paces.of(&work).close(Duration::from_secs(60));
+    let refused = service.paces.of(&work).turn(false).await.map(drop).expect_err("closed");
+    assert_eq!((refused.kind, refused.retry_after.is_some()), (Kind::RateLimit, true));
+    assert!(service.paces.of(&home).turn(true).await.is_ok());
+}
+
+#[tokio::test]
 async fn what_is_used_up_is_not_asked_for() {
     let api = Api::start().await;
     api.answer(PATH, well().header("x-left", "0").header("x-reset", "90"));

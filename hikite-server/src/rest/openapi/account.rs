@@ -54,6 +54,10 @@ fn of_accounts() -> Vec<Operation> {
             answer: (204, "It is gone.", None),
             ..of("delete", one, "removeAccount", "Takes an account and its secrets away; for admins.")
         },
+        Operation {
+            parameters: reference("Account"),
+            ..of("post", "/v1/accounts/{id}/verify", "verifyAccount", "Asks the vendor whether it takes the credential.")
+        },
     ]
 }
 
@@ -156,7 +160,16 @@ fn account() -> Value {
             "user": { "type": "string", "description": "The name of the user it belongs to." },
             "userId": { "type": "string" },
             "subject": text("Whose it is."),
-            "state": { "enum": ["connected", "reconnect"] },
+            "state": {
+                "enum": ["connected", "unverified", "reconnect"],
+                "description": "`connected`: the vendor took the credential. `unverified`: nobody knows yet. \
+                    `reconnect`: the vendor refuses it.",
+            },
+            "problem": {
+                "type": ["string", "null"],
+                "description": "Why it is not proven, or was refused, in the vendor's words.",
+            },
+            "verifiedAt": time(),
             "default": flag("The one that is meant where several could be."),
             "shared": flag("Everybody may use it."),
             "scopes": { "type": "array", "items": { "type": "string" } },
@@ -186,6 +199,7 @@ fn connection() -> Value {
             "id": text("Its id."), "provider": text("With whom."), "name": name(),
             "state": { "enum": ["waiting", "opened", "exchanging", "connected", "failed"] },
             "account": { "type": ["string", "null"] }, "error": { "type": ["string", "null"] },
+            "accountState": { "enum": ["connected", "unverified", null] }, "problem": { "type": ["string", "null"] },
             "expiresAt": time(),
         },
     })

@@ -67,11 +67,14 @@ impl Connect {
         if self.json {
             print(&done.raw().as_str());
         } else {
-            note(&format!(
-                "the account `{}` with `{}` is connected",
-                done.text("name").unwrap_or_default(),
-                self.provider
-            ));
+            let name = done.text("name").unwrap_or_default();
+            let is_proven = done.text("accountState").as_deref() != Some("unverified");
+            let problem = done.text("problem").map(|problem| format!(": {problem}")).unwrap_or_default();
+            note(&if is_proven {
+                format!("the account `{name}` with `{}` is connected", self.provider)
+            } else {
+                format!("the account `{name}` with `{}` is kept, but not verified yet{problem}", self.provider)
+            });
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -43,10 +43,18 @@ async fn vault(desk: &Desk) -> Finding {
 /// An account whose provider takes its token no more.
 fn lost(account: &Object) -> Option<Finding> {
     let text = |name: &str| account.text(name).unwrap_or_default();
+    let (provider, name) = (text("provider"), text("name"));
+    if text("state") == "unverified" && account.text("problem").is_some() {
+        return Some(Finding {
+            what: format!("account {name} with {provider}"),
+            level: Level::Warning,
+            text: format!("is not verified: {}", text("problem")),
+            hint: Some("`hikite account verify`".into()),
+        });
+    }
     if text("state") != "reconnect" {
         return None;
     }
-    let (provider, name) = (text("provider"), text("name"));
     Some(Finding {
         what: format!("account {name} with {provider}"),
         level: Level::Warning,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use hikite::Endpoint;
 use hikite_core::caller::{Abilities, Caller, Session, SessionId};
-use hikite_core::credential::{Credential, Exchanger};
+use hikite_core::credential::{Credential, Exchanger, NoProbes};
 use hikite_core::error::Error;
 use hikite_core::secret::Secret;
 use hikite_core::source::{BoxFuture, CallContext, Nobody, Origin};
@@ -56,7 +56,7 @@ async fn process(url: &str, key: &str, provider: &Provider) -> Arc<Accounts> {
     let store = Store::open(&StoreUrl::parse(url).expect("an address")).await.expect("a store");
     let safe = Safe::new(store, Ring::parse(key).expect("a key"));
     let endpoint = Arc::new(Endpoint::new(Client::new()));
-    let accounts = Accounts::new(Arc::new(safe), endpoint, Arc::new(NoAccounts));
+    let accounts = Accounts::new(Arc::new(safe), endpoint, Arc::new(NoAccounts), Arc::new(NoProbes));
     let definition = hikite_gateway::Provider {
         name: NAME.into(),
         title: "Fake".into(),

@@ -72,7 +72,18 @@ fn module() -> Value {
             "error": text("Why it is failing, or what to do about a login."),
             "breaker": {
                 "enum": ["closed", "open", "half-open"],
-                "description": "Whether calls are sent: `open` leaves the server alone for a while.",
+                "description": "Whether calls are sent: `open` leaves the server, or an account, alone for a while. The worst of all.",
+            },
+            "accounts": {
+                "type": "array",
+                "description": "The accounts whose calls are not sent as usual, of those that the caller may use; for admins of all.",
+                "items": {
+                    "type": "object", "required": ["account", "breaker"],
+                    "properties": {
+                        "account": text("`provider/name`, and whose it is where it is another's."),
+                        "breaker": { "enum": ["open", "half-open"] },
+                    },
+                },
             },
             "version": { "type": "string" },
             "tools": whole("How many there are; so with the next two."),

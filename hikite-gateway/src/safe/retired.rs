@@ -1,0 +1,73 @@
+//! Master keys of an earlier time. Backups that were made under them open with nothing else, so they are kept, sealed
+//! under the current one like any secret, until somebody says that no backup needs them.
+
+use std::collections::BTreeMap;
+
+use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::secret::Secret;
+use hikite_vault::MasterKey;
+
+use super::Safe;
+use crate::clock::now_ms;
+
+/// The account under which they lie; each is a provider of it, so that one can go alone.
+pub const RETIRED_KEYS: &str = "hikite:master-keys";
+const FIELD: &str = "key";
+
+/// A key that seals nothing any more.
+#[derive(Debug)]
+pub struct RetiredKey {
+    pub key: MasterKey,
+    /// Milliseconds since 1970. Backups from before may need it.
+    pub retired_at: u64,
+}
+
+impl Safe {
+    /// Keeps all but the current key of the ring, sealed under it. Gives how many were not kept yet.
+    pub async fn keep_older_keys(&self) -> Result<usize, Error> {
+        self.keep_older_keys_since(&BTreeMap::new()).await
+    }
+
+    /// The same, with since when each has been kept elsewhere, by id; now where nothing is said.
+    pub async fn keep_older_keys_since(&self, since: &BTreeMap<String, u64>) -> Result<usize, Error> {
+        let ring = self.ring.load_full();
+        let mut kept = 0;
+        for key in ring.older() {
+            if self.get(RETIRED_KEYS, key.id(), FIELD).await?.is_some() {
+                continue;
+            }
+            let retired_at = since.get(key.id()).copied().unwrap_or_else(now_ms);
+            let form = Object::default()
+                .with("key", key.text().expose())
+                .with("retired_at", Raw::of(&retired_at));
+            self.set((RETIRED_KEYS, key.id(), FIELD), &Secret::hidden(form.raw().as_str())).await?;
+            kept += 1;
+        }
+        Ok(kept)
+    }
+
+    /// All that are kept, the oldest first.
+    pub async fn retired_keys(&self) -> Result<Vec<RetiredKey>, Error> {
+        let mut keys = Vec::new();
+        for row in self.store.vault_secrets().await?.into_iter().filter(|row| row.account == RETIRED_KEYS) {
+            let Some(kept) = self.get(RETIRED_KEYS, &row.provider, FIELD).await? else { continue };
+            let form = Raw::parse(kept.secret.expose().to_owned()).ok().and_then(|raw| raw.object());
+            let form = form.unwrap_or_default();
+            let retired_at = form.get("retired_at").and_then(|at| at.decode().ok()).unwrap_or_default();
+            let key = MasterKey::parse(&form.text("key").unwrap_or_default());
+            keys.extend(key.ok().map(|key| RetiredKey { key, retired_at }));
+        }
+        keys.sort_by(|one, other| (one.retired_at, one.key.id()).cmp(&(other.retired_at, other.key.id())));
+        Ok(keys)
+    }
+
+    /// Gives one up for good: what needs it is lost.
+    pub async fn forget_retired_key(&self, id: &str) -> Result<(), Error> {
+        if self.remove(RETIRED_KEYS, Some(id)).await? {
+            return Ok(());
+        }
+        Err(Error::new(Kind::NotFound, format!("no earlier key `{id}` is kept"))
+            .hint("`hikite vault status` names those that are"))
+    }
+}

@@ -1,0 +1,72 @@
+//! Whether a credential is good: one cheap request, which the module file names, with that credential and no other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::credential::{Credential, Proof};
+use hikite_core::error::{Error, Kind};
+use hikite_core::source::{CallContext, Nobody, Origin};
+
+use super::Service;
+use super::call::Call;
+use super::request::Request;
+use crate::scope::Scope;
+
+/// A person waits for it, in front of a page.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Service {
+    /// Whether the file names a request that proves a credential.
+    pub fn can_verify(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn probe_path(&self) -> Option<String> {
+        self.probe.as_ref()?.path(&Scope::default()).ok()
+    }
+
+    /// Sends that request with this credential. The words of a refusal are the vendor's.
+    pub async fn verify(&self, credential: Arc<Credential>) -> Proof {
+        let Some(probe) = &self.probe else { return Proof::NoProbe };
+        let context = nobody();
+        let call = Call { any_site: true, ..Call::new(self, &context, false, None) };
+        match tokio::time::timeout(PATIENCE, call.prove(credential, probe)).await {
+            Ok(Ok(())) => Proof::Accepted,
+            Ok(Err(error)) => judged(&error),
+            Err(_) => {
+                let seconds = PATIENCE.as_secs();
+                Proof::Unclear(format!("{} did not answer within {seconds} s", self.title))
+            }
+        }
+    }
+}
+
+impl Call<'_> {
+    async fn prove(&self, credential: Arc<Credential>, probe: &Request) -> Result<(), Error> {
+        let account = self.with(Some(credential)).await?;
+        self.send_as(&account, &probe.fill(&Scope::default())?, probe).await.map(drop)
+    }
+}
+
+/// Only who refuses the credential itself says that it is wrong.
+fn judged(error: &Error) -> Proof {
+    let words = error.message.to_string();
+    match error.kind {
+        Kind::AccountRequired | Kind::Authorization => Proof::Refused(words),
+        _ => Proof::Unclear(words),
+    }
+}
+
+/// The request is hikite's own: nobody waits for its progress, and it asks nobody.
+fn nobody() -> CallContext {
+    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+    CallContext {
+        session: Arc::new(session),
+        back: Arc::new(Nobody),
+        origin: Origin::default(),
+        takes_rounds: false,
+        account: None,
+    }
+}

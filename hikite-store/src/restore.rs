@@ -1,0 +1,129 @@
+//! A store from a copy: puts a prepared SQLite file in the place of what is there, which is kept beside it. Refused while
+//! anybody has the store open.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::{ConnectOptions, Connection, Row};
+
+use crate::connect::{Engine, Target};
+use crate::error::{Fault, StoreError};
+use crate::store::Store;
+use crate::url::{Place, StoreUrl};
+
+/// A connection that was closed a moment ago may still be on its way out.
+const LOOKS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl Store {
+    /// Fails with `Fault::InUse` if another connection to the store is open. A SQLite file then has no journal beside it.
+    pub async fn check_unused(url: &StoreUrl) -> Result<(), StoreError> {
+        if url.path().is_some_and(|path| !path.exists()) || url.is_memory() {
+            return Ok(());
+        }
+        let mut others = String::new();
+        for _ in 0..LOOKS {
+            match others_of(url).await? {
+                None => return Ok(()),
+                Some(who) => others = who,
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Err(StoreError::new(Fault::InUse, url, others))
+    }
+
+    /// Puts the store in the file `prepared` in the place of the one at `url`, which is kept at `aside`. Gives whether
+    /// there was anything to keep. `prepared` must be closed; it is moved or read.
+    pub async fn install(prepared: &Path, url: &StoreUrl, aside: &Path) -> Result<bool, StoreError> {
+        match &url.0 {
+            Place::File(path) => {
+                let refused = |error: io::Error| StoreError::new(Fault::NotWritable, url, error.to_string());
+                swap(prepared, path, aside).map_err(refused)
+            }
+            Place::Memory | Place::Postgres(_) => {
+                let other = Self::open(url).await?;
+                let outcome = replace(prepared, &other, aside).await;
+                other.close().await;
+                outcome.map(|()| true)
+            }
+        }
+    }
+
+    /// Brings everything into the file itself and closes it, so that the file alone can be moved.
+    pub async fn settle(self) -> Result<(), StoreError> {
+        let outcome = match self.engine() {
+            Engine::Sqlite => self.fold_in_journal().await,
+            Engine::Postgres => Ok(()),
+        };
+        self.close().await;
+        outcome
+    }
+}
+
+/// Who else has it open, in words.
+async fn others_of(url: &StoreUrl) -> Result<Option<String>, StoreError> {
+    let target = Target::of(url)?;
+    let failed = |error: sqlx::Error| StoreError::of(url, &error);
+    let mut connection = target.options.clone().connect().await.map_err(failed)?;
+    let text = match target.engine {
+        // Only who is alone may leave the journal that readers share.
+        Engine::Sqlite => "PRAGMA journal_mode = DELETE",
+        Engine::Postgres => {
+            "SELECT CAST(COUNT(*) AS TEXT) FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid() \
+             AND COALESCE(application_name, 'hikite') = 'hikite'"
+        }
+    };
+    let said = sqlx::query(text).fetch_one(&mut connection).await;
+    let said = said.and_then(|row| row.try_get::<String, _>(0));
+    let outcome = match (target.engine, said) {
+        (Engine::Sqlite, Ok(mode)) if mode.eq_ignore_ascii_case("delete") => Ok(None),
+        (Engine::Sqlite, Ok(_)) => Ok(Some("another process has it open".to_owned())),
+        (Engine::Postgres, Ok(count)) if count == "0" => Ok(None),
+        (Engine::Postgres, Ok(count)) => Ok(Some(format!("{count} connections of hikite to the database are open"))),
+        (_, Err(error)) => match failed(error) {
+            error if error.fault == Fault::Busy => Ok(Some("another process has it open".to_owned())),
+            error => Err(error),
+        },
+    };
+    let _ = connection.close().await;
+    outcome
+}
+
+/// Renames both; what was there comes back if the second name cannot be given.
+fn swap(prepared: &Path, path: &Path, aside: &Path) -> io::Result<bool> {
+    let with = |path: &Path, end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    if fs::symlink_metadata(aside).is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists", aside.display())));
+    }
+    let had = path.exists();
+    // The journal of a damaged file belongs to it.
+    let ends = ["", "-wal", "-shm", "-journal"];
+    for end in ends.iter().filter(|end| had && with(path, end).exists()) {
+        fs::rename(with(path, end), with(aside, end))?;
+    }
+    if let Err(error) = fs::rename(prepared, path) {
+        for end in ends.iter().filter(|end| with(aside, end).exists()) {
+            let _ = fs::rename(with(aside, end), with(path, end));
+        }
+        return Err(error);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(folder)?.sync_all()?;
+    Ok(had)
+}
+
+/// The rows of one in the place of the other's, of which there is a copy before the first one goes.
+async fn replace(prepared: &Path, other: &Store, aside: &Path) -> Result<(), StoreError> {
+    other.backup(aside).await?;
+    let from = Store::open(&StoreUrl::file(prepared)).await?;
+    let outcome = from.copy_over(other).await;
+    from.close().await;
+    outcome.map(drop)
+}

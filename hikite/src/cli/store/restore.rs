@@ -1,0 +1,215 @@
+//! `hikite store restore`: the store as it was when a backup was made. The backup is looked through on a copy of it, and
+//! put under the current master key, before the store is touched; what was there is kept beside it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use hikite_core::caller::Caller;
+use hikite_core::error::Error;
+use hikite_core::secret::Secret;
+use hikite_core::time::rfc3339;
+use hikite_gateway::{Safe, now_ms, record_admin};
+use hikite_store::{NEWEST, Store, StoreUrl};
+use serde_json::json;
+
+use super::keys::{self, Keys, Needed};
+use super::work::WorkCopy;
+use crate::cli::people::at_terminal;
+use crate::cli::{WrongSetup, note, print};
+use crate::config::Config;
+use crate::master::Places;
+use crate::progress;
+
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// A file that `hikite store backup` made
+    file: PathBuf,
+    /// A file with an earlier master key, if nothing else holds the one that the backup needs
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// A newer backup that keeps the earlier keys, if the store itself is lost
+    #[arg(long, value_name = "FILE")]
+    keys_from: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Restore {
+    pub(crate) async fn run(self, config: &Config) -> Result<ExitCode> {
+        let url = config.store_url();
+        if url.is_memory() {
+            return Err(WrongSetup("a store in memory cannot be restored: it ends with its process".into()).into());
+        }
+        if config.store.is_none() {
+            crate::token::make_folder(&config.data)?;
+        }
+        let place = url.path().map_or_else(|| config.data.join("hikite.db"), Path::to_owned);
+        let copy = WorkCopy::beside(&self.file, &place)?;
+        check_unused(&url).await?;
+        let keys = self.keys(config, &url, &place).await?;
+        let key = keys.ring.current().id().to_owned();
+        let needed = progress::tell_if_long("looking through the backup", self.prepare(&copy, keys)).await?;
+        // Looked at again: somebody may have started a hikite meanwhile.
+        check_unused(&url).await?;
+        let aside = aside_of(&place);
+        let install = Store::install(copy.path(), &url, &aside);
+        let had = progress::tell_if_long("putting the backup in place", install).await?;
+        self.record(config, &url).await?;
+        self.tell(&url, (&needed, &key), had.then_some(aside.as_path()));
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// All keys there are: the current one, the earlier ones that the store keeps, and those that were named.
+    async fn keys(&self, config: &Config, url: &StoreUrl, place: &Path) -> Result<Keys> {
+        let mut keys = Keys::new(Places::of(config).ring().await?);
+        if url.path().is_none_or(Path::exists) {
+            match Store::open(url).await {
+                Ok(store) => {
+                    let kept = keys.add_kept_by(&store).await;
+                    store.close().await;
+                    if let Err(error) = kept {
+                        note(&format!("the keys that the present store keeps do not open: {error:#}"));
+                    }
+                }
+                Err(error) if url.path().is_some() => {
+                    note(&format!("the present store cannot be read, and is put aside as it is: {error}"));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if let Some(file) = &self.key_file {
+            let text = std::fs::read_to_string(file)
+                .with_context(|| format!("cannot read `{}`", file.display()))?;
+            let given = Secret::hidden(text);
+            keys.add(&given).with_context(|| format!("`{}` holds no key", file.display()))?;
+        }
+        if let Some(file) = &self.keys_from {
+            let newer = WorkCopy::beside(file, &with_end(place, ".keys"))?;
+            let store = newer.open().await?;
+            let kept = keys.add_kept_by(&store).await;
+            store.close().await;
+            kept?;
+        }
+        Ok(keys)
+    }
+
+    /// Looks through the copy, and puts its secrets under the current key. Gives which keys it needed.
+    async fn prepare(&self, copy: &WorkCopy, keys: Keys) -> Result<Needed> {
+        let store = copy.open().await?;
+        let outcome = prepare(&store, keys, &self.file).await;
+        let settled = store.settle().await;
+        let needed = outcome?;
+        settled?;
+        Ok(needed)
+    }
+
+    async fn record(&self, config: &Config, url: &StoreUrl) -> Result<()> {
+        if !config.audit.enabled {
+            return Ok(());
+        }
+        let store = Store::open(url).await?;
+        let what = self.file.file_name().unwrap_or_default().to_string_lossy();
+        let origin = at_terminal("hikite store");
+        let done = async { Ok::<_, Error>(()) };
+        let recorded = record_admin(&store, (&Caller::owner(), &origin), "store.restore", &what, done).await;
+        store.close().await;
+        Ok(recorded?)
+    }
+
+    fn tell(&self, url: &StoreUrl, (needed, key): (&Needed, &str), aside: Option<&Path>) {
+        if self.json {
+            let report = json!({
+                "store": url.to_string(), "file": self.file, "version": NEWEST,
+                "neededKeys": needed, "key": key, "before": aside,
+            });
+            print(&report.to_string());
+        } else {
+            print(&format!("{url}: restored from {}", self.file.display()));
+            if !needed.is_empty() {
+                print(&format!("{}; now they are under {key}", keys::told(needed)));
+            }
+            if let Some(aside) = aside {
+                print(&format!("what was there before is in {}", aside.display()));
+            }
+        }
+        note("people, tokens and permissions are as they were when the backup was made: revoke again what was revoked since");
+    }
+}
+
+/// `hikite store check FILE`: looks through a backup, and says which keys it needs and whether they are here.
+pub(super) async fn look_through(config: &Config, file: &Path, is_json: bool) -> Result<ExitCode> {
+    let url = config.store_url();
+    let restore = Restore { file: file.to_owned(), key_file: None, keys_from: None, json: is_json };
+    let copy = WorkCopy::beside(file, file)?;
+    let here = restore.keys(config, &url, file).await?;
+    let store = copy.open().await?;
+    let work = async {
+        let findings = store.check().await?;
+        Ok::<_, anyhow::Error>((findings, keys::needed(&store).await?))
+    };
+    let outcome = progress::tell_if_long("looking through the backup", work).await;
+    store.close().await;
+    let (mut findings, needed) = outcome?;
+    findings.extend(here.missing(&needed).map(|id| format!("the master key {id}, which it needs, is not here")));
+    let is_well = findings.is_empty();
+    if is_json {
+        let report = json!({ "file": file, "version": NEWEST, "findings": findings, "keys": needed });
+        print(&report.to_string());
+    } else if is_well {
+        print(&format!("{} is well; {}, which can be had here", file.display(), keys::told(&needed)));
+    } else {
+        print(&format!("{}\n{}", findings.join("\n"), keys::told(&needed)));
+    }
+    Ok(ExitCode::from(u8::from(!is_well)))
+}
+
+async fn check_unused(url: &StoreUrl) -> Result<()> {
+    match Store::check_unused(url).await {
+        // What cannot be read is used by nobody, and is put aside as it is.
+        Err(error) if url.path().is_some() && error.fault == hikite_store::Fault::Damaged => Ok(()),
+        outcome => Ok(outcome?),
+    }
+}
+
+async fn prepare(store: &Store, keys: Keys, file: &Path) -> Result<Needed> {
+    let shown = file.display();
+    if store.found_version() == 0 {
+        bail!("`{shown}` is no backup of a store\nhint: name a file that `hikite store backup` made");
+    }
+    let findings = store.check().await?;
+    if !findings.is_empty() {
+        bail!("`{shown}` is damaged: {}\nhint: take another backup", findings.join("; "));
+    }
+    let needed = keys::needed(store).await?;
+    let missing: Vec<&str> = keys.missing(&needed).collect();
+    if !missing.is_empty() {
+        bail!(
+            "the secrets of `{shown}` need the master key {}, which is not here\n\
+             hint: give that key with `--key-file`, or a newer backup that keeps it with `--keys-from`",
+            missing.join(", ")
+        );
+    }
+    let safe = Safe::new(store.clone(), keys.ring);
+    let rotated = safe.rotate().await?;
+    safe.keep_older_keys_since(&keys.since).await?;
+    let wrong = [rotated.left, safe.check().await?].concat();
+    if let Some(first) = wrong.first() {
+        bail!("{} secrets of `{shown}` do not open, first {}: {}", wrong.len(), first.record, first.reason);
+    }
+    Ok(needed)
+}
+
+/// Where the present store is kept: `hikite.db.before-restore-2026-11-17T09-30-00Z`.
+fn aside_of(place: &Path) -> PathBuf {
+    let now = rfc3339(now_ms()).replace(':', "-");
+    with_end(place, &format!(".before-restore-{now}"))
+}
+
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}

@@ -1,0 +1,85 @@
+//! A copy of a backup to work on: it is brought to the newest version, looked through and put under other keys, and the
+//! backup itself stays as it was. Gone when it is dropped.
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use hikite_store::{Store, StoreUrl};
+
+use super::keys::{self, Needed};
+
+/// How every SQLite file begins.
+const HEAD: &[u8; 16] = b"SQLite format 3\0";
+const ENDS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+
+#[derive(Debug)]
+pub(super) struct WorkCopy {
+    path: PathBuf,
+}
+
+impl WorkCopy {
+    /// A copy of `file` beside `place`, on the same disk, readable by its owner alone.
+    pub(super) fn beside(file: &Path, place: &Path) -> Result<Self> {
+        let shown = file.display();
+        let mut from = fs::File::open(file).with_context(|| format!("cannot read `{shown}`"))?;
+        let mut head = Vec::new();
+        from.by_ref().take(16).read_to_end(&mut head).with_context(|| format!("cannot read `{shown}`"))?;
+        if head != HEAD {
+            bail!("`{shown}` is no backup of a store\nhint: name a file that `hikite store backup` made");
+        }
+        if fs::metadata(with(file, "-wal")).is_ok_and(|journal| journal.len() > 0) {
+            bail!(
+                "`{shown}` is a store with a journal beside it, not a backup\n\
+                 hint: make a backup of it first, with `hikite store backup`"
+            );
+        }
+        let copy = Self { path: with(place, &format!(".work-{}", std::process::id())) };
+        copy.remove();
+        let write = || -> io::Result<()> {
+            let mut options = fs::OpenOptions::new();
+            let mut to = options.write(true).create_new(true).mode(0o600).open(&copy.path)?;
+            io::copy(&mut fs::File::open(file)?, &mut to)?;
+            to.sync_all()
+        };
+        write().with_context(|| format!("cannot copy `{shown}` to `{}`", copy.path.display()))?;
+        Ok(copy)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The store in it, brought to the newest version.
+    pub(super) async fn open(&self) -> Result<Store> {
+        Ok(Store::open(&StoreUrl::file(&self.path)).await?)
+    }
+
+    /// Which master keys it needs.
+    pub(super) async fn keys(&self) -> Result<Needed> {
+        let store = self.open().await?;
+        let needed = keys::needed(&store).await;
+        store.close().await;
+        needed
+    }
+
+    fn remove(&self) {
+        for end in ENDS {
+            let _ = fs::remove_file(with(&self.path, end));
+        }
+    }
+}
+
+impl Drop for WorkCopy {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn with(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}

@@ -1,0 +1,66 @@
+//! Which request proves a credential: that of a service of the same provider, as its module file says.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use hikite_core::credential::{Credential, Proof, Verifier};
+use hikite_core::source::BoxFuture;
+use hikite_modules::Service;
+
+use crate::config::Config;
+use crate::services;
+
+/// The services that can prove credentials.
+#[derive(Debug, Default)]
+pub(crate) struct Prober {
+    services: ArcSwapOption<Vec<Arc<Service>>>,
+    /// Where no house runs the services are read when the first one is wanted.
+    config: Option<Box<Config>>,
+}
+
+impl Prober {
+    /// For commands without a running house.
+    pub(crate) fn of(config: &Config) -> Self {
+        Self { services: ArcSwapOption::empty(), config: Some(Box::new(config.clone())) }
+    }
+
+    /// These from now on.
+    pub(crate) fn follow(&self, services: &[Arc<Service>]) {
+        self.services.store(Some(Arc::new(services.to_vec())));
+    }
+
+    fn services(&self) -> Arc<Vec<Arc<Service>>> {
+        if let Some(services) = self.services.load_full() {
+            return services;
+        }
+        let Some(config) = &self.config else { return Arc::default() };
+        let given = services::given(config, &services::settings(Some(config)));
+        let read = given.into_iter().filter(|given| given.hidden_by.is_none());
+        let services: Vec<Arc<Service>> =
+            read.filter_map(|given| given.read.ok()).map(Arc::new).collect();
+        self.follow(&services);
+        self.services.load_full().unwrap_or_default()
+    }
+
+    /// One that takes the credential is enough: an account need not have every product of its provider.
+    async fn ask(&self, provider: &str, credential: Arc<Credential>) -> Proof {
+        let mut proof = Proof::NoProbe;
+        let services = self.services();
+        let able = |service: &&Arc<Service>| service.provider() == Some(provider) && service.can_verify();
+        for service in services.iter().filter(able) {
+            match (service.verify(Arc::clone(&credential)).await, &proof) {
+                (Proof::Accepted, _) => return Proof::Accepted,
+                // A vendor that cannot be reached may still take it.
+                (_, Proof::Unclear(_)) => {}
+                (other, _) => proof = other,
+            }
+        }
+        proof
+    }
+}
+
+impl Verifier for Prober {
+    fn verify<'a>(&'a self, provider: &'a str, credential: Arc<Credential>) -> BoxFuture<'a, Proof> {
+        Box::pin(self.ask(provider, credential))
+    }
+}
