@@ -18,6 +18,7 @@ mod secret;
 mod setup;
 mod signing;
 mod stranger;
+mod target;
 mod user;
 
 #[cfg(test)]
@@ -41,13 +42,15 @@ use book::Book;
 pub use client::{Client, ClientForm, Origin, Standing};
 pub use code::{Ask, Code};
 pub use consent::Consent;
-pub use grant::Pair;
+pub(crate) use grant::OF_CLIENT;
+pub use grant::{Pair, Refresh};
 use key::Keys;
 pub use key::{Rotation, sealing_key};
 pub use known::Known;
 pub use login::Login;
 pub use redirect::Redirect;
 pub use secret::{hash, secret};
+pub use target::Target;
 pub use user::{Role, User};
 
 /// The drawers.
@@ -83,6 +86,8 @@ pub enum Denied {
     Client(&'static str),
     Grant(&'static str),
     Scope(&'static str),
+    /// The resource that was asked for is outside of what was allowed.
+    Target(&'static str),
     /// What was good once came again: somebody else has seen it, and what it gave is taken back.
     Again(Again),
     /// Ours to mend.

@@ -83,6 +83,7 @@ impl Identity {
             password: Some(self.hashed(&Secret::hidden(password)).await?),
             permissions: None,
             disabled: false,
+            project: None,
             created_at: now_ms(),
         };
         if !self.store.exchange_entry((SETUP, ALL), &[user.entry(0)]).await? {

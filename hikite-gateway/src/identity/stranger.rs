@@ -30,6 +30,7 @@ impl Identity {
                 password: None,
                 permissions: None,
                 disabled: false,
+                project: None,
                 created_at: now_ms(),
             };
             if self.store.put_entry(&user.entry(0)).await? {

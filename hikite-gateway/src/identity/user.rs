@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::{CONSENT, GRANT, Identity, LOGIN, PASSKEY, USER, secret};
 use crate::clock::now_ms;
 
-const MEMBERS: [&str; 5] = ["name", "role", "password", "permissions", "disabled"];
+const MEMBERS: [&str; 6] = ["name", "role", "password", "permissions", "disabled", "project"];
 const NAME_CHARS: usize = 64;
 
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct User {
     pub permissions: Option<Arc<Permissions>>,
     /// Locked out: nothing of theirs opens anything.
     pub disabled: bool,
+    /// The only project that they work in, whatever they come with.
+    pub project: Option<Arc<str>>,
     /// Milliseconds since 1970.
     pub created_at: u64,
 }
@@ -77,6 +79,8 @@ struct Kept {
     permissions: Option<Value>,
     #[serde(default)]
     disabled: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project: Option<Arc<str>>,
 }
 
 impl User {
@@ -91,6 +95,7 @@ impl User {
             password: kept.password.map(PasswordHash::from_text),
             permissions: permissions.transpose().ok()?.map(Arc::new),
             disabled: kept.disabled,
+            project: kept.project,
             created_at: entry.created_at,
         })
     }
@@ -101,6 +106,7 @@ impl User {
             password: self.password.as_ref().map(|hash| hash.text().to_owned()),
             permissions: self.permissions.as_ref().map(|permissions| permissions.form().value()),
             disabled: self.disabled,
+            project: self.project.clone(),
         };
         Entry {
             kind: USER,
@@ -122,6 +128,7 @@ impl User {
             .with("role", self.role.name())
             .with("permissions", permissions)
             .with("disabled", Raw::of(&self.disabled))
+            .with("project", Raw::of(&self.project))
             .with("createdAt", rfc3339(self.created_at))
     }
 }
@@ -155,6 +162,7 @@ impl Identity {
         let name = reader.name();
         let role = reader.role().unwrap_or(Role::Member);
         let (permissions, disabled) = (reader.mask().over(None), reader.disabled().unwrap_or(false));
+        let project = reader.project().flatten();
         let given = reader.password();
         if role == Role::Owner {
             reader
@@ -170,6 +178,7 @@ impl Identity {
             password: Some(self.hashed(&password).await?),
             permissions,
             disabled,
+            project,
             created_at: now_ms(),
         };
         if !self.store.put_entry(&user.entry(0)).await? {
@@ -181,11 +190,13 @@ impl Identity {
         Ok((object, made))
     }
 
-    /// Changes the members that the form names; null takes `permissions` away. Another password ends all logins.
+    /// Changes the members that the form names; null takes `permissions` and `project` away. Another password ends all
+    /// logins.
     pub async fn change_user(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
         let mut reader = Reader { form: changes, faults: Vec::new() };
         let (role, mask) = (reader.role(), reader.mask());
         let (disabled, password) = (reader.disabled(), reader.password());
+        let project = reader.project();
         if changes.get("name").is_some() {
             reader.fault("name", "a name stays: make another user");
         }
@@ -194,6 +205,9 @@ impl Identity {
             reader.fault("role", "the owner stays the owner, and is not locked out");
         } else if !is_owner && role == Some(Role::Owner) {
             reader.fault("role", "there is one owner, whom the set-up link makes");
+        }
+        if is_owner && project.as_ref().is_some_and(Option::is_some) {
+            reader.fault("project", "the owner is bound to no project: nobody could undo it");
         }
         reader.finish()?;
         let hash = match &password {
@@ -204,6 +218,7 @@ impl Identity {
             let (mut user, version) = self.stored_user(name).await?;
             user.role = role.unwrap_or(user.role);
             user.disabled = disabled.unwrap_or(user.disabled);
+            user.project = project.clone().unwrap_or(user.project);
             user.permissions = mask.clone().over(user.permissions);
             user.password = hash.clone().or(user.password);
             if self.store.change_entry(&user.entry(version)).await? {
@@ -326,6 +341,19 @@ impl Reader<'_> {
                 Mask::AsBefore
             }
         }
+    }
+
+    /// The project that the form names; `Some(None)` where it takes it away.
+    fn project(&mut self) -> Option<Option<Arc<str>>> {
+        let given = self.form.get("project")?;
+        if given.is_null() {
+            return Some(None);
+        }
+        let name = given.text().filter(|name| !name.is_empty());
+        if name.is_none() {
+            self.fault("project", "`project` must be the name of a project, or null");
+        }
+        Some(name.map(Arc::from))
     }
 
     fn disabled(&mut self) -> Option<bool> {

@@ -14,6 +14,8 @@ use hikite_core::time::rfc3339;
 use hikite_store::TokenRow;
 use sha2::{Digest, Sha256};
 
+use crate::identity::OF_CLIENT;
+
 /// What every secret begins with.
 pub(super) const PREFIX: &str = "hk_";
 /// 62 to the power of 43 is more than 2 to the power of 256.
@@ -24,7 +26,7 @@ const ID_CHARS: usize = 8;
 /// Without those that look like others.
 const PLAIN_LETTERS: &[u8; 31] = b"abcdefghijkmnpqrstuvwxyz2345678";
 /// The subject of a token that names none begins with it.
-const OF_TOKEN: &str = "token:";
+pub(crate) const OF_TOKEN: &str = "token:";
 const WORD_CHARS: usize = 128;
 /// Ten years: longer is never.
 const LONGEST_SECONDS: u32 = 10 * 366 * 86_400;
@@ -191,10 +193,10 @@ impl Reader<'_> {
         let Some(subject) = self.word("subject") else { return format!("{OF_TOKEN}{id}").into() };
         if subject.trim().is_empty() || subject.chars().any(char::is_control) {
             self.fault("subject", "`subject` must be a name");
-        } else if subject == OWNER || subject.starts_with(OF_TOKEN) {
+        } else if subject == OWNER || [OF_TOKEN, OF_CLIENT].iter().any(|own| subject.starts_with(own)) {
             self.fault(
                 "subject",
-                format!("`{OWNER}`, and what begins with `{OF_TOKEN}`, is not to be given"),
+                format!("`{OWNER}`, and what begins with `{OF_TOKEN}` or `{OF_CLIENT}`, is not to be given"),
             );
         }
         subject.into()

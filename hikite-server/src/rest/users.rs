@@ -34,6 +34,7 @@ pub(crate) async fn create(
 ) -> Answer {
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
+    app.gateway.check_project_of(&form)?;
     let name = form.text("name").unwrap_or_default();
     let work = identity(&app)?.add_user(&form);
     let (user, made) = app.gateway.audit_admin((&caller, &origin), "user.create", &name, work).await?;
@@ -58,6 +59,7 @@ pub(crate) async fn change(
     query::none(&uri)?;
     let changes = body::read(&app, &headers, body).await?;
     let name = key(path)?;
+    app.gateway.check_project_of(&changes)?;
     let work = identity(&app)?.change_user(&name, &changes);
     let user = app.gateway.audit_admin((&caller, &origin), "user.change", &name, work).await?;
     app.gateway.show_users();

@@ -128,6 +128,9 @@ pub(crate) async fn make_user(Form { seat, fields }: Form) -> Answer {
     if let Some(password) = fields.some("password") {
         body["password"] = Value::from(password);
     }
+    if let Some(project) = fields.some("project") {
+        body["project"] = Value::from(project);
+    }
     let made = seat.post("/v1/users", &body).await.or_trouble(&seat)?;
     tell(&seat, fields.text("name"), made.get("password")).await
 }
@@ -142,7 +145,7 @@ async fn tell(seat: &Seat, name: &str, secret: Option<&Value>) -> Answer {
 
 pub(crate) async fn act(
     Path((kind, id, deed)): Path<(String, String, String)>,
-    Form { seat, .. }: Form,
+    Form { seat, fields }: Form,
 ) -> Answer {
     let known = ["users", "clients", "consents", "tokens", "sessions", "logins"];
     let Some(kind) = known.into_iter().find(|known| *known == kind) else { return go("/ui/access") };
@@ -156,6 +159,10 @@ pub(crate) async fn act(
         }
         ("users", "enable") => {
             ("enabled", seat.send(Method::PATCH, &path, Some(&json!({ "disabled": false }))).await)
+        }
+        ("users", "bind") => {
+            let project = json!({ "project": fields.some("project") });
+            ("saved", seat.send(Method::PATCH, &path, Some(&project)).await)
         }
         (_, "revoke") => ("revoked", seat.send(Method::DELETE, &path, None).await),
         _ => return go("/ui/access"),

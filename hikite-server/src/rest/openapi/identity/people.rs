@@ -120,7 +120,15 @@ fn user_form() -> Value {
             "password": { "type": ["string", "null"], "minLength": 10, "maxLength": 1000 },
             "permissions": permissions(),
             "disabled": { "type": ["boolean", "null"], "description": "Locked out." },
+            "project": bound_project(),
         },
+    })
+}
+
+fn bound_project() -> Value {
+    json!({
+        "type": ["string", "null"],
+        "description": "The only project that this user works in, whatever they come with; null binds them to none.",
     })
 }
 
@@ -134,13 +142,14 @@ fn permissions() -> Value {
 fn user(name: &Value) -> Value {
     json!({
         "type": "object",
-        "required": ["name", "subject", "role", "permissions", "disabled", "createdAt"],
+        "required": ["name", "subject", "role", "permissions", "disabled", "project", "createdAt"],
         "properties": {
             "name": name,
             "subject": { "type": "string", "description": "Whom its clients stand for." },
             "role": { "enum": ["owner", "admin", "member"] },
             "permissions": permissions(),
             "disabled": { "type": "boolean" },
+            "project": bound_project(),
             "createdAt": moment(),
         },
     })
