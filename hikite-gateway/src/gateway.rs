@@ -43,7 +43,7 @@ use crate::saving::Saving;
 use crate::search::Search;
 use crate::session::Sessions;
 use crate::share::{PlaceKind, Places};
-use crate::snapshot::{Snapshot, UserMasks};
+use crate::snapshot::{MaskInput, Snapshot, UserMasks};
 use crate::surface::Surfaces;
 use crate::swap::Swap;
 use crate::text::retold;
@@ -63,6 +63,8 @@ pub struct Rules {
     pub categories: Vec<Arc<CategoryRule>>,
     pub tools: Vec<(Registration, Arc<dyn Implementation>)>,
     pub projects: Vec<Arc<Project>>,
+    /// The mask of people who have none of their own.
+    pub default_permissions: Option<Arc<Permissions>>,
 }
 
 /// What the catalog is made of.
@@ -332,7 +334,9 @@ impl Gateway {
                 .collect();
             let generations = self.generations.follow(before, &catalog, &self.cache);
             let accounts = self.accounts.get().map(|accounts| accounts.masks()).unwrap_or_default();
-            Snapshot::new(catalog, gates, generations, &state.projects, (&state.masks, &accounts))
+            let default = state.rules.default_permissions.as_ref();
+            let masks = MaskInput { users: &state.masks, default, accounts: &accounts };
+            Snapshot::new(catalog, gates, generations, &state.projects, masks)
         };
         let tell = |before: &Arc<Snapshot>, after: &Arc<Snapshot>| {
             self.meter.keep(|name| after.gates().contains_key(name));

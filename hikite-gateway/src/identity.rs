@@ -19,6 +19,7 @@ mod secret;
 mod setup;
 mod signing;
 mod stranger;
+mod target;
 mod user;
 
 #[cfg(test)]
@@ -42,7 +43,8 @@ use book::Book;
 pub use client::{Client, ClientForm, ClientRoom, Origin, Standing};
 pub use code::{Ask, Code};
 pub use consent::Consent;
-pub use grant::Pair;
+pub(crate) use grant::OF_CLIENT;
+pub use grant::{Pair, Refresh};
 use key::Keys;
 pub use key::{Rotation, sealing_key};
 pub use known::Known;
@@ -50,6 +52,7 @@ pub use login::Login;
 pub use redirect::Redirect;
 pub use removal::WAS_REMOVED;
 pub use secret::{hash, secret};
+pub use target::Target;
 pub(crate) use user::{ID as USER_ID, only_the_owner};
 pub use user::{Right, Role, Successor, User};
 
@@ -89,6 +92,8 @@ pub enum Denied {
     Client(&'static str),
     Grant(&'static str),
     Scope(&'static str),
+    /// The resource that was asked for is outside of what was allowed.
+    Target(&'static str),
     /// What was good once came again: somebody else has seen it, and what it gave is taken back.
     Again(Again),
     /// Ours to mend.

@@ -10,7 +10,8 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
-use hikite_core::json::Raw;
+use hikite_core::fault::{self, Fault};
+use hikite_core::json::{Object, Raw};
 use hikite_store::{ProjectRow, Store, TokenRow};
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -21,6 +22,7 @@ use crate::gateway::Gateway;
 use crate::identity::{Identity, Right, User, only_the_owner};
 use crate::project::Project;
 use directory::{Directory, Person};
+pub(crate) use token::OF_TOKEN;
 pub use token::Token;
 
 pub struct People {
@@ -182,9 +184,50 @@ impl People {
         self.shown.load().enter(caller, project)
     }
 
-    /// Whether the token that a caller came with is still good; who came without one is not in question.
+    /// The caller of a token that is for one project, in that project, if its person may enter it. The right to enter is
+    /// the person's; what may be done there is what the token allows.
+    pub fn enter_bound(&self, caller: Caller) -> Option<Caller> {
+        let Some(project) = caller.project.clone() else { return Some(caller) };
+        let user = self.identity().and_then(|identity| identity.user_of(&caller.subject));
+        let scopes = user.map_or(caller.scopes, |user| user.role.scopes());
+        let inside = self.enter(&Caller { project: None, scopes, ..caller.clone() }, &project)?;
+        Some(Caller { scopes: caller.scopes.both(inside.scopes), ..inside })
+    }
+
+    /// Whether a user may work in a project: their own alone, where they are bound to one.
+    pub fn person_may_enter(&self, user: &User, project: &str) -> bool {
+        if let Some(own) = &user.project {
+            return **own == *project && self.shown.load().project(project).is_some();
+        }
+        let caller = Caller { scopes: user.role.scopes(), ..Caller::named(Arc::clone(&user.subject)) };
+        self.enter(&caller, project).is_some()
+    }
+
+    /// The caller in the project that its person is bound to, if it is bound to one. Nobody, where that project is gone or
+    /// the caller came for another.
+    pub fn confine(&self, caller: Caller) -> Option<Caller> {
+        let Some(own) = self.bound_to(&caller) else { return Some(caller) };
+        match &caller.project {
+            Some(project) if *project == own => Some(caller),
+            Some(_) => None,
+            None => {
+                let project = Arc::clone(&self.shown.load().project(&own)?.name);
+                Some(caller.within(project))
+            }
+        }
+    }
+
+    /// The project that a caller's person may not leave.
+    fn bound_to(&self, caller: &Caller) -> Option<Arc<str>> {
+        self.identity()?.user_of(&caller.subject)?.project.clone()
+    }
+
+    /// Whether the token that a caller came with is still good, and its person not bound to another project by now; who
+    /// came without a token is not in question.
     pub fn still_knows(&self, caller: &Caller) -> bool {
-        if !self.lets_in(&caller.subject) {
+        if !self.lets_in(&caller.subject)
+            || self.bound_to(caller).is_some_and(|own| caller.project.as_ref() != Some(&own))
+        {
             return false;
         }
         let Some(id) = &caller.token else { return true };
@@ -227,6 +270,15 @@ impl People {
         shown.projects().filter_map(|project| shown.project_object(&project.name)).collect()
     }
 
+    /// Refuses a form of a user that names a project that is not there.
+    pub fn check_project_of(&self, form: &Object) -> Result<(), Error> {
+        let Some(name) = form.text("project") else { return Ok(()) };
+        if self.shown.load().project(&name).is_some() {
+            return Ok(());
+        }
+        Err(fault::error(&[Fault::new(fault::step("project"), format!("there is no project `{name}`"))]))
+    }
+
     /// The tokens as people and programs see them; nothing there opens anything.
     pub fn token_objects(&self) -> Vec<Raw> {
         let (shown, now) = (self.shown.load(), now_ms());
@@ -258,6 +310,11 @@ impl Gateway {
             self.show_accounts();
         }
         Ok(())
+    }
+
+    /// Refuses a form of a user that names a project that is not there.
+    pub fn check_project_of(&self, form: &Object) -> Result<(), Error> {
+        self.people.check_project_of(form)
     }
 
     /// Everyone sees the projects as they are now.

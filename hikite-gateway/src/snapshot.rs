@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use hikite_core::caller::Caller;
+use hikite_core::caller::{Caller, OWNER};
 use hikite_core::catalog::{Catalog, Module};
 use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
@@ -16,8 +16,10 @@ use parking_lot::RwLock;
 use crate::command::Detail;
 use crate::exchange::{Mask, Masks};
 use crate::gate::Gate;
+use crate::identity::OF_CLIENT;
 use crate::list::items;
 use crate::open::Sheet;
+use crate::people::OF_TOKEN;
 use crate::preview;
 use crate::project::Project;
 use crate::surface::Surfaces;
@@ -42,6 +44,17 @@ pub(crate) struct Snapshot {
     personal: HashMap<Arc<str>, Option<Personal>>,
     /// For everybody else, where the accounts that everybody uses allow less than everything.
     others: Option<Personal>,
+    /// For people of whom no more is known than their subject: the same, and the default mask.
+    strangers: Option<Personal>,
+}
+
+/// The masks that views are narrowed by.
+#[derive(Clone, Copy)]
+pub(crate) struct MaskInput<'a> {
+    pub(crate) users: &'a UserMasks,
+    /// Of people who have none of their own.
+    pub(crate) default: Option<&'a Arc<Permissions>>,
+    pub(crate) accounts: &'a Masks,
 }
 
 /// What one subject may use wherever it works, and what it sees, outside any project and in each, as soon as it looks.
@@ -75,7 +88,7 @@ struct Shown {
 impl Snapshot {
     /// Before anything is known.
     pub(crate) fn empty() -> Self {
-        let masks = (&UserMasks::new(), &Masks::default());
+        let masks = MaskInput { users: &UserMasks::new(), default: None, accounts: &Masks::default() };
         Self::new(Catalog::default(), HashMap::new(), HashMap::new(), &[], masks)
     }
 
@@ -84,7 +97,7 @@ impl Snapshot {
         gates: HashMap<Arc<str>, Arc<Gate>>,
         generations: HashMap<Arc<str>, u64>,
         projects: &[Arc<Project>],
-        (users, accounts): (&UserMasks, &Masks),
+        MaskInput { users, default, accounts }: MaskInput<'_>,
     ) -> Self {
         let catalog = Arc::new(catalog);
         let of = |user: Option<&Arc<Permissions>>, accounts: &Mask| {
@@ -94,10 +107,12 @@ impl Snapshot {
         let subjects: HashSet<&Arc<str>> = users.keys().chain(accounts.subjects.keys()).collect();
         let personal = subjects.into_iter().map(|subject| {
             let own = accounts.subjects.get(subject).unwrap_or(&accounts.others);
-            (Arc::clone(subject), of(users.get(subject), own))
+            let user = users.get(subject).or(default.filter(|_| is_person(subject)));
+            (Arc::clone(subject), of(user, own))
         });
         let personal = personal.collect();
         let others = of(None, &accounts.others);
+        let strangers = of(default, &accounts.others);
         let within = |project: &Arc<Project>| {
             (Arc::clone(&project.name), Within { project: Arc::clone(project), shown: OnceLock::new() })
         };
@@ -107,6 +122,7 @@ impl Snapshot {
             projects: projects.iter().map(within).collect(),
             personal,
             others,
+            strangers,
             catalog,
             gates,
             generations,
@@ -215,7 +231,9 @@ impl Snapshot {
 
     /// Nothing where the subject may have everything.
     fn personal_of(&self, caller: &Caller) -> Option<&Personal> {
-        self.personal.get(&caller.subject).map_or(self.others.as_ref(), Option::as_ref)
+        let unknown =
+            || if is_person(&caller.subject) { self.strangers.as_ref() } else { self.others.as_ref() };
+        self.personal.get(&caller.subject).map_or_else(unknown, Option::as_ref)
     }
 
     fn shown_to(&self, caller: &Caller) -> &Shown {
@@ -243,6 +261,11 @@ impl Personal {
         let projects = projects.iter().map(|project| (Arc::clone(&project.name), OnceLock::new()));
         Self { mask, outside: OnceLock::new(), projects: projects.collect() }
     }
+}
+
+/// Whether a subject is a person whom the default mask is for: not the owner, and no program that stands for itself.
+fn is_person(subject: &str) -> bool {
+    subject != OWNER && !subject.starts_with(OF_TOKEN) && !subject.starts_with(OF_CLIENT)
 }
 
 /// What the accounts of a provider allow, for each module that is called with them.

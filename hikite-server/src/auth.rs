@@ -79,14 +79,14 @@ pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
     require_admin(&judge(app, token, peer(request))?).map_err(refusal)
 }
 
-/// Who bears this token, whatever the way it came.
+/// Who bears this token, whatever the way it came: in the project that the token is for, or its person is bound to.
 pub(crate) fn known(app: &App, token: &str) -> Option<Caller> {
     match &app.settings.load().auth {
         Auth::Token(own) if is_same(token, own) => Some(app.gateway.people().owner()),
         _ => {
             let people = app.gateway.people();
             let known = people.bearer(token).or_else(|| granted(app, token));
-            known.or_else(|| of_others(people, token))
+            people.confine(known.or_else(|| of_others(people, token))?)
         }
     }
 }
@@ -102,10 +102,10 @@ fn of_others(people: &People, token: &str) -> Option<Caller> {
     }
 }
 
-/// Who bears an access token of ours.
+/// Who bears an access token of ours. One for a project is good while its person may enter that project.
 fn granted(app: &App, token: &str) -> Option<Caller> {
     match access(app, token) {
-        Bearer::Known(caller) => Some(caller),
+        Bearer::Known(caller) => app.gateway.people().enter_bound(caller),
         Bearer::Absent(_) | Bearer::Unsigned | Bearer::Nobody => None,
     }
 }

@@ -1,12 +1,17 @@
-//! Connecting an account in a browser: a page that says for whom, the way to the provider, and the way back. What a
-//! browser may do here is proven by a one-time link and bound to that browser by a cookie; nothing is shown that was sent.
+//! Connecting an account in a browser: a page that says for whom, the way to the provider, and the way back. A link works
+//! for the person it names and for nobody else: whoever opens it is logged in as that person, types the one-time code of
+//! the terminal, or, where nobody can log in, shows that person's token. The browser is bound by a cookie from then on;
+//! nothing is shown that was sent.
 
 mod page;
 
 use std::sync::Arc;
 
+use axum::Extension;
+use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
+use hikite_core::caller::{OWNER, Scopes};
 use hikite_core::error::{Error, Kind};
 use hikite_core::language::Language;
 use hikite_core::secret::Secret;
@@ -14,13 +19,25 @@ use hikite_gateway::{Accounts, Browser, Returned, Waiting};
 use http::header::{CACHE_CONTROL, COOKIE, HeaderValue, LOCATION, REFERRER_POLICY, SET_COOKIE};
 use http::{HeaderMap, StatusCode, Uri};
 
-use self::page::Page;
+use self::page::{Page, Proof};
 use crate::app::App;
-use crate::oauth;
+use crate::auth::{self, Auth};
+use crate::connection::Peer;
 use crate::oauth::words::Speaks;
+use crate::oauth::{self, Fields};
 
 const COOKIE_NAME: &str = "hikite_connect";
 const COOKIE_SECONDS: u32 = 900;
+
+/// Whoever opens a link.
+enum Opener {
+    /// The person whom the link names.
+    Named,
+    /// Nobody yet, who can log in.
+    MustLogIn,
+    /// Nobody yet, who can prove it here.
+    MustProve(Proof),
+}
 
 /// `GET /connect/{provider}?link=…`: what the link is for. It stays good, whoever looks at it.
 pub(crate) async fn ask(
@@ -34,8 +51,11 @@ pub(crate) async fn ask(
         let accounts = accounts(&app)?;
         if let Some(link) = parameter(&uri, "link") {
             let waiting = accounts.waiting(&provider, &link).await?;
-            check_login(&app, &headers, &waiting).await?;
-            return Ok(page.question(&waiting));
+            return Ok(match opener(&app, &headers, &waiting).await? {
+                Opener::Named => page.question(&waiting, None),
+                Opener::MustLogIn => oauth::log_in_first(&uri),
+                Opener::MustProve(proof) => page.question(&waiting, Some((proof, &uri))),
+            });
         }
         // Whoever is logged in needs no link, and gets one; whoever is not can log in where people do.
         let Some(subject) = oauth::logged_in(&app, &headers).await? else {
@@ -53,12 +73,29 @@ pub(crate) async fn go(
     State(app): State<Arc<App>>,
     Path(provider): Path<String>,
     uri: Uri,
+    peer: Option<Extension<Peer>>,
     headers: HeaderMap,
+    body: Body,
 ) -> Response {
+    let page = Page(Language::of(&headers));
     let outcome = async {
         let accounts = accounts(&app)?;
         let link = parameter(&uri, "link").ok_or_else(no_link)?;
-        check_login(&app, &headers, &accounts.waiting(&provider, &link).await?).await?;
+        let waiting = accounts.waiting(&provider, &link).await?;
+        match opener(&app, &headers, &waiting).await? {
+            Opener::Named => {}
+            Opener::MustLogIn => return Ok(oauth::log_in_first(&uri)),
+            Opener::MustProve(proof) => {
+                let peer = peer.map(|Extension(peer)| peer.address);
+                app.brake.look(peer, &app)?;
+                let fields = Fields::of(&app, &headers, body).await.unwrap_or_default();
+                let shown = fields.get("proof").unwrap_or_default();
+                if !proves(&app, &waiting, &link, shown).await? {
+                    app.brake.note(peer, &app)?;
+                    return Ok(page.question(&waiting, Some((Proof { is_wrong: true, ..proof }, &uri))));
+                }
+            }
+        }
         let browser = match browser(&headers) {
             Some(browser) => browser,
             None => Browser::random()?,
@@ -69,7 +106,7 @@ pub(crate) async fn go(
         response.headers_mut().extend(value.ok().map(|value| (SET_COOKIE, value)));
         Ok(response)
     };
-    outcome.await.unwrap_or_else(|error| Page(Language::of(&headers)).failure(&error))
+    outcome.await.unwrap_or_else(|error| page.failure(&error))
 }
 
 /// `GET /connect/callback`: the provider sends the browser back.
@@ -82,7 +119,8 @@ pub(crate) async fn callback(State(app): State<Arc<App>>, uri: Uri, headers: Hea
             code: parameter(&uri, "code").map(Secret::hidden),
             error: parameter(&uri, "error"),
         };
-        let connected = accounts.arrive(returned, browser(&headers).as_ref()).await?;
+        let logged_in = oauth::logged_in(&app, &headers).await?;
+        let connected = accounts.arrive(returned, browser(&headers).as_ref(), logged_in.as_deref()).await?;
         app.gateway.show_accounts();
         Ok(page.success(&connected))
     };
@@ -93,12 +131,37 @@ fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {
     app.gateway.accounts().ok_or_else(no_link)
 }
 
-/// Somebody who is logged in connects for nobody else: a link that was sent to them may be a trap.
-async fn check_login(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<(), Error> {
-    match oauth::logged_in(app, headers).await? {
-        Some(subject) if subject != waiting.subject => Err(no_link()),
-        _ => Ok(()),
+/// Whoever opens a link: somebody else who is logged in is refused, because a link that was sent to them may be a trap.
+async fn opener(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<Opener, Error> {
+    let settings = app.settings.load_full();
+    if settings.oauth.is_some() {
+        return match oauth::logged_in(app, headers).await? {
+            Some(subject) if subject == waiting.subject => Ok(Opener::Named),
+            Some(_) => Err(no_link()),
+            None if waiting.has_code => {
+                Ok(Opener::MustProve(Proof { can_log_in: true, ..Proof::of(waiting) }))
+            }
+            None => Ok(Opener::MustLogIn),
+        };
     }
+    // Whoever can connect is the owner, as everywhere in this mode.
+    if matches!(settings.auth, Auth::None) && *waiting.subject == *OWNER {
+        return Ok(Opener::Named);
+    }
+    Ok(Opener::MustProve(Proof { takes_token: true, ..Proof::of(waiting) }))
+}
+
+/// Whether a text proves that the person whom the link names sits at the browser: the code that a terminal shows for this
+/// link, or, where nobody can log in, a token of that person.
+async fn proves(app: &App, waiting: &Waiting, link: &str, text: &str) -> Result<bool, Error> {
+    if app.settings.load().oauth.is_none() {
+        let is_theirs = auth::known(app, text)
+            .is_some_and(|caller| caller.subject == waiting.subject && caller.scopes.contains(Scopes::CALL));
+        if is_theirs {
+            return Ok(true);
+        }
+    }
+    accounts(app)?.is_code(&waiting.provider, link, text).await
 }
 
 /// The only parameter of this name.

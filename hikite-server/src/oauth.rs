@@ -41,6 +41,7 @@ use http::{HeaderMap, Uri};
 use crate::app::App;
 use crate::arrival::BrowserLogin;
 use crate::bucket::Buckets;
+pub(crate) use fields::Fields;
 pub(crate) use place::Place;
 
 /// Who is logged in at the browser that sent this, if people can log in here at all.

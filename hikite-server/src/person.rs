@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::Request;
 use axum::response::Response;
 use hikite_core::caller::Caller;
+use hikite_core::error::{Error, Kind};
 use hikite_core::source::Origin;
 use hikite_ui::Visitor;
 use http::header::HOST;
@@ -43,6 +44,7 @@ async fn find(app: &App, headers: &HeaderMap, next: &Uri) -> Result<Found, Respo
     match oauth::at_browser(app, headers).await {
         Ok(Some(Person { user, form_token, base, login })) => {
             let caller = Caller { scopes: user.role.scopes(), ..Caller::named(Arc::clone(&user.subject)) };
+            let caller = app.gateway.people().confine(caller).ok_or_else(|| refusal(no_project()))?;
             let name = user.name.to_string();
             let visitor = Visitor { name, form_token, base, can_log_out: true, ..Visitor::default() };
             Ok((caller, visitor, Some(login)))
@@ -50,6 +52,12 @@ async fn find(app: &App, headers: &HeaderMap, next: &Uri) -> Result<Found, Respo
         Ok(None) => Err(oauth::log_in_first(next)),
         Err(error) => Err(refusal(error)),
     }
+}
+
+/// The project that a user is bound to is gone: nothing else opens for them.
+fn no_project() -> Error {
+    Error::new(Kind::Authorization, "the project that you work in is not there any more")
+        .hint("ask whoever runs this hikite")
 }
 
 /// A form that was sent cannot be sent again after the login.

@@ -39,6 +39,8 @@ const PASSED_ON: &[&str] = &[
     "http_proxy",
     "https_proxy",
     "no_proxy",
+    // The guard is a process of ours, which leaves no core dump unless it is told so.
+    "HIKITE_DUMPABLE",
 ];
 /// Families of such variables: locale, folders, certificates, and the package managers that start servers.
 const PASSED_ON_PREFIXES: &[&str] = &[

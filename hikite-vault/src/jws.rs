@@ -1,5 +1,8 @@
 //! Signed tokens. We sign with ES256 alone; from others we take ES256, `EdDSA` and the RSA ones, each only with a key of
 //! its own kind: what a token says of its algorithm is never believed against the key.
+//!
+//! An ECDSA signature `(r, s)` has a twin `(r, n - s)` that verifies as well. Our own tokens have the lower `s`, and only
+//! that one is accepted for them, so that a token has one spelling; other issuers may use either, as RFC 7518 allows.
 
 use std::fmt;
 
@@ -15,6 +18,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::seal::Refused;
+
+mod low_s;
 
 /// Longer is no token.
 const TOKEN_BYTES: usize = 16 * 1024;
@@ -72,8 +77,11 @@ impl SigningKey {
         let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let input = format!("{}.{}", encode(&header), encode(claims));
         let signed = self.pair.sign(&SystemRandom::new(), input.as_bytes());
-        let signed = signed.map_err(|_| Refused::Signature)?;
-        Ok(format!("{input}.{}", URL_SAFE_NO_PAD.encode(signed.as_ref())))
+        let mut signed = signed.map_err(|_| Refused::Signature)?.as_ref().to_vec();
+        if !low_s::is_low(&signed) {
+            low_s::flip(&mut signed);
+        }
+        Ok(format!("{input}.{}", URL_SAFE_NO_PAD.encode(signed)))
     }
 
     /// The public half, as it stands in a key set.
@@ -151,6 +159,13 @@ impl Jwks {
         };
         let signed = self.keys.iter().filter(fits).any(|key| key.signed(token));
         if signed { Ok(token.claims.clone()) } else { Err(Refused::Signature) }
+    }
+}
+
+impl Jwks {
+    /// The claims of a token that must be one of our own: of the two signatures that hold, only the lower is accepted.
+    pub fn verify_own(&self, token: &Unverified<'_>) -> Result<Value, Refused> {
+        if low_s::is_low(&token.signature) { self.verify(token) } else { Err(Refused::Signature) }
     }
 }
 
@@ -293,6 +308,24 @@ mod tests {
         refused(&keys, &format!("{}.{other}.{}", parts[0], parts[2]));
         for wrong in ["", "a.b", "a.b.c", "..", &token[..token.len() - 2]] {
             refused(&keys, wrong);
+        }
+    }
+
+    #[test]
+    fn our_own_tokens_have_one_signature_and_those_of_others_either() {
+        let key = SigningKey::random().expect("random");
+        let keys = keys(&key);
+        for number in 0..32 {
+            let token = key.sign("at+jwt", &json!({ "jti": number })).expect("signed");
+            let (signed, signature) = token.rsplit_once('.').expect("parts");
+            let mut twin = URL_SAFE_NO_PAD.decode(signature).expect("base64");
+            low_s::flip(&mut twin);
+            let twin = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(twin));
+            let (token, twin) = (Unverified::read(&token), Unverified::read(&twin));
+            let (token, twin) = (token.expect("a token"), twin.expect("a token"));
+            assert!(keys.verify(&token).is_ok() && keys.verify(&twin).is_ok(), "both hold");
+            assert!(keys.verify_own(&token).is_ok());
+            assert_eq!(keys.verify_own(&twin), Err(Refused::Signature));
         }
     }
 

@@ -39,6 +39,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use hikite_core::json::Raw;
 
 use crate::config::{Config, Problems};
+use crate::dump;
 use crate::log::{self, LogFormat};
 
 /// One door between an LLM client and every tool you own.
@@ -140,6 +141,7 @@ enum Command {
 const WRONG_SETUP: u8 = 2;
 
 pub fn run() -> ExitCode {
+    dump::forbid();
     let outcome = if let Some(guard) = guard::Guard::asked_for(std::env::args_os()) {
         guard.run()
     } else if let Some(jq) = jq::Jq::asked_for(std::env::args_os()) {

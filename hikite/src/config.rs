@@ -52,6 +52,7 @@ use std::sync::Arc;
 
 use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
+use hikite_core::permission::Permissions;
 use hikite_core::pin::Pinning;
 use hikite_gateway::{IssuerRule, LoginRule, Project};
 use hikite_store::StoreUrl;
@@ -111,6 +112,8 @@ pub struct Config {
     pub issuers: Vec<IssuerRule>,
     /// With whom people may log in.
     pub logins: Vec<LoginRule>,
+    /// The mask of people who have none of their own.
+    pub default_permissions: Option<Arc<Permissions>>,
     pub audit: AuditSection,
     /// The store, where the file names one.
     pub store: Option<StoreUrl>,

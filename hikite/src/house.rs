@@ -230,6 +230,7 @@ impl House {
             disabled: config.disabled.clone(),
             categories: stored.categories_beside(config),
             projects: config.projects.clone(),
+            default_permissions: config.default_permissions.clone(),
             ..Rules::default()
         };
         let of_file = config.servers.iter().map(|server| (server, Keeper::File));

@@ -4,6 +4,7 @@
 mod access;
 pub mod cli;
 pub mod config;
+mod dump;
 mod embed;
 mod endpoint;
 mod evaluation;

@@ -92,7 +92,8 @@ class Gateway:
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HIKITE_")}
-        return inherited | {"HOME": str(home), MARK: self.mark}
+        # Leftover processes are looked for in /proc, which is closed where a process leaves no core dump.
+        return inherited | {"HOME": str(home), MARK: self.mark, "HIKITE_DUMPABLE": "1"}
 
     def mcp(self, surface: str | None = None) -> str:
         return f"{self.url}/mcp" + (f"?surface={surface}" if surface else "")

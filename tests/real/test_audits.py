@@ -1,6 +1,6 @@
 """Two published programs that look for holes and for bad manners in MCP servers, let loose on hikite.
 
-`mcp-fuzzer` audits the authorization, with and without a token; `mcpscore` holds the whole server against its rules.
+`mcp-fuzzer` audits the authorization, with and without a token, and throws malformed messages; `mcpscore` holds the whole server against its rules.
 """
 
 import datetime
@@ -10,6 +10,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import httpx2
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -48,6 +49,30 @@ def test_mcp_fuzzer_finds_no_way_around_the_token(parts, gateway, tmp_path):
     found = fuzzer(parts, gateway, tmp_path, "--auth-env", MCP_API_KEY=gateway.token)
     audited = [finding for finding in found if finding["category"] not in OF_THE_FUZZING]
     assert audited == []
+
+
+def test_mcp_fuzzer_with_a_personal_token_crashes_and_hangs_nothing(parts, start_gateway, tmp_path):
+    """Tools of three servers and every message of the protocol, well-formed and malformed, as somebody who may call."""
+    (tmp_path / "files").mkdir()
+    servers = {
+        "time": parts.time(),
+        "memory": parts.memory(tmp_path / "memory.json"),
+        "files": parts.filesystem(tmp_path / "files"),
+    }
+    gateway = start_gateway({"mcpServers": servers, "server": {"surface": ["modules", "direct"]}})
+    form = {"name": "fuzzer", "subject": "alice"}
+    made = httpx2.post(f"{gateway.url}/v1/tokens", headers=gateway.headers, json=form).json()
+    more = ["--mode", "all", "--phase", "both", "--protocol-phase", "aggressive", "--auth-env"]
+    found = fuzzer(parts, gateway, tmp_path, *more, MCP_API_KEY=made["secret"])
+    assert [finding for finding in found if finding["category"] not in OF_THE_FUZZING] == []
+    summary = json.loads((tmp_path / "found" / "run_summary.json").read_text())
+    assert summary["status"] == "completed" and summary["tools"]["total_runs"] > 50, summary
+    outcomes = [tool["outcomes"] for tool in summary["tools"]["by_name"].values()]
+    assert sum(outcome["crashed"] for outcome in outcomes) == 0, summary
+    assert sum(outcome["anomaly"] for outcome in outcomes) == 0, "an anomaly is a hang or an answer that is no answer"
+    assert "panicked" not in gateway.log()
+    me = httpx2.get(f"{gateway.url}/v1/me", headers=gateway.headers, timeout=20).json()
+    assert me["subject"] == "owner", "it still answers everybody else"
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:

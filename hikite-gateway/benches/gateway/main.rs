@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hikite_core::caller::{OWNER, Scopes};
 use hikite_core::json::Object;
-use hikite_gateway::identity::{Ask, Bearer, ClientForm, Code, Terms};
+use hikite_gateway::identity::{Ask, Bearer, ClientForm, Code, Target, Terms};
 use hikite_gateway::{Identity, People, Safe};
 use hikite_store::{Store, StoreUrl};
 use hikite_vault::{MasterKey, Ring};
@@ -99,8 +99,10 @@ async fn access(identity: &Identity, terms: &Terms) -> String {
         redirect: REDIRECT,
         challenge: &challenge,
         scopes: Scopes::USUAL,
+        project: None,
     };
     let code = identity.make_code(ask).await.expect("a code");
-    let code = Code { code: code.expose(), client: &client.id, redirect: None, verifier: VERIFIER };
+    let target = Target::Unsaid;
+    let code = Code { code: code.expose(), client: &client.id, redirect: None, verifier: VERIFIER, target };
     identity.use_code(terms, code).await.expect("tokens").access.expose().to_owned()
 }

@@ -1,6 +1,7 @@
 //! Connecting an account in a browser, from the link to the tokens. One form in the store carries it from step to step,
 //! and each step is taken once. What proves a step (link, browser, state) is known to its bearer; we keep hashes. The
-//! verifier is kept nowhere: it is derived.
+//! verifier is kept nowhere: it is derived. A link says what is connected for whom and proves nothing of who opens it:
+//! that is a login's business, or that of the one-time code that a terminal shows.
 
 use std::sync::Arc;
 
@@ -29,12 +30,19 @@ const LEFT: &str = "opened";
 const BACK: &str = "exchanging";
 const CONNECTED: &str = "connected";
 const FAILED: &str = "failed";
+/// Without those that look like others.
+const CODE_LETTERS: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+const CODE_CHARS: usize = 8;
+/// So many wrong codes use a link up.
+const CODE_TRIES: u32 = 5;
 
 /// What a person opens to connect an account.
 #[derive(Clone, Debug)]
 pub struct Link {
     pub id: String,
     pub url: Secret,
+    /// The one-time code that a terminal shows; whoever types it into the page sits at that terminal.
+    pub code: Option<Secret>,
     pub expires_at: u64,
 }
 
@@ -45,6 +53,8 @@ pub struct Waiting {
     pub title: String,
     pub account: String,
     pub subject: Arc<str>,
+    /// Whether a terminal shows a code for it.
+    pub has_code: bool,
 }
 
 /// What came of it: the account, which its vendor may not have proven yet.
@@ -73,17 +83,38 @@ impl Browser {
 }
 
 impl Accounts {
-    /// A link with which its bearer connects an account for a subject. One of the same name is connected again.
+    /// A link with which a subject connects an account. One of the same name is connected again.
     pub async fn begin(&self, subject: &str, provider: &str, name: Option<&str>) -> Result<Link, Error> {
+        self.begin_with((subject, provider, name), None).await
+    }
+
+    /// The same for somebody at a terminal, with a code that proves to the page that it is them.
+    pub async fn begin_at_terminal(
+        &self,
+        subject: &str,
+        provider: &str,
+        name: Option<&str>,
+    ) -> Result<Link, Error> {
+        self.begin_with((subject, provider, name), Some(code()?)).await
+    }
+
+    async fn begin_with(
+        &self,
+        (subject, provider, name): (&str, &str, Option<&str>),
+        code: Option<Secret>,
+    ) -> Result<Link, Error> {
         let name = name.unwrap_or(DEFAULT);
         check_name(name)?;
         self.connectable(provider).await?;
         let (id, secret, now) = (id()?, secret()?, now_ms());
-        let form = Object::default()
+        let mut form = Object::default()
             .with("provider", provider)
             .with("name", name)
             .with("step", WAITING)
             .with("link", hash(secret.expose()));
+        if let Some(code) = &code {
+            form.set("code", hash(&plain_code(code.expose())));
+        }
         let entry = Entry {
             kind: CONNECTION,
             id: id.clone(),
@@ -96,7 +127,25 @@ impl Accounts {
         self.safe.store().put_entry(&entry).await?;
         let base = self.settings.load().public_url.clone();
         let url = format!("{base}/connect/{}?link={id}.{}", encode(provider), secret.expose());
-        Ok(Link { id, url: Secret::hidden(url), expires_at: now + LIFE_MS })
+        Ok(Link { id, url: Secret::hidden(url), code, expires_at: now + LIFE_MS })
+    }
+
+    /// Whether this is the code that the terminal shows for a link. Wrong ones are counted; too many use the link up.
+    pub async fn is_code(&self, provider: &str, link: &str, code: &str) -> Result<bool, Error> {
+        loop {
+            let (entry, form) = self.at(link, (WAITING, "link")).await?;
+            self.shown(provider, &entry, &form)?;
+            let Some(kept) = form.text("code") else { return Ok(false) };
+            if kept == hash(&plain_code(code)) {
+                return Ok(true);
+            }
+            let tries = form.get("tries").and_then(Raw::whole).unwrap_or(0) + 1;
+            let form = form.with("tries", Raw::of(&tries));
+            let form = if tries < CODE_TRIES { form } else { form.with("link", Raw::null()) };
+            if self.safe.store().change_entry(&Entry { form: form.raw(), ..entry }).await? {
+                return if tries < CODE_TRIES { Ok(false) } else { Err(spent()) };
+            }
+        }
     }
 
     /// How far a connection has come that this subject began.
@@ -143,9 +192,18 @@ impl Accounts {
         Ok(self.authorize_url(&definition, &app.client_id, &state))
     }
 
-    /// A browser is back: the code becomes tokens, and these an account.
-    pub async fn arrive(&self, returned: Returned, browser: Option<&Browser>) -> Result<Connected, Error> {
+    /// A browser is back: the code becomes tokens, and these an account. Somebody else who is logged in there by now
+    /// connects nothing.
+    pub async fn arrive(
+        &self,
+        returned: Returned,
+        browser: Option<&Browser>,
+        logged_in: Option<&str>,
+    ) -> Result<Connected, Error> {
         let (entry, form) = self.at(&returned.state, (LEFT, "state")).await?;
+        if logged_in.is_some_and(|subject| subject != entry.owner) {
+            return Err(spent());
+        }
         let same = browser.map(|browser| hash(browser.0.expose()));
         if same.is_none() || same != form.text("browser") {
             return Err(spent());
@@ -251,6 +309,7 @@ impl Accounts {
             title,
             account: form.text("name").unwrap_or_default(),
             subject: entry.owner.as_str().into(),
+            has_code: form.text("code").is_some(),
         })
     }
 
@@ -289,6 +348,20 @@ impl Accounts {
 fn secret() -> Result<Secret, Error> {
     let bytes: [u8; 32] = random_bytes().map_err(|why| Error::new(Kind::Internal, why.to_string()))?;
     Ok(Secret::hidden(URL_SAFE_NO_PAD.encode(bytes)))
+}
+
+/// A code that a person reads off one screen and types into another; 32 letters divide a byte evenly.
+fn code() -> Result<Secret, Error> {
+    let bytes: [u8; CODE_CHARS] =
+        random_bytes().map_err(|why| Error::new(Kind::Internal, why.to_string()))?;
+    let letters = bytes.map(|byte| char::from(CODE_LETTERS[usize::from(byte % 32)]));
+    let (first, second): (String, String) = (letters[..4].iter().collect(), letters[4..].iter().collect());
+    Ok(Secret::hidden(format!("{first}-{second}")))
+}
+
+/// A code as it is compared: people leave out the line and write small letters.
+fn plain_code(code: &str) -> String {
+    code.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect()
 }
 
 /// What of a proof is secret: all behind the id.

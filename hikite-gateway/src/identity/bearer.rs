@@ -12,9 +12,9 @@ use parking_lot::RwLock;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::grant::{self, ACCESS};
+use super::grant::{self, ACCESS, PROJECT};
 use super::login::milliseconds;
-use super::{GRANT, GRANT_ID, Identity, Terms};
+use super::{GRANT, GRANT_ID, Identity, Terms, target};
 use crate::clock::now_ms;
 
 /// Clocks of machines differ.
@@ -25,6 +25,7 @@ const REMEMBERED: usize = 10_000;
 /// What is known of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bearer {
+    /// A caller whose token is for one project has that project; whether its person may enter it is not looked at here.
     Known(Caller),
     /// Signed by us, and of a grant that is not known here: another process may just have made it, or it is over.
     Absent(Arc<str>),
@@ -44,6 +45,8 @@ struct Verified {
     subject: Arc<str>,
     grant: Arc<str>,
     scopes: Scopes,
+    /// The only project that it opens.
+    project: Option<Arc<str>>,
     /// Milliseconds since 1970.
     expires_at: u64,
 }
@@ -63,7 +66,7 @@ impl Identity {
         let Some(verified) = known.or_else(|| self.verify(terms, token, hash, now)) else {
             return if self.is_of_new_key(terms, token) { Bearer::Unsigned } else { Bearer::Nobody };
         };
-        let is_ours = verified.issuer == terms.issuer && verified.audience == terms.audience;
+        let is_ours = verified.issuer == terms.issuer && verified.is_for(terms);
         if !is_ours || now >= verified.expires_at + milliseconds(LEEWAY) {
             return Bearer::Nobody;
         }
@@ -71,7 +74,7 @@ impl Identity {
         match book.allowed(&verified.grant, now) {
             Some(allowed) => Bearer::Known(Caller {
                 subject: Arc::clone(&verified.subject),
-                project: None,
+                project: verified.project.clone(),
                 scopes: verified.scopes.both(allowed),
                 token: Some(Arc::clone(&verified.grant)),
             }),
@@ -104,7 +107,7 @@ impl Identity {
         if read.typ.as_deref() != Some(ACCESS) || read.issuer() != Some(&terms.issuer) {
             return None;
         }
-        let verified = Arc::new(Verified::of(&self.keys.load().as_ref()?.public.verify(&read).ok()?)?);
+        let verified = Arc::new(Verified::of(&self.keys.load().as_ref()?.public.verify_own(&read).ok()?)?);
         if now < verified.expires_at + milliseconds(LEEWAY) {
             self.seen.keep(hash, Arc::clone(&verified), now);
         }
@@ -138,6 +141,14 @@ impl Seen {
 }
 
 impl Verified {
+    /// Whether its audience is ours: the one address of MCP, or that of the project that it is for.
+    fn is_for(&self, terms: &Terms) -> bool {
+        match self.project.as_deref() {
+            None => self.audience == terms.audience,
+            project => *self.audience == *target::audience(terms, project),
+        }
+    }
+
     fn of(claims: &Value) -> Option<Self> {
         let text = |name: &str| claims[name].as_str();
         let words = text("scope")?.split(' ').filter_map(Scopes::parse);
@@ -147,6 +158,10 @@ impl Verified {
             subject: text("sub")?.into(),
             grant: grant::shared(text("gid")?)?,
             scopes: words.fold(Scopes::NONE, Scopes::with),
+            project: match &claims[PROJECT] {
+                Value::Null => None,
+                project => Some(project.as_str()?.into()),
+            },
             expires_at: claims["exp"].as_u64()?.checked_mul(1000)?,
         })
     }

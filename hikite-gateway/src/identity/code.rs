@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::grant::{self, Pair};
+use super::grant::{self, Holder, Pair};
 use super::login::milliseconds;
-use super::{Again, CODE, Denied, Identity, SPENT, Terms, hash, secret};
+use super::{Again, CODE, Denied, Identity, SPENT, Target, Terms, hash, secret};
 use crate::clock::now_ms;
 
 const GOOD_FOR: Duration = Duration::from_secs(60);
@@ -34,6 +34,8 @@ pub struct Ask<'a> {
     /// The SHA-256 of the verifier, in base64url.
     pub challenge: &'a str,
     pub scopes: Scopes,
+    /// The only project that it is for.
+    pub project: Option<&'a str>,
 }
 
 /// A code that comes back.
@@ -44,6 +46,8 @@ pub struct Code<'a> {
     /// OAuth 2.1 leaves it out; where it is said it must be right.
     pub redirect: Option<&'a str>,
     pub verifier: &'a str,
+    /// The resource that the token is wanted for.
+    pub target: Target<'a>,
 }
 
 impl std::fmt::Debug for Code<'_> {
@@ -58,6 +62,8 @@ struct Kept {
     redirect: String,
     challenge: String,
     scopes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
 }
 
 impl Identity {
@@ -68,6 +74,7 @@ impl Identity {
             redirect: ask.redirect.to_owned(),
             challenge: ask.challenge.to_owned(),
             scopes: ask.scopes.names().map(str::to_owned).collect(),
+            project: ask.project.map(str::to_owned),
         };
         let entry = Entry {
             kind: CODE,
@@ -105,7 +112,9 @@ impl Identity {
         }
         let scopes =
             kept.scopes.iter().filter_map(|word| Scopes::parse(word)).fold(Scopes::NONE, Scopes::with);
-        let (grant, pair) = grant::begin(&*self.keys().await?, terms, (&entry.owner, code.client, scopes))?;
+        let project = code.target.within(kept.project.as_deref())?;
+        let holder = Holder { subject: &entry.owner, client: code.client, scopes, project };
+        let (grant, pair) = grant::begin(&*self.keys().await?, terms, holder)?;
         let spent = Entry {
             kind: SPENT,
             id: id.clone(),

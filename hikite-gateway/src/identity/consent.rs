@@ -1,4 +1,5 @@
-//! What a user let a client do, remembered for one client at one place it leads back to.
+//! What a user let a client do, remembered for one client at one place it leads back to, and for one project where the
+//! client asked for a project. The last answer of the user counts: answers are not added up.
 
 use hikite_core::caller::Scopes;
 use hikite_core::error::Error;
@@ -16,11 +17,16 @@ pub struct Consent<'a> {
     pub client: &'a str,
     /// The origin of the address that the client is answered at.
     pub place: &'a str,
+    /// The only project that it is for.
+    pub project: Option<&'a str>,
 }
 
 impl Consent<'_> {
     fn id(&self) -> String {
-        hash_of(&[self.subject, self.client, self.place])
+        match self.project {
+            Some(project) => hash_of(&[self.subject, self.client, self.place, project]),
+            None => hash_of(&[self.subject, self.client, self.place]),
+        }
     }
 }
 
@@ -31,13 +37,16 @@ impl Identity {
         Ok(entry.map_or(Scopes::NONE, |entry| read(&entry)))
     }
 
-    /// From now on this is allowed, besides what was.
+    /// From now on this is allowed, and nothing else that was allowed before.
     pub async fn consent(&self, consent: Consent<'_>, scopes: Scopes) -> Result<(), Error> {
         loop {
             let before = self.store.entry(CONSENT, &consent.id(), now_ms()).await?;
-            let all = before.as_ref().map_or(scopes, |entry| read(entry).with(scopes));
-            let names: Vec<&str> = all.names().collect();
-            let form = Object::default().with("client", consent.client).with("scopes", Raw::of(&names)).raw();
+            let names: Vec<&str> = scopes.names().collect();
+            let mut form = Object::default().with("client", consent.client).with("scopes", Raw::of(&names));
+            if let Some(project) = consent.project {
+                form.set("project", project);
+            }
+            let form = form.raw();
             let entry = Entry {
                 kind: CONSENT,
                 id: consent.id(),

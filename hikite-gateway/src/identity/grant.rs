@@ -18,16 +18,18 @@ use super::book::Mark;
 use super::key::Keys;
 use super::login::milliseconds;
 use super::secret::{failed, id};
-use super::{Again, Client, Denied, GRANT, GRANT_ID, Identity, Terms};
+use super::{Again, Client, Denied, GRANT, GRANT_ID, Identity, Target, Terms, target};
 use crate::clock::now_ms;
 
 const REFRESH: &str = "hkr_";
 /// So long a token that was used gets the same answer again.
 const GRACE: Duration = Duration::from_secs(60);
 /// What the subject of a client that comes for itself begins with.
-const OF_CLIENT: &str = "client:";
+pub(crate) const OF_CLIENT: &str = "client:";
 /// What access tokens are for.
 pub(super) const ACCESS: &str = "at+jwt";
+/// The claim of a token that opens one project alone.
+pub(super) const PROJECT: &str = "project";
 
 /// What a client gets.
 #[derive(Clone, Debug)]
@@ -57,6 +59,9 @@ struct Kept {
     /// The access token of the last rotation, sealed, what it allows, and when it ends.
     #[serde(default)]
     last: Option<Last>,
+    /// The only project that it opens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -64,6 +69,36 @@ struct Last {
     access: String,
     scopes: Vec<String>,
     expires_at: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
+}
+
+/// Whom a token is made for, and what it allows.
+#[derive(Clone, Copy)]
+pub(super) struct Holder<'a> {
+    pub(super) subject: &'a str,
+    pub(super) client: &'a str,
+    pub(super) scopes: Scopes,
+    /// The only project that it opens.
+    pub(super) project: Option<&'a str>,
+}
+
+/// A refresh: the token, and what is asked for with it.
+#[derive(Clone, Copy)]
+pub struct Refresh<'a> {
+    pub token: &'a str,
+    /// Fewer scopes than were allowed, if those are asked for.
+    pub scopes: Option<Scopes>,
+    pub target: Target<'a>,
+}
+
+impl std::fmt::Debug for Refresh<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Refresh")
+            .field("scopes", &self.scopes)
+            .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Kept {
@@ -84,11 +119,8 @@ pub(super) fn client_of(entry: &Entry) -> Option<String> {
 }
 
 /// A new family, and its first pair.
-pub(super) fn begin(
-    keys: &Keys,
-    terms: &Terms,
-    (subject, client, scopes): (&str, &str, Scopes),
-) -> Result<(Entry, Pair), Denied> {
+pub(super) fn begin(keys: &Keys, terms: &Terms, holder: Holder<'_>) -> Result<(Entry, Pair), Denied> {
+    let Holder { subject, client, scopes, project } = holder;
     let (id, now) = (id(GRANT_ID)?, now_ms());
     let Wrapped { key_id, sealed } =
         keys.ring.wrap(&id, &DataKey::random().map_err(failed)?).map_err(failed)?;
@@ -101,9 +133,11 @@ pub(super) fn begin(
         key_id,
         key: sealed.text().to_owned(),
         last: None,
+        project: project.map(str::to_owned),
     };
-    let access = access(keys, terms, &id, (subject, client, scopes), now)?;
-    let pair = Pair { access, refresh: Some(refresh_token(keys, &id, 1)), expires_in: terms.access, scopes };
+    let access = access(keys, terms, &id, holder, now)?;
+    let refresh = Some(refresh_token(keys, &id, &kept));
+    let pair = Pair { access, refresh, expires_in: terms.access, scopes };
     let entry = Entry {
         kind: GRANT,
         id,
@@ -127,6 +161,7 @@ pub(super) fn of_client(client: &str, scopes: Scopes) -> Result<Entry, Error> {
         key_id: String::new(),
         key: String::new(),
         last: None,
+        project: None,
     };
     Ok(Entry {
         kind: GRANT,
@@ -140,39 +175,34 @@ pub(super) fn of_client(client: &str, scopes: Scopes) -> Result<Entry, Error> {
 }
 
 impl Identity {
-    /// The next pair for a refresh token, with fewer scopes if those are asked for.
-    pub async fn refresh(
-        &self,
-        terms: &Terms,
-        client: &Client,
-        token: &str,
-        wanted: Option<Scopes>,
-    ) -> Result<Pair, Denied> {
-        self.refresh_at(terms, client, (token, wanted), now_ms()).await
+    /// The next pair for a refresh token: at most what the user allowed.
+    pub async fn refresh(&self, terms: &Terms, client: &Client, wanted: Refresh<'_>) -> Result<Pair, Denied> {
+        self.refresh_at(terms, client, wanted, now_ms()).await
     }
 
     pub(super) async fn refresh_at(
         &self,
         terms: &Terms,
         client: &Client,
-        (token, wanted): (&str, Option<Scopes>),
+        wanted: Refresh<'_>,
         now: u64,
     ) -> Result<Pair, Denied> {
         let keys = &*self.keys().await?;
-        let (id, generation) =
-            read_refresh_token(keys, token).ok_or(Denied::Grant("the refresh token is not one of ours"))?;
+        let shown = read_refresh_token(keys, wanted.token);
+        let Shown { id, generation, project } =
+            shown.ok_or(Denied::Grant("the refresh token is not one of ours"))?;
         loop {
             let entry = self.store.entry(GRANT, &id, now).await?;
             let entry = entry.ok_or(Denied::Grant("the grant is over"))?;
             let kept = Kept::of(&entry)?;
-            if kept.client != client.id {
+            if kept.client != client.id || kept.project != project {
                 return Err(Denied::Grant("the refresh token was given to another client"));
             }
             if self.active_user(&entry.owner).await?.is_none() {
                 return Err(Denied::Grant("there is no such user any more"));
             }
             if generation + 1 == kept.generation && now <= kept.rotated_at + milliseconds(GRACE) {
-                return again(keys, &id, &kept, now);
+                return again(keys, &id, &kept, wanted.target, now);
             }
             if generation != kept.generation {
                 tracing::warn!(grant = id, "a refresh token came again after its time; its family ends");
@@ -201,6 +231,7 @@ impl Identity {
         terms: &Terms,
         client: &Client,
         wanted: Option<Scopes>,
+        target: Target<'_>,
     ) -> Result<Pair, Denied> {
         let id = client.grant.as_deref().ok_or(Denied::Client("this client does not come for itself"))?;
         let entry = self.store.entry(GRANT, id, now_ms()).await?.ok_or(Denied::Grant("the grant is over"))?;
@@ -210,7 +241,9 @@ impl Identity {
             return Err(Denied::Scope("the client may not do all of this"));
         }
         let keys = &*self.keys().await?;
-        let access = access(keys, terms, id, (&entry.owner, &client.id, scopes), now_ms())?;
+        let project = target.within(None)?;
+        let holder = Holder { subject: &entry.owner, client: &client.id, scopes, project };
+        let access = access(keys, terms, id, holder, now_ms())?;
         Ok(Pair { access, refresh: None, expires_in: terms.access, scopes })
     }
 
@@ -219,10 +252,10 @@ impl Identity {
     pub async fn revoke(&self, client: &Client, token: &str) -> Result<Option<(String, String)>, Error> {
         let keys = &*self.keys().await?;
         let of_access = || {
-            let claims = keys.public.verify(&Unverified::read(token)?).ok()?;
+            let claims = keys.public.verify_own(&Unverified::read(token)?).ok()?;
             claims["gid"].as_str().map(str::to_owned)
         };
-        let Some(id) = read_refresh_token(keys, token).map(|(id, _)| id).or_else(of_access) else {
+        let Some(id) = read_refresh_token(keys, token).map(|shown| shown.id).or_else(of_access) else {
             return Ok(None);
         };
         let Some(entry) = self.store.entry(GRANT, &id, now_ms()).await? else { return Ok(None) };
@@ -247,42 +280,44 @@ fn rotate(
     terms: &Terms,
     entry: &Entry,
     kept: Kept,
-    wanted: Option<Scopes>,
+    wanted: Refresh<'_>,
     now: u64,
 ) -> Result<(Entry, Pair), Denied> {
     let all = read_scopes(&kept.scopes);
-    let scopes = wanted.unwrap_or(all);
+    let scopes = wanted.scopes.unwrap_or(all);
     if !all.contains(scopes) {
         return Err(Denied::Scope("the user did not allow all of this"));
     }
+    let project = wanted.target.within(kept.project.as_deref())?;
     let generation = kept.generation + 1;
-    let access = access(keys, terms, &entry.id, (&entry.owner, &kept.client, scopes), now)?;
+    let holder = Holder { subject: &entry.owner, client: &kept.client, scopes, project };
+    let access = access(keys, terms, &entry.id, holder, now)?;
     let sealed = own_key(keys, &entry.id, &kept)?.seal(place(&entry.id, generation), &access);
     let last = Last {
         access: sealed.map_err(failed)?.text().to_owned(),
         scopes: words(scopes),
         expires_at: now + milliseconds(terms.access),
+        project: project.map(str::to_owned),
     };
     let next = Kept { generation, rotated_at: now, last: Some(last), ..kept };
-    let pair = Pair {
-        access,
-        refresh: Some(refresh_token(keys, &entry.id, generation)),
-        expires_in: terms.access,
-        scopes,
-    };
+    let refresh = Some(refresh_token(keys, &entry.id, &next));
+    let pair = Pair { access, refresh, expires_in: terms.access, scopes };
     let expires_at = now + milliseconds(terms.refresh);
     Ok((Entry { form: Raw::of(&next), expires_at, ..entry.clone() }, pair))
 }
 
-/// The pair of the last rotation.
-fn again(keys: &Keys, id: &str, kept: &Kept, now: u64) -> Result<Pair, Denied> {
+/// The pair of the last rotation, if it is for what is asked for now.
+fn again(keys: &Keys, id: &str, kept: &Kept, target: Target<'_>, now: u64) -> Result<Pair, Denied> {
     let last = kept.last.as_ref().ok_or(Denied::Grant("the refresh token was used before"))?;
+    if target.within(kept.project.as_deref())? != last.project.as_deref() {
+        return Err(Denied::Target("the refresh token was just used for another resource"));
+    }
     let key = own_key(keys, id, kept)?;
     let sealed = Sealed::from_text(last.access.as_str());
     let access = key.open(place(id, kept.generation), &sealed).map_err(failed)?;
     Ok(Pair {
         access,
-        refresh: Some(refresh_token(keys, id, kept.generation)),
+        refresh: Some(refresh_token(keys, id, kept)),
         expires_in: Duration::from_millis(last.expires_at.saturating_sub(now)),
         scopes: read_scopes(&last.scopes),
     })
@@ -297,37 +332,48 @@ fn place(id: &str, generation: u64) -> Place<'_> {
     Place { account: id, provider: "grant", field: "access", version: generation }
 }
 
-/// Made from the grant and the generation alone, so that the same one can be made again.
-fn refresh_token(keys: &Keys, id: &str, generation: u64) -> Secret {
-    Secret::hidden(format!("{REFRESH}{}", keys.refresh.put(format!("{id} {generation}").as_bytes(), &[])))
+/// Made from the grant, its generation and its project alone, so that the same one can be made again. A program that does
+/// not know of projects cannot read the token of one, and so makes nothing wider of it.
+fn refresh_token(keys: &Keys, id: &str, kept: &Kept) -> Secret {
+    let project = kept.project.as_ref().map(|project| format!(" {project}")).unwrap_or_default();
+    let payload = format!("{id} {}{project}", kept.generation);
+    Secret::hidden(format!("{REFRESH}{}", keys.refresh.put(payload.as_bytes(), &[])))
 }
 
-fn read_refresh_token(keys: &Keys, token: &str) -> Option<(String, u64)> {
+/// The contents of a refresh token.
+struct Shown {
+    id: String,
+    generation: u64,
+    project: Option<String>,
+}
+
+fn read_refresh_token(keys: &Keys, token: &str) -> Option<Shown> {
     let payload = keys.refresh.open(token.strip_prefix(REFRESH)?, &[])?;
     let payload = String::from_utf8(payload).ok()?;
-    let (id, generation) = payload.split_once(' ')?;
-    Some((id.to_owned(), generation.parse().ok()?))
+    let mut words = payload.splitn(3, ' ');
+    Some(Shown {
+        id: words.next()?.to_owned(),
+        generation: words.next()?.parse().ok()?,
+        project: words.next().map(str::to_owned),
+    })
 }
 
-fn access(
-    keys: &Keys,
-    terms: &Terms,
-    grant: &str,
-    (subject, client, scopes): (&str, &str, Scopes),
-    now: u64,
-) -> Result<Secret, Error> {
+fn access(keys: &Keys, terms: &Terms, grant: &str, holder: Holder<'_>, now: u64) -> Result<Secret, Error> {
     let issued = now / 1000;
-    let claims = json!({
+    let mut claims = json!({
         "iss": &*terms.issuer,
-        "aud": &*terms.audience,
-        "sub": subject,
-        "client_id": client,
-        "scope": words(scopes).join(" "),
+        "aud": target::audience(terms, holder.project),
+        "sub": holder.subject,
+        "client_id": holder.client,
+        "scope": words(holder.scopes).join(" "),
         "iat": issued,
         "exp": issued + terms.access.as_secs(),
         "jti": id("")?,
         "gid": grant,
     });
+    if let Some(project) = holder.project {
+        claims[PROJECT] = project.into();
+    }
     let signed = keys.signing.newest().sign(ACCESS, &claims);
     signed.map(Secret::hidden).map_err(|_| Error::new(Kind::Internal, "a token could not be signed"))
 }

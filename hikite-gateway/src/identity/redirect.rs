@@ -85,8 +85,22 @@ impl<'a> Redirect<'a> {
         !matches!(self.scheme, "http" | "https")
     }
 
-    /// Who gets the answer, as people are shown it and as it is remembered. The port of a loopback address is another
-    /// one every time.
+    /// Leads to a program on the machine of the browser. Which program listens there nobody can tell, so that a public
+    /// client that is answered there has to be allowed every time (RFC 8252, 8.6).
+    pub fn is_native(&self) -> bool {
+        self.is_loopback() || self.is_private()
+    }
+
+    /// The exact recipient for people to see: the address with its port, or the scheme of an app.
+    pub fn recipient(&self) -> String {
+        let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
+        match self.host {
+            "" => format!("{}:", self.scheme),
+            host => format!("{}://{host}{port}", self.scheme),
+        }
+    }
+
+    /// The recipient as a consent remembers it. The port of a loopback address is another one every time.
     pub fn place(&self) -> String {
         match self.port.filter(|_| !self.is_loopback()) {
             Some(port) => format!("{}://{}:{port}", self.scheme, self.host),

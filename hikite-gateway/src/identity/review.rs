@@ -23,6 +23,7 @@ impl Identity {
                 .with("client", client.as_str())
                 .with("clientName", Raw::of(&name_of(&client)))
                 .with("scopes", scopes)
+                .with("project", Raw::of(&form.text("project")))
                 .with("createdAt", rfc3339(entry.created_at))
                 .raw()
         };

@@ -80,12 +80,13 @@ async fn registered(identity: &Identity) -> Client {
 
 async fn code_for(identity: &Identity, client: &Client, subject: &str, scopes: Scopes) -> String {
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
-    let ask = Ask { subject, client: &client.id, redirect: REDIRECT, challenge: &challenge, scopes };
+    let ask =
+        Ask { subject, client: &client.id, redirect: REDIRECT, challenge: &challenge, scopes, project: None };
     identity.make_code(ask).await.expect("a code").expose().to_owned()
 }
 
 fn code<'a>(code: &'a str, client: &'a Client) -> Code<'a> {
-    Code { code, client: &client.id, redirect: Some(REDIRECT), verifier: VERIFIER }
+    Code { code, client: &client.id, redirect: Some(REDIRECT), verifier: VERIFIER, target: Target::Unsaid }
 }
 
 async fn pair(identity: &Identity, client: &Client, subject: &str, scopes: Scopes) -> Pair {
@@ -208,7 +209,7 @@ async fn a_login_is_good_for_its_user_until_it_ends() {
 #[tokio::test]
 async fn consent_is_for_one_client_at_one_place() {
     let identity = house().await;
-    let consent = Consent { subject: OWNER, client: "hkc_1", place: "https://a.example" };
+    let consent = Consent { subject: OWNER, client: "hkc_1", place: "https://a.example", project: None };
     identity.consent(consent, Scopes::READ).await.expect("kept");
     assert_eq!(identity.consented(consent).await.expect("a store"), Scopes::READ);
     for other in [
@@ -216,9 +217,14 @@ async fn consent_is_for_one_client_at_one_place() {
         Consent { client: "hkc_2", ..consent },
         Consent { place: "https://b.example", ..consent },
         Consent { client: "hkc_1https:", place: "//a.example", ..consent },
+        Consent { project: Some("work"), ..consent },
     ] {
         assert_eq!(identity.consented(other).await.expect("a store"), Scopes::NONE, "{other:?}");
     }
     identity.consent(consent, Scopes::CALL).await.expect("kept");
-    assert_eq!(identity.consented(consent).await.expect("a store"), Scopes::USUAL);
+    assert_eq!(
+        identity.consented(consent).await.expect("a store"),
+        Scopes::CALL,
+        "the last answer counts, and answers are not added up"
+    );
 }

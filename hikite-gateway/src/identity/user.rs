@@ -35,7 +35,7 @@ pub struct User {
     pub permissions: Option<Arc<Permissions>>,
     /// Locked out: nothing of theirs opens anything.
     pub disabled: bool,
-    /// The only project they may work in.
+    /// The only project that they work in, whatever they come with.
     pub project: Option<Arc<str>>,
     /// Milliseconds since 1970.
     pub created_at: u64,

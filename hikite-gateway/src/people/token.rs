@@ -14,7 +14,7 @@ use hikite_core::time::rfc3339;
 use hikite_store::TokenRow;
 use sha2::{Digest, Sha256};
 
-use crate::identity::USER_ID;
+use crate::identity::{OF_CLIENT, USER_ID};
 
 /// What every secret begins with.
 pub(super) const PREFIX: &str = "hk_";
@@ -26,7 +26,9 @@ const ID_CHARS: usize = 8;
 /// Without those that look like others.
 const PLAIN_LETTERS: &[u8; 31] = b"abcdefghijkmnpqrstuvwxyz2345678";
 /// The subject of a token that names none begins with it.
-const OF_TOKEN: &str = "token:";
+pub(crate) const OF_TOKEN: &str = "token:";
+/// What subjects begin with that nobody is given by a form.
+const OURS: [&str; 3] = [OF_TOKEN, USER_ID, OF_CLIENT];
 const WORD_CHARS: usize = 128;
 /// Ten years: longer is never.
 const LONGEST_SECONDS: u32 = 10 * 366 * 86_400;
@@ -197,10 +199,9 @@ impl Reader<'_> {
         let Some(subject) = self.word("subject") else { return format!("{OF_TOKEN}{id}").into() };
         if subject.trim().is_empty() || subject.chars().any(char::is_control) {
             self.fault("subject", "`subject` must be a name");
-        } else if subject == OWNER || [OF_TOKEN, USER_ID].iter().any(|start| subject.starts_with(start)) {
-            let message =
-                format!("`{OWNER}`, and what begins with `{OF_TOKEN}` or `{USER_ID}`, is not to be given");
-            self.fault("subject", message);
+        } else if subject == OWNER || OURS.iter().any(|start| subject.starts_with(start)) {
+            let begins = OURS.join("`, `");
+            self.fault("subject", format!("`{OWNER}`, and what begins with `{begins}`, is not to be given"));
         }
         subject.into()
     }

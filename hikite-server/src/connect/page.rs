@@ -4,12 +4,13 @@ use axum::response::{IntoResponse, Response};
 use hikite_core::error::Error;
 use hikite_core::html::escape;
 use hikite_core::language::Language;
+use hikite_core::uri::encode;
 use hikite_gateway::{AccountStanding, Connected, Waiting};
-use http::StatusCode;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
+use http::{StatusCode, Uri};
 
 /// A form that is sent here leads to the provider, which browsers count as a target of the form.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; \
@@ -21,8 +22,29 @@ const STYLE: &str = "body{font:1rem/1.6 system-ui,sans-serif;max-width:34rem;mar
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page(pub(super) Language);
 
+/// The ways in which the person whom a link names can show that it is them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Proof {
+    pub(super) can_log_in: bool,
+    /// The code that a terminal shows.
+    pub(super) takes_code: bool,
+    /// A token of theirs, where nobody can log in.
+    pub(super) takes_token: bool,
+    /// The last one was not right.
+    pub(super) is_wrong: bool,
+}
+
+impl Proof {
+    pub(super) fn of(waiting: &Waiting) -> Self {
+        Self { takes_code: waiting.has_code, ..Self::default() }
+    }
+}
+
 impl Page {
-    pub(super) fn question(self, waiting: &Waiting) -> Response {
+    /// Asks whether to go on, and for a proof where nothing else says who asks.
+    pub(super) fn question(self, waiting: &Waiting, proof: Option<(Proof, &Uri)>) -> Response {
+        let is_wrong = proof.is_some_and(|(proof, _)| proof.is_wrong);
+        let proof = proof.map(|(proof, uri)| self.proof(proof, uri)).unwrap_or_default();
         let (title, account, subject) =
             (escape(&waiting.title), escape(&waiting.account), escape(&waiting.subject));
         let (text, button) = match self.0 {
@@ -41,8 +63,38 @@ impl Page {
                 "続ける",
             ),
         };
-        let form = format!("{text}<form method=\"post\"><button>{button}</button></form>");
-        self.page(StatusCode::OK, &form)
+        let form = format!("{text}<form method=\"post\">{proof}<button>{button}</button></form>");
+        self.page(if is_wrong { StatusCode::FORBIDDEN } else { StatusCode::OK }, &form)
+    }
+
+    /// The field for a code or a token, and the way to the login.
+    fn proof(self, proof: Proof, uri: &Uri) -> String {
+        let (label, wrong, log_in) = match (self.0, proof.takes_code, proof.takes_token) {
+            (Language::English, true, false) => {
+                ("The code that the terminal shows", "That is not right.", "Log in instead")
+            }
+            (Language::English, true, true) => {
+                ("The code that the terminal shows, or your token", "That is not right.", "")
+            }
+            (Language::English, false, _) => ("Your hikite token", "That is not right.", ""),
+            (Language::Japanese, true, false) => {
+                ("ターミナルに表示されたコード", "正しくありません。", "代わりにログインする")
+            }
+            (Language::Japanese, true, true) => {
+                ("ターミナルに表示されたコード、またはトークン", "正しくありません。", "")
+            }
+            (Language::Japanese, false, _) => ("hikite のトークン", "正しくありません。", ""),
+        };
+        let wrong = if proof.is_wrong { format!("<p role=\"alert\">{wrong}</p>") } else { String::new() };
+        let log_in = if proof.can_log_in {
+            format!("<p><a href=\"/oauth/login?next={}\">{log_in}</a></p>", encode(&uri.to_string()))
+        } else {
+            String::new()
+        };
+        format!(
+            "{wrong}<p><label>{label}<br><input name=\"proof\" type=\"password\" required autofocus maxlength=\"256\" \
+             autocomplete=\"one-time-code\"></label></p>{log_in}"
+        )
     }
 
     pub(super) fn success(self, connected: &Connected) -> Response {

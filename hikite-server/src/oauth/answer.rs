@@ -65,6 +65,7 @@ impl From<Denied> for Refusal {
             Denied::Grant(why) => Self::new("invalid_grant", why),
             Denied::Again(again) => Self::new("invalid_grant", again.why),
             Denied::Scope(why) => Self::new("invalid_scope", why),
+            Denied::Target(why) => Self::new("invalid_target", why),
             Denied::Failed(error) => error.into(),
         }
     }

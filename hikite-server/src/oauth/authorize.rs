@@ -26,19 +26,25 @@ async fn answer(desk: &Desk, query: &str) -> Result<Response, Response> {
     };
     let scopes = allowed(desk, &asked, &login)?;
     let before = desk.identity.consented(of(&asked, &login)).await.map_err(trouble)?;
-    let is_asked_for = asked.prompt.as_deref() == Some("consent");
-    if before.contains(scopes) && !is_asked_for {
+    let must_ask = asked.is_asked_every_time || asked.prompt.as_deref() == Some("consent");
+    if before.contains(scopes) && !must_ask {
         return finish(desk, &asked, &login, scopes).await;
     }
     if is_silent {
-        return Ok(asked.refused(desk, "consent_required", "the user has not allowed this yet"));
+        return Ok(asked.refused(desk, "consent_required", "the user has to be asked"));
     }
     consent::ask(desk, &asked, &login, scopes, query).await.map_err(trouble)
 }
 
-/// What of the request this user can allow at all.
+/// What of the request this user can allow at all. From inside a project nobody administers.
 pub(crate) fn allowed(desk: &Desk, asked: &Asked, login: &Login) -> Result<Scopes, Response> {
-    let scopes = asked.scopes.both(login.user.role.scopes());
+    let people = desk.app.gateway.people();
+    if !asked.resource.project().is_none_or(|project| people.person_may_enter(&login.user, project)) {
+        let why = "there is no such project, or this user may not enter it";
+        return Err(asked.refused(desk, "invalid_target", why));
+    }
+    let most = if project(asked, login).is_some() { Scopes::USUAL } else { Scopes::ALL };
+    let scopes = asked.scopes.both(login.user.role.scopes()).both(most);
     if scopes == Scopes::NONE {
         return Err(asked.refused(desk, "invalid_scope", "this user may do nothing of what is asked for"));
     }
@@ -46,7 +52,13 @@ pub(crate) fn allowed(desk: &Desk, asked: &Asked, login: &Login) -> Result<Scope
 }
 
 pub(crate) fn of<'a>(asked: &'a Asked, login: &'a Login) -> Consent<'a> {
-    Consent { subject: &login.user.subject, client: &asked.client.id, place: &asked.place }
+    let project = asked.resource.project();
+    Consent { subject: &login.user.subject, client: &asked.client.id, place: &asked.place, project }
+}
+
+/// The only project that the client will be let into: the one it asks for, or the one that its user is bound to.
+pub(crate) fn project<'a>(asked: &'a Asked, login: &'a Login) -> Option<&'a str> {
+    asked.resource.project().or(login.user.project.as_deref())
 }
 
 /// Back to the client, with a code.
@@ -62,6 +74,7 @@ pub(crate) async fn finish(
         redirect: &asked.redirect,
         challenge: &asked.challenge,
         scopes,
+        project: asked.resource.project(),
     };
     let code = desk.identity.make_code(ask).await.map_err(|error| page::trouble(desk, &error))?;
     Ok(asked.back(desk, &[("code", code.expose())]))

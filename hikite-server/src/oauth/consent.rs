@@ -37,10 +37,18 @@ pub(crate) async fn ask(
         .element("", say(words::WANTS), " ")
         .element("<strong>", &login.user.name, "</strong></p>\n")
         .element("<p>", say(words::ANSWERED_AT), "")
-        .element(" <span class=\"place\">", &asked.place, "</span></p>\n");
+        .element(" <span class=\"place\">", &asked.recipient, "</span></p>\n");
     if asked.is_loopback {
         body = body.element("<p class=\"faint\">", say(words::ON_THIS_MACHINE), "</p>\n");
     }
+    body = match authorize::project(asked, login) {
+        Some(project) => body.element("<p>", say(words::IN_PROJECT), "").element(
+            " <strong class=\"project\">",
+            project,
+            "</strong></p>\n",
+        ),
+        None => body.element("<p class=\"faint\">", say(words::IN_ALL_PROJECTS), "</p>\n"),
+    };
     let body = body
         .element("<p>", say(words::MAY), ":</p>\n<ul>\n")
         .and(&may)
@@ -48,6 +56,7 @@ pub(crate) async fn ask(
         .marks("<form method=\"post\" action=\"/oauth/consent\">\n")
         .and(&binding.field())
         .and(&Html::hidden("request", query))
+        .and(&Html::hidden("scopes", &scopes.names().collect::<Vec<_>>().join(" ")))
         .marks("<div class=\"choice\">\n<button name=\"decision\" value=\"allow\">")
         .element("", say(words::ALLOW), "</button>\n")
         .element(
@@ -72,7 +81,12 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
         return Err(trouble(Error::new(Kind::Authorization, "nobody is logged in at this browser")));
     };
     let asked = request::read(desk, fields.get("request").unwrap_or_default()).await?;
-    let scopes = authorize::allowed(desk, &asked, &login)?;
+    // Only what was shown is allowed, even if the user has come to have more since.
+    let shown = request::scopes(fields.get("scopes")).unwrap_or(Scopes::NONE);
+    let scopes = authorize::allowed(desk, &asked, &login)?.both(shown);
+    if scopes == Scopes::NONE {
+        return Err(trouble(Error::new(Kind::Validation, "the form does not say what is allowed")));
+    }
     let deed =
         |action| Deed { action, subject: &login.user.subject, what: &asked.client.id, ..Deed::default() };
     match fields.get("decision") {

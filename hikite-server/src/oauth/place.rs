@@ -1,6 +1,8 @@
 //! Under which of our names a request came, and which addresses are ours. Tokens carry one name alone; on this machine
 //! clients may use another, and are then told that one.
 
+use hikite_core::uri;
+use hikite_gateway::identity::Target;
 use http::HeaderMap;
 use http::header::HOST;
 
@@ -44,21 +46,66 @@ impl Place {
         }
     }
 
-    /// Whether a client means us: the house, its one address, or a project there; a slash at the end is forgiven.
-    pub(crate) fn is_ours(&self, resource: &str) -> bool {
+    /// The resource that a client means, if it is one of ours: the whole, or one project; a slash at the end is forgiven.
+    pub(crate) fn resource(&self, resource: &str) -> Option<Resource> {
         let resource = resource.split('?').next().unwrap_or_default();
         let resource = resource.strip_suffix('/').unwrap_or(resource);
-        [&self.base, &self.issuer].into_iter().any(|base| {
-            let Some(rest) = resource.strip_prefix(base.as_str()) else { return false };
-            let project =
-                || rest.strip_prefix("/mcp/").is_some_and(|name| !name.is_empty() && is_plain(name));
-            matches!(rest, "" | RESOURCE | "/sse") || project()
+        [&self.base, &self.issuer].into_iter().find_map(|base| {
+            match resource.strip_prefix(base.as_str())? {
+                "" | RESOURCE | "/sse" => Some(Resource::Whole),
+                rest => project(rest.strip_prefix("/mcp/")?).map(Resource::Project),
+            }
         })
+    }
+
+    /// The one resource that a request names. Several that differ would need several tokens.
+    pub(crate) fn target<'a>(
+        &self,
+        resources: impl Iterator<Item = &'a str>,
+    ) -> Result<Resource, &'static str> {
+        let mut named = Resource::Unsaid;
+        for resource in resources {
+            let next = self.resource(resource).ok_or("the resource is none of ours")?;
+            if named != Resource::Unsaid && named != next {
+                return Err("the request names several resources: ask for one at a time");
+            }
+            named = next;
+        }
+        Ok(named)
     }
 }
 
-fn is_plain(name: &str) -> bool {
-    !name.contains(['/', '#', '\\'])
+/// The resource that a request names, with a name of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Resource {
+    #[default]
+    Unsaid,
+    Whole,
+    Project(String),
+}
+
+impl Resource {
+    pub(crate) fn target(&self) -> Target<'_> {
+        match self {
+            Self::Unsaid => Target::Unsaid,
+            Self::Whole => Target::Whole,
+            Self::Project(project) => Target::Project(project),
+        }
+    }
+
+    pub(crate) fn project(&self) -> Option<&str> {
+        match self {
+            Self::Project(project) => Some(project),
+            Self::Unsaid | Self::Whole => None,
+        }
+    }
+}
+
+/// The name of a project as it stands in an address.
+fn project(part: &str) -> Option<String> {
+    let is_plain = !part.is_empty() && !part.contains(['/', '#', '\\', '+']);
+    let name = is_plain.then(|| uri::decode(part)).flatten()?;
+    (!name.chars().any(|c| c.is_control() || c.is_whitespace() || c == '/')).then_some(name)
 }
 
 /// Whether a host, with or without a port, is this machine.
@@ -92,7 +139,7 @@ mod tests {
             "http://127.0.0.1:7300/mcp/work",
             "http://127.0.0.1:7300/sse",
         ] {
-            assert!(place().is_ours(ours), "{ours}");
+            assert!(place().resource(ours).is_some(), "{ours}");
         }
         for foreign in [
             "",
@@ -106,7 +153,27 @@ mod tests {
             "http://localhost:7300/mcp#x",
             "http://localhost:7300@evil.example/mcp",
         ] {
-            assert!(!place().is_ours(foreign), "{foreign}");
+            assert_eq!(place().resource(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_for_the_whole_or_for_one_project() {
+        let at = |path: &str| format!("http://localhost:7300{path}");
+        let target = |paths: &[&str]| {
+            let all: Vec<String> = paths.iter().map(|path| at(path)).collect();
+            place().target(all.iter().map(String::as_str))
+        };
+        let project = |name: &str| Ok(Resource::Project(name.to_owned()));
+        assert_eq!(target(&[]), Ok(Resource::Unsaid));
+        for whole in [&["/mcp"][..], &[""], &["/sse"], &["/mcp", "/mcp/"]] {
+            assert_eq!(target(whole), Ok(Resource::Whole), "{whole:?}");
+        }
+        assert_eq!(target(&["/mcp/work"]), project("work"));
+        assert_eq!(target(&["/mcp/w%C3%B6rk/", "/mcp/w%C3%B6rk?surface=direct"]), project("w\u{f6}rk"));
+        for wrong in [&["/mcp", "/mcp/work"][..], &["/mcp/work", "/mcp/home"], &["/mcp/a%2Fb"], &["/mcp/%00"]]
+        {
+            assert!(target(wrong).is_err(), "{wrong:?}");
         }
     }
 

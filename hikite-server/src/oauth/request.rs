@@ -10,6 +10,7 @@ use http::StatusCode;
 use super::desk::Desk;
 use super::fields::{Fields, encode};
 use super::page::{self, Html};
+use super::place::Resource;
 use super::{client, words};
 
 /// The hash of a verifier in base64url.
@@ -19,11 +20,18 @@ const STATE_CHARS: usize = 4096;
 pub(crate) struct Asked {
     pub(crate) client: Client,
     pub(crate) redirect: String,
-    /// Who is answered, as people are shown it.
+    /// Who is answered, as a consent remembers it.
     pub(crate) place: String,
+    /// Who is answered, exactly and with the port, for people to see.
+    pub(crate) recipient: String,
     /// The same in the words of a policy.
     pub(crate) source: String,
     pub(crate) is_loopback: bool,
+    /// Whether the user must be asked whatever was allowed before: anybody can pass for a client without a secret that
+    /// is answered by a program on the user's machine (RFC 8252, 8.6).
+    pub(crate) is_asked_every_time: bool,
+    /// The resource that the token is for.
+    pub(crate) resource: Resource,
     pub(crate) scopes: Scopes,
     pub(crate) challenge: String,
     pub(crate) prompt: Option<String>,
@@ -54,11 +62,15 @@ async fn place(desk: &Desk, fields: &Fields) -> Result<Asked, Response> {
         return Err(wrong("the redirect_uri is none that this client has registered"));
     }
     if client.standing(&redirect, uri) == Standing::Pending {
-        return Err(pending(desk, &client, &redirect.place()));
+        return Err(pending(desk, &client, &redirect.recipient()));
     }
     let text = |name: &str| fields.get(name).map(str::to_owned);
     Ok(Asked {
         place: redirect.place(),
+        recipient: redirect.recipient(),
+        is_asked_every_time: redirect.is_native() && !client.is_confidential(),
+        // What is wrong with it is told to the client, with what else is wrong.
+        resource: desk.place.target(fields.resources()).unwrap_or_default(),
         source: redirect.source(),
         is_loopback: redirect.is_loopback(),
         redirect: uri.to_owned(),
@@ -96,10 +108,7 @@ fn fault(desk: &Desk, fields: &Fields) -> Option<(&'static str, &'static str)> {
     if fields.get("state").is_some_and(|state| state.len() > STATE_CHARS) {
         return Some(("invalid_request", "state is too long"));
     }
-    if !fields.resources().all(|resource| desk.place.is_ours(resource)) {
-        return Some(("invalid_target", "the resource is none of ours"));
-    }
-    None
+    desk.place.target(fields.resources()).err().map(|why| ("invalid_target", why))
 }
 
 /// The scopes that a text names; words that are none of ours are let be. Nothing if it names none of ours.

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hikite_core::error::Kind;
 use hikite_gateway::Deed;
-use hikite_gateway::identity::{Client, Code, Denied, Pair};
+use hikite_gateway::identity::{Client, Code, Denied, Pair, Refresh};
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use serde_json::json;
@@ -24,11 +24,11 @@ async fn answer(desk: &Desk, body: Body) -> Result<Pair, Refusal> {
     let fields = Fields::of(&desk.app, &desk.headers, body).await;
     let fields = fields.map_err(|bad| Refusal::new("invalid_request", bad.0))?;
     let client = client(desk, &fields).await?;
-    if !fields.resources().all(|resource| desk.place.is_ours(resource)) {
-        return Err(Refusal::new("invalid_target", "the resource is none of ours"));
-    }
+    let resource = desk.place.target(fields.resources());
+    let resource = resource.map_err(|why| Refusal::new("invalid_target", why))?;
+    let target = resource.target();
     let missing = |what: &str| Refusal::new("invalid_request", format!("{what} is missing"));
-    let (terms, wanted) = (&desk.oauth.terms, request::scopes(fields.get("scope")));
+    let (terms, scopes) = (&desk.oauth.terms, request::scopes(fields.get("scope")));
     match fields.get("grant_type") {
         Some("authorization_code") => {
             let code = Code {
@@ -36,15 +36,17 @@ async fn answer(desk: &Desk, body: Body) -> Result<Pair, Refusal> {
                 client: &client.id,
                 redirect: fields.get("redirect_uri"),
                 verifier: fields.get("code_verifier").ok_or_else(|| missing("code_verifier"))?,
+                target,
             };
             told(desk, &client, desk.identity.use_code(terms, code).await).await
         }
         Some("refresh_token") => {
             let token = fields.get("refresh_token").ok_or_else(|| missing("refresh_token"))?;
-            told(desk, &client, desk.identity.refresh(terms, &client, token, wanted).await).await
+            let refresh = Refresh { token, scopes, target };
+            told(desk, &client, desk.identity.refresh(terms, &client, refresh).await).await
         }
         Some("client_credentials") if client.is_own() => {
-            Ok(desk.identity.own_token(terms, &client, wanted).await?)
+            Ok(desk.identity.own_token(terms, &client, scopes, target).await?)
         }
         Some("client_credentials") => {
             Err(Refusal::new("unauthorized_client", "an admin must allow this client to come for itself"))

@@ -46,6 +46,9 @@ pub(crate) const WANTS: Words =
 pub(crate) const ANSWERED_AT: Words = ("It is answered at", "応答の送り先");
 pub(crate) const ON_THIS_MACHINE: Words =
     ("That is a program on your own computer.", "これはあなたのコンピューター上のプログラムです。");
+pub(crate) const IN_PROJECT: Words = ("Only in the project", "対象のプロジェクト（これ以外には使えません）:");
+pub(crate) const IN_ALL_PROJECTS: Words =
+    ("Wherever you may work yourself.", "あなたが利用できるすべての範囲が対象です。");
 pub(crate) const MAY: Words = ("It will be able to", "許可される操作");
 pub(crate) const READ: Words = ("list, search and describe tools", "ツールの一覧・検索・説明の閲覧");
 pub(crate) const CALL: Words =

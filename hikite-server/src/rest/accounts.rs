@@ -154,7 +154,9 @@ pub(crate) async fn connect(
     body: Body,
 ) -> Answer {
     query::none(&uri)?;
-    let mut form = Form::new(body::read(&app, &headers, body).await?, &["provider", "name"]);
+    let known = ["provider", "name", "terminal"];
+    let mut form = Form::new(body::read(&app, &headers, body).await?, &known);
+    let at_terminal = form.flag("terminal").unwrap_or(false);
     let (provider, name) = (form.text("provider", NAME_CHARS), form.text("name", NAME_CHARS));
     if provider.is_none() && form.raw("provider").is_none() {
         form.fault("provider", "`provider` must be the name of a provider");
@@ -162,13 +164,31 @@ pub(crate) async fn connect(
     form.finish()?;
     caller.must_have(Scopes::CALL)?;
     let (accounts, provider) = (accounts(&app)?, provider.unwrap_or_default());
-    let work = accounts.begin(&caller.subject, &provider, name.as_deref());
+    if at_terminal && !holds_local_token(&caller) {
+        let error = Error::new(Kind::Authorization, "only the holder of the local token gets a code");
+        return Err(error.hint("leave `terminal` out: the link works after a login").into());
+    }
+    let (subject, name) = (&*caller.subject, name.as_deref());
+    let work = async {
+        match at_terminal {
+            true => accounts.begin_at_terminal(subject, &provider, name).await,
+            false => accounts.begin(subject, &provider, name).await,
+        }
+    };
     let link = app.gateway.audit_admin((&caller, &origin), "account.connect", &provider, work).await?;
-    let shown = Object::default()
+    let mut shown = Object::default()
         .with("id", link.id.as_str())
         .with("url", link.url.expose())
         .with("expiresAt", rfc3339(link.expires_at));
+    if let Some(code) = &link.code {
+        shown.set("code", code.expose());
+    }
     Ok(created(&shown.raw(), location("/v1/accounts/connect/", &link.id)))
+}
+
+/// Whether a caller came with the token that lies beside the store, which programs that act for people never have.
+fn holds_local_token(caller: &Caller) -> bool {
+    *caller == Caller::owner()
 }
 
 /// How far it has come.

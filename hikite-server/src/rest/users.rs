@@ -36,6 +36,7 @@ pub(crate) async fn create(
 ) -> Answer {
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
+    app.gateway.check_project_of(&form)?;
     let name = form.text("name").unwrap_or_default();
     let work = identity(&app)?.add_user(&form);
     let (user, made) = app.gateway.audit_admin((&caller, &origin), "user.create", &name, work).await?;
@@ -60,6 +61,7 @@ pub(crate) async fn change(
     query::none(&uri)?;
     let changes = body::read(&app, &headers, body).await?;
     let name = key(path)?;
+    app.gateway.check_project_of(&changes)?;
     let identity = identity(&app)?;
     let right = app.gateway.people().right_of(&caller);
     // Who changes their own password stays where they sit.

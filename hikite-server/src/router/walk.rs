@@ -2,6 +2,7 @@
 //! list here, and none answers a foreign name or a foreign page, whatever else the request brings.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,43 +26,55 @@ use crate::{App, Auth, Origins, Proxies, Settings};
 const TOKEN: &str = "the-local-token-of-this-test";
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
-/// All that is open to everybody.
-const PUBLIC: [&str; 35] = [
-    "/",
-    "/health",
-    "/readyz",
-    "/v1/openapi.json",
-    "/oauth/client.json",
-    "/docs",
-    "/docs/page.css",
-    "/docs/page.js",
-    "/docs/words.js",
-    "/connect/callback",
-    "/connect/{provider}",
-    "/.well-known/oauth-authorization-server",
-    "/.well-known/openid-configuration",
-    "/.well-known/oauth-protected-resource",
-    "/.well-known/oauth-protected-resource/mcp",
-    "/.well-known/oauth-protected-resource/mcp/{project}",
-    "/oauth/jwks",
-    "/oauth/register",
-    "/oauth/authorize",
-    "/oauth/token",
-    "/oauth/revoke",
-    "/oauth/login",
-    "/oauth/logout",
-    "/oauth/consent",
-    "/oauth/federated/{name}",
-    "/oauth/federated/{name}/callback",
-    "/oauth/passkey",
-    "/oauth/passkey.js",
-    "/oauth/passkey/login",
-    "/oauth/passkey/login/options",
-    "/oauth/passkey/register",
-    "/oauth/passkey/register/options",
-    "/oauth/passkey/remove",
-    "/oauth/page.css",
-    "/setup",
+/// All that is open to everybody, and what it is; `SECURITY.md` has the same list.
+const PUBLIC: [(&str, &str); 35] = [
+    ("/", "name and version"),
+    ("/health", "whether it is up"),
+    ("/readyz", "whether it takes requests"),
+    ("/v1/openapi.json", "the description of the REST API"),
+    ("/oauth/client.json", "the description of hikite as a client of upstream servers"),
+    ("/docs", "the page of the REST API"),
+    ("/docs/page.css", "its style"),
+    ("/docs/page.js", "its script"),
+    ("/docs/words.js", "its words"),
+    (
+        "/connect/callback",
+        "the way back from a provider; needs the cookie and the state of the browser that left",
+    ),
+    (
+        "/connect/{provider}",
+        "the page that connects an account; needs a link, and a proof of being the person it names",
+    ),
+    ("/.well-known/oauth-authorization-server", "metadata of the authorization server (RFC 8414)"),
+    ("/.well-known/openid-configuration", "the same for clients of OpenID"),
+    ("/.well-known/oauth-protected-resource", "metadata of the resource (RFC 9728)"),
+    ("/.well-known/oauth-protected-resource/mcp", "the same for `/mcp`"),
+    (
+        "/.well-known/oauth-protected-resource/mcp/{project}",
+        "the same for a project; says nothing of whether there is one",
+    ),
+    ("/oauth/jwks", "the public halves of the signing keys"),
+    ("/oauth/register", "registration of clients (RFC 7591); limited by address"),
+    ("/oauth/authorize", "where a login begins; asks who sits there, and for consent"),
+    ("/oauth/token", "tokens for a code, a refresh token or the secret of a client"),
+    ("/oauth/revoke", "takes a token back"),
+    ("/oauth/login", "the login page; wrong passwords are counted"),
+    ("/oauth/logout", "the logout page"),
+    ("/oauth/consent", "the answer of a logged-in person to a client"),
+    ("/oauth/federated/{name}", "the way to another issuer"),
+    (
+        "/oauth/federated/{name}/callback",
+        "the way back; needs the cookie and the state of the browser that left",
+    ),
+    ("/oauth/passkey", "passkeys of a logged-in person"),
+    ("/oauth/passkey.js", "its script"),
+    ("/oauth/passkey/login", "a login with a passkey"),
+    ("/oauth/passkey/login/options", "the question for it"),
+    ("/oauth/passkey/register", "registers a passkey of a logged-in person"),
+    ("/oauth/passkey/register/options", "the question for it"),
+    ("/oauth/passkey/remove", "removes a passkey of a logged-in person"),
+    ("/oauth/page.css", "the style of these pages"),
+    ("/setup", "makes the owner, once, with the set-up link"),
 ];
 
 /// What only other nodes reach, with a pass in place of a token.
@@ -76,6 +89,18 @@ fn routes() -> BTreeSet<&'static str> {
     let paths: BTreeSet<&str> = paths.collect();
     assert!(paths.len() > 60 && paths.contains("/mcp") && paths.contains("/metrics"), "{paths:?}");
     paths
+}
+
+fn is_public(path: &str) -> bool {
+    PUBLIC.iter().any(|(listed, _)| *listed == path)
+}
+
+/// The routes of the looks of the pages, which are the same for everybody.
+fn looks() -> Vec<&'static str> {
+    let table =
+        include_str!("../../../hikite-ui/src/asset.rs").split("#[cfg(test)]").next().unwrap_or_default();
+    let parts = table.split(".route(").skip(1);
+    parts.filter_map(|part| part.trim_start().strip_prefix('"')?.split('"').next()).collect()
 }
 
 /// An app where people log in and whoever comes otherwise needs the token.
@@ -120,7 +145,7 @@ async fn send(router: &Router, method: &str, path: &str, headers: &[(&str, &str)
 #[tokio::test]
 async fn every_route_but_the_listed_ones_refuses_who_has_no_token() {
     let (router, paths) = (router(app()), routes());
-    for listed in PUBLIC {
+    for (listed, _) in PUBLIC {
         assert!(paths.contains(listed), "{listed} is listed and not there");
     }
     let elsewhere = ["/nowhere", "/v1", "/mcp/a/b", "/oauth", "/oauth/keys", "/.well-known/other"];
@@ -133,7 +158,7 @@ async fn every_route_but_the_listed_ones_refuses_who_has_no_token() {
             for answer in [bare, in_query, in_cookie] {
                 // What OAuth itself answers with 401 says so in its own words.
                 let is_refused = answer.status() == 401 && answer.headers().contains_key("www-authenticate");
-                assert_eq!(is_refused, !PUBLIC.contains(&path), "{method} {path}: {}", answer.status());
+                assert_eq!(is_refused, !is_public(path), "{method} {path}: {}", answer.status());
             }
         }
     }
@@ -214,5 +239,47 @@ async fn what_a_stranger_writes_into_headers_of_proxies_does_nothing() {
             let answer = send(&router, "GET", path, &[("host", "evil.example"), (name, value)]).await;
             assert_eq!(answer.status(), 403, "{path} {name}: {value}");
         }
+    }
+}
+
+const BEGIN: &str = "<!-- routes: made by `HIKITE_UPDATE=1 cargo test -p hikite-server --lib public_routes`; do not edit -->\n";
+const END: &str = "<!-- end of routes -->";
+
+/// The list of `SECURITY.md`, from the same tables that the walk is made with.
+fn page() -> String {
+    let mut page = String::from("| route | what it is |\n|---|---|\n");
+    for (path, what) in PUBLIC {
+        let _ = writeln!(page, "| `{path}` | {what} |");
+    }
+    for path in looks() {
+        let _ = writeln!(page, "| `{path}` | style, script or picture of the pages |");
+    }
+    page
+}
+
+#[test]
+fn security_md_lists_the_public_routes() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../SECURITY.md");
+    let text = std::fs::read_to_string(&file).expect("a page");
+    let (before, rest) = text.split_once(BEGIN).expect("the beginning of the list");
+    let (list, after) = rest.split_once(END).expect("the end of the list");
+    if std::env::var_os("HIKITE_UPDATE").is_some_and(|value| value == "1") {
+        std::fs::write(&file, format!("{before}{BEGIN}{}{END}{after}", page())).expect("written");
+        return;
+    }
+    assert_eq!(list, page(), "run the tests with HIKITE_UPDATE=1");
+}
+
+#[tokio::test]
+async fn the_looks_of_the_pages_are_open_and_nothing_else_of_them() {
+    let router = router(app());
+    assert!(looks().len() > 1, "{:?}", looks());
+    for path in looks() {
+        let answer = send(&router, "GET", path, &[("host", "localhost")]).await;
+        assert_eq!(answer.status(), 200, "{path}");
+    }
+    for path in ["/ui", "/ui/tools", "/ui/access", "/ui/nowhere"] {
+        let answer = send(&router, "GET", path, &[("host", "localhost")]).await;
+        assert_ne!(answer.status(), 200, "{path}");
     }
 }

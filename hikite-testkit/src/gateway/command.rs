@@ -58,7 +58,8 @@ impl Programs {
     pub(crate) fn hikite_by_file(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.hikite);
         command.env_clear().current_dir(folder).env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("HOME", folder).env("TMPDIR", folder);
+        // Tests look for leftover processes in `/proc`, where nobody but root sees a process that leaves no core dump.
+        command.env("HOME", folder).env("TMPDIR", folder).env("HIKITE_DUMPABLE", "1");
         debug_assert!(mark(folder).starts_with("TMPDIR="), "the mark is the variable set here");
         command.arg("--config").arg(folder.join("hikite.json"));
         command

@@ -142,6 +142,9 @@ pub(crate) async fn make_user(Form { seat, fields }: Form) -> Answer {
     if let Some(password) = fields.some("password") {
         body["password"] = Value::from(password);
     }
+    if let Some(project) = fields.some("project") {
+        body["project"] = Value::from(project);
+    }
     let made = seat.post("/v1/users", &body).await.or_trouble(&seat)?;
     tell(&seat, fields.text("name"), made.get("password")).await
 }
@@ -187,6 +190,10 @@ pub(crate) async fn act(
             let successor = fields.some("successor").map(|name| format!("?successor={}", part(name)));
             let path = format!("{path}{}", successor.unwrap_or_default());
             ("revoked", seat.send(Method::DELETE, &path, None).await)
+        }
+        ("users", "bind") => {
+            let project = json!({ "project": fields.some("project") });
+            ("saved", seat.send(Method::PATCH, &path, Some(&project)).await)
         }
         (_, "revoke") => ("revoked", seat.send(Method::DELETE, &path, None).await),
         _ => return go("/ui/access"),

@@ -1,5 +1,6 @@
 //! `hikite serve`: MCP over HTTP until a signal ends it.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -67,7 +68,7 @@ hint: another program may hold the port; name one with `--listen`"
         let settings = settings(&config)?;
         let snippets = report::Snippets {
             url: config.server.url(),
-            token: shown_token(&config.auth, &settings),
+            token: shown_token(&config.auth, &settings, std::io::stderr().is_terminal()),
             program: program()?,
             config: config.file.clone(),
         };
@@ -89,10 +90,14 @@ hint: another program may hold the port; name one with `--listen`"
     }
 }
 
-/// The token as the snippets show it: one from the config is its owner's to know.
-fn shown_token(auth: &Auth, settings: &Settings) -> Option<String> {
+/// The token as the snippets show it: one from the config is its owner's to know, and the local one is for a terminal,
+/// not for the log of a service manager.
+fn shown_token(auth: &Auth, settings: &Settings, is_terminal: bool) -> Option<String> {
     match (auth, &settings.auth) {
-        (Auth::Token(None), hikite_server::Auth::Token(token)) => Some(token.expose().to_owned()),
+        (Auth::Token(None), hikite_server::Auth::Token(token)) if is_terminal => {
+            Some(token.expose().to_owned())
+        }
+        (Auth::Token(None), hikite_server::Auth::Token(_)) => Some("<see `hikite token show`>".into()),
         (Auth::Token(Some(_)), _) => Some("<your token>".into()),
         _ => None,
     }

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use hikite_core::caller::OWNER;
 use hikite_core::json::{Object, Raw};
@@ -12,8 +12,9 @@ use hikite_gateway::{People, Token};
 
 use super::people::{Desk, table};
 use super::{Common, note, print, program};
-use crate::config::Config;
+use crate::config::{Auth, Config};
 use crate::report::Snippets;
+use crate::token;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
@@ -23,6 +24,8 @@ pub(crate) enum TokenCommand {
     List(List),
     /// Take a token back: from now on it opens nothing
     Revoke(Revoke),
+    /// Print the local token, which makes its holder the owner
+    Show(Show),
 }
 
 #[derive(Debug, Args)]
@@ -59,6 +62,13 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Revoke {
     /// Its id, as `hikite token list` shows it
     id: String,
@@ -66,6 +76,9 @@ pub(crate) struct Revoke {
 
 impl TokenCommand {
     pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+        if let Self::Show(show) = &self {
+            return show.run(&common.load()?).map(|()| ExitCode::SUCCESS);
+        }
         let desk = Desk::open(common).await?;
         let outcome = match self {
             Self::Create(create) => create.run(&desk).await,
@@ -74,9 +87,36 @@ impl TokenCommand {
                 Ok(())
             }
             Self::Revoke(revoke) => revoke.run(&desk).await,
+            // It needs no store, and was run above.
+            Self::Show(_) => Ok(()),
         };
         desk.close().await;
         outcome.map(|()| ExitCode::SUCCESS)
+    }
+}
+
+impl Show {
+    /// The file is readable for its owner alone, and so is what is printed here.
+    fn run(&self, config: &Config) -> Result<()> {
+        match &config.auth {
+            Auth::None => bail!("nobody needs a token\nhint: `auth.mode` is `none`"),
+            Auth::Token(Some(_)) => {
+                bail!("the config names the token\nhint: look at `auth.token` or `auth.tokenFile`")
+            }
+            Auth::Token(None) => {}
+        }
+        let path = token::path(&config.data);
+        if !path.exists() {
+            bail!("there is no `{}` yet\nhint: `hikite serve` makes it at its first start", path.display());
+        }
+        let secret = token::local_token(&config.data)?;
+        if self.json {
+            let shown = Object::default().with("token", secret.expose());
+            print(&shown.with("file", path.display().to_string()).raw().as_str());
+        } else {
+            print(secret.expose());
+        }
+        Ok(())
     }
 }
 

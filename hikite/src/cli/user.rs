@@ -38,6 +38,8 @@ pub(crate) enum UserCommand {
     SetupLink,
     /// Say which tools there are for a user
     Mask(Mask),
+    /// Bind a user to one project: whatever they come with opens that project and nothing else
+    Project(Bind),
 }
 
 #[derive(Debug, Args)]
@@ -49,6 +51,20 @@ pub(crate) struct Add {
     /// Read the password from the first line of stdin
     #[arg(long)]
     stdin: bool,
+    /// The only project that they work in [default: all that they belong to]
+    #[arg(long, value_name = "PROJECT")]
+    project: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bind {
+    name: String,
+    /// The project
+    #[arg(required_unless_present = "none")]
+    project: Option<String>,
+    /// Bind them to none
+    #[arg(long, conflicts_with = "project")]
+    none: bool,
 }
 
 #[derive(Debug, Args)]
@@ -167,6 +183,7 @@ impl UserCommand {
             Self::Password(password) => password.run(desk, identity).await,
             Self::SetupLink => setup_link(desk, identity).await,
             Self::Mask(mask) => mask.run(desk, identity).await,
+            Self::Project(bind) => bind.run(desk, identity).await,
         }
     }
 }
@@ -176,6 +193,10 @@ impl Add {
         let mut form = Object::default().with("name", self.name.as_str()).with("role", self.role.as_str());
         if self.stdin {
             form.set("password", first_line()?.as_str());
+        }
+        if let Some(project) = &self.project {
+            form.set("project", project.as_str());
+            desk.people.check_project_of(&form)?;
         }
         let (_, made) = desk.recorded("user.create", &self.name, identity.add_user(&form)).await?;
         if let Some(password) = made {
@@ -188,13 +209,24 @@ impl Add {
     }
 }
 
+impl Bind {
+    async fn run(self, desk: &Desk, identity: &Identity) -> Result<()> {
+        let project = self.project.as_deref().map_or_else(Raw::null, Raw::from);
+        let form = Object::default().with("project", project);
+        desk.people.check_project_of(&form)?;
+        let user = desk.recorded("user.change", &self.name, identity.change_user(&self.name, &form)).await?;
+        print(&user.as_str());
+        Ok(())
+    }
+}
+
 impl List {
     fn print(&self, identity: &Identity) {
         if self.json {
             print(&Raw::array(&identity.user_objects()).as_str());
             return;
         }
-        let mut rows = vec![["NAME", "ROLE", "ID", "STATE"].map(str::to_owned).to_vec()];
+        let mut rows = vec![["NAME", "ROLE", "ID", "PROJECT", "STATE"].map(str::to_owned).to_vec()];
         for user in identity.users() {
             let state = match (user.disabled, user.permissions.is_some()) {
                 (true, _) => "locked out",
@@ -205,6 +237,7 @@ impl List {
                 user.name.to_string(),
                 user.role.name().into(),
                 user.id.to_string(),
+                user.project.as_deref().unwrap_or("-").to_owned(),
                 state.into(),
             ]);
         }

@@ -1,7 +1,10 @@
 //! The `auth` section: who may connect, and how people log in.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use hikite_core::json::Raw;
+use hikite_core::permission::Permissions;
 use hikite_core::secret::Secret;
 use hikite_modules::Named;
 use hikite_server::Cimd;
@@ -12,6 +15,8 @@ use serde_json::{Value, json};
 use super::check::Check;
 use super::issuer::{IssuerFile, LoginFile};
 use super::place::Path;
+use super::project::PermissionsFile;
+use super::tool::tell;
 use super::unit::{Span, show_span};
 
 /// Who may connect.
@@ -43,6 +48,9 @@ pub(crate) struct AuthFile {
     pub(crate) issuers: Option<Vec<IssuerFile>>,
     /// With whom people may log in, by name: issuers of `OpenID` Connect.
     pub(crate) login: Option<Named<LoginFile>>,
+    /// Which tools there are for people who have no mask of their own, those of other issuers included; the owner is
+    /// exempt. Default: all of them.
+    pub(crate) default_permissions: Option<PermissionsFile>,
 }
 
 /// How clients prove who they are.
@@ -96,6 +104,24 @@ pub struct OauthSection {
 impl Default for OauthSection {
     fn default() -> Self {
         Self { access_token_ttl: ACCESS, refresh_token_ttl: REFRESH, cimd: Cimd::Auto, registration: true }
+    }
+}
+
+/// The mask of people who have none of their own.
+pub(crate) fn default_permissions(
+    check: &mut Check<'_, '_>,
+    path: &Path<'_>,
+    raw: Option<&PermissionsFile>,
+) -> Option<Arc<Permissions>> {
+    let form = serde_json::to_value(raw?).ok()?;
+    match Permissions::read(&Raw::of(&form)) {
+        Ok(permissions) => Some(Arc::new(permissions)),
+        Err(faults) => {
+            for fault in &faults {
+                tell(check, path, fault);
+            }
+            None
+        }
     }
 }
 

@@ -76,6 +76,11 @@ impl Check<'_, '_> {
             oauth,
             issuers: issuer::issuers(self, &auth_path.key("issuers"), raw_auth.issuers.as_deref()),
             logins: issuer::logins(self, &auth_path.key("login"), raw_auth.login.as_ref()),
+            default_permissions: auth::default_permissions(
+                self,
+                &auth_path.key("default_permissions"),
+                raw_auth.default_permissions.as_ref(),
+            ),
             search: search::check(self, &Path::ROOT.key("search"), &file.search.clone().unwrap_or_default()),
             limits: limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default()),
             store: store::check(self, &Path::ROOT.key("store"), &file.store.clone().unwrap_or_default()),

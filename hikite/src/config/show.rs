@@ -95,6 +95,8 @@ fn show_auth(config: &Config) -> Value {
     let mut shown = auth::show(&config.auth, config.oauth.as_ref());
     if let Some(members) = shown.as_object_mut() {
         members.extend(issuer::show(&config.issuers, &config.logins));
+        let default = config.default_permissions.as_ref().map(|default| default.form().value());
+        members.extend(default.map(|default| ("default_permissions".to_owned(), default)));
     }
     shown
 }

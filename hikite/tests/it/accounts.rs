@@ -4,6 +4,7 @@
 mod apart;
 mod browser;
 mod masks;
+mod opener;
 mod processes;
 mod refresh;
 mod terminal;
@@ -69,19 +70,31 @@ async fn visit(gateway: &TestGateway, method: &str, path: &str, cookie: Option<&
     gateway.send(request).await
 }
 
-/// A link, from the REST API.
-async fn link(gateway: &TestGateway, name: &str) -> (String, String) {
-    let reply = post(gateway, "/v1/accounts/connect", &json!({ "provider": "notion", "name": name })).await;
+/// A link, as the terminal gets it.
+struct Link {
+    id: String,
+    path: String,
+    code: String,
+}
+
+async fn link(gateway: &TestGateway, name: &str) -> Link {
+    let form = json!({ "provider": "notion", "name": name, "terminal": true });
+    let reply = post(gateway, "/v1/accounts/connect", &form).await;
     assert_eq!(reply.status, 201, "{}", String::from_utf8_lossy(&reply.body));
     let link = body(&reply);
     let text = |name: &str| link[name].as_str().expect("text").to_owned();
-    (text("id"), path_of(&text("url")))
+    Link { id: text("id"), path: path_of(&text("url")), code: text("code") }
+}
+
+/// Sends the form of a link's page, with what proves who sits there.
+async fn go_on(gateway: &TestGateway, path: &str, proof: &str) -> Reply {
+    gateway.send(Request::new("POST", path).form(format!("proof={proof}"))).await
 }
 
 /// Connects an account as a person would, and gives its id.
 pub(crate) async fn connect(gateway: &TestGateway, provider: &Provider, name: &str) -> String {
-    let (id, path) = link(gateway, name).await;
-    let away = visit(gateway, "POST", &path, None).await;
+    let Link { id, path, code } = link(gateway, name).await;
+    let away = go_on(gateway, &path, &code).await;
     let (code, state) = provider.consent(&to(&away));
     let back = format!("/connect/callback?code={code}&state={state}");
     let done = visit(gateway, "GET", &back, Some(&cookie_of(&away))).await;

@@ -5,7 +5,7 @@ use hikite_testkit::gateway::Run;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{PROGRAMS, http_fixture, stdio, with};
+use crate::{PROGRAMS, configured, http_fixture, stdio, with};
 
 struct Terminal {
     folder: TempDir,
@@ -222,4 +222,34 @@ async fn a_taken_port_is_explained() {
         "error: cannot listen on {address}: Address already in use (os error 98)\nhint: another program may hold the port; name one with `--listen`\n"
     );
     assert_eq!(run.stderr, said);
+}
+
+#[tokio::test]
+async fn the_local_token_is_shown_when_asked_for_and_stands_in_no_log() {
+    let gateway = configured(json!({})).await;
+    gateway.says("Claude Desktop").await;
+    let said = gateway.stderr();
+    assert!(said.contains("<see `hikite token show`>") && !said.contains(gateway.token()), "{said}");
+    let shown = gateway.run(&["token", "show"]).await;
+    assert_eq!((shown.code, shown.stdout.trim_end()), (Some(0), gateway.token()), "{}", shown.stderr);
+    assert!(!shown.stderr.contains(gateway.token()), "data goes to stdout");
+    let shown = gateway.run(&["token", "show", "--json"]).await;
+    let shown: Value = serde_json::from_str(&shown.stdout).expect("JSON");
+    assert_eq!(shown["token"], gateway.token());
+
+    let folder = tempfile::tempdir().expect("a folder");
+    for (config, why) in [
+        (json!({}), "yet"),
+        (json!({ "auth": { "token": "a-long-enough-token-of-mine" } }), "auth.token"),
+        (json!({ "auth": { "mode": "none" } }), "nobody needs a token"),
+    ] {
+        std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
+        let refused = PROGRAMS.run(folder.path(), &["token", "show"]).await;
+        assert!(
+            refused.code == Some(1) && refused.stdout.is_empty() && refused.stderr.contains(why),
+            "{}",
+            refused.stderr
+        );
+        assert!(!refused.stderr.contains("of-mine") && !folder.path().join("data/token").exists());
+    }
 }

@@ -18,6 +18,8 @@ mod config;
 mod control;
 mod cut;
 mod direct;
+#[cfg(target_os = "linux")]
+mod dump;
 mod era;
 mod executor;
 mod faults;

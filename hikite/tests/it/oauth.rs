@@ -2,12 +2,15 @@
 //! must not work.
 
 mod audit;
+mod bound;
 mod client;
+mod compulsory;
 mod deputy;
 mod document;
 mod door;
 mod flow;
 pub(crate) mod issuer;
+mod native;
 mod page;
 mod passkey;
 mod processes;
@@ -48,6 +51,15 @@ impl Browser {
     /// What its cookies hold.
     pub(crate) fn cookies(&self) -> impl Iterator<Item = String> {
         self.cookies.values().cloned()
+    }
+
+    pub(crate) fn cookie(&self, name: &str) -> Option<String> {
+        self.cookies.get(name).cloned()
+    }
+
+    /// Gives it a cookie that it did not get itself.
+    pub(crate) fn give(&mut self, name: &str, value: &str) {
+        self.cookies.insert(name.to_owned(), value.to_owned());
     }
 
     async fn send(&mut self, gateway: &TestGateway, mut request: Request) -> Reply {
@@ -111,7 +123,7 @@ impl Page {
         self.status
     }
 
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map(|value| value.to_str().expect("text")).unwrap_or_default()
     }
 
@@ -178,19 +190,25 @@ pub(crate) async fn setup_path(gateway: &TestGateway) -> String {
 }
 
 /// A gateway with an owner, who is logged in.
-async fn house() -> (TestGateway, Browser) {
+pub(crate) async fn house() -> (TestGateway, Browser) {
     house_with(json!({})).await
 }
 
 pub(crate) async fn house_with(config: Value) -> (TestGateway, Browser) {
     let gateway = configured(config).await;
-    let mut browser = Browser::default();
-    let path = setup_path(&gateway).await;
-    let page = browser.get(&gateway, &path).await;
-    assert_eq!(page.status, 200, "{}", page.text);
-    let done = browser.post(&gateway, "/setup", &page, &[("name", "kana"), ("password", PASSWORD)]).await;
-    done.leads_to("/ui/start");
+    let browser = set_up(&gateway).await;
     (gateway, browser)
+}
+
+/// The browser of the owner, who has just been set up.
+pub(crate) async fn set_up(gateway: &TestGateway) -> Browser {
+    let mut browser = Browser::default();
+    let path = setup_path(gateway).await;
+    let page = browser.get(gateway, &path).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    let done = browser.post(gateway, "/setup", &page, &[("name", "kana"), ("password", PASSWORD)]).await;
+    done.leads_to("/ui/start");
+    browser
 }
 
 pub(crate) async fn logged_in(gateway: &TestGateway, name: &str, password: &str) -> Browser {
@@ -211,6 +229,12 @@ pub(crate) async fn register(gateway: &TestGateway, metadata: &Value) -> Value {
 pub(crate) async fn registered(gateway: &TestGateway) -> String {
     let metadata =
         json!({ "client_name": "a test", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none" });
+    register(gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned()
+}
+
+/// The id of a client there that keeps a secret: what it was allowed is remembered.
+async fn with_secret(gateway: &TestGateway) -> String {
+    let metadata = json!({ "client_name": "a test", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "client_secret_post" });
     register(gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned()
 }
 

@@ -76,6 +76,8 @@ fn start(place: &Place<'_>, has_auth: bool) -> Result<Plan> {
     let config = json!({ "auth": auth, "server": { "surface": [surface] }, "mcpServers": servers });
     let config = place.write("hikite.json", &config.to_string())?;
     let mut command = Command::new(place.hikite);
+    // Its memory is measured through `/proc`, which is closed where a process leaves no core dump.
+    command.env("HIKITE_DUMPABLE", "1");
     command.args(["serve", "--listen", &place.listen.to_string(), "--config"]).arg(config);
     command.arg("--data").arg(place.folder.join("data"));
     let launch = Launch::new(command, place.front("/mcp"), place);

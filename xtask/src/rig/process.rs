@@ -99,7 +99,8 @@ impl Gateway {
     pub(crate) fn launch(mut program: Command, folder: &Path, config: &Value) -> Result<Self> {
         std::fs::write(folder.join("hikite.json"), config.to_string())?;
         let address = free_address()?;
-        program.args(["serve", "--listen", &address.to_string()]);
+        // Its memory is measured through `/proc`, which is closed where a process leaves no core dump.
+        program.env("HIKITE_DUMPABLE", "1").args(["serve", "--listen", &address.to_string()]);
         if config.pointer("/telemetry/log").is_none() {
             program.args(["--log", "warn"]);
         }

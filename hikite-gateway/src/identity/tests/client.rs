@@ -97,15 +97,15 @@ async fn a_client_that_comes_for_itself_is_made_by_an_admin_and_may_do_what_it_w
     let form = ClientForm { confidential: true, ..form };
     let (registered, _) = identity.register_client(form.clone(), &room("192.0.2.1")).await.expect("registered");
     assert!(!registered.is_own(), "nobody gives that to themselves");
-    assert!(identity.own_token(&terms(), &registered, None).await.is_err());
+    assert!(identity.own_token(&terms(), &registered, None, Target::Unsaid).await.is_err());
     let (client, _) = identity.add_client(form).await.expect("made");
-    let pair = identity.own_token(&terms(), &client, None).await.expect("a token");
+    let pair = identity.own_token(&terms(), &client, None, Target::Unsaid).await.expect("a token");
     assert!(pair.refresh.is_none());
     let Bearer::Known(caller) = identity.bearer(&terms(), pair.access.expose()) else {
         panic!("it is not let in")
     };
     assert_eq!((&*caller.subject, caller.scopes), (format!("client:{}", client.id).as_str(), Scopes::READ));
-    assert!(identity.own_token(&terms(), &client, Some(Scopes::ADMIN)).await.is_err());
+    assert!(identity.own_token(&terms(), &client, Some(Scopes::ADMIN), Target::Unsaid).await.is_err());
     identity.remove_client(&client.id).await.expect("removed");
     assert_ne!(identity.bearer(&terms(), pair.access.expose()), Bearer::Known(caller));
 }
@@ -116,7 +116,7 @@ async fn with_a_client_ends_what_it_was_allowed() {
     let (one, other) = (registered(&identity).await, registered(&identity).await);
     let gone = pair(&identity, &one, OWNER, Scopes::USUAL).await;
     let stays = pair(&identity, &other, OWNER, Scopes::USUAL).await;
-    let consent = Consent { subject: OWNER, client: &one.id, place: "http://127.0.0.1" };
+    let consent = Consent { subject: OWNER, client: &one.id, place: "http://127.0.0.1", project: None };
     identity.consent(consent, Scopes::USUAL).await.expect("kept");
     identity.remove_client(&one.id).await.expect("removed");
     assert!(matches!(identity.bearer(&terms(), stays.access.expose()), Bearer::Known(_)));

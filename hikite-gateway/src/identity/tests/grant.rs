@@ -3,7 +3,11 @@
 use super::*;
 
 async fn refreshed(identity: &Identity, client: &Client, token: &str, now: u64) -> Result<Pair, Denied> {
-    identity.refresh_at(&terms(), client, (token, None), now).await
+    identity.refresh_at(&terms(), client, wanted(token, None), now).await
+}
+
+fn wanted(token: &str, scopes: Option<Scopes>) -> Refresh<'_> {
+    Refresh { token, scopes, target: Target::Unsaid }
 }
 
 fn texts(pair: &Pair) -> (String, String) {
@@ -125,9 +129,9 @@ async fn a_refresh_token_is_of_its_client_and_of_ours() {
             is_denied(&refreshed(&identity, &client, wrong, now_ms()).await);
         }
     }
-    let narrow = identity.refresh_at(&terms(), &client, (&first, Some(Scopes::ADMIN)), now_ms()).await;
+    let narrow = identity.refresh_at(&terms(), &client, wanted(&first, Some(Scopes::ADMIN)), now_ms()).await;
     assert!(matches!(narrow, Err(Denied::Scope(_))), "{narrow:?}");
-    let narrow = identity.refresh_at(&terms(), &client, (&first, Some(Scopes::READ)), now_ms()).await;
+    let narrow = identity.refresh_at(&terms(), &client, wanted(&first, Some(Scopes::READ)), now_ms()).await;
     let narrow = narrow.expect("a pair");
     assert_eq!(narrow.scopes, Scopes::READ);
     let refresh = narrow.refresh.expect("a token");

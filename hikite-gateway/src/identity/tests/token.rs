@@ -181,6 +181,9 @@ async fn what_a_lost_key_signed_opens_nothing_any_more() {
     identity.rotate_keys(Rotation::Lost).await.expect("a new key");
     assert_eq!(known(&identity, given.access.expose()), None);
     let refresh = given.refresh.expect("a refresh token");
-    let next = identity.refresh(&terms(), &client, refresh.expose(), None).await.expect("refreshed");
+    let next = identity
+        .refresh(&terms(), &client, Refresh { token: refresh.expose(), scopes: None, target: Target::Unsaid })
+        .await
+        .expect("refreshed");
     assert!(known(&identity, next.access.expose()).is_some(), "refresh tokens are of another key");
 }

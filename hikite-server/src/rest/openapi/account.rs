@@ -127,13 +127,22 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
                     "shared": flag("Everybody may use it."), "permissions": permissions() }),
             ),
         ),
-        ("NewConnection", closed(&["provider"], &json!({ "provider": word("With whom."), "name": name() }))),
+        (
+            "NewConnection",
+            closed(
+                &["provider"],
+                &json!({ "provider": word("With whom."), "name": name(),
+                    "terminal": flag("Whether a one-time code is wanted that proves to the page who opens it; for the \
+                        holder of the local token alone.") }),
+            ),
+        ),
         (
             "ConnectionLink",
             json!({
                 "type": "object", "required": ["id", "url", "expiresAt"],
                 "properties": {
                     "id": text("Its id."), "url": text("What the browser opens, once."), "expiresAt": time(),
+                    "code": text("What the page asks for where nobody is logged in; only with `terminal`."),
                 },
             }),
         ),

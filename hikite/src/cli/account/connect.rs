@@ -1,4 +1,5 @@
 //! `hikite account connect`: asks the hikite that runs for a link, opens it in the browser, and waits for what comes of it.
+//! A one-time code proves to the page that whoever opens the link sits at this terminal.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{ExitCode, Stdio};
@@ -47,7 +48,8 @@ impl Connect {
 
     pub(crate) async fn run(self, config: &Config) -> Result<ExitCode> {
         let server = Server::of(config, self.listen)?;
-        let mut form = Object::default().with("provider", self.provider.as_str());
+        let mut form =
+            Object::default().with("provider", self.provider.as_str()).with("terminal", Raw::of(&true));
         if let Some(name) = &self.name {
             form.set("name", name.as_str());
         }
@@ -59,6 +61,9 @@ impl Connect {
         } else {
             note("the browser asks you to go on; if it did not open, use this address:");
             note(&url);
+        }
+        if let Some(code) = link.text("code") {
+            note(&format!("the page asks for this code, unless you are logged in there: {code}"));
         }
         let done = progress::tell_if_long("waiting for the browser", server.wait(&id)).await?;
         if done.text("state").as_deref() != Some("connected") {

@@ -4,8 +4,9 @@ use hikite_testkit::gateway::Hello;
 use hikite_testkit::provider::Provider;
 use serde_json::json;
 
-use super::{body, connect, cookie_of, family, link, path_of, post, search, to, visit, with};
+use super::{Link, body, connect, cookie_of, family, go_on, link, path_of, post, search, to, visit, with};
 use crate::error_of;
+use crate::oauth::set_up;
 
 #[tokio::test]
 async fn a_call_without_an_account_gives_an_address_and_works_once_it_was_used() {
@@ -17,17 +18,15 @@ async fn a_call_without_an_account_gives_an_address_and_works_once_it_was_used()
     let hint = error["hint"].as_str().expect("a hint");
     let path = path_of(hint.split_whitespace().last().expect("an address"));
     assert!(path.starts_with("/connect/notion?link="), "{hint}");
-    let page = visit(&gateway, "GET", &path, None).await;
-    let text = String::from_utf8_lossy(&page.body).into_owned();
+    let mut browser = set_up(&gateway).await;
+    let page = browser.get(&gateway, &path).await;
+    let text = &page.text;
     assert!(page.status == 200 && text.contains("Connect Notion") && text.contains("owner"), "{text}");
-    assert!(
-        page.headers["content-security-policy"].to_str().expect("text").contains("frame-ancestors 'none'")
-    );
-    let away = visit(&gateway, "POST", &path, None).await;
-    let (code, state) = provider.consent(&to(&away));
-    let back = format!("/connect/callback?code={code}&state={state}");
-    let done = visit(&gateway, "GET", &back, Some(&cookie_of(&away))).await;
-    assert!(String::from_utf8_lossy(&done.body).contains("Connected"), "{done:?}");
+    assert!(page.header("content-security-policy").contains("frame-ancestors 'none'"));
+    let away = browser.post(&gateway, &path, &page, &[]).await;
+    let (code, state) = provider.consent(away.header("location"));
+    let done = browser.get(&gateway, &format!("/connect/callback?code={code}&state={state}")).await;
+    assert!(done.text.contains("Connected"), "{done:?}");
     assert_eq!(family(&client.call("call", search(None)).await), 0);
     let accounts = body(&gateway.send(gateway.request("GET", "/v1/accounts")).await);
     assert_eq!(accounts["accounts"][0]["details"]["workspace_name"], "Acme");
@@ -85,16 +84,16 @@ async fn several_accounts_are_told_apart_by_the_call_the_project_and_the_default
 async fn whatever_is_wrong_with_the_way_back_connects_nothing() {
     let provider = Provider::start().await;
     let gateway = with(&provider, json!({})).await;
-    let (_, path) = link(&gateway, "default").await;
+    let Link { path, code: proof, .. } = link(&gateway, "default").await;
     assert_eq!(
-        visit(&gateway, "POST", &path.replace("notion", "github"), None).await.status,
+        go_on(&gateway, &path.replace("notion", "github"), &proof).await.status,
         404,
         "another provider"
     );
-    assert_eq!(visit(&gateway, "POST", &format!("{path}x"), None).await.status, 404, "a wrong link");
-    let away = visit(&gateway, "POST", &path, None).await;
+    assert_eq!(go_on(&gateway, &format!("{path}x"), &proof).await.status, 404, "a wrong link");
+    let away = go_on(&gateway, &path, &proof).await;
     let cookie = cookie_of(&away);
-    assert_eq!(visit(&gateway, "POST", &path, None).await.status, 404, "a link is good once");
+    assert_eq!(go_on(&gateway, &path, &proof).await.status, 404, "a link is good once");
     assert_eq!(visit(&gateway, "GET", &path, None).await.status, 404);
     let (code, state) = provider.consent(&to(&away));
     let back = |code: &str, state: &str| format!("/connect/callback?code={code}&state={state}");
@@ -121,8 +120,8 @@ async fn a_user_who_says_no_is_told_so_and_so_is_whoever_waits() {
     let provider = Provider::start().await;
     provider.denies();
     let gateway = with(&provider, json!({})).await;
-    let (id, path) = link(&gateway, "default").await;
-    let away = visit(&gateway, "POST", &path, None).await;
+    let Link { id, path, code } = link(&gateway, "default").await;
+    let away = go_on(&gateway, &path, &code).await;
     let state = to(&away).split("state=").nth(1).expect("a state").split('&').next().expect("one").to_owned();
     let back = format!("/connect/callback?error=access_denied&state={state}");
     let reply = visit(&gateway, "GET", &back, Some(&cookie_of(&away))).await;
@@ -144,10 +143,12 @@ async fn a_client_that_can_show_addresses_is_asked() {
     assert_eq!(question.params["mode"], "url");
     let path = path_of(question.params["url"].as_str().expect("an address"));
     client.answer(&question, json!({ "action": "accept" })).await;
-    let away = visit(&gateway, "POST", &path, None).await;
-    let (code, state) = provider.consent(&to(&away));
-    let back = format!("/connect/callback?code={code}&state={state}");
-    visit(&gateway, "GET", &back, Some(&cookie_of(&away))).await;
+    let mut browser = set_up(&gateway).await;
+    let page = browser.get(&gateway, &path).await;
+    let away = browser.post(&gateway, &path, &page, &[]).await;
+    let (code, state) = provider.consent(away.header("location"));
+    let done = browser.get(&gateway, &format!("/connect/callback?code={code}&state={state}")).await;
+    assert_eq!(done.status, 200, "{}", done.text);
     assert_eq!(family(&call.answer().await.expect("a result")), 0);
 }
 

@@ -90,7 +90,7 @@ async fn connect(accounts: &Accounts, provider: &Provider) {
     let away = accounts.leave(NAME, secret, &browser).await.expect("away");
     let (code, state) = provider.consent(away.expose());
     let returned = Returned { state, code: Some(Secret::hidden(code)), error: None };
-    accounts.arrive(returned, Some(&browser)).await.expect("connected");
+    accounts.arrive(returned, Some(&browser), None).await.expect("connected");
 }
 
 fn context() -> CallContext {

@@ -18,11 +18,11 @@ async fn passes(gateway: &TestGateway, browser: &mut Browser, path: &str) -> boo
 #[tokio::test]
 async fn a_consent_is_for_one_client_at_one_place_of_one_user() {
     let (gateway, mut owner) = house().await;
-    let client = registered(&gateway).await;
-    tokens(&gateway, &mut owner, &client, "read").await;
+    let client = with_secret(&gateway).await;
+    code(&gateway, &mut owner, &client, &[("scope", "read")]).await;
     let read = [("scope", "read")];
     assert!(passes(&gateway, &mut owner, &authorize(&gateway, &client, &read)).await, "it was allowed");
-    let twin = registered(&gateway).await;
+    let twin = with_secret(&gateway).await;
     assert!(
         !passes(&gateway, &mut owner, &authorize(&gateway, &twin, &read)).await,
         "another of the same name"
@@ -31,9 +31,9 @@ async fn a_consent_is_for_one_client_at_one_place_of_one_user() {
     assert!(!passes(&gateway, &mut owner, &more).await, "more than was allowed");
 
     let places = json!([REDIRECT, "http://localhost:3999/callback"]);
-    let metadata = json!({ "redirect_uris": places, "token_endpoint_auth_method": "none" });
+    let metadata = json!({ "redirect_uris": places, "token_endpoint_auth_method": "client_secret_post" });
     let two = register(&gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned();
-    tokens(&gateway, &mut owner, &two, "read").await;
+    code(&gateway, &mut owner, &two, &[("scope", "read")]).await;
     let other = [("scope", "read"), ("redirect_uri", "http://localhost:3999/callback")];
     assert!(!passes(&gateway, &mut owner, &authorize(&gateway, &two, &other)).await, "another place");
 

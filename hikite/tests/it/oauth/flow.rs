@@ -78,8 +78,8 @@ async fn whoever_is_not_logged_in_is_sent_to_log_in_and_comes_back() {
 #[tokio::test]
 async fn what_was_allowed_is_not_asked_again_and_more_is() {
     let (gateway, mut browser) = house().await;
-    let client = registered(&gateway).await;
-    tokens(&gateway, &mut browser, &client, "read").await;
+    let client = with_secret(&gateway).await;
+    code(&gateway, &mut browser, &client, &[("scope", "read")]).await;
     let again = browser.get(&gateway, &authorize(&gateway, &client, &[("scope", "read")])).await;
     assert!(again.leads_to(REDIRECT).contains_key("code"));
     for asked in [[("scope", "read call")], [("scope", "read admin")]] {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Browser, house_with};
 use crate::configured;
 
-const US: &str = "https://hikite.example/mcp";
+pub(super) const US: &str = "https://hikite.example/mcp";
 
 pub(crate) struct Issuer {
     pub(crate) api: Api,

@@ -165,7 +165,7 @@ fn session() -> Value {
 fn consent() -> Value {
     json!({
         "type": "object",
-        "required": ["id", "subject", "user", "client", "clientName", "scopes", "createdAt"],
+        "required": ["id", "subject", "user", "client", "clientName", "scopes", "project", "createdAt"],
         "properties": {
             "id": { "type": "string" },
             "subject": { "type": "string" },
@@ -173,6 +173,7 @@ fn consent() -> Value {
             "client": text("The id of the client."),
             "clientName": { "type": ["string", "null"] },
             "scopes": words(),
+            "project": { "type": ["string", "null"], "description": "The only project that it is for." },
             "createdAt": moment("When it was first given."),
         },
     })

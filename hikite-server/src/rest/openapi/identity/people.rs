@@ -146,7 +146,7 @@ fn user_form() -> Value {
             "password": { "type": ["string", "null"], "minLength": 10, "maxLength": 1000 },
             "permissions": permissions(),
             "disabled": { "type": ["boolean", "null"], "description": "Locked out: logins, grants and tokens open nothing." },
-            "project": { "type": ["string", "null"], "description": "The only project the user may work in." },
+            "project": bound_project(),
             "removePasskeys": { "type": ["boolean", "null"], "description": "Takes the passkeys away." },
         },
     })
@@ -190,6 +190,13 @@ fn removal() -> Value {
     })
 }
 
+fn bound_project() -> Value {
+    json!({
+        "type": ["string", "null"],
+        "description": "The only project that this user works in, whatever they come with; null binds them to none.",
+    })
+}
+
 fn permissions() -> Value {
     json!({
         "type": ["object", "null"],
@@ -200,15 +207,15 @@ fn permissions() -> Value {
 fn user(name: &Value) -> Value {
     json!({
         "type": "object",
-        "required": ["id", "name", "subject", "role", "permissions", "disabled", "createdAt"],
+        "required": ["id", "name", "subject", "role", "permissions", "disabled", "project", "createdAt"],
         "properties": {
             "id": { "type": "string", "examples": ["usr_0123456789abcdef01234567"], "description": "Never given to anybody else." },
             "name": name,
             "subject": { "type": "string", "description": "The key that what is theirs carries." },
-            "project": { "type": ["string", "null"], "description": "The only project the user may work in." },
             "role": { "enum": ["owner", "admin", "member"] },
             "permissions": permissions(),
             "disabled": { "type": "boolean" },
+            "project": bound_project(),
             "createdAt": moment(),
         },
     })
