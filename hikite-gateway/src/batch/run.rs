@@ -22,6 +22,7 @@ use super::back::{ALONE, inside};
 use super::board::{Board, Given, too_much};
 use super::observe::{Ending, Observer};
 use super::report::Ended;
+use crate::aside::by_cost;
 use crate::command::{CallOptions, Command, Target};
 use crate::exchange::choice::with_account;
 use crate::gateway::Gateway;
@@ -123,7 +124,8 @@ impl<'a> Run<'a> {
             let Some((at, outcome)) = running.next().await else { return board.ended() };
             // What was cancelled has ended already, and now it is gone.
             let Some(done) = outcome.ok().filter(|_| !board.has_ended(at)) else { continue };
-            let ended = kept(&mut board, at, done);
+            let cost = done.value.as_ref().map_or(0, |value| value.bytes().len());
+            let ended = by_cost(cost, || kept(&mut board, at, done)).await;
             if ended.error.is_some() {
                 culprit = Some(Arc::clone(&self.plan.tasks[at].id));
             }
@@ -160,10 +162,10 @@ impl<'a> Run<'a> {
                 self.call(task, &given, None).await
             }
         };
-        self.done(task, outcome, began.elapsed())
+        self.done(task, outcome, began.elapsed()).await
     }
 
-    fn done(&self, task: &Task, outcome: Result<Gift, Error>, took: Duration) -> Done {
+    async fn done(&self, task: &Task, outcome: Result<Gift, Error>, took: Duration) -> Done {
         let ended =
             |status, error| Ended { status, took, error, cause: None, output: None, content: Vec::new() };
         let gift = match outcome {
@@ -179,7 +181,7 @@ impl<'a> Run<'a> {
             Output::Compact => {
                 let shape = gift.made.map(Shape::Made);
                 let (compacted, _) =
-                    self.gateway.compact(&gift.value, shape.as_ref(), self.budget, &self.holder);
+                    self.gateway.compact(&gift.value, shape.as_ref(), self.budget, &self.holder).await;
                 Some(Raw::from(compacted.text))
             }
         };
@@ -190,7 +192,8 @@ impl<'a> Run<'a> {
 
     /// One call for each element of a list; all of them share the places with the other tasks.
     async fn elements(&self, task: &Task, list: &Template, given: &Given) -> Result<Gift, Error> {
-        let items = items(given.read(None, |scope| list.resolve(scope)), self.gateway.limits.batch_tasks)?;
+        let resolve = || given.read(None, |scope| list.resolve(scope));
+        let items = items(by_cost(list.cost(), resolve).await, self.gateway.limits.batch_tasks)?;
         let element = async |index: usize| {
             let _place = self.places.acquire().await;
             (index, self.call(task, given, Some((&items[index], index))).await)
@@ -222,7 +225,8 @@ impl<'a> Run<'a> {
     }
 
     async fn call(&self, task: &Task, given: &Given, item: Option<(&Value, usize)>) -> Result<Gift, Error> {
-        let arguments = given.read(item, |scope| task.params.resolve(scope)).map_err(not_there)?;
+        let resolve = || given.read(item, |scope| task.params.resolve(scope)).map(Raw::from);
+        let arguments = by_cost(task.params.cost(), resolve).await.map_err(not_there)?;
         let mut params = Object::default().with("name", &*task.tool.tool).with("arguments", arguments);
         if let Some(meta) = &self.meta {
             params.set("_meta", meta.clone());
@@ -233,8 +237,8 @@ impl<'a> Run<'a> {
         let command = Command::Call { target: Target::Keyed(task.tool.clone()), params, options };
         // Boxed, so that a task that waits takes little room.
         let result = Box::pin(self.gateway.dispatch_on(self.surface, command, self.context.clone())).await?;
-        let Answer { value, others, .. } = answer(&result)?;
-        let made = self.made(task, arguments.as_ref(), &result);
+        let Answer { value, others, .. } = by_cost(result.bytes().len(), || answer(&result)).await?;
+        let made = self.made(task, arguments.as_ref(), &result).await;
         if let Some(conversation) = &self.holder.conversation {
             self.gateway.went_well(conversation, &task.tool);
         }
@@ -245,13 +249,13 @@ impl<'a> Run<'a> {
         Ok(Gift { value, others, made })
     }
 
-    fn made(&self, task: &Task, arguments: Option<&Raw>, result: &Raw) -> Option<Arc<Value>> {
+    async fn made(&self, task: &Task, arguments: Option<&Raw>, result: &Raw) -> Option<Arc<Value>> {
         if task.output != Output::Compact || task.select.is_some() {
             return None;
         }
         let wanted = Wanted { format: Some(Format::Compact), select: None };
         let caller = self.holder.caller();
-        match self.gateway.shape_of(Some(&task.tool), arguments, result, &wanted, caller)? {
+        match self.gateway.shape_of(Some(&task.tool), arguments, result, &wanted, caller).await? {
             Shape::Made(made) => Some(made),
             _ => None,
         }

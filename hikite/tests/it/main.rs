@@ -22,6 +22,7 @@ mod era;
 mod executor;
 mod faults;
 mod foreign;
+mod hostile;
 mod http;
 mod http_tools;
 mod identity;
