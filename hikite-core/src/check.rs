@@ -5,6 +5,7 @@ mod coerce;
 mod complain;
 mod document;
 mod draft;
+mod edit;
 mod fill;
 mod read;
 mod schema;
@@ -12,6 +13,7 @@ mod shape;
 mod survey;
 mod unwrap;
 mod wildcard;
+mod work;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -26,6 +28,14 @@ use schema::Schema;
 
 /// A coerced string may hold further values to coerce; nobody wraps deeper than this.
 const ROUNDS: usize = 4;
+/// Steps of a schema that reading its arguments takes as well.
+const STEPS_FREE: usize = 16;
+/// To compile a byte of a schema takes as long as to check so many bytes of arguments.
+const COMPILE_COST: usize = 32;
+/// However short it is: a pattern of few bytes may stand for very many.
+const COMPILE_COST_MIN: usize = 64 << 10;
+
+const TOO_MUCH: &str = "the arguments are too large to be held against the tool's schema; send fewer or smaller values";
 
 /// Checks the arguments of one tool. Cheap to make: the schema is compiled by the first call.
 pub struct Checker {
@@ -55,6 +65,9 @@ impl Checker {
     pub fn check(&self, arguments: Option<&Raw>) -> Result<Checked, Vec<Fault>> {
         let Some(schema) = self.schema() else { return Ok(Checked::AsSent) };
         let mut draft = Draft::read(arguments)?;
+        if !affords(schema, &draft) {
+            return Err(vec![Fault::new("", TOO_MUCH)]);
+        }
         if passes(schema, &draft) {
             return Ok(finish(schema, draft));
         }
@@ -62,15 +75,26 @@ impl Checker {
             draft = opened?;
         }
         let sent = draft.raw.clone();
-        if mend(schema, &mut draft) {
+        let outcome = mend(schema, &mut draft);
+        if outcome == Mended::Yes {
             return Ok(finish(schema, draft));
         }
         for mut inner in unwrap::wrappers(schema, sent) {
-            if mend(schema, &mut inner) {
+            if mend(schema, &mut inner) == Mended::Yes {
                 return Ok(finish(schema, inner));
             }
         }
-        Err(complain::faults(schema, &draft.value))
+        let mut faults = complain::faults(schema, &draft.value);
+        if outcome == Mended::TooMany {
+            faults.push(Fault::new("", coerce::too_many(faults.len())));
+        }
+        Err(faults)
+    }
+
+    /// About how many bytes a call of this size would be for the simplest of schemas: what is compared with what
+    /// another thread is worth.
+    pub fn cost(&self, arguments: Option<&Raw>) -> usize {
+        self.template_cost(arguments.map_or(0, |raw| raw.bytes().len()))
     }
 
     /// Arguments in which references stand for what is not known yet, at these places (JSON Pointers): whether
@@ -78,10 +102,23 @@ impl Checker {
     pub fn check_template(&self, value: &Value, filled: &[String]) -> Result<(), Vec<Fault>> {
         let Some(schema) = self.schema() else { return Ok(()) };
         read::within_depth(value).map_err(|why| vec![Fault::new("", why)])?;
+        if !schema.affords(value, work::count(value)) {
+            return Err(vec![Fault::new("", TOO_MUCH)]);
+        }
         if value.is_object() && schema.is_valid(value) {
             return Ok(());
         }
         wildcard::check(schema, value, filled)
+    }
+
+    /// The cost of checking params that are written in so many bytes and not filled in yet.
+    pub fn template_cost(&self, bytes: usize) -> usize {
+        let Some(source) = &self.source else { return 0 };
+        match self.compiled.get() {
+            Some(Ok(schema)) => bytes.saturating_mul(1 + schema.steps() / STEPS_FREE),
+            Some(Err(_)) => 0,
+            None => source.bytes().len().saturating_mul(COMPILE_COST).max(COMPILE_COST_MIN).saturating_add(bytes),
+        }
     }
 
     /// Why nothing is checked, once the first call has found out that the schema is broken.
@@ -116,19 +153,36 @@ fn passes(schema: &Schema, draft: &Draft) -> bool {
     draft.value.is_object() && schema.is_valid(&draft.value)
 }
 
+/// What came of setting things right.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mended {
+    Yes,
+    No,
+    TooMany,
+}
+
 /// Coerces what fails until the whole passes, or nothing is left to coerce.
-fn mend(schema: &Schema, draft: &mut Draft) -> bool {
+fn mend(schema: &Schema, draft: &mut Draft) -> Mended {
     for _ in 0..ROUNDS {
         if passes(schema, draft) {
-            return true;
+            return Mended::Yes;
         }
-        let edits = coerce::edits(schema, draft);
+        let Some(edits) = coerce::edits(schema, draft) else { return Mended::TooMany };
         if edits.is_empty() {
-            return false;
+            return Mended::No;
         }
         draft.apply(&edits);
+        // What stood in a text counts now.
+        if !affords(schema, draft) {
+            return Mended::No;
+        }
     }
-    passes(schema, draft)
+    if passes(schema, draft) { Mended::Yes } else { Mended::No }
+}
+
+/// No value is written in fewer than two bytes, with the comma.
+fn affords(schema: &Schema, draft: &Draft) -> bool {
+    schema.affords(&draft.value, draft.raw.bytes().len() / 2 + 1)
 }
 
 fn finish(schema: &Schema, mut draft: Draft) -> Checked {

@@ -146,11 +146,21 @@ pub struct Error {
     pub relayed: Option<Raw>,
 }
 
+/// Bytes of a message about what somebody sent: it may name what that says.
+const MESSAGE_MAX: usize = 16 * 1024;
+
 impl Error {
+    /// The words of a tool are told whole; a caller's own are not repeated at length.
     pub fn new(kind: Kind, message: impl Into<Box<str>>) -> Self {
+        let mut message = message.into();
+        if message.len() > MESSAGE_MAX && kind.face().fault == Fault::Caller {
+            let mut text = String::from(message);
+            crate::fault::cut(&mut text, MESSAGE_MAX);
+            message = text.into();
+        }
         Self {
             kind,
-            message: message.into(),
+            message,
             hint: None,
             name: None,
             schema: None,
@@ -295,6 +305,13 @@ mod tests {
         assert_eq!(error.to_string(), "`a` failed; 10.0.0.1 refused (hint: wait)");
         assert!(!error.detail().raw().as_str().contains("10.0.0.1"));
         assert!(!error.rpc().as_str().contains("10.0.0.1"));
+    }
+
+    #[test]
+    fn a_long_message_is_cut_where_it_repeats_what_was_sent() {
+        let long = "x".repeat(1 << 20);
+        assert!(Error::new(Kind::ToolNotFound, &*long).message.len() < 2 * MESSAGE_MAX);
+        assert_eq!(Error::new(Kind::ToolExecution, &*long).message.len(), long.len());
     }
 
     #[test]

@@ -10,14 +10,44 @@ pub struct Fault {
     pub message: String,
 }
 
+/// Bytes of a pointer and of a message. Both may repeat names that somebody sent.
+const POINTER_MAX: usize = 1000;
+const MESSAGE_MAX: usize = 2000;
+
 impl Fault {
+    /// A long pointer is cut to the nearest place above, a long message to its beginning.
     pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { pointer: pointer.into(), message: message.into() }
+        let (mut pointer, mut message) = (pointer.into(), message.into());
+        if pointer.len() > POINTER_MAX {
+            pointer.truncate(pointer.as_bytes()[..POINTER_MAX].iter().rposition(|b| *b == b'/').unwrap_or(0));
+            pointer.shrink_to_fit();
+        }
+        cut(&mut message, MESSAGE_MAX);
+        Self { pointer, message }
     }
 }
 
-/// The error that tells all of them: the message in one line, the details one by one.
+/// Cuts a text that is longer, and says so.
+pub(crate) fn cut(text: &mut String, bytes_max: usize) {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+        text.push('…');
+        text.shrink_to_fit();
+    }
+}
+
+/// Faults of one document that are told. Who sends more does not read more.
+pub const TOLD_MAX: usize = 64;
+
+/// The error that tells them: the message in one line, the details one by one. Of very many the first ones.
 pub fn error(faults: &[Fault]) -> Error {
+    let Some((told, _)) = faults.split_at_checked(TOLD_MAX + 1) else { return of_told(faults) };
+    let mut told = told.to_vec();
+    told[TOLD_MAX] = Fault::new("", format!("and {} more", faults.len() - TOLD_MAX));
+    of_told(&told)
+}
+
+fn of_told(faults: &[Fault]) -> Error {
     let messages: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
     let details: Vec<Raw> = faults
         .iter()
@@ -34,4 +64,21 @@ pub fn error(faults: &[Fault]) -> Error {
 /// A member's name as a step of a JSON Pointer.
 pub fn step(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_is_not_repeated_at_length() {
+        let fault = Fault::new(format!("/a/b/{}", "x".repeat(1 << 20)), "é".repeat(1 << 20));
+        assert_eq!(fault.pointer, "/a/b");
+        assert!(fault.message.len() <= MESSAGE_MAX + 3 && fault.message.ends_with("é…"));
+        let many = error(&vec![fault.clone(); 1000]);
+        assert!(many.message.ends_with("; and 936 more"), "{}", many.message.len());
+        assert_eq!(many.details.and_then(|raw| raw.items()).map_or(0, |items| items.len()), TOLD_MAX + 1);
+        let fault = Fault::new("/a", "short");
+        assert_eq!((fault.pointer.as_str(), fault.message.as_str()), ("/a", "short"));
+    }
 }

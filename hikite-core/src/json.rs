@@ -2,15 +2,19 @@
 //! read, set and removed one by one while every other member keeps its bytes and its place.
 
 mod canonical;
+pub(crate) mod scan;
 mod weight;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 
 use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+use crate::fault::TOLD_MAX;
 
 pub use canonical::canonical;
 pub use weight::weight;
@@ -212,6 +216,17 @@ impl Object {
         Some(self.0.remove(index).1)
     }
 
+    /// The first names that are not known, as many as are told.
+    pub fn unknown<'a>(&'a self, known: &'a [&str]) -> impl Iterator<Item = &'a str> {
+        self.iter().map(|(name, _)| name).filter(|name| !known.contains(name)).take(TOLD_MAX)
+    }
+
+    /// The members whose names are wanted, in their order.
+    #[must_use]
+    pub fn filtered(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
+        Self(self.0.iter().filter(|(name, _)| is_wanted(name)).cloned().collect())
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Raw)> {
         self.0.iter().map(|(name, value)| (&**name, value))
     }
@@ -242,6 +257,24 @@ impl Object {
         let mut out = Vec::with_capacity(bytes);
         self.write(&mut out);
         Raw(out.into())
+    }
+}
+
+/// Of two members with one name the later counts. Takes time in proportion to the members, unlike setting each.
+impl FromIterator<(Box<str>, Raw)> for Object {
+    fn from_iter<I: IntoIterator<Item = (Box<str>, Raw)>>(members: I) -> Self {
+        let mut object = Self::default();
+        let mut places: HashMap<Box<str>, usize> = HashMap::new();
+        for (name, value) in members {
+            match places.entry(name) {
+                Entry::Occupied(place) => object.0[*place.get()].1 = value,
+                Entry::Vacant(place) => {
+                    object.0.push((place.key().clone(), value));
+                    place.insert(object.0.len() - 1);
+                }
+            }
+        }
+        object
     }
 }
 
@@ -336,6 +369,15 @@ mod tests {
             (50, Some("57".into()))
         );
         assert_eq!(many.iter().next().map(|(name, _)| name.to_owned()).as_deref(), Some("k0"));
+    }
+
+    #[test]
+    fn collected_members_are_like_members_set_one_by_one() {
+        let members = (0..100).map(|n| (format!("k{}", n % 50), Raw::of(&n)));
+        let set = members.clone().fold(Object::default(), |object, (name, value)| object.with(&name, value));
+        let collected: Object = members.map(|(name, value)| (name.into(), value)).collect();
+        assert_eq!(collected, set);
+        assert_eq!(set.filtered(|name| name == "k7").raw().as_str(), r#"{"k7":57}"#);
     }
 
     #[test]

@@ -12,6 +12,8 @@ const TYPES: &[&str] = &["string", "number", "integer", "boolean", "object", "ar
 /// What may be said of a parameter beside its name and whether it is required.
 const MEMBERS: &[&str] = &["type", "description", "default", "enum", "pattern", "minimum", "maximum"];
 const PARAMETERS_MAX: usize = 1000;
+/// Members of one parameter, right or wrong.
+const MEMBERS_MAX: usize = 32;
 
 /// All that is wrong with the list is told at once.
 pub fn schema(parameters: &Raw) -> Result<Raw, Vec<Fault>> {
@@ -52,6 +54,9 @@ impl List {
         let Some(entry) = entry.object() else {
             return self.fault(place, "", "a parameter must be an object");
         };
+        if entry.len() > MEMBERS_MAX {
+            return self.fault(place, "", "a parameter has more members than there are");
+        }
         let before = self.faults.len();
         let name = entry.text("name").filter(|name| !name.is_empty());
         match &name {

@@ -110,7 +110,7 @@ impl Reader {
             self.faults.push(Fault::new("", "permissions must be an object with `allow` and `deny`"));
             return Permissions::default();
         };
-        for (name, _) in members.iter().filter(|(name, _)| !MEMBERS.contains(name)) {
+        for name in members.unknown(&MEMBERS) {
             let near = suggest::did_you_mean(name, MEMBERS);
             let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
             self.faults.push(Fault::new(fault::step(name), format!("Unknown member `{name}`{hint}")));

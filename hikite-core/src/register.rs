@@ -227,16 +227,10 @@ impl Reader<'_> {
     }
 
     fn unknown_members(&mut self) {
-        let unknown: Vec<String> = self
-            .form
-            .iter()
-            .map(|(name, _)| name.to_owned())
-            .filter(|name| !MEMBERS.contains(&name.as_str()))
-            .collect();
-        for name in unknown {
-            let near = suggest::did_you_mean(&name, MEMBERS.iter().copied());
+        for name in self.form.unknown(MEMBERS) {
+            let near = suggest::did_you_mean(name, MEMBERS.iter().copied());
             let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-            self.faults.push(Fault::new(fault::step(&name), format!("Unknown member `{name}`{hint}")));
+            self.faults.push(Fault::new(fault::step(name), format!("Unknown member `{name}`{hint}")));
         }
     }
 

@@ -3,23 +3,32 @@
 /// What is longer is no misspelling of anything.
 const LONGEST: usize = 256;
 
+/// Steps of all comparisons together. Behind them only names that are equal but for case and dashes, or contain one
+/// another, are near.
+const STEPS_MAX: usize = 2_000_000;
+
 /// At most three names, nearest first; none if nothing is near.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     if wrong.len() > LONGEST {
         return Vec::new();
     }
     let wrong = fold(wrong);
-    let limit = (wrong.chars().count() / 3).max(1);
+    let characters: Vec<char> = wrong.chars().collect();
+    let limit = (characters.len() / 3).max(1);
+    let mut left = STEPS_MAX;
     let mut near: Vec<(usize, &str)> = known
         .into_iter()
+        .filter(|name| name.len() <= LONGEST)
         .filter_map(|name| {
             let folded = fold(name);
             if folded == wrong {
                 return Some((0, name));
             }
             let contained = wrong.len() >= 3 && (folded.contains(&wrong) || wrong.contains(&folded));
-            let distance = if contained { 1 } else { distance(&wrong, &folded, limit)? };
-            Some((distance, name))
+            if contained {
+                return Some((1, name));
+            }
+            Some((distance(&characters, &folded, limit, &mut left)?, name))
         })
         .collect();
     near.sort_unstable();
@@ -37,17 +46,25 @@ fn fold(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-' | '.' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
-/// Edit distance, `None` above `limit`.
-fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
+/// Edit distance, `None` above `limit`, or where no steps are left.
+fn distance(a: &[char], b: &str, limit: usize, left: &mut usize) -> Option<usize> {
     let b: Vec<char> = b.chars().collect();
+    if a.len().abs_diff(b.len()) > limit {
+        return None;
+    }
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.chars().enumerate() {
+    for (i, letter) in a.iter().enumerate() {
+        *left = left.checked_sub(b.len() + 1)?;
         let mut diagonal = row[0];
         row[0] = i + 1;
         for (j, right) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(left != *right);
+            let substituted = diagonal + usize::from(letter != right);
             diagonal = row[j + 1];
             row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+        // No row is below the least of the one before.
+        if row.iter().all(|distance| *distance > limit) {
+            return None;
         }
     }
     Some(row[b.len()]).filter(|distance| *distance <= limit)
@@ -63,5 +80,13 @@ mod tests {
         assert_eq!(nearest("readFile", known), ["read_file"]);
         assert_eq!(nearest("reed_file", known)[0], "read_file");
         assert!(nearest("quux", known).is_empty());
+    }
+
+    #[test]
+    fn a_wrong_name_among_very_many_is_found_without_comparing_all_of_them() {
+        let names: Vec<String> = (0..200_000).map(|n| format!("{n:0>200}")).collect();
+        let known = names.iter().map(String::as_str).chain(["the_right_one"]);
+        assert_eq!(nearest("The-Right-One", known.clone()), ["the_right_one"]);
+        assert_eq!(nearest(&"9".repeat(200), known), [] as [&str; 0]);
     }
 }

@@ -17,7 +17,7 @@ use hikite_core::selection::{Argument, preset};
 use hikite_core::source::{CallContext, Invocation, Method, State};
 use hikite_core::view::{self, View};
 
-use crate::aside::aside_if_large;
+use crate::aside::by_cost;
 use crate::audit::Audit;
 use crate::cache::Keep;
 use crate::command::{CallOptions, Command, Target};
@@ -170,7 +170,7 @@ impl Gateway {
             preset(&callable.arguments, &mut arguments);
             params.set("arguments", arguments);
         }
-        check(&callable, &mut params)?;
+        check(&callable, &mut params).await?;
         let takes_tasks = task::is_taken(&params, &context);
         let caller = takes_tasks.then(|| context.session.caller.clone());
         let gate = snapshot.gate(module);
@@ -415,10 +415,10 @@ fn callable(tool: &Tool) -> Callable {
 
 /// Holds the arguments against the tool's own schema. A failure carries the schema that the caller is shown, so that a
 /// model can correct itself.
-fn check(callable: &Callable, params: &mut Object) -> Result<(), Error> {
+async fn check(callable: &Callable, params: &mut Object) -> Result<(), Error> {
     let Some((definition, checker)) = &callable.shown else { return Ok(()) };
     let arguments = params.get("arguments");
-    let verdict = aside_if_large(arguments.map_or(0, |it| it.bytes().len()), || checker.check(arguments));
+    let verdict = by_cost(checker.cost(arguments), || checker.check(arguments)).await;
     if let Some(problem) = checker.complaint() {
         tracing::warn!(tool = %callable.key, problem, "the tool's schema is broken; its arguments are not checked");
     }

@@ -1,7 +1,7 @@
 //! Decides and runs: what a client is shown, what its requests mean, whether they may run, and the one path
 //! every call takes. Knows no HTTP, no SQL and no upstream; it sees the outside through `core::source`.
 
-mod aside;
+pub mod aside;
 mod audit;
 mod batch;
 mod cache;

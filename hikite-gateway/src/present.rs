@@ -17,7 +17,7 @@ use hikite_core::select::{Selector, Sieve};
 use hikite_core::share::ShareHolder;
 use serde_json::Value;
 
-use crate::aside::aside_if_large;
+use crate::aside::by_cost;
 use crate::command::Dialect;
 use crate::gateway::Gateway;
 use crate::handle::{Holder, is_on_first_page};
@@ -29,6 +29,10 @@ pub(crate) const META: &str = "hikite/answer";
 
 /// Names of members that are told where a part is not there.
 const KEYS: usize = 20;
+
+/// What a byte costs to be put into its shape, and into its compact form, against only being read.
+const SHAPE_COST: usize = 4;
+const COMPACT_COST: usize = 2;
 
 /// What a caller wants of a result; what it does not say is decided by its project and by where the tool comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,7 +71,7 @@ impl Gateway {
 
     /// What the author of a tool holds to be worth reading of its result, unless the caller or its project wants the result
     /// itself, or chooses a part of it.
-    pub(crate) fn shape_of(
+    pub(crate) async fn shape_of(
         &self,
         key: Option<&ToolKey>,
         arguments: Option<&Raw>,
@@ -81,7 +85,8 @@ impl Gateway {
         let key = key?;
         let view = self.view_of(caller);
         let source = &view.module(&key.module)?.source;
-        let made = aside_if_large(result.bytes().len(), || source.shape(&key.tool, arguments, result))?;
+        let cost = result.bytes().len().saturating_mul(SHAPE_COST);
+        let made = by_cost(cost, || source.shape(&key.tool, arguments, result)).await?;
         Some(Shape::Made(Arc::new(made)))
     }
 
@@ -101,7 +106,7 @@ impl Gateway {
         if members.get("content").is_none() && members.get("structuredContent").is_none() {
             return Ok(result);
         }
-        let answer = aside_if_large(result.bytes().len(), || Answer::read(&result));
+        let answer = by_cost(result.bytes().len(), || Answer::read(&result)).await;
         if answer.failed {
             return Ok(in_words(result, dialect));
         }
@@ -117,7 +122,7 @@ impl Gateway {
             return Ok(in_words(selected(&members, &value, &answer.others), dialect));
         }
         let budget = self.limits.compact_bytes;
-        let mut presented = Presented::of(self.shortened(dialect, &value, shape, budget, holder));
+        let mut presented = Presented::of(self.shortened(dialect, &value, shape, budget, holder).await);
         presented.about.set("bytes", Raw::of(&[before, presented.text.len()]));
         // Where there are pictures alone there is no text to give.
         let text = (!value.is_null() || answer.others.is_empty()).then_some(presented.text.as_str());
@@ -133,10 +138,11 @@ impl Gateway {
     ) -> Result<Raw, Error> {
         match selector {
             Selector::Fields(fields) => {
-                aside_if_large(value.bytes().len(), || Ok(Raw::of(&fields.pick(&parse(&value))?)))
+                let cost = value.bytes().len().saturating_mul(fields.cost());
+                by_cost(cost, || Ok(Raw::of(&fields.pick(&parse(&value))?))).await
             }
             Selector::Path(path) => {
-                aside_if_large(value.bytes().len(), || Ok(Raw::of(&path.pick(&parse(&value))?)))
+                by_cost(value.bytes().len(), || Ok(Raw::of(&path.pick(&parse(&value))?))).await
             }
             Selector::Jq(program) => {
                 let Some(sieve) = self.sieve.get() else {
@@ -156,17 +162,17 @@ impl Gateway {
 
     /// A value in its compact form, and the address under which the whole was kept if it did not fit. What was left out,
     /// and how to read on, is said at the end of the text.
-    pub(crate) fn compact(
+    pub(crate) async fn compact(
         &self,
         value: &Raw,
         shape: Option<&Shape>,
         budget: usize,
         holder: &Holder,
     ) -> (Compacted, Option<String>) {
-        self.shortened(Dialect::Result, value, shape, budget, holder)
+        self.shortened(Dialect::Result, value, shape, budget, holder).await
     }
 
-    pub(crate) fn shortened(
+    pub(crate) async fn shortened(
         &self,
         dialect: Dialect,
         value: &Raw,
@@ -174,7 +180,8 @@ impl Gateway {
         budget: usize,
         holder: &Holder,
     ) -> (Compacted, Option<String>) {
-        aside_if_large(value.bytes().len(), || self.shorten(dialect, value, shape, budget, holder))
+        let cost = value.bytes().len().saturating_mul(COMPACT_COST);
+        by_cost(cost, || self.shorten(dialect, value, shape, budget, holder)).await
     }
 
     fn shorten(

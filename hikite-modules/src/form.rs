@@ -112,7 +112,7 @@ impl Reader<'_> {
     }
 
     fn keys(&mut self, form: &Object) {
-        for (name, _) in form.iter().filter(|(name, _)| !KEYS.contains(name)) {
+        for name in form.unknown(&KEYS) {
             let near = suggest::did_you_mean(name, KEYS);
             let hint = near.unwrap_or_else(|| format!("the members of `http` are `{}`", KEYS.join("`, `")));
             self.fault(format!("/http{}", step(name)), format!("`{name}` is not known here; {hint}"));

@@ -1,6 +1,6 @@
 //! Comparisons on this machine, each within one run. Without `--only`: hikite beside its peers and the limit. By name: calls
 //! against another build, the time to the first list, what dead upstreams cost, pages of a long list, batches, the pages
-//! of the UI, and the parts of a call. Read ratios and CPU seconds, not absolute times.
+//! of the UI, input that was made to take long, and the parts of a call. Read ratios and CPU seconds, not absolute times.
 
 mod alone;
 mod batch;
@@ -13,6 +13,7 @@ mod core;
 mod dead;
 mod drive;
 pub(crate) mod floor;
+mod hostile;
 mod machine;
 mod own;
 mod page;
@@ -44,7 +45,10 @@ use report::Report;
 use side::Role;
 
 /// The tables that stand for themselves.
-const SINGLE: &[&str] = &["calls", "start", "dead", "core", "pages", "rest", "batch", "ui"];
+const SINGLE: &[&str] = &["calls", "start", "dead", "core", "pages", "rest", "batch", "ui", HOSTILE];
+
+/// The one of them that has a place of its own on the page.
+const HOSTILE: &str = "hostile";
 
 #[derive(Default)]
 struct Options {
@@ -82,7 +86,10 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         let peers = sides.iter().filter_map(|side| Some((side.name, side.install?)));
         return peer::install(peers.chain(batch::clients()));
     }
+    let is_hostile = options.only.as_deref() == Some(HOSTILE);
     let (built, binary) = match &options.binary {
+        // Growth is seen by a slow program, too.
+        Some(binary) if is_hostile => (Some(PathBuf::new()), Some(binary.clone())),
         Some(binary) => (release::build_own("bench", words)?, Some(binary.clone())),
         None => (release::build("bench", words)?, None),
     };
@@ -95,7 +102,11 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let seconds = options.seconds.unwrap_or(Duration::from_secs(3));
     let bench = Bench { hikite, against: options.against, seconds, rounds };
     let runtime = tokio::runtime::Runtime::new()?;
+    let before = Machine::read();
     let tables = runtime.block_on(measure(&bench, options.only.as_deref().unwrap_or_default()))?;
+    if options.writes {
+        report::write_hostile(&tables, &before.told(&Machine::read()))?;
+    }
     match options.json {
         Some(file) => write_json(&file, &as_map(&tables)),
         None => Ok(()),
@@ -162,6 +173,7 @@ async fn measure(bench: &Bench, only: &str) -> Result<Vec<Table>> {
         "pages" => vec![show(page::measure(bench).await?)],
         "rest" => vec![show(rest::measure(bench).await?)],
         "batch" => vec![show(batch::measure(bench).await?)],
+        HOSTILE => vec![show(hostile::measure(bench).await?)],
         _ => vec![show(ui::measure(bench).await?)],
     })
 }
@@ -198,7 +210,8 @@ fn parse(words: &[&str]) -> Result<Options> {
             _ => bail!("`{word}` is not an option of bench"),
         }
     }
-    ensure!(!options.writes || options.only.is_none(), "`--write` writes the whole page: leave `--only` out");
+    let has_place = options.only.as_deref().is_none_or(|only| only == HOSTILE);
+    ensure!(!options.writes || has_place, "`--write` writes the whole page: leave `--only` out");
     Ok(options)
 }
 
@@ -215,6 +228,7 @@ mod tests {
                 && options.peers.is_some_and(|peers| peers.len() == 2)
         );
         assert!(parse(&["--only", "http", "--write"]).is_err());
+        assert!(parse(&["--only", "hostile", "--write"]).is_ok());
         assert!(parse(&["--only"]).is_err() && parse(&["--fast"]).is_err());
     }
 }

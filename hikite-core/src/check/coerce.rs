@@ -6,21 +6,36 @@ use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
 use jsonschema::{JsonType, JsonTypeSet};
 use serde_json::Value;
 
-use super::draft::{Draft, Edit, find, steps};
-use super::read::read;
+use super::draft::{Draft, steps};
+use super::edit::Edit;
+use super::read::read_at;
 use super::schema::Schema;
 use crate::fault::step;
 use crate::json::Raw;
 
-pub(super) fn edits(schema: &Schema, draft: &Draft) -> Vec<Edit> {
-    let Some(errors) = schema.errors(&draft.value) else { return Vec::new() };
-    errors.filter_map(|error| edit(&error, draft)).collect()
+/// Values that are set right in one go. Nobody mistakes more of them; whoever does is told.
+const EDITS_MAX: usize = 256;
+
+/// The changes that may help; `None` where there would be more than are made.
+pub(super) fn edits(schema: &Schema, draft: &Draft) -> Option<Vec<Edit>> {
+    let Some(errors) = schema.errors(&draft.value) else { return Some(Vec::new()) };
+    let edits: Vec<Edit> =
+        errors.filter_map(|error| edit(&error, &draft.value)).take(EDITS_MAX + 1).collect();
+    (edits.len() <= EDITS_MAX).then_some(edits)
 }
 
-fn edit(error: &ValidationError<'_>, draft: &Draft) -> Option<Edit> {
+/// Why nothing was set right, behind so many faults that are told.
+pub(super) fn too_many(told: usize) -> String {
+    format!(
+        "more than {EDITS_MAX} values have the wrong type, so none was converted; send all of them as the schema says (the \
+         first {told} are named)"
+    )
+}
+
+fn edit(error: &ValidationError<'_>, whole: &Value) -> Option<Edit> {
     let wanted = wanted(error)?;
     let path = steps(error.instance_path().as_str());
-    let value = path.iter().try_fold(&draft.value, |at, step| match at {
+    let value = path.iter().try_fold(whole, |at, step| match at {
         Value::Object(members) => members.get(step),
         Value::Array(items) => items.get(step.parse::<usize>().ok()?),
         _ => None,
@@ -28,8 +43,12 @@ fn edit(error: &ValidationError<'_>, draft: &Draft) -> Option<Edit> {
     if value.is_null() {
         return is_property(error, path.last()?).then(|| Edit::remove(path));
     }
-    let raw = find(&draft.raw, &path)?;
-    let mut meanings: Vec<Raw> = wanted.iter().filter_map(|wanted| convert(value, &raw, wanted)).collect();
+    if matches!(value, Value::Number(_) | Value::Bool(_)) {
+        return wanted.contains(JsonType::String).then(|| Edit::quote(path));
+    }
+    let text = value.as_str()?;
+    let mut meanings: Vec<Raw> =
+        wanted.iter().filter_map(|wanted| convert(text, wanted, path.len())).collect();
     meanings.dedup();
     // What could be read in two ways is for the caller to say.
     let only = meanings.pop().filter(|_| meanings.is_empty())?;
@@ -56,28 +75,32 @@ fn is_property(error: &ValidationError<'_>, name: &str) -> bool {
     error.evaluation_path().as_str().contains(&format!("/properties{}/", step(name)))
 }
 
-fn convert(value: &Value, raw: &Raw, wanted: JsonType) -> Option<Raw> {
-    match (value, wanted) {
-        (Value::String(text), JsonType::Integer) => {
-            number(text).filter(|number| !number.is_f64()).and_then(|_| parse(text))
-        }
-        (Value::String(text), JsonType::Number) => number(text).and_then(|_| parse(text)),
-        (Value::String(text), JsonType::Boolean) if matches!(text.as_str(), "true" | "false") => parse(text),
-        (Value::String(text), JsonType::Object) => parse(text).filter(Raw::is_object),
-        (Value::String(text), JsonType::Array) => parse(text).filter(|raw| raw.bytes().starts_with(b"[")),
-        // As it was written: a long number keeps all its digits.
-        (Value::Number(_) | Value::Bool(_), JsonType::String) => Some(Raw::from(&*raw.as_str())),
+/// `depth` is where the text stands.
+fn convert(text: &str, wanted: JsonType, depth: usize) -> Option<Raw> {
+    let parse = || parse(text, depth);
+    match wanted {
+        JsonType::Integer => number(text).filter(|number| !number.is_f64()).and_then(|_| parse()),
+        JsonType::Number => number(text).and_then(|_| parse()),
+        JsonType::Boolean if matches!(text, "true" | "false") => parse(),
+        JsonType::Object => parse().filter(Raw::is_object),
+        JsonType::Array => parse().filter(|raw| raw.bytes().starts_with(b"[")),
         _ => None,
     }
 }
 
+/// No number is written longer by us.
+const DIGITS_MAX: usize = 32;
+
 /// A number written the one way that we would write it, so that nothing about the text is lost.
 fn number(text: &str) -> Option<serde_json::Number> {
+    if text.len() > DIGITS_MAX {
+        return None;
+    }
     let number: serde_json::Number = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
 
 /// Text that holds more than the reader of arguments would follow is left as it is.
-fn parse(text: &str) -> Option<Raw> {
-    Some(read(Raw::parse(text.to_owned()).ok()?).ok()?.raw)
+fn parse(text: &str, depth: usize) -> Option<Raw> {
+    Some(read_at(Raw::parse(text.to_owned()).ok()?, depth).ok()?.raw)
 }

@@ -15,6 +15,10 @@ const FAULTS_MAX: usize = 20;
 /// Allowed values that are listed, and characters of a name, a value or a pattern of the schema.
 const OPTIONS_MAX: usize = 20;
 const EXCERPT_MAX: usize = 100;
+/// Wrong names for which a right one is looked for, of all faults together.
+const SUGGESTIONS_MAX: usize = 40;
+
+const NO_MATCH: &str = "the arguments do not match the tool's schema";
 
 pub(super) fn faults(schema: &Schema, value: &Value) -> Vec<Fault> {
     report(schema, value, None)
@@ -29,12 +33,19 @@ fn report(schema: &Schema, value: &Value, wildcards: Option<&Wildcards>) -> Vec<
     if !value.is_object() {
         return vec![Fault::new("", "Invalid type for parameter arguments: expected object")];
     }
-    let mut report = Report { schema, wildcards, faults: Vec::new() };
-    for error in schema.errors(value).into_iter().flatten() {
+    let mut report = Report { schema, wildcards, faults: Vec::new(), suggestions: SUGGESTIONS_MAX };
+    let Some(errors) = schema.errors(value) else {
+        report.push("", format!("{NO_MATCH}, and are too many or too long to say where; send fewer of them"));
+        return report.faults;
+    };
+    for error in errors {
         report.add(&error);
+        if report.is_full() {
+            break;
+        }
     }
     if report.faults.is_empty() {
-        report.push("", "the arguments do not match the tool's schema".into());
+        report.push("", NO_MATCH.into());
     }
     report.faults
 }
@@ -43,14 +54,27 @@ struct Report<'a> {
     schema: &'a Schema,
     wildcards: Option<&'a Wildcards>,
     faults: Vec<Fault>,
+    /// How many names may still be looked for.
+    suggestions: usize,
 }
 
 impl Report<'_> {
     fn push(&mut self, pointer: &str, message: String) {
         let fault = Fault::new(pointer, message);
-        if self.faults.len() < FAULTS_MAX && !self.faults.contains(&fault) {
+        if !self.is_full() && !self.faults.contains(&fault) {
             self.faults.push(fault);
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.faults.len() >= FAULTS_MAX
+    }
+
+    /// `; did you mean …?`, or nothing.
+    fn suggest<'b>(&mut self, wrong: &str, known: impl IntoIterator<Item = &'b str>) -> String {
+        let Some(left) = self.suggestions.checked_sub(1) else { return String::new() };
+        self.suggestions = left;
+        did_you_mean(wrong, known).map(|near| format!("; {near}")).unwrap_or_default()
     }
 
     fn add(&mut self, error: &ValidationError<'_>) {
@@ -68,16 +92,17 @@ impl Report<'_> {
             Kind::Type { kind: TypeKind::Multiple(wanted) } => self.wrong_type(pointer, *wanted),
             Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
                 for name in unexpected {
+                    if self.is_full() {
+                        break;
+                    }
                     self.unknown(error, name);
                 }
             }
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.none_of(pointer, context),
             Kind::Enum { options } => {
                 let options = options.as_array().map_or(&[][..], Vec::as_slice);
-                let near = error.instance().as_str().and_then(|sent| {
-                    did_you_mean(sent, options.iter().filter_map(Value::as_str).take(OPTIONS_MAX * 50))
-                });
-                let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+                let known = options.iter().filter_map(Value::as_str).take(OPTIONS_MAX * 50);
+                let near = error.instance().as_str().map(|sent| self.suggest(sent, known)).unwrap_or_default();
                 self.invalid(pointer, &format!("expected one of {}{near}", listed(options)));
             }
             kind => {
@@ -114,9 +139,7 @@ impl Report<'_> {
             .root
             .pointer(parent)
             .and_then(|schema| schema.get("properties")?.as_object());
-        let near =
-            did_you_mean(name, properties.into_iter().flat_map(|names| names.keys().map(String::as_str)));
-        let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+        let near = self.suggest(name, properties.into_iter().flat_map(|names| names.keys().map(String::as_str)));
         self.push(&member, format!("Unknown parameter: {}{near}", path(&member)));
     }
 

@@ -9,6 +9,8 @@ use crate::fault::step;
 
 /// No tool puts one object together from more schemas.
 const APPLIED_MAX: usize = 64;
+/// Bytes of the places of all schemas. The validators keep the place of each.
+const POINTERS_MAX: usize = 16 << 20;
 
 pub(super) struct Document {
     pub(super) root: Value,
@@ -17,10 +19,11 @@ pub(super) struct Document {
 }
 
 impl Document {
-    pub(super) fn new(root: Value) -> Self {
-        let mut anchors = HashMap::new();
-        find_anchors(&root, "", &mut anchors);
-        Self { root, anchors }
+    /// The error says what is too much.
+    pub(super) fn new(root: Value) -> Result<Self, String> {
+        let mut walk = Walk { pointer: String::new(), bytes_left: POINTERS_MAX, anchors: HashMap::new() };
+        walk.visit(&root)?;
+        Ok(Self { root, anchors: walk.anchors })
     }
 
     /// What `#`, `#/a/b`, `#anchor`, or the root's own `$id` before any of these leads to.
@@ -55,22 +58,46 @@ impl Document {
     }
 }
 
-fn find_anchors(value: &Value, pointer: &str, anchors: &mut HashMap<String, String>) {
-    match value {
-        Value::Object(members) => {
-            let named = ["$anchor", "$dynamicAnchor"].into_iter().filter_map(|k| members.get(k)?.as_str());
-            let old = members.get("$id").and_then(|id| id.as_str()?.strip_prefix('#'));
-            for name in named.chain(old).filter(|name| !name.is_empty()) {
-                anchors.insert(name.to_owned(), pointer.to_owned());
+/// One walk over the whole document.
+struct Walk {
+    pointer: String,
+    bytes_left: usize,
+    anchors: HashMap<String, String>,
+}
+
+impl Walk {
+    fn visit(&mut self, value: &Value) -> Result<(), String> {
+        self.bytes_left = self
+            .bytes_left
+            .checked_sub(self.pointer.len())
+            .ok_or("the names in the schema are too long for how many it has")?;
+        match value {
+            Value::Object(members) => {
+                let named =
+                    ["$anchor", "$dynamicAnchor"].into_iter().filter_map(|k| members.get(k)?.as_str());
+                let old = members.get("$id").and_then(|id| id.as_str()?.strip_prefix('#'));
+                for name in named.chain(old).filter(|name| !name.is_empty()) {
+                    self.anchors.insert(name.to_owned(), self.pointer.clone());
+                }
+                members.iter().try_for_each(|(name, value)| self.below(&step(name), value))
             }
-            let below = members.iter().filter(|(_, value)| value.is_object() || value.is_array());
-            below.for_each(|(name, value)| find_anchors(value, &format!("{pointer}{}", step(name)), anchors));
+            Value::Array(items) => {
+                let mut items = items.iter().enumerate();
+                items.try_for_each(|(index, value)| self.below(&format!("/{index}"), value))
+            }
+            _ => Ok(()),
         }
-        Value::Array(items) => {
-            let below = items.iter().enumerate();
-            below.for_each(|(index, value)| find_anchors(value, &format!("{pointer}/{index}"), anchors));
+    }
+
+    fn below(&mut self, step: &str, value: &Value) -> Result<(), String> {
+        if !(value.is_object() || value.is_array()) {
+            return Ok(());
         }
-        _ => {}
+        let length = self.pointer.len();
+        self.pointer.push_str(step);
+        let done = self.visit(value);
+        self.pointer.truncate(length);
+        done
     }
 }
 

@@ -4,9 +4,10 @@
 use serde_json::Value;
 
 use super::Checked;
+use super::edit::{Edit, Places};
 use super::read::read;
 use crate::fault::Fault;
-use crate::json::{Object, Raw};
+use crate::json::Raw;
 
 pub(super) struct Draft {
     pub(super) raw: Raw,
@@ -14,12 +15,8 @@ pub(super) struct Draft {
     changed: bool,
 }
 
-/// One place, and what is to stand there: nothing where `to` is `None`.
-#[derive(Debug)]
-pub(super) struct Edit {
-    path: Vec<String>,
-    to: Option<Raw>,
-}
+/// Up to so many members are set one by one.
+const FEW: usize = 16;
 
 impl Draft {
     /// Without arguments there are none to be wrong: an empty object.
@@ -37,24 +34,38 @@ impl Draft {
     }
 
     pub(super) fn apply(&mut self, edits: &[Edit]) {
-        let value = self.edited(edits);
-        self.accept(edits, value);
+        let mut places = Places::of(edits);
+        self.raw = places.rewrite(&self.raw);
+        places.apply(&mut self.value);
+        self.changed = true;
     }
 
-    /// What these would make of the tree.
+    /// The tree with these values set.
     pub(super) fn edited(&self, edits: &[Edit]) -> Value {
         let mut value = self.value.clone();
-        for edit in edits {
-            edit.apply_to_tree(&mut value);
+        match (&mut value, few_outermost(edits)) {
+            (Value::Object(members), Some(edits)) => {
+                members.extend(edits.into_iter().map(|(name, to)| (name.to_owned(), to.value())));
+            }
+            _ => Places::of(edits).apply(&mut value),
         }
         value
     }
 
-    /// Applies them; `value` is what becomes of the tree.
+    /// Sets these values; `value` is what becomes of the tree.
     pub(super) fn accept(&mut self, edits: &[Edit], value: Value) {
         self.value = value;
-        self.raw = with_all(&self.raw, edits);
         self.changed = true;
+        if let Some(few) = few_outermost(edits)
+            && let Some(mut object) = self.raw.object()
+        {
+            for (name, to) in few {
+                object.set(name, to.clone());
+            }
+            self.raw = object.raw();
+        } else {
+            self.raw = Places::of(edits).rewrite(&self.raw);
+        }
     }
 
     pub(super) fn finish(self) -> Checked {
@@ -62,89 +73,12 @@ impl Draft {
     }
 }
 
-impl Edit {
-    pub(super) fn set(path: Vec<String>, to: Raw) -> Self {
-        Self { path, to: Some(to) }
-    }
-
-    pub(super) fn remove(path: Vec<String>) -> Self {
-        Self { path, to: None }
-    }
-
-    fn apply_to_tree(&self, tree: &mut Value) {
-        let Some((last, parents)) = self.path.split_last() else { return };
-        let parent = parents.iter().try_fold(tree, |at, step| match at {
-            Value::Object(members) => members.get_mut(step),
-            Value::Array(items) => items.get_mut(step.parse::<usize>().ok()?),
-            _ => None,
-        });
-        match (parent, self.to.as_ref()) {
-            (Some(Value::Object(members)), Some(to)) => {
-                members.insert(last.clone(), to.value());
-            }
-            (Some(Value::Object(members)), None) => {
-                members.shift_remove(last);
-            }
-            (Some(Value::Array(items)), Some(to)) => {
-                if let Some(item) = last.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
-                    *item = to.value();
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn apply(&self, raw: &Raw, path: &[String]) -> Raw {
-        let Some((step, rest)) = path.split_first() else { return raw.clone() };
-        if let Some(mut object) = raw.object() {
-            if rest.is_empty() {
-                self.put(&mut object, step);
-            } else if let Some(member) = object.get(step) {
-                let member = self.apply(member, rest);
-                object.set(step, member);
-            }
-            return object.raw();
-        }
-        let Some(mut items) = raw.items() else { return raw.clone() };
-        if let Some(item) = step.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
-            *item = match (rest.is_empty(), &self.to) {
-                (true, Some(to)) => to.clone(),
-                _ => self.apply(item, rest),
-            };
-        }
-        Raw::array(&items)
-    }
-
-    fn put(&self, object: &mut Object, name: &str) {
-        match &self.to {
-            Some(to) => object.set(name, to.clone()),
-            None => drop(object.remove(name)),
-        }
-    }
-}
-
-/// The bytes with all of them; an object that all of them are for is taken apart once.
-fn with_all(raw: &Raw, edits: &[Edit]) -> Raw {
-    if edits.iter().all(|edit| edit.path.len() == 1)
-        && let Some(mut object) = raw.object()
-    {
-        for edit in edits {
-            edit.put(&mut object, &edit.path[0]);
-        }
-        return object.raw();
-    }
-    edits.iter().fold(raw.clone(), |raw, edit| edit.apply(&raw, &edit.path))
+/// The edits as members of the arguments themselves, if all are, and few.
+fn few_outermost(edits: &[Edit]) -> Option<Vec<(&str, &Raw)>> {
+    (edits.len() <= FEW).then(|| edits.iter().map(Edit::outermost).collect())?
 }
 
 /// The steps of a JSON Pointer.
 pub(super) fn steps(pointer: &str) -> Vec<String> {
     pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect()
-}
-
-/// The bytes at a place.
-pub(super) fn find(raw: &Raw, path: &[String]) -> Option<Raw> {
-    path.iter().try_fold(raw.clone(), |at, step| match at.object() {
-        Some(object) => object.get(step).cloned(),
-        None => at.items()?.get(step.parse::<usize>().ok()?).cloned(),
-    })
 }

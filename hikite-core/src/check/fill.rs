@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use super::document::Document;
-use super::draft::{Draft, Edit};
+use super::draft::Draft;
+use super::edit::Edit;
 use super::schema::Schema;
 use super::survey::{Findings, default_of};
 use crate::json::Raw;
@@ -13,6 +14,8 @@ use crate::json::Raw;
 const DEPTH_MAX: usize = 16;
 const VISITS_MAX: usize = 10_000;
 const EDITS_MAX: usize = 64;
+/// Bytes that are checked again, all in all, to find out which default does no harm.
+const SINGLY_BYTES_MAX: usize = 1 << 20;
 
 /// Where the defaults of a schema stand.
 pub(super) enum Defaults {
@@ -43,7 +46,7 @@ pub(super) fn defaults(schema: &Schema, draft: &mut Draft) {
     if edits.is_empty() {
         return;
     }
-    if !fill(schema, draft, &edits) {
+    if !fill(schema, draft, &edits) && edits.len() * draft.raw.bytes().len() <= SINGLY_BYTES_MAX {
         for edit in edits {
             fill(schema, draft, &[edit]);
         }

@@ -1,12 +1,16 @@
 //! Reads arguments into a tree, no deeper than the validators can follow, and notices members that stand twice.
 
 use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::json::{Object, Raw};
+use crate::json::Raw;
+use crate::json::scan::{Scanner, text_of};
 
 /// Validators recurse: so deep arguments may be without endangering the stack.
 const DEPTH_MAX: usize = 64;
@@ -23,8 +27,13 @@ const TOO_DEEP: &str = "the arguments are nested too deeply";
 
 /// The error says why in words that can be shown.
 pub(super) fn read(raw: Raw) -> Result<Reading, &'static str> {
+    read_at(raw, 0)
+}
+
+/// Reads what will stand so deep in the arguments.
+pub(super) fn read_at(raw: Raw, depth: usize) -> Result<Reading, &'static str> {
     let (twice, deep) = (Cell::new(false), Cell::new(false));
-    let seed = Tree { depth: DEPTH_MAX, twice: &twice, deep: &deep };
+    let seed = Tree { depth: DEPTH_MAX.saturating_sub(depth), twice: &twice, deep: &deep };
     match seed.deserialize(&mut serde_json::Deserializer::from_slice(raw.bytes())) {
         Ok(value) if twice.get() => Ok(Reading { raw: once(&raw), value, changed: true }),
         Ok(value) => Ok(Reading { raw, value, changed: false }),
@@ -124,17 +133,55 @@ impl<'de> Visitor<'de> for Tree<'_> {
     }
 }
 
-/// The same without the members that a later one of the same name replaces.
+/// The document without the members that a later one of the same name replaces, in one walk.
 fn once(raw: &Raw) -> Raw {
-    if let Some(object) = raw.object() {
-        let mut kept = Object::default();
-        for (name, value) in object.iter() {
-            kept.set(name, once(value));
+    let bytes = raw.bytes();
+    let mut cuts = Vec::new();
+    find_replaced(&mut Scanner::new(bytes), &mut cuts);
+    // What stands inside a member that goes was found before it.
+    cuts.sort_unstable_by_key(|cut: &Range<usize>| (cut.start, Reverse(cut.end)));
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    for cut in cuts {
+        if cut.start >= at {
+            out.extend_from_slice(&bytes[at..cut.start]);
+            at = cut.end;
         }
-        return kept.raw();
     }
-    match raw.items() {
-        Some(items) => Raw::array(&items.iter().map(once).collect::<Vec<_>>()),
-        None => raw.clone(),
+    out.extend_from_slice(&bytes[at..]);
+    Raw::trusted(out)
+}
+
+/// Each with the comma behind it: there is always a later member.
+fn find_replaced(scanner: &mut Scanner<'_>, cuts: &mut Vec<Range<usize>>) {
+    match scanner.peek() {
+        Some(b'{') => {
+            scanner.take(1);
+            let (mut starts, mut latest) = (Vec::new(), HashMap::new());
+            while !scanner.at_end(b'}') {
+                scanner.skip_blanks();
+                starts.push(scanner.position());
+                if let Some(name) = text_of(scanner.string())
+                    && let Some(earlier) = latest.insert(name, starts.len() - 1)
+                {
+                    replaced(earlier, &starts, cuts);
+                }
+                scanner.colon();
+                find_replaced(scanner, cuts);
+            }
+        }
+        Some(b'[') => {
+            scanner.take(1);
+            while !scanner.at_end(b']') {
+                find_replaced(scanner, cuts);
+            }
+        }
+        _ => drop(scanner.value()),
+    }
+}
+
+fn replaced(member: usize, starts: &[usize], cuts: &mut Vec<Range<usize>>) {
+    if let [start, next, ..] = starts[member..] {
+        cuts.push(start..next);
     }
 }

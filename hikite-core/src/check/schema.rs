@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::document::Document;
 use super::fill::Defaults;
-use super::shape::{self, Part};
-use super::survey::{NESTED_MAX, survey};
+use super::survey::survey;
+use super::work::Work;
 use crate::json::Raw;
 
 /// The largest of 1,162 schemas of real tools has 12,400 bytes.
@@ -16,13 +16,13 @@ const BYTES_MAX: usize = 1 << 20;
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 /// Steps of a regular expression that must be able to go back; all others take linear time.
 const BACKTRACKS_MAX: usize = 10_000;
-/// Steps to find all faults of one value; above, only that it has some is told.
-const VISITS_MAX: usize = 20_000;
 
 pub(super) struct Schema {
     pub(super) document: Document,
     pub(super) defaults: Defaults,
     validator: Validator,
+    /// Steps to hold one value against every schema there is.
+    steps: usize,
 }
 
 impl Schema {
@@ -34,65 +34,39 @@ impl Schema {
         let mut root: Value =
             source.decode().map_err(|_| "the schema is nested too deeply or holds a number out of range")?;
         let (meant, others) = drafts(&mut root);
-        let document = Document::new(root);
+        let document = Document::new(root)?;
         let findings = survey(&document)?;
         // What the draft that was meant complains of is told.
         let validator = build(&document.root, meant).or_else(|problem| {
             others.iter().find_map(|draft| build(&document.root, *draft).ok()).ok_or(problem)
         })?;
         let defaults = Defaults::of(&document, &findings);
-        Ok(Self { document, defaults, validator })
+        Ok(Self { document, defaults, validator, steps: findings.steps })
     }
 
     pub(super) fn is_valid(&self, value: &Value) -> bool {
         self.validator.is_valid(value)
     }
 
+    /// Whether a check of this value ends soon. It is not made otherwise. `values` is at least how many there are in it.
+    pub(super) fn affords(&self, value: &Value, values: usize) -> bool {
+        Work::fits_check(&self.document, self.steps, values, value)
+    }
+
+    /// What a check takes, as far as that is known without a look at the arguments.
+    pub(super) fn steps(&self) -> usize {
+        self.steps
+    }
+
     /// All that is wrong with a value; `None` where to find out would take too long.
     pub(super) fn errors<'a>(&'a self, value: &'a Value) -> Option<jsonschema::ErrorIterator<'a>> {
-        let mut left = VISITS_MAX;
-        self.count(&self.document.root, value, NESTED_MAX, &mut left);
-        (left > 0).then(|| self.validator.iter_errors(value))
+        Work::fits_search(&self.document, value).then(|| self.validator.iter_errors(value))
     }
 
     /// Whether the arguments may have a member of this name by themselves.
     pub(super) fn has_property(&self, name: &str) -> bool {
         let applied = self.document.applied(&self.document.root);
         applied.into_iter().any(|schema| schema.get("properties").is_some_and(|all| all.get(name).is_some()))
-    }
-
-    /// Counts what the search for faults may look at. Unlike the check itself it stops nowhere and remembers
-    /// nothing, so alternatives that nest can make it take for ever. What is nested deeper than the survey allows
-    /// for one value has led in a circle.
-    fn count(&self, schema: &Value, value: &Value, nested: usize, left: &mut usize) {
-        *left = left.saturating_sub(1);
-        if *left == 0 || nested == 0 {
-            return;
-        }
-        for reference in shape::references(schema) {
-            if let Some(schema) = self.document.target(reference) {
-                self.count(schema, value, nested - 1, left);
-            }
-        }
-        shape::inner(schema, &mut |part, name, schema| match (part, value) {
-            (Part::Same, _) => self.count(schema, value, nested - 1, left),
-            (Part::Member, Value::Object(members)) => {
-                if let Some(member) = members.get(name) {
-                    self.count(schema, member, NESTED_MAX, left);
-                }
-            }
-            (Part::Members, Value::Object(members)) => {
-                for member in members.values() {
-                    self.count(schema, member, NESTED_MAX, left);
-                }
-            }
-            (Part::Items, Value::Array(items)) => {
-                for item in items {
-                    self.count(schema, item, NESTED_MAX, left);
-                }
-            }
-            _ => {}
-        });
     }
 }
 

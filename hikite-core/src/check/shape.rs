@@ -37,18 +37,27 @@ fn part(keyword: &str) -> Option<Part> {
 const BY_NAME: &[&str] =
     &["dependentSchemas", "dependencies", "properties", "patternProperties", "$defs", "definitions"];
 
-/// The schemas directly inside `schema`, with the part they are for and the name they stand under.
-pub(super) fn inner<'a>(schema: &'a Value, found: &mut impl FnMut(Part, &'a str, &'a Value)) {
-    let Some(members) = schema.as_object() else { return };
-    let parts = members.iter().filter_map(|(keyword, value)| Some((keyword.as_str(), value, part(keyword)?)));
-    for (keyword, value, part) in parts {
-        match value {
-            Value::Object(named) if BY_NAME.contains(&keyword) => {
-                named.iter().for_each(|(name, schema)| found(part, name, schema));
-            }
-            Value::Array(list) => list.iter().for_each(|schema| found(part, "", schema)),
-            one => found(part, "", one),
+/// The keywords of a schema that hold further ones, with what they hold and the part that is for.
+pub(super) fn keywords(schema: &Value) -> impl Iterator<Item = (&str, &Value, Part)> {
+    let members = schema.as_object().into_iter().flatten();
+    members.filter_map(|(keyword, value)| Some((keyword.as_str(), value, part(keyword)?)))
+}
+
+/// The schemas that a keyword holds, with the name they stand under.
+pub(super) fn each<'a>(keyword: &str, held: &'a Value, found: &mut impl FnMut(&'a str, &'a Value)) {
+    match held {
+        Value::Object(named) if BY_NAME.contains(&keyword) => {
+            named.iter().for_each(|(name, schema)| found(name, schema));
         }
+        Value::Array(list) => list.iter().for_each(|schema| found("", schema)),
+        one => found("", one),
+    }
+}
+
+/// The schemas directly inside `schema`, with the part they are for.
+pub(super) fn inner<'a>(schema: &'a Value, found: &mut impl FnMut(Part, &'a Value)) {
+    for (keyword, held, part) in keywords(schema) {
+        each(keyword, held, &mut |_, schema| found(part, schema));
     }
 }
 

@@ -7,41 +7,46 @@ use serde_json::Value;
 
 use super::document::Document;
 use super::shape::{self, Part};
+use super::work::own_steps_at_most;
 
 /// Regular expressions in one schema.
 const PATTERNS_MAX: usize = 256;
 /// Schemas that are held against one and the same value, and how far they are nested.
 const WEIGHT_MAX: usize = 10_000;
 pub(super) const NESTED_MAX: usize = 24;
+/// Bytes of one reference.
+const REFERENCE_MAX: usize = 1000;
 
 pub(super) struct Findings {
     /// How many schemas name a default.
     pub(super) defaults: usize,
     /// Whether some stand elsewhere, too.
     pub(super) has_references: bool,
+    /// Steps to hold one value against every schema there is.
+    pub(super) steps: usize,
 }
 
 /// The error says what is too much, or leads outside.
 pub(super) fn survey(document: &Document) -> Result<Findings, String> {
     let mut scale = Scale { document, weights: HashMap::new() };
     let (mut seen, mut waiting) = (HashSet::new(), vec![&document.root]);
-    let (mut patterns, mut defaults, mut has_references) = (0, 0, false);
+    let (mut patterns, mut defaults, mut has_references, mut steps) = (0, 0, false, 0_usize);
     while let Some(schema) = waiting.pop() {
         if !seen.insert(std::ptr::from_ref(schema)) {
             continue;
         }
-        scale.weigh(schema, NESTED_MAX)?;
+        steps = steps.saturating_add(scale.weigh(schema, NESTED_MAX)?.steps);
         defaults += usize::from(default_of(schema).is_some());
         let by_name = schema.get("patternProperties").and_then(Value::as_object);
         patterns += usize::from(schema.get("pattern").is_some()) + by_name.map_or(0, serde_json::Map::len);
         has_references |= shape::references(schema).next().is_some();
         waiting.extend(shape::references(schema).filter_map(|reference| document.target(reference)));
-        shape::inner(schema, &mut |_, _, schema| waiting.push(schema));
+        shape::inner(schema, &mut |_, schema| waiting.push(schema));
     }
     if patterns > PATTERNS_MAX {
         return Err(format!("the schema has more than {PATTERNS_MAX} patterns"));
     }
-    Ok(Findings { defaults, has_references })
+    Ok(Findings { defaults, has_references, steps })
 }
 
 /// A default of null says no more than that nothing stands there.
@@ -51,39 +56,54 @@ pub(super) fn default_of(schema: &Value) -> Option<&Value> {
 
 struct Scale<'a> {
     document: &'a Document,
-    /// By address: how many schemas are held against the same value, and how far they are nested.
-    weights: HashMap<*const Value, (usize, usize)>,
+    /// By address.
+    weights: HashMap<*const Value, Weight>,
+}
+
+/// What is held against one and the same value.
+#[derive(Clone, Copy)]
+struct Weight {
+    schemas: usize,
+    /// How far they are nested.
+    nested: usize,
+    steps: usize,
 }
 
 impl<'a> Scale<'a> {
-    fn weigh(&mut self, schema: &'a Value, left: usize) -> Result<(usize, usize), String> {
+    fn weigh(&mut self, schema: &'a Value, left: usize) -> Result<Weight, String> {
         let address = std::ptr::from_ref(schema);
         if let Some(known) = self.weights.get(&address) {
             return Ok(*known);
         }
         let left = left.checked_sub(1).ok_or_else(too_much)?;
+        let own = own_steps_at_most(schema);
         // A reference back to here ends: the validators notice that they have been there.
-        self.weights.insert(address, (1, 1));
+        self.weights.insert(address, Weight { schemas: 1, nested: 1, steps: own });
         let mut same = Vec::new();
         for reference in shape::references(schema) {
+            if reference.len() > REFERENCE_MAX {
+                return Err(format!("the schema has a reference of more than {REFERENCE_MAX} bytes"));
+            }
             same.push(self.document.target(reference).ok_or_else(|| outside(reference))?);
         }
-        shape::inner(schema, &mut |part, _, schema| {
+        shape::inner(schema, &mut |part, schema| {
             if part == Part::Same {
                 same.push(schema);
             }
         });
-        let (mut weight, mut nested) = (1_usize, 0);
+        let mut weight = Weight { schemas: 1, nested: 0, steps: own };
         for schema in same {
-            let (more, deeper) = self.weigh(schema, left)?;
-            weight = weight.saturating_add(more);
-            nested = nested.max(deeper);
+            let more = self.weigh(schema, left)?;
+            weight.schemas = weight.schemas.saturating_add(more.schemas);
+            weight.steps = weight.steps.saturating_add(more.steps);
+            weight.nested = weight.nested.max(more.nested);
         }
-        if weight > WEIGHT_MAX || nested >= NESTED_MAX {
+        if weight.schemas > WEIGHT_MAX || weight.nested >= NESTED_MAX {
             return Err(too_much());
         }
-        self.weights.insert(address, (weight, nested + 1));
-        Ok((weight, nested + 1))
+        weight.nested += 1;
+        self.weights.insert(address, weight);
+        Ok(weight)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The check from outside: what passes untouched, what is set right, what is refused and in which words.
 
+mod hostile;
 mod real;
 mod wildcard;
 
@@ -412,7 +413,8 @@ fn no_value_makes_a_check_run_away() {
         { "type": "object", "properties": { "x": { "$ref": "#" } }, "minProperties": 1 }
     ] });
     let deep = format!(r#"{}{{"x":0}}{}"#, r#"{"x":"#.repeat(50), "}".repeat(50));
-    refused(&node, &deep, &[("", "the arguments do not match the tool's schema")]);
+    let told = "the arguments do not match the tool's schema, and are too many or too long to say where; send fewer of them";
+    refused(&node, &deep, &[("", told)]);
     let evil = of("a", &json!({ "type": "string", "pattern": "^(?=(a+)+$)(a+)+$" }));
     let sent = format!(r#"{{"a":"{}b"}}"#, "a".repeat(5000));
     let faults = checker(evil).check(Some(&raw(&sent))).expect_err("refused");

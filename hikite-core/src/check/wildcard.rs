@@ -120,10 +120,9 @@ impl Wildcards {
             if !self.refuse(schema, &draft.value) {
                 return true;
             }
-            let edits = coerce::edits(schema, draft);
-            if edits.is_empty() {
+            let Some(edits) = coerce::edits(schema, draft).filter(|edits| !edits.is_empty()) else {
                 return false;
-            }
+            };
             draft.apply(&edits);
         }
         !self.refuse(schema, &draft.value)

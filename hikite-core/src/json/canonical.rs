@@ -1,6 +1,7 @@
 //! One spelling for every value: members sorted by name, no blanks, numbers and strings by what they mean. Two
 //! values that say the same have the same bytes, so that these can be compared, hashed and kept as keys.
 
+use super::scan::Scanner;
 use super::{Raw, write_string};
 
 /// What lies deeper keeps its spelling: sorting there would cost more the deeper it is.
@@ -12,33 +13,32 @@ const ZEROS_MAX: usize = 20;
 /// Of two members with one name the later counts. Numbers are compared exactly: 1, 1.0 and 1e0 are equal, two
 /// numbers that only a double cannot tell apart are not.
 pub fn canonical(raw: &Raw) -> Vec<u8> {
-    let mut writer = Writer { rest: raw.bytes(), out: Vec::with_capacity(raw.bytes().len()) };
+    let scanner = Scanner::new(raw.bytes());
+    let mut writer = Writer { scanner, out: Vec::with_capacity(raw.bytes().len()) };
     writer.value(0);
     writer.out
 }
 
 struct Writer<'a> {
-    rest: &'a [u8],
+    scanner: Scanner<'a>,
     out: Vec<u8>,
 }
 
-impl<'a> Writer<'a> {
+impl Writer<'_> {
     fn value(&mut self, depth: usize) {
-        self.skip_blanks();
-        match self.rest.first() {
+        match self.scanner.peek() {
             Some(b'{' | b'[') if depth == DEPTH_MAX => {
-                let nested = self.nested();
+                let nested = self.scanner.nested();
                 self.out.extend_from_slice(nested);
             }
             Some(b'{') => self.object(depth),
             Some(b'[') => self.array(depth),
             Some(b'"') => {
-                let string = self.string();
+                let string = self.scanner.string();
                 write_meaning(string, &mut self.out);
             }
             _ => {
-                let end = self.rest.iter().position(|byte| b",:]} \t\r\n".contains(byte));
-                let plain = self.take(end.unwrap_or(self.rest.len()));
+                let plain = self.scanner.plain();
                 match Decimal::read(plain) {
                     Some(number) => number.write(&mut self.out),
                     None => self.out.extend_from_slice(plain),
@@ -48,10 +48,10 @@ impl<'a> Writer<'a> {
     }
 
     fn array(&mut self, depth: usize) {
-        self.take(1);
+        self.scanner.take(1);
         self.out.push(b'[');
         let mut first = true;
-        while !self.at_end(b']') {
+        while !self.scanner.at_end(b']') {
             if !first {
                 self.out.push(b',');
             }
@@ -61,21 +61,32 @@ impl<'a> Writer<'a> {
         self.out.push(b']');
     }
 
-    /// Members are written as they come and put in order afterwards.
+    /// Members are written as they come, and put in order afterwards unless they came so: what is nested is not copied
+    /// again for every object around it.
     fn object(&mut self, depth: usize) {
-        self.take(1);
+        self.scanner.take(1);
         let start = self.out.len();
+        self.out.push(b'{');
         let mut members: Vec<Member> = Vec::new();
-        while !self.at_end(b'}') {
+        let mut in_order = true;
+        while !self.scanner.at_end(b'}') {
+            if !members.is_empty() {
+                self.out.push(b',');
+            }
             let from = self.out.len();
-            let name = self.string();
+            let name = self.scanner.string();
             write_meaning(name, &mut self.out);
             let name_end = self.out.len();
+            let earlier = members.last().map(|member| &self.out[member.from..member.name_end]);
+            in_order &= earlier.is_none_or(|earlier| earlier < &self.out[from..name_end]);
             self.out.push(b':');
-            self.skip_blanks();
-            self.take(1);
+            self.scanner.colon();
             self.value(depth + 1);
             members.push(Member { from, name_end, end: self.out.len() });
+        }
+        if in_order {
+            self.out.push(b'}');
+            return;
         }
         let sorted = self.in_order(members);
         self.out.truncate(start);
@@ -97,68 +108,6 @@ impl<'a> Writer<'a> {
         }
         sorted.push(b'}');
         sorted
-    }
-
-    /// The text of a string with its quotes.
-    fn string(&mut self) -> &'a [u8] {
-        self.skip_blanks();
-        let mut escaped = false;
-        let end = self.rest.iter().skip(1).position(|byte| {
-            let ends = *byte == b'"' && !escaped;
-            escaped = *byte == b'\\' && !escaped;
-            ends
-        });
-        self.take(end.map_or(self.rest.len(), |end| end + 2))
-    }
-
-    /// An array or object as it is written.
-    fn nested(&mut self) -> &'a [u8] {
-        let whole = self.rest;
-        let mut open = 0_usize;
-        loop {
-            match self.rest.first() {
-                Some(b'"') => {
-                    self.string();
-                    continue;
-                }
-                Some(b'{' | b'[') => open += 1,
-                Some(b'}' | b']') => open = open.saturating_sub(1),
-                Some(_) => {}
-                None => break,
-            }
-            self.take(1);
-            if open == 0 {
-                break;
-            }
-        }
-        &whole[..whole.len() - self.rest.len()]
-    }
-
-    /// Whether the list ends here; passes the end, or the comma before the next item.
-    fn at_end(&mut self, end: u8) -> bool {
-        self.skip_blanks();
-        match self.rest.first() {
-            Some(b',') => {
-                self.take(1);
-                false
-            }
-            Some(byte) if *byte != end => false,
-            _ => {
-                self.take(1);
-                true
-            }
-        }
-    }
-
-    fn skip_blanks(&mut self) {
-        let blanks = self.rest.iter().position(|byte| !b" \t\r\n".contains(byte));
-        self.take(blanks.unwrap_or(self.rest.len()));
-    }
-
-    fn take(&mut self, length: usize) -> &'a [u8] {
-        let (taken, rest) = self.rest.split_at(length.min(self.rest.len()));
-        self.rest = rest;
-        taken
     }
 }
 

@@ -91,7 +91,8 @@ impl Entry {
     fn of_members(members: &Object) -> Result<Self, Vec<Fault>> {
         let mut entry = Self::default();
         let mut faults = Vec::new();
-        for (member, value) in members.iter() {
+        // One member more than there are is enough to see that something is wrong.
+        for (member, value) in members.iter().take(2 * MEMBERS.len()) {
             let text = || value.text().ok_or_else(|| format!("`{member}` must be a string"));
             let read = match member {
                 "module" => text().and_then(|text| Name::read(&text)).map(|name| entry.module = Some(name)),

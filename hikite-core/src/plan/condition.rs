@@ -4,12 +4,19 @@
 mod parse;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use super::reference::{Names, Reference, kind};
+use super::reference::{Names, Reference, kind, too_many_looks};
+use super::template::LOOKS_MAX;
 use super::{Missing, Scope};
+
+/// Bytes of a text that count as one look.
+const TEXT_BYTES: usize = 256;
+/// Bytes of a condition.
+const BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition(Expression);
@@ -43,21 +50,24 @@ enum Comparison {
 impl Condition {
     /// Notes which tasks it names; fails with what is wrong and at which character.
     pub(super) fn read(text: &str, names: Names<'_>, after: &mut Vec<usize>) -> Result<Self, String> {
+        if text.len() > BYTES_MAX {
+            return Err(format!("is longer than {BYTES_MAX} bytes; let a task with a `select` decide"));
+        }
         parse::parse(text, names, after).map(Self)
     }
 
     pub fn holds(&self, scope: &Scope<'_>) -> Result<bool, Missing> {
-        self.0.holds(scope)
+        self.0.holds(scope, &Cell::new(LOOKS_MAX))
     }
 }
 
 impl Expression {
-    fn holds(&self, scope: &Scope<'_>) -> Result<bool, Missing> {
+    fn holds(&self, scope: &Scope<'_>, looks: &Cell<usize>) -> Result<bool, Missing> {
         match self {
             // What is not needed is not looked at.
             Self::All(parts) => {
                 for part in parts {
-                    if !part.holds(scope)? {
+                    if !part.holds(scope, looks)? {
                         return Ok(false);
                     }
                 }
@@ -65,25 +75,30 @@ impl Expression {
             }
             Self::Any(parts) => {
                 for part in parts {
-                    if part.holds(scope)? {
+                    if part.holds(scope, looks)? {
                         return Ok(true);
                     }
                 }
                 Ok(false)
             }
-            Self::Not(part) => Ok(!part.holds(scope)?),
-            Self::Says(operand) => Ok(says(&*operand.find(scope)?)),
+            Self::Not(part) => Ok(!part.holds(scope, looks)?),
+            Self::Says(operand) => Ok(says(&*operand.find(scope, looks)?)),
             Self::Compare(left, comparison, right) => {
-                compare(left.find(scope)?.as_ref(), *comparison, right.find(scope)?.as_ref())
+                let (left, right) = (left.find(scope, looks)?, right.find(scope, looks)?);
+                compare(&left, *comparison, &right, looks)
             }
         }
     }
 }
 
 impl Operand {
-    fn find<'v, 'a: 'v>(&'v self, scope: &Scope<'a>) -> Result<Cow<'v, Value>, Missing> {
+    fn find<'v, 'a: 'v>(
+        &'v self,
+        scope: &Scope<'a>,
+        looks: &Cell<usize>,
+    ) -> Result<Cow<'v, Value>, Missing> {
         match self {
-            Self::Reference(reference) => reference.find(scope),
+            Self::Reference(reference) => reference.find(scope, looks),
             Self::Plain(value) => Ok(Cow::Borrowed(value)),
         }
     }
@@ -117,9 +132,20 @@ fn says(value: &Value) -> bool {
 
 /// Nothing is before or after null. Other values of different kinds have no order, and to ask for it is a mistake that
 /// is told.
-fn compare(left: &Value, comparison: Comparison, right: &Value) -> Result<bool, Missing> {
+fn compare(
+    left: &Value,
+    comparison: Comparison,
+    right: &Value,
+    looks: &Cell<usize>,
+) -> Result<bool, Missing> {
     let order = match (left, right) {
-        _ if !comparison.orders() => return Ok(equal(left, right) == (comparison == Comparison::Equal)),
+        _ if !comparison.orders() => {
+            let equal = equal(left, right, looks);
+            if looks.get() == 0 {
+                return Err(too_many_looks());
+            }
+            return Ok(equal == (comparison == Comparison::Equal));
+        }
         (Value::Null, _) | (_, Value::Null) => return Ok(false),
         (Value::Number(left), Value::Number(right)) => order(left, right),
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
@@ -138,17 +164,25 @@ fn compare(left: &Value, comparison: Comparison, right: &Value) -> Result<bool, 
     }))
 }
 
-/// Numbers by what they are and not by how they are written, also inside lists and objects.
-fn equal(left: &Value, right: &Value) -> bool {
+/// Numbers by what they are and not by how they are written, also inside lists and objects. Everything that is compared
+/// is a look.
+fn equal(left: &Value, right: &Value, looks: &Cell<usize>) -> bool {
+    let Some(rest) = looks.get().checked_sub(1) else { return false };
+    looks.set(rest);
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => order(left, right) == Some(Ordering::Equal),
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right, looks))
         }
         (Value::Object(left), Value::Object(right)) => {
-            let same =
-                |(name, value): (&String, &Value)| right.get(name).is_some_and(|other| equal(value, other));
+            let same = |(name, value): (&String, &Value)| {
+                right.get(name).is_some_and(|other| equal(value, other, looks))
+            };
             left.len() == right.len() && left.iter().all(same)
+        }
+        (Value::String(left), Value::String(right)) => {
+            looks.set(rest.saturating_sub(left.len() / TEXT_BYTES));
+            left == right
         }
         _ => left == right,
     }

@@ -77,6 +77,16 @@ impl Faults {
         self.list.push(Fault::new(pointer, format!("{about}{}", message.as_ref())));
     }
 
+    /// Notes a fault that takes time to put into words: that is done only if it will be told.
+    pub(super) fn add_with(&mut self, fault: impl FnOnce() -> (String, String)) {
+        if self.list.len() == FAULTS_MAX {
+            self.more += 1;
+        } else {
+            let (pointer, message) = fault();
+            self.add(pointer, message);
+        }
+    }
+
     fn end(mut self) -> Result<(), Vec<Fault>> {
         if self.more > 0 {
             self.list.push(Fault::new("/commands", format!("and {} more", self.more)));

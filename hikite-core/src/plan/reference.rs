@@ -110,6 +110,11 @@ impl Reference {
         }))
     }
 
+    /// Whether it looks at every element of some list.
+    pub(super) fn is_many(&self) -> bool {
+        self.path.contains(&Step::All)
+    }
+
     /// The task that it waits for.
     pub(super) fn task(&self) -> Option<usize> {
         match self.origin {
@@ -118,15 +123,21 @@ impl Reference {
         }
     }
 
-    pub(super) fn find<'a>(&self, scope: &Scope<'a>) -> Result<Cow<'a, Value>, Missing> {
+    /// `looks` is how many elements of lists may still be looked at.
+    pub(super) fn find<'a>(&self, scope: &Scope<'a>, looks: &Cell<usize>) -> Result<Cow<'a, Value>, Missing> {
         let start = match self.origin {
             Origin::Task(task) => (scope.result)(task),
             Origin::Item => scope.item.map(|(item, _)| item),
             Origin::Index => return self.index(scope),
         };
         match start {
-            Some(value) => follow(value, &self.path, self.optional)
-                .or_else(|broken| self.absent(|| self.missing(&broken))),
+            Some(value) => {
+                let found = follow(value, &self.path, self.optional, looks);
+                if looks.get() == 0 {
+                    return Err(too_many_looks());
+                }
+                found.or_else(|broken| self.absent(|| self.missing(&broken)))
+            }
             None => self.absent(|| self.nothing()),
         }
     }
@@ -143,21 +154,40 @@ impl Reference {
     }
 }
 
-fn follow<'a>(value: &'a Value, path: &[Step], optional: bool) -> Result<Cow<'a, Value>, Broken<'a>> {
+pub(super) fn too_many_looks() -> Missing {
+    Missing {
+        message: "the references look at too many elements of lists".into(),
+        hint: "give the task they come from a `select` that leaves what is needed, and refer to that".into(),
+    }
+}
+
+fn follow<'a>(
+    value: &'a Value,
+    path: &[Step],
+    optional: bool,
+    looks: &Cell<usize>,
+) -> Result<Cow<'a, Value>, Broken<'a>> {
     let mut found = Vec::new();
-    collect(value, path, 0, optional, &mut found)?;
+    collect(value, path, 0, &Following { optional, looks }, &mut found)?;
     match found.as_slice() {
         [only] if !path.contains(&Step::All) => Ok(Cow::Borrowed(*only)),
         _ => Ok(Cow::Owned(found.into_iter().cloned().collect())),
     }
 }
 
-/// Follows the path from its step `from` on, and puts what it leads to at the end of `found`.
+/// What holds for the whole path.
+struct Following<'c> {
+    optional: bool,
+    looks: &'c Cell<usize>,
+}
+
+/// Follows the path from its step `from` on, and puts what it leads to at the end of `found`. Ends early where too much
+/// has been looked at.
 fn collect<'a>(
     mut value: &'a Value,
     path: &[Step],
     from: usize,
-    optional: bool,
+    following: &Following<'_>,
     found: &mut Vec<&'a Value>,
 ) -> Result<(), Broken<'a>> {
     for (at, step) in path.iter().enumerate().skip(from) {
@@ -167,10 +197,12 @@ fn collect<'a>(
         }
         let items = value.as_array().ok_or_else(|| Broken::new(at, value))?;
         for (place, item) in items.iter().enumerate() {
-            let outcome = collect(item, path, at + 1, optional, found);
+            let Some(left) = following.looks.get().checked_sub(1) else { return Ok(()) };
+            following.looks.set(left);
+            let outcome = collect(item, path, at + 1, following, found);
             match outcome {
                 // The others keep their places.
-                Err(_) if optional => found.push(&Value::Null),
+                Err(_) if following.optional => found.push(&Value::Null),
                 outcome => outcome.map_err(|broken| broken.inside(place))?,
             }
         }

@@ -2,6 +2,7 @@
 //! looked at again. Only values are looked through: the names of members are what they are.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use serde_json::Value;
 
@@ -11,12 +12,20 @@ use crate::fault::step;
 
 /// What references may bring into one call, all together.
 const FILLED_BYTES_MAX: usize = 16 << 20;
+/// Values that all references of one template may look at: `[*]` looks at every one of a list.
+pub(super) const LOOKS_MAX: usize = 2_000_000;
+/// What one reference costs to be followed, in bytes that are read; and one to every element of a list.
+const FILL_COST: usize = 64;
+const MANY_COST: usize = 64 << 10;
+/// Bytes of the places of all references of one template.
+const POINTERS_BYTES_MAX: usize = 4 << 20;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
     /// With the texts that hold references as they came, and `$${` elsewhere as what it stands for.
     written: Value,
     fills: Vec<Fill>,
+    cost: usize,
 }
 
 /// What references are filled in from.
@@ -65,23 +74,37 @@ impl Template {
         faults: &mut Faults,
         after: &mut Vec<usize>,
     ) -> Self {
-        let mut walk = Walk { names, place, pointer: String::new(), faults, fills: Vec::new() };
+        let mut walk = Walk {
+            names,
+            place,
+            pointer: String::new(),
+            pointer_bytes: POINTERS_BYTES_MAX,
+            faults,
+            fills: Vec::new(),
+        };
         walk.value(&mut written);
         let fills = walk.fills;
         after.extend(fills.iter().flat_map(Fill::references).filter_map(Reference::task));
-        Self { written, fills }
+        let many = fills.iter().flat_map(Fill::references).filter(|reference| reference.is_many()).count();
+        let cost = bytes(&written) + fills.len() * FILL_COST + many * MANY_COST;
+        Self { written, fills, cost }
     }
 
     pub fn resolve(&self, scope: &Scope<'_>) -> Result<Value, Missing> {
         let mut value = self.written.clone();
-        let mut left = FILLED_BYTES_MAX;
+        let (mut left, looks) = (FILLED_BYTES_MAX, Cell::new(LOOKS_MAX));
         for fill in &self.fills {
-            let content = fill.content(scope, &mut left)?;
+            let content = fill.content(scope, &mut left, &looks)?;
             if let Some(place) = value.pointer_mut(&fill.pointer) {
                 *place = content;
             }
         }
         Ok(value)
+    }
+
+    /// About how many bytes of JSON could be read in the time that this takes to be filled in.
+    pub fn cost(&self) -> usize {
+        self.cost
     }
 
     /// As it was written, and JSON pointers to the places that a reference fills.
@@ -103,10 +126,10 @@ impl Fill {
         whole.into_iter().chain(within)
     }
 
-    fn content(&self, scope: &Scope<'_>, left: &mut usize) -> Result<Value, Missing> {
+    fn content(&self, scope: &Scope<'_>, left: &mut usize, looks: &Cell<usize>) -> Result<Value, Missing> {
         let pieces = match &self.content {
             Content::Whole(reference) => {
-                let found = reference.find(scope)?;
+                let found = reference.find(scope, looks)?;
                 take(&found, left)?;
                 return Ok(found.into_owned());
             }
@@ -117,7 +140,7 @@ impl Fill {
             match piece {
                 Piece::Plain(plain) => text.push_str(plain),
                 Piece::Reference(reference) => {
-                    let found = reference.find(scope)?;
+                    let found = reference.find(scope, looks)?;
                     take(&found, left)?;
                     match &*found {
                         Value::String(found) => text.push_str(found),
@@ -149,6 +172,18 @@ fn take(value: &Value, left: &mut usize) -> Result<(), Missing> {
     }
 }
 
+/// About what a value takes as JSON.
+fn bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Object(members) => {
+            members.iter().map(|(name, member)| name.len() + 4 + bytes(member)).sum::<usize>() + 2
+        }
+        Value::Array(items) => items.iter().map(|item| bytes(item) + 1).sum::<usize>() + 2,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}
+
 /// Most values hold nothing to be filled in, and their pointers are never looked at.
 fn may_refer(value: &Value) -> bool {
     match value {
@@ -163,6 +198,8 @@ struct Walk<'a, 'b> {
     /// Of the template itself.
     place: Place<'a>,
     pointer: String,
+    /// What the places of references may still take.
+    pointer_bytes: usize,
     faults: &'b mut Faults,
     fills: Vec<Fill>,
 }
@@ -209,6 +246,12 @@ impl Walk<'_, '_> {
                 Content::Text(pieces)
             }
         };
+        // Each is kept with its place; long names above many of them would be kept as often.
+        let Some(left) = self.pointer_bytes.checked_sub(self.pointer.len()) else {
+            self.refuse("the names above so many references are too long; use shorter ones".into());
+            return;
+        };
+        self.pointer_bytes = left;
         self.fills.push(Fill { pointer: self.pointer.clone(), content });
     }
 
@@ -241,7 +284,8 @@ impl Walk<'_, '_> {
     }
 
     fn refuse(&mut self, message: String) {
-        self.faults.add(format!("{}{}", self.place, self.pointer), message);
+        let (place, pointer) = (self.place, &self.pointer);
+        self.faults.add_with(|| (format!("{place}{pointer}"), message));
     }
 }
 

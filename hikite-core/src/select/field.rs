@@ -16,6 +16,9 @@ const FIELDS_MAX: usize = 200;
 /// So many names are told where none fits, and so long each.
 const NAMES_MAX: usize = 40;
 const NAME_MAX: usize = 60;
+/// Fields of which it is asked what was meant, and names that are looked through for it.
+const GUESSES_MAX: usize = 5;
+const KNOWN_MAX: usize = 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
@@ -79,6 +82,11 @@ impl Fields {
         found.ok_or_else(|| self.missing(value))
     }
 
+    /// What a byte of a value costs to be picked from, against only being read.
+    pub fn cost(&self) -> usize {
+        1 + self.names.len() / 4
+    }
+
     fn missing(&self, value: &Value) -> Missing {
         let wanted = names(self.names.iter().map(|name| &**name));
         let members = match value {
@@ -96,9 +104,12 @@ impl Fields {
             let _ = write!(hint, "; in its rows: {}", names(row.keys().map(|key| &**key)));
         }
         hint.push('.');
-        let known = || members.keys().chain(rows.into_iter().flat_map(Map::keys)).map(|key| &**key);
+        let known = || {
+            let rows = rows.into_iter().flat_map(Map::keys).take(KNOWN_MAX);
+            members.keys().take(KNOWN_MAX).chain(rows).map(|key| &**key)
+        };
         let near = |name| did_you_mean(name, known()).map(|near| (name, near));
-        if let Some((name, near)) = self.names.iter().map(|name| &**name).find_map(near) {
+        if let Some((name, near)) = self.names.iter().map(|name| &**name).take(GUESSES_MAX).find_map(near) {
             let _ = write!(hint, " For `{name}`, {near}");
         }
         hint.push_str(" A jq program begins with a dot: `. | length`.");

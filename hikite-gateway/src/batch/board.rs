@@ -82,7 +82,11 @@ impl<'a> Board<'a> {
 impl Given {
     /// Reads something with these results at hand, and with the element of a list if it is done for one.
     pub(super) fn read<T>(&self, item: Option<(&Value, usize)>, read: impl FnOnce(&Scope<'_>) -> T) -> T {
-        let result = |at: usize| self.0.iter().find(|(place, _)| *place == at).map(|(_, value)| &**value);
+        // Tasks name what they wait for in the order of the plan.
+        let result = |at: usize| {
+            let found = self.0.binary_search_by_key(&at, |(place, _)| *place).ok()?;
+            self.0.get(found).map(|(_, value)| &**value)
+        };
         read(&Scope { result: &result, item })
     }
 }

@@ -16,11 +16,16 @@ use hikite_core::view::View;
 use serde_json::Value;
 
 use super::Batch;
+use crate::aside::by_cost;
 use crate::gateway::Gateway;
 use crate::snapshot::Snapshot;
 
 /// More than so many are counted, not told.
 const FAULTS: usize = 50;
+
+/// What a byte of the tasks costs to be read, against plain JSON; and a name to be compared with another.
+const READ_COST: usize = 2;
+const NAME_COST: usize = 32;
 
 const HINT: &str = "nothing was run; correct the tasks and send the batch again";
 
@@ -33,33 +38,53 @@ pub(super) struct Checked {
 
 impl Gateway {
     pub(super) async fn check_batch(&self, batch: &Batch, caller: &Caller) -> Result<Checked, Error> {
-        let plan = Plan::read(&batch.commands, batch.on_error, self.limits.batch_tasks).map_err(refused)?;
+        let cost = batch.commands.bytes().len();
+        let read = || Plan::read(&batch.commands, batch.on_error, self.limits.batch_tasks);
+        let plan = by_cost(cost.saturating_mul(READ_COST), read).await.map_err(refused)?;
         let keys: Vec<&ToolKey> = plan.tasks.iter().map(|task| &task.tool).collect();
         self.wait_for_tools(caller, &keys).await;
         let snapshot = self.snapshot();
         let view = snapshot.view_of(caller);
         let (mut faults, mut risks) = (Vec::new(), Vec::with_capacity(plan.tasks.len()));
         for (at, task) in plan.tasks.iter().enumerate() {
-            let found = view.tool_of(&task.tool);
-            if let Ok(tool) = &found
-                && let Err((field, error)) = self.check_account(&snapshot, caller, task, tool)
-            {
-                let message = format!("task `{}`: {}", task.id, error.message);
-                faults.push(match field {
-                    "tool" => no_tool(view, caller, (at, task), &error),
-                    _ => Fault::new(format!("/commands/{at}/{field}"), message),
-                });
-                continue;
-            }
-            match found {
-                Ok(tool) => {
-                    risks.push(tool.risk);
-                    faults.extend(params(tool, task, at));
+            let cost = match view.tool_by_key(&task.tool) {
+                Some(tool) => tool.checker.template_cost(task.params.cost()),
+                // What is not told need not be put into words.
+                None if faults.len() >= FAULTS && !is_shown(view, &task.tool) => {
+                    faults.push(Fault::new(format!("/commands/{at}/tool"), ""));
+                    continue;
                 }
-                Err(error) => faults.push(no_tool(view, caller, (at, task), &error)),
-            }
+                // Names that may have been meant are looked for.
+                None => view.enabled_tools().count().saturating_mul(NAME_COST),
+            };
+            let check = || match self.check_task(&snapshot, caller, (at, task)) {
+                Ok(risk) => risks.push(risk),
+                Err(more) => faults.extend(more),
+            };
+            by_cost(cost, check).await;
         }
         if faults.is_empty() { Ok(Checked { plan, risks }) } else { Err(refused(faults)) }
+    }
+
+    /// What one task may do, or all that is wrong with it.
+    fn check_task(
+        &self,
+        snapshot: &Snapshot,
+        caller: &Caller,
+        (at, task): (usize, &Task),
+    ) -> Result<Risk, Vec<Fault>> {
+        let view = snapshot.view_of(caller);
+        let no_tool = |error: &Error| vec![no_tool(view, caller, (at, task), error)];
+        let tool = view.tool_of(&task.tool).map_err(|error| no_tool(&error))?;
+        if let Err((field, error)) = self.check_account(snapshot, caller, task, tool) {
+            let message = format!("task `{}`: {}", task.id, error.message);
+            return Err(match field {
+                "tool" => no_tool(&error),
+                _ => vec![Fault::new(format!("/commands/{at}/{field}"), message)],
+            });
+        }
+        let faults = params(tool, task, at);
+        if faults.is_empty() { Ok(tool.risk) } else { Err(faults) }
     }
 }
 
@@ -81,6 +106,11 @@ impl Gateway {
             None => Ok(()),
         }
     }
+}
+
+/// Whether some tool is shown under this name instead of its own.
+fn is_shown(view: &View, key: &ToolKey) -> bool {
+    view.module(&key.module).is_some_and(|module| module.tools.iter().any(|tool| tool.name == key.tool))
 }
 
 fn refused(mut faults: Vec<Fault>) -> Error {

@@ -23,6 +23,7 @@ use super::board::{Board, Given};
 use super::budget::{Budget, Hold, Pace};
 use super::observe::{Ending, Observer};
 use super::report::Ended;
+use crate::aside::by_cost;
 use crate::command::{CallOptions, Command, Target};
 use crate::exchange::choice::with_account;
 use crate::gateway::Gateway;
@@ -128,7 +129,8 @@ impl<'a> Run<'a> {
             let Some((at, outcome)) = running.next().await else { return board.ended() };
             // What was cancelled has ended already, and now it is gone.
             let Some(done) = outcome.ok().filter(|_| !board.has_ended(at)) else { continue };
-            let ended = kept(&mut board, at, done);
+            let cost = done.value.as_ref().map_or(0, |value| value.bytes().len());
+            let ended = by_cost(cost, || kept(&mut board, at, done)).await;
             if ended.error.is_some() {
                 culprit = Some(Arc::clone(&self.plan.tasks[at].id));
             }
@@ -165,10 +167,10 @@ impl<'a> Run<'a> {
                 self.call(task, &given, None).await
             }
         };
-        self.done(task, outcome, began.elapsed())
+        self.done(task, outcome, began.elapsed()).await
     }
 
-    fn done(&self, task: &Task, outcome: Result<Gift, Error>, took: Duration) -> Done {
+    async fn done(&self, task: &Task, outcome: Result<Gift, Error>, took: Duration) -> Done {
         let mut ended = Ended {
             status: Status::Ok,
             took,
@@ -178,7 +180,11 @@ impl<'a> Run<'a> {
             content: Vec::new(),
             hold: None,
         };
-        match outcome.and_then(|gift| self.shown(task, gift, &mut ended)) {
+        let shown = match outcome {
+            Ok(gift) => self.shown(task, gift, &mut ended).await,
+            Err(error) => Err(error),
+        };
+        match shown {
             Ok(value) => Done { ended, value: Some(value) },
             Err(error) => {
                 let status = if error.kind == Kind::Timeout { Status::Timeout } else { Status::Error };
@@ -188,14 +194,14 @@ impl<'a> Run<'a> {
     }
 
     /// Puts into the answer what is wanted of a result, and lets go of the rest; the value, for those that refer to it.
-    fn shown(&self, task: &Task, mut gift: Gift, ended: &mut Ended) -> Result<Raw, Error> {
+    async fn shown(&self, task: &Task, mut gift: Gift, ended: &mut Ended) -> Result<Raw, Error> {
         let output = match task.output {
             Output::None => None,
             Output::Raw => Some(gift.value.clone()),
             Output::Compact => {
                 let shape = gift.made.take().map(Shape::Made);
                 let (compacted, _) =
-                    self.gateway.compact(&gift.value, shape.as_ref(), self.budget, &self.holder);
+                    self.gateway.compact(&gift.value, shape.as_ref(), self.budget, &self.holder).await;
                 Some(Raw::from(compacted.text))
             }
         };
@@ -207,7 +213,8 @@ impl<'a> Run<'a> {
 
     /// One call for each element of a list; all of them share the places with the other tasks.
     async fn elements(&self, task: &Task, list: &Template, given: &Given) -> Result<Gift, Error> {
-        let items = items(given.read(None, |scope| list.resolve(scope)), self.gateway.limits.batch_tasks)?;
+        let resolve = || given.read(None, |scope| list.resolve(scope));
+        let items = items(by_cost(list.cost(), resolve).await, self.gateway.limits.batch_tasks)?;
         let element = async |index: usize| {
             let _place = self.places.place().await;
             (index, self.call(task, given, Some((&items[index], index))).await)
@@ -255,7 +262,8 @@ impl<'a> Run<'a> {
     }
 
     async fn call(&self, task: &Task, given: &Given, item: Option<(&Value, usize)>) -> Result<Gift, Error> {
-        let arguments = given.read(item, |scope| task.params.resolve(scope)).map_err(not_there)?;
+        let resolve = || given.read(item, |scope| task.params.resolve(scope)).map(Raw::from);
+        let arguments = by_cost(task.params.cost(), resolve).await.map_err(not_there)?;
         let mut params = Object::default().with("name", &*task.tool.tool).with("arguments", arguments);
         if let Some(meta) = &self.meta {
             params.set("_meta", meta.clone());
@@ -269,8 +277,8 @@ impl<'a> Run<'a> {
         self.places.learn(result.as_ref().map_or(0, |result| result.bytes().len()), &self.room);
         let result = result?;
         let mut hold = self.room.hold(result.bytes().len())?;
-        let Answer { value, others, .. } = answer(&result)?;
-        let made = self.made(task, arguments.as_ref(), &result);
+        let Answer { value, others, .. } = by_cost(result.bytes().len(), || answer(&result)).await?;
+        let made = self.made(task, arguments.as_ref(), &result).await;
         if let Some(conversation) = &self.holder.conversation {
             self.gateway.went_well(conversation, &task.tool);
         }
@@ -286,13 +294,13 @@ impl<'a> Run<'a> {
         Ok(Gift { value, others, made, hold })
     }
 
-    fn made(&self, task: &Task, arguments: Option<&Raw>, result: &Raw) -> Option<Arc<Value>> {
+    async fn made(&self, task: &Task, arguments: Option<&Raw>, result: &Raw) -> Option<Arc<Value>> {
         if task.output != Output::Compact || task.select.is_some() {
             return None;
         }
         let wanted = Wanted { format: Some(Format::Compact), select: None };
         let caller = self.holder.caller();
-        match self.gateway.shape_of(Some(&task.tool), arguments, result, &wanted, caller)? {
+        match self.gateway.shape_of(Some(&task.tool), arguments, result, &wanted, caller).await? {
             Shape::Made(made) => Some(made),
             _ => None,
         }

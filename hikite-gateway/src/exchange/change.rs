@@ -269,13 +269,12 @@ fn not_text<'a>(form: &'a Object, members: &'a [&str]) -> impl Iterator<Item = F
 }
 
 fn unknown_members(form: &Object, known: &[&str]) -> Vec<Fault> {
-    let unknown = form.iter().map(|(name, _)| name).filter(|name| !known.contains(name));
     let fault = |name: &str| {
         let near = suggest::did_you_mean(name, known.iter().copied());
         let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
         Fault::new(fault::step(name), format!("Unknown member `{name}`{hint}"))
     };
-    unknown.map(fault).collect()
+    form.unknown(known).map(fault).collect()
 }
 
 fn unknown(id: &str) -> Error {

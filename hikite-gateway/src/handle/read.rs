@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::address::{Address, joined};
 use super::line::Lines;
 use super::{Holder, Kept, Part, page};
-use crate::aside::aside_if_large;
+use crate::aside::by_cost;
 use crate::audit::Audit;
 use crate::command::Dialect;
 use crate::gateway::Gateway;
@@ -98,13 +98,14 @@ impl Gateway {
             let selector = if is_path { Selector::parse(&program).unwrap_or_else(|_| jq()) } else { jq() };
             let value = self.select(&selector, kept.value.clone(), holder.caller()).await?;
             let size = self.limits.compact_bytes;
-            return Ok(Presented::of(self.shortened(dialect, &value, None, size, holder)));
+            return Ok(Presented::of(self.shortened(dialect, &value, None, size, holder).await));
         }
         let size = self.limits.compact_bytes;
-        aside_if_large(kept.value.bytes().len(), || match part.search {
+        by_cost(kept.value.bytes().len(), || match part.search {
             Some(wanted) => Ok(found(&kept, &wanted, size)),
             None => paged(&kept, uri, part.page.unwrap_or(1), size),
         })
+        .await
     }
 }
 

@@ -72,7 +72,7 @@ impl ClientForm {
     pub fn read(form: &Object) -> Result<Self, Error> {
         let mut faults = Vec::new();
         let mut fault = |member: &str, message: String| faults.push(Fault::new(fault::step(member), message));
-        for (member, _) in form.iter().filter(|(member, _)| !MEMBERS.contains(member)) {
+        for member in form.unknown(&MEMBERS) {
             let near = suggest::did_you_mean(member, MEMBERS).map(|near| format!(": {near}"));
             fault(member, format!("Unknown member `{member}`{}", near.unwrap_or_default()));
         }

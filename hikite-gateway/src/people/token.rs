@@ -174,7 +174,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn token(&mut self, id: Arc<str>, now: u64, of_user: bool) -> Token {
-        for (member, _) in self.form.iter().filter(|(member, _)| !MEMBERS.contains(member)) {
+        for member in self.form.unknown(&MEMBERS) {
             let near = suggest::did_you_mean(member, MEMBERS);
             let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
             self.faults.push(Fault::new(fault::step(member), format!("Unknown member `{member}`{hint}")));

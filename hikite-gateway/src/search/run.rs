@@ -63,7 +63,7 @@ impl Gateway {
             self.went_well(conversation, &key);
         }
         let shape =
-            self.shape_of(audit.tool().as_ref(), arguments.as_ref(), &result, &wanted, holder.caller());
+            self.shape_of(audit.tool().as_ref(), arguments.as_ref(), &result, &wanted, holder.caller()).await;
         if shape.is_none() && self.relays(&wanted, holder.caller()) {
             return Ok(in_words(result, dialect));
         }

@@ -25,12 +25,11 @@ impl Form {
     }
 
     pub(super) fn of(own: Object, known: &[&str]) -> Self {
-        let others = own.iter().map(|(name, _)| name).filter(|name| !known.contains(name));
         let fault = |name: &str| {
             let near = suggest::did_you_mean(name, known.iter().copied()).map(|near| format!("; {near}"));
             Fault::new(step(name), format!("`{name}` is not an argument here{}", near.unwrap_or_default()))
         };
-        let faults = others.map(fault).collect();
+        let faults = own.unknown(known).map(fault).collect();
         Self { own, faults }
     }
 

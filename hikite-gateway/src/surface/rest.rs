@@ -184,12 +184,12 @@ impl Gateway {
         let mut answer = succeeded(name, Answer::read(&result))?;
         let key = name.split_once(':').map(|(module, tool)| ToolKey::new(module, tool));
         let wanted = Wanted { format: Some(Format::Compact), select };
-        let shape = self.shape_of(key.as_ref(), parameters.as_ref(), &result, &wanted, holder.caller());
+        let shape = self.shape_of(key.as_ref(), parameters.as_ref(), &result, &wanted, holder.caller()).await;
         if let Some(selector) = &wanted.select {
             answer.value = self.select(selector, answer.value, holder.caller()).await?;
         }
         let budget = self.limits.compact_bytes;
-        let shortened = self.shortened(Dialect::Result, &answer.value, shape.as_ref(), budget, &holder);
+        let shortened = self.shortened(Dialect::Result, &answer.value, shape.as_ref(), budget, &holder).await;
         let Presented { text, mut about } = Presented::of(shortened);
         about.set("bytes", Raw::of(&[answer.value.bytes().len(), text.len()]));
         Ok((answer, text, about.raw()))

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
 use hikite_core::source::BoxFuture;
+use hikite_gateway::aside::by_cost;
 use hikite_gateway::{Surface, Surfaces};
 use hikite_wire::encode;
 use hikite_wire::handshake::Hello;
@@ -83,13 +84,13 @@ pub(crate) async fn post(
         Err(error) => return refusal(error),
     };
     let sent = Sent { method, uri, headers, body };
-    if let Some(messages) = split(&sent.body) {
+    if let Some(messages) = by_cost(sent.body.len(), || split(&sent.body)).await {
         if let Err(response) = check_revision(&sent.headers) {
             return response;
         }
         return Box::pin(batch(&app, &sent, messages, arrival)).await;
     }
-    let message = match Message::decode(&sent.body) {
+    let message = match by_cost(sent.body.len(), || Message::decode(&sent.body)).await {
         Ok(message) => message,
         Err(bad) => return bad_message(&bad),
     };
@@ -118,7 +119,8 @@ async fn with_session(
     let session = find(app, &arrival, sent).await?;
     Ok(match message {
         Message::Request { id, method, params } => {
-            let (params, arrival) = Params::read(app, params.as_ref(), arrival).map_err(refusal)?;
+            let read = || Params::read(app, params.as_ref(), arrival);
+            let (params, arrival) = by_cost(sent.body.len(), read).await.map_err(refusal)?;
             let (sender, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
             let answer = Box::pin(Arc::clone(&session).handle(id, method, params, Some(sender), arrival));
             let resumes = Some(session).filter(|session| session.resumes());
@@ -290,6 +292,13 @@ async fn batch(app: &Arc<App>, sent: &Sent, messages: Vec<Bytes>, arrival: Arriv
     if !session.revision.has_batches() || messages.is_empty() {
         let reason = "several messages in one body are not part of the negotiated revision";
         return bad_message(&BadMessage::Shape { reason, id: None });
+    }
+    let most = app.limits.batch_tasks;
+    if messages.len() > most {
+        let message = format!("the body holds {} messages; it may hold {most}", messages.len());
+        return refusal(
+            Error::new(Kind::PayloadTooLarge, message).hint("send fewer at once, or raise `limits.batch_tasks`"),
+        );
     }
     let answers = session.handle_batch(messages, arrival).await;
     if answers.is_empty() {

@@ -1,5 +1,7 @@
 //! The fields of a form or a query, read strictly: what comes twice, or is not UTF-8, is refused as a whole.
 
+use std::collections::HashSet;
+
 use axum::body::Body;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -9,6 +11,8 @@ use crate::app::App;
 
 /// No form of ours is longer.
 const BODY_BYTES: usize = 64 * 1024;
+/// None of ours has more fields.
+const FIELDS_MAX: usize = 256;
 /// The one that may come several times.
 const RESOURCE: &str = "resource";
 
@@ -29,11 +33,15 @@ pub(crate) struct BadFields(pub(crate) &'static str);
 impl Fields {
     pub(crate) fn read(text: &str) -> Result<Self, BadFields> {
         let mut fields: Vec<(String, String)> = Vec::new();
+        let mut known = HashSet::new();
         for part in text.split('&').filter(|part| !part.is_empty()) {
+            if fields.len() == FIELDS_MAX {
+                return Err(BadFields("there are more than 256 fields"));
+            }
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let decoded = (decode(name), decode(value));
             let (Some(name), Some(value)) = decoded else { return Err(BadFields("a field is not UTF-8")) };
-            if name != RESOURCE && fields.iter().any(|(known, _)| *known == name) {
+            if name != RESOURCE && !known.insert(name.clone()) {
                 return Err(BadFields("a field comes more than once"));
             }
             fields.push((name, value));
@@ -117,6 +125,13 @@ mod tests {
         for wrong in ["a=1&a=2", "a=%", "a=%4", "a=%zz", "a=%+1", "a=%FF", "%61=1&a=2"] {
             assert!(Fields::read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn more_fields_than_any_form_has_are_refused() {
+        let fields = |count: usize| (0..count).map(|n| format!("f{n}=")).collect::<Vec<_>>().join("&");
+        assert!(Fields::read(&fields(FIELDS_MAX)).is_ok());
+        assert!(Fields::read(&fields(FIELDS_MAX + 1)).is_err());
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The body of a REST request: one JSON object, or a clear word about what is wrong with it.
 
 use axum::body::Body;
+use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_gateway::aside::by_cost;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
@@ -18,6 +20,10 @@ pub(crate) async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<O
     if bytes.is_empty() {
         return Err(Error::new(Kind::Validation, "the body is empty").hint("send a JSON object"));
     }
+    by_cost(bytes.len(), || members(bytes)).await
+}
+
+fn members(bytes: Bytes) -> Result<Object, Error> {
     let raw = Raw::parse(bytes).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         let what = if error.is_eof() { "ends too early" } else { "is not valid JSON" };

@@ -20,8 +20,8 @@ impl Form {
     }
 
     fn at(place: String, members: Object, known: &[&str]) -> Self {
-        let unknown = members.iter().map(|(name, _)| name).filter(|name| !known.contains(name));
-        let faults = unknown
+        let faults = members
+            .unknown(known)
             .map(|name| Fault::new(place.clone() + &step(name), unknown_member("member", name, known)))
             .collect();
         Self { members, place, faults }

@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 use hikite_core::error::Error;
-use hikite_core::fault::{Fault, step};
+use hikite_core::fault::{self, Fault, step};
 use hikite_core::time::read as read_moment;
 use http::Uri;
 
@@ -20,8 +20,10 @@ impl Query {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri);
         let pairs = pairs.map(|pairs| pairs.0).unwrap_or_default();
         let unknown = pairs.iter().map(|(name, _)| name.as_str()).filter(|name| !known.contains(name));
-        let faults =
-            unknown.map(|name| Fault::new(step(name), unknown_member("parameter", name, known))).collect();
+        let faults = unknown
+            .take(fault::TOLD_MAX)
+            .map(|name| Fault::new(step(name), unknown_member("parameter", name, known)))
+            .collect();
         Self { pairs, faults }
     }
 

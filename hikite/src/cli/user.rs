@@ -214,7 +214,7 @@ impl Bind {
         let project = self.project.as_deref().map_or_else(Raw::null, Raw::from);
         let form = Object::default().with("project", project);
         desk.people.check_project_of(&form)?;
-        let user = desk.recorded("user.change", &self.name, identity.change_user(&self.name, &form)).await?;
+        let user = change(desk, identity, &self.name, &form).await?;
         print(&user.as_str());
         Ok(())
     }

@@ -24,6 +24,7 @@ mod era;
 mod executor;
 mod faults;
 mod foreign;
+mod hostile;
 mod http;
 mod http_tools;
 mod identity;

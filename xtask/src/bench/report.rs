@@ -18,6 +18,9 @@ use crate::rig::table::{Cell, Table};
 const BEGIN: &str = "<!-- measured: what stands up to the end is made by `cargo xtask bench --write` -->";
 const PICTURE: &str = "![Requests per second and CPU seconds of hikite and its peers](benchmarks.svg)";
 const END: &str = "<!-- measured: end -->";
+const HOSTILE_BEGIN: &str =
+    "<!-- hostile: what stands up to the end is made by `cargo xtask bench --only hostile --write` -->";
+const HOSTILE_END: &str = "<!-- hostile: end -->";
 
 pub(super) struct Report<'a> {
     pub(super) book: &'a Book,
@@ -227,6 +230,19 @@ impl Report<'_> {
         }
         row
     }
+}
+
+/// Writes the table of input that was made to take long, to its own place on the page.
+pub(super) fn write_hostile(tables: &[Table], machine: &str) -> Result<()> {
+    let file = crate::root()?.join("docs/benchmarks.md");
+    let old = std::fs::read_to_string(&file)?;
+    let (before, rest) =
+        old.split_once(HOSTILE_BEGIN).context("docs/benchmarks.md has no place for hostile input")?;
+    let (_, after) = rest.split_once(HOSTILE_END).context("the place for hostile input has no end")?;
+    let figures: Vec<String> = tables.iter().map(markdown).collect();
+    let told = format!("{}, hikite {}. {machine}", today(), env!("CARGO_PKG_VERSION"));
+    let figures = figures.join("\n\n");
+    Ok(std::fs::write(&file, format!("{before}{HOSTILE_BEGIN}\n\n{told}\n\n{figures}\n\n{HOSTILE_END}{after}"))?)
 }
 
 fn cell(value: Option<f64>, decimals: usize) -> Cell {

@@ -30,7 +30,7 @@ pub(super) fn entries(commands: &Raw, tasks_max: usize, faults: &mut Faults) -> 
     }
     let pieces = match &text {
         Some(text) if text.trim_start().starts_with('[') => listed(text),
-        Some(text) => lines(text),
+        Some(text) => lines(text, tasks_max),
         None => items(commands),
     };
     let pieces = match pieces {
@@ -124,8 +124,15 @@ fn listed(text: &str) -> Result<Vec<Piece<'_>>, String> {
 }
 
 /// One task after the other. A task may also go over several lines, as long as everything can be read.
-fn lines(text: &str) -> Result<Vec<Piece<'_>>, String> {
+fn lines(text: &str, tasks_max: usize) -> Result<Vec<Piece<'_>>, String> {
     stream(text).or_else(|error| {
+        let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+        if lines > tasks_max {
+            return Err(format!(
+                "{}; besides, there are {lines} lines and a batch has at most {tasks_max} tasks",
+                bad_json(text, 1, &error)
+            ));
+        }
         let pieces = by_line(text);
         let some = pieces.iter().any(|piece| piece.json.is_ok());
         if some { Ok(pieces) } else { Err(bad_json(text, 1, &error)) }

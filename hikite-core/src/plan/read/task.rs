@@ -108,9 +108,11 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn unknown_fields(&mut self) {
         for name in self.members.keys().filter(|name| !FIELDS.contains(&name.as_str())) {
-            let near = did_you_mean(name, FIELDS.iter().copied()).map(|near| format!("; {near}"));
-            let message = format!("`{}` is no field of a task{}", shown(name), near.unwrap_or_default());
-            self.faults.add(format!("/commands/{}{}", self.place, step(name)), message);
+            self.faults.add_with(|| {
+                let near = did_you_mean(name, FIELDS.iter().copied()).map(|near| format!("; {near}"));
+                let message = format!("`{}` is no field of a task{}", shown(name), near.unwrap_or_default());
+                (format!("/commands/{}{}", self.place, step(name)), message)
+            });
         }
     }
 

@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn finish(mut self) -> Result<(), Error> {
         let form = self.form;
-        for (member, _) in form.iter().filter(|(member, _)| !MEMBERS.contains(member)) {
+        for member in form.unknown(&MEMBERS) {
             let near = suggest::did_you_mean(member, MEMBERS);
             let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
             self.fault(member, format!("Unknown member `{member}`{hint}"));

@@ -1,0 +1,217 @@
+//! Changes to arguments, as a tree of the places they are for: the bytes and the tree of values are each gone through
+//! once, however many changes there are.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::json::scan::{Scanner, text_of};
+use crate::json::{Raw, write_string};
+
+/// One place, and what is to stand there.
+#[derive(Debug)]
+pub(super) struct Edit {
+    path: Vec<String>,
+    to: To,
+}
+
+#[derive(Clone, Debug)]
+enum To {
+    Nothing,
+    Value(Raw),
+    /// What stands there, as a text: a long number keeps all its digits.
+    Text,
+}
+
+impl Edit {
+    pub(super) fn set(path: Vec<String>, to: Raw) -> Self {
+        Self { path, to: To::Value(to) }
+    }
+
+    pub(super) fn remove(path: Vec<String>) -> Self {
+        Self { path, to: To::Nothing }
+    }
+
+    pub(super) fn quote(path: Vec<String>) -> Self {
+        Self { path, to: To::Text }
+    }
+
+    /// A member of the arguments themselves and its value.
+    pub(super) fn outermost(&self) -> Option<(&str, &Raw)> {
+        match (self.path.as_slice(), &self.to) {
+            ([name], To::Value(to)) => Some((name, to)),
+            _ => None,
+        }
+    }
+}
+
+/// All changes at or below one place.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    index: HashMap<String, usize>,
+    changes: Vec<(String, Change)>,
+}
+
+#[derive(Debug)]
+enum Change {
+    Here(To),
+    Below(Places),
+}
+
+impl Places {
+    /// Of two changes of one place the later counts.
+    pub(super) fn of(edits: &[Edit]) -> Self {
+        let mut places = Self::default();
+        for edit in edits {
+            places.insert(&edit.path, &edit.to);
+        }
+        places
+    }
+
+    /// The bytes with all changes. Must come before [`Places::apply`]: it finds out what is to become a text.
+    pub(super) fn rewrite(&mut self, raw: &Raw) -> Raw {
+        let mut out = Vec::with_capacity(raw.bytes().len());
+        self.write(&mut Scanner::new(raw.bytes()), &mut out);
+        Raw::trusted(out)
+    }
+
+    pub(super) fn apply(&self, value: &mut Value) {
+        match value {
+            Value::Object(members) => self.apply_to_members(members),
+            Value::Array(items) => {
+                for (step, change) in &self.changes {
+                    let Some(item) = step.parse::<usize>().ok().and_then(|index| items.get_mut(index)) else {
+                        continue;
+                    };
+                    match change {
+                        Change::Here(To::Value(to)) => *item = to.value(),
+                        Change::Here(_) => {}
+                        Change::Below(places) => places.apply(item),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn apply_to_members(&self, members: &mut Map<String, Value>) {
+        let mut removes = false;
+        for (name, change) in &self.changes {
+            match change {
+                Change::Here(To::Value(to)) => drop(members.insert(name.clone(), to.value())),
+                Change::Here(To::Nothing) => removes = true,
+                Change::Here(To::Text) => {}
+                Change::Below(places) => {
+                    if let Some(member) = members.get_mut(name) {
+                        places.apply(member);
+                    }
+                }
+            }
+        }
+        if removes {
+            members.retain(|name, _| !matches!(self.change(name), Some(Change::Here(To::Nothing))));
+        }
+    }
+
+    fn insert(&mut self, path: &[String], to: &To) {
+        let Some((step, rest)) = path.split_first() else { return };
+        let at = match self.index.get(step) {
+            Some(at) => *at,
+            None => {
+                self.changes.push((step.clone(), Change::Below(Self::default())));
+                self.index.insert(step.clone(), self.changes.len() - 1);
+                self.changes.len() - 1
+            }
+        };
+        let change = &mut self.changes[at].1;
+        match change {
+            _ if rest.is_empty() => *change = Change::Here(to.clone()),
+            Change::Below(places) => places.insert(rest, to),
+            Change::Here(_) => {}
+        }
+    }
+
+    fn change(&self, step: &str) -> Option<&Change> {
+        Some(&self.changes[*self.index.get(step)?].1)
+    }
+
+    fn write(&mut self, scanner: &mut Scanner<'_>, out: &mut Vec<u8>) {
+        match scanner.peek() {
+            Some(b'{') => self.write_members(scanner, out),
+            Some(b'[') => self.write_items(scanner, out),
+            _ => out.extend_from_slice(scanner.value()),
+        }
+    }
+
+    fn write_members(&mut self, scanner: &mut Scanner<'_>, out: &mut Vec<u8>) {
+        scanner.take(1);
+        out.push(b'{');
+        let start = out.len();
+        let mut met = vec![false; self.changes.len()];
+        while !scanner.at_end(b'}') {
+            let written = scanner.string();
+            scanner.colon();
+            let at = text_of(written).and_then(|name| self.index.get(&*name)).copied();
+            let change = at.map(|at| {
+                met[at] = true;
+                &mut self.changes[at].1
+            });
+            if matches!(change, Some(Change::Here(To::Nothing))) {
+                scanner.value();
+                continue;
+            }
+            if out.len() > start {
+                out.push(b',');
+            }
+            out.extend_from_slice(written);
+            out.push(b':');
+            write_changed(change, scanner, out);
+        }
+        for ((name, change), _) in self.changes.iter().zip(met).filter(|(_, met)| !met) {
+            if let Change::Here(To::Value(to)) = change {
+                if out.len() > start {
+                    out.push(b',');
+                }
+                write_string(name, out);
+                out.push(b':');
+                out.extend_from_slice(to.bytes());
+            }
+        }
+        out.push(b'}');
+    }
+
+    fn write_items(&mut self, scanner: &mut Scanner<'_>, out: &mut Vec<u8>) {
+        let places = self.changes.iter().enumerate();
+        let by_index: HashMap<usize, usize> =
+            places.filter_map(|(at, (step, _))| Some((step.parse().ok()?, at))).collect();
+        scanner.take(1);
+        out.push(b'[');
+        let mut index = 0;
+        while !scanner.at_end(b']') {
+            if index > 0 {
+                out.push(b',');
+            }
+            let change = by_index.get(&index).map(|at| &mut self.changes[*at].1);
+            write_changed(change, scanner, out);
+            index += 1;
+        }
+        out.push(b']');
+    }
+}
+
+/// Writes one value with what is to become of it. Items of an array are never taken away.
+fn write_changed(change: Option<&mut Change>, scanner: &mut Scanner<'_>, out: &mut Vec<u8>) {
+    match change {
+        None | Some(Change::Here(To::Nothing)) => out.extend_from_slice(scanner.value()),
+        Some(Change::Below(places)) => places.write(scanner, out),
+        Some(Change::Here(to)) => {
+            let written = scanner.value();
+            if matches!(to, To::Text) {
+                *to = To::Value(Raw::from(&*String::from_utf8_lossy(written)));
+            }
+            if let To::Value(to) = to {
+                out.extend_from_slice(to.bytes());
+            }
+        }
+    }
+}

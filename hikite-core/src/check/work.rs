@@ -1,0 +1,169 @@
+//! How much work it is to hold a value against a schema, counted before it is done. Both come from others: a long
+//! list against many alternatives is a product that would keep a processor busy for minutes.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::document::Document;
+use super::shape::{self, Part};
+use super::survey::NESTED_MAX;
+
+/// Steps of one check. The bulk insert of a million values takes three to five million.
+const CHECK_MAX: usize = 10_000_000;
+/// Steps to find all faults of one value; above, only that it has some is told.
+const FAULTS_MAX: usize = 20_000;
+/// Every fault is told with its place: so many bytes of one are a step.
+const PLACE_BYTES: usize = 32;
+/// The same of a text that is held against a pattern.
+const TEXT_BYTES: usize = 64;
+/// The validators look up more texts than these in a table.
+const TEXTS_FEW: usize = 10;
+
+pub(super) struct Work<'a> {
+    document: &'a Document,
+    left: usize,
+    /// The search for faults, unlike the check, stops nowhere and remembers nothing, so alternatives that nest can
+    /// make it take for ever. The check remembers what it found out about a reference.
+    known: Option<HashSet<(*const Value, *const Value)>>,
+}
+
+/// Where the walk is.
+#[derive(Clone, Copy)]
+struct At {
+    /// Schemas that may still be nested for one value: what is nested deeper than the survey allows has led in a
+    /// circle.
+    nested: usize,
+    /// Bytes of the pointer to the value.
+    place: usize,
+}
+
+impl<'a> Work<'a> {
+    /// Whether a check of this value ends soon. `steps` is the sum of all schemas; `values` is at least how many
+    /// values there are.
+    pub(super) fn fits_check(document: &'a Document, steps: usize, values: usize, value: &'a Value) -> bool {
+        if steps.saturating_mul(values) <= CHECK_MAX {
+            return true;
+        }
+        Self { document, left: CHECK_MAX, known: Some(HashSet::new()) }.fits(value)
+    }
+
+    pub(super) fn fits_search(document: &'a Document, value: &'a Value) -> bool {
+        Self { document, left: FAULTS_MAX, known: None }.fits(value)
+    }
+
+    fn fits(mut self, value: &'a Value) -> bool {
+        let document = self.document;
+        self.visit(&document.root, value, At { nested: NESTED_MAX, place: 0 });
+        self.left > 0
+    }
+
+    fn visit(&mut self, schema: &'a Value, value: &'a Value, at: At) {
+        let places = if self.known.is_none() { 1 + at.place / PLACE_BYTES } else { 1 };
+        self.left = self.left.saturating_sub((1 + own_steps(schema, value)).saturating_mul(places));
+        let Some(nested) = at.nested.checked_sub(1).filter(|_| self.left > 0) else { return };
+        let at = At { nested, ..at };
+        let document = self.document;
+        for target in shape::references(schema).filter_map(|reference| document.target(reference)) {
+            if self.is_new(target, value) {
+                self.visit(target, value, at);
+            }
+        }
+        for (keyword, held, part) in shape::keywords(schema) {
+            if self.left == 0 {
+                return;
+            }
+            match (part, value, held) {
+                (Part::Same, _, _) => {
+                    shape::each(keyword, held, &mut |_, schema| self.visit(schema, value, at));
+                }
+                (Part::Member, Value::Object(members), Value::Object(schemas)) => {
+                    self.members(schemas, members, at.place);
+                }
+                (Part::Items, Value::Array(items), Value::Array(schemas)) => {
+                    for (schema, item) in schemas.iter().zip(items) {
+                        self.below(schema, item, 7, at.place);
+                    }
+                }
+                (Part::Members, Value::Object(members), _) => shape::each(keyword, held, &mut |_, schema| {
+                    for (name, member) in members {
+                        self.below(schema, member, name.len(), at.place);
+                    }
+                }),
+                (Part::Items, Value::Array(items), _) => {
+                    for item in items {
+                        self.below(held, item, 7, at.place);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The shorter of the two lists is gone through.
+    fn members(
+        &mut self,
+        schemas: &'a serde_json::Map<String, Value>,
+        members: &'a serde_json::Map<String, Value>,
+        place: usize,
+    ) {
+        if members.len() < schemas.len() {
+            for (name, member) in members {
+                if let Some(schema) = schemas.get(name) {
+                    self.below(schema, member, name.len(), place);
+                }
+            }
+        } else {
+            for (name, schema) in schemas {
+                if let Some(member) = members.get(name) {
+                    self.below(schema, member, name.len(), place);
+                }
+            }
+        }
+    }
+
+    fn below(&mut self, schema: &'a Value, value: &'a Value, name: usize, place: usize) {
+        if self.left > 0 {
+            self.visit(schema, value, At { nested: NESTED_MAX, place: place + name + 1 });
+        }
+    }
+
+    /// Whether what the reference leads to has to be held against this value: lists and objects are remembered.
+    fn is_new(&mut self, target: &Value, value: &Value) -> bool {
+        match &mut self.known {
+            Some(known) if value.is_object() || value.is_array() => {
+                known.insert((std::ptr::from_ref(target), std::ptr::from_ref(value)))
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Steps that a schema takes by itself for this value.
+fn own_steps(schema: &Value, value: &Value) -> usize {
+    let list = |keyword: &str| schema.get(keyword).and_then(Value::as_array).map_or(0, Vec::len);
+    let options = list("enum");
+    match value {
+        Value::Object(_) => list("required") + options,
+        Value::String(text) => {
+            let pattern = schema.get("pattern").map_or(0, |_| 1 + text.len() / TEXT_BYTES);
+            pattern + if options > TEXTS_FEW { 1 } else { options }
+        }
+        _ => options,
+    }
+}
+
+/// The same whatever the value is.
+pub(super) fn own_steps_at_most(schema: &Value) -> usize {
+    let list = |keyword: &str| schema.get(keyword).and_then(Value::as_array).map_or(0, Vec::len);
+    1 + list("required") + list("enum")
+}
+
+/// How many values there are.
+pub(super) fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(count).sum::<usize>(),
+        _ => 1,
+    }
+}

@@ -1,0 +1,200 @@
+//! Input that was made to take long, at four sizes, each twice the one before: what is done grows with the size, or ends at a
+//! limit. Asked of the built program over HTTP, with one thread for requests, while somebody else asks for `/health`; the
+//! configuration with `hikite config check`.
+
+mod case;
+mod config;
+mod health;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::Request;
+use hyper::header::{CONTENT_TYPE, HOST};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::Bench;
+use crate::rig::process::{Gateway, Upstream, http_server};
+use crate::rig::rest::Rest;
+use crate::rig::table::{Cell, Table, median};
+use case::{CASES, Case, Kind, SIZES, Sent};
+use health::Health;
+
+/// Twice the input may take so much longer and still counts as in proportion: caches and the clock have their part.
+const LINEAR: f64 = 1.4;
+/// What is quicker says nothing about growth.
+const NOTHING_MS: f64 = 5.0;
+/// The longest that one request may take; behind it something grows.
+const REQUEST: Duration = Duration::from_secs(60);
+
+/// What came of one case.
+struct Row {
+    name: String,
+    sizes: Vec<usize>,
+    times_ms: Vec<f64>,
+    /// The status of the answer to the largest.
+    status: u16,
+    /// The longest that `/health` took meanwhile.
+    health_ms: Option<f64>,
+}
+
+pub(super) async fn measure(bench: &Bench) -> Result<Table> {
+    let upstream = Upstream::start()?;
+    let folder = tempfile::tempdir()?;
+    let mut program = std::process::Command::new(&bench.hikite);
+    program.env("HIKITE_THREADS", "1");
+    let config = json!({
+        "server": { "surface": ["direct"], "rate_limit": "1000000/s" },
+        "mcpServers": { "bench": http_server(upstream.address, 0) },
+    });
+    let gateway = Gateway::launch(program, folder.path(), &config)?;
+    let mut asker = Asker::open(&gateway, folder.path()).await?;
+    asker.prepare().await?;
+    let mut rows = Vec::new();
+    for case in CASES {
+        rows.push(asker.case(case, bench.rounds).await.with_context(|| format!("case `{}`", case.name))?);
+    }
+    gateway.stop()?;
+    for case in config::CASES {
+        rows.push(config::row(&bench.hikite, case, bench.rounds)?);
+    }
+    let title = format!(
+        "input that was made to take long, medians of {} in ms; one thread for requests",
+        bench.rounds
+    );
+    let columns =
+        &["input", "smallest", "ms", "×2", "×4", "×8", "growth", "answer", "/health at most ms", "verdict"];
+    Ok(Table { name: "hostile", title, columns, rows: rows.iter().map(Row::cells).collect() })
+}
+
+impl Row {
+    /// By which power of the size the time grows between the smallest and the largest.
+    fn growth(&self) -> f64 {
+        let (first, last) =
+            (self.times_ms.first().copied(), self.times_ms.last().copied().unwrap_or_default());
+        let (from, to) = (first.unwrap_or_default().max(NOTHING_MS), last.max(NOTHING_MS));
+        let doublings = f64::from(u32::try_from(self.times_ms.len().saturating_sub(1)).unwrap_or(1)).max(1.0);
+        (to / from).log2() / doublings
+    }
+
+    fn verdict(&self) -> &'static str {
+        match self.growth() {
+            growth if growth > LINEAR => "GROWS",
+            _ if self.status >= 400 => "capped",
+            _ => "linear",
+        }
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let mut cells = vec![
+            Cell::text(self.name.as_str()),
+            Cell::text(self.sizes.first().map(ToString::to_string).unwrap_or_default()),
+        ];
+        cells.extend(self.times_ms.iter().map(|ms| Cell::Number(*ms, 1)));
+        cells.push(Cell::Number(self.growth(), 2));
+        cells.push(Cell::text(if self.status == 0 { "-".into() } else { self.status.to_string() }));
+        cells.push(self.health_ms.map_or(Cell::text("-"), |ms| Cell::Number(ms, 1)));
+        cells.push(Cell::text(self.verdict()));
+        cells
+    }
+}
+
+/// A client with the owner's token, and one that asks for `/health` meanwhile.
+struct Asker {
+    rest: Rest,
+    host: String,
+    health: Health,
+}
+
+impl Asker {
+    async fn open(gateway: &Gateway, folder: &std::path::Path) -> Result<Self> {
+        let address = gateway.target.address;
+        let rest = Rest::open(address).await?;
+        let token = std::fs::read_to_string(folder.join("data/token")).context("no token was made")?;
+        let rest = rest.with_token(token.trim())?;
+        Ok(Self { rest, host: address.to_string(), health: Health::watch(address).await? })
+    }
+
+    /// Registers the tools that are called, and waits for the upstream's own.
+    async fn prepare(&mut self) -> Result<()> {
+        for form in case::tools() {
+            self.rest.post("/v1/tools", form.to_string()).await?;
+        }
+        let started = Instant::now();
+        loop {
+            let call = json!({ "name": "bench:echo", "parameters": { "text": "x" } });
+            match self.rest.post("/v1/tools/call", call.to_string()).await {
+                Ok(_) => return Ok(()),
+                Err(error) if started.elapsed() > REQUEST => {
+                    return Err(error.context("no call gets through"));
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+
+    async fn case(&mut self, case: &Case, rounds: usize) -> Result<Row> {
+        let sizes: Vec<usize> = (0..SIZES).map(|doubled| case.smallest << doubled).collect();
+        let (mut times_ms, mut status) = (Vec::new(), 0);
+        self.health.begin();
+        for size in &sizes {
+            let mut times = Vec::new();
+            for round in 0..rounds {
+                let sent = (case.make)(*size, round);
+                let started = Instant::now();
+                for sent in sent {
+                    status = tokio::time::timeout(REQUEST, self.send(sent))
+                        .await
+                        .with_context(|| format!("no answer to {size} within {REQUEST:?}"))??;
+                }
+                times.push(started.elapsed().as_secs_f64() * 1000.0);
+            }
+            times_ms.push(median(times));
+        }
+        let health_ms = Some(self.health.longest_ms());
+        Ok(Row { name: case.name.into(), sizes, times_ms, status, health_ms })
+    }
+
+    async fn send(&mut self, sent: Sent) -> Result<u16> {
+        let (kind, method) = match sent.kind {
+            Kind::Json => ("application/json", "POST"),
+            Kind::Form => ("application/x-www-form-urlencoded", "POST"),
+            Kind::Query => ("", "GET"),
+        };
+        let mut request = Request::builder().method(method).uri(sent.path).header(HOST, &self.host);
+        if !kind.is_empty() {
+            request = request.header(CONTENT_TYPE, kind);
+        }
+        let response = self.rest.ask(request.body(Full::from(Bytes::from(sent.body)))?).await?;
+        let status = response.status().as_u16();
+        anyhow::ensure!(response.body().len() < 4 << 20, "an answer of {} bytes", response.body().len());
+        Ok(if is_failure(response.body()) { 422 } else { status })
+    }
+}
+
+/// A call that was answered with an error inside.
+fn is_failure(body: &Bytes) -> bool {
+    let body: Option<Value> = serde_json::from_slice(body).ok();
+    body.is_some_and(|body| body["success"] == false && body["code"].is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(times_ms: &[f64], status: u16) -> Row {
+        let sizes = vec![1; times_ms.len()];
+        Row { name: "x".into(), sizes, times_ms: times_ms.to_vec(), status, health_ms: None }
+    }
+
+    #[test]
+    fn what_grows_faster_than_its_input_is_seen() {
+        assert_eq!(row(&[10.0, 20.0, 41.0, 80.0], 200).verdict(), "linear");
+        assert_eq!(row(&[10.0, 20.0, 41.0, 20.0], 400).verdict(), "capped");
+        assert_eq!(row(&[10.0, 40.0, 160.0, 640.0], 200).verdict(), "GROWS");
+        assert_eq!(row(&[0.1, 0.4, 1.6, 4.4], 200).verdict(), "linear");
+    }
+}
