@@ -25,6 +25,7 @@ mod foreign;
 mod http;
 mod http_tools;
 mod identity;
+mod lifecycle;
 mod lists;
 mod log;
 mod measure;

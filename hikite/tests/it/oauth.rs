@@ -174,16 +174,29 @@ async fn house() -> (TestGateway, Browser) {
 
 async fn house_with(config: Value) -> (TestGateway, Browser) {
     let gateway = configured(config).await;
-    let mut browser = Browser::default();
-    let path = setup_path(&gateway).await;
-    let page = browser.get(&gateway, &path).await;
-    assert_eq!(page.status, 200, "{}", page.text);
-    let done = browser.post(&gateway, "/setup", &page, &[("name", "kana"), ("password", PASSWORD)]).await;
-    done.leads_to("/ui/start");
+    let browser = owned(&gateway).await;
     (gateway, browser)
 }
 
-async fn logged_in(gateway: &TestGateway, name: &str, password: &str) -> Browser {
+/// Gives a new gateway its owner, whose browser this is.
+pub(crate) async fn owned(gateway: &TestGateway) -> Browser {
+    let mut browser = Browser::default();
+    let path = setup_path(gateway).await;
+    let page = browser.get(gateway, &path).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    let done = browser.post(gateway, "/setup", &page, &[("name", "kana"), ("password", PASSWORD)]).await;
+    done.leads_to("/ui/start");
+    browser
+}
+
+/// An access token for a client that was just registered and let in.
+pub(crate) async fn granted(gateway: &TestGateway, browser: &mut Browser) -> String {
+    let client = registered(gateway).await;
+    let tokens = tokens(gateway, browser, &client, "read call").await;
+    access(&tokens).to_owned()
+}
+
+pub(crate) async fn logged_in(gateway: &TestGateway, name: &str, password: &str) -> Browser {
     let mut browser = Browser::default();
     let page = browser.get(gateway, "/oauth/login").await;
     let done = browser.post(gateway, "/oauth/login", &page, &[("name", name), ("password", password)]).await;
