@@ -28,6 +28,7 @@ mod hostile;
 mod http;
 mod http_tools;
 mod identity;
+mod lifecycle;
 mod lists;
 mod log;
 mod measure;

@@ -211,6 +211,13 @@ pub(crate) async fn set_up(gateway: &TestGateway) -> Browser {
     browser
 }
 
+/// An access token for a client that was just registered and let in.
+pub(crate) async fn granted(gateway: &TestGateway, browser: &mut Browser) -> String {
+    let client = registered(gateway).await;
+    let tokens = tokens(gateway, browser, &client, "read call").await;
+    access(&tokens).to_owned()
+}
+
 pub(crate) async fn logged_in(gateway: &TestGateway, name: &str, password: &str) -> Browser {
     let mut browser = Browser::default();
     let page = browser.get(gateway, "/oauth/login").await;

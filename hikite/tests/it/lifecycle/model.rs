@@ -1,0 +1,113 @@
+//! What the rules say, in as few words as possible: people, what they hold, and which calls succeed.
+
+use serde_json::{Value, json};
+
+/// Somebody who was made once. A name may come again; a person does not.
+#[derive(Debug, Clone)]
+pub(super) struct Person {
+    pub(super) name: String,
+    pub(super) password: String,
+    /// Removed for good.
+    pub(super) gone: bool,
+    pub(super) disabled: bool,
+    /// The person's mask denies `web:mirror`.
+    pub(super) masked: bool,
+    /// A member of the project `work`.
+    pub(super) joined: bool,
+}
+
+/// A proof of who asks, alive or not.
+#[derive(Debug, Clone)]
+pub(super) struct Bearer {
+    pub(super) secret: String,
+    /// The id of a personal token; a grant has none here.
+    pub(super) token: Option<String>,
+    pub(super) person: usize,
+    /// Bound to the project `work`.
+    pub(super) in_work: bool,
+    /// Revoked, or ended by a new password.
+    pub(super) ended: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Account {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) person: usize,
+    /// Its mask denies `notion:search`.
+    pub(super) masked: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) people: Vec<Person>,
+    pub(super) bearers: Vec<Bearer>,
+    pub(super) accounts: Vec<Account>,
+}
+
+/// One call that somebody could try.
+#[derive(Debug)]
+pub(super) struct Probe {
+    bearer: usize,
+    pub(super) secret: String,
+    pub(super) tool: &'static str,
+    pub(super) account: Option<String>,
+}
+
+impl Probe {
+    pub(super) fn arguments(&self) -> Value {
+        if self.account.is_some() { json!({ "query": "x" }) } else { json!({ "text": "hi" }) }
+    }
+}
+
+impl Model {
+    /// Every bearer there ever was, with every tool and every account there ever was.
+    pub(super) fn probes(&self) -> Vec<Probe> {
+        let mut all = Vec::new();
+        for (at, bearer) in self.bearers.iter().enumerate() {
+            let probe = |tool, account| Probe { bearer: at, secret: bearer.secret.clone(), tool, account };
+            all.push(probe("web:echo", None));
+            all.push(probe("web:mirror", None));
+            all.extend(
+                self.accounts.iter().map(|account| probe("notion:search", Some(account.name.clone()))),
+            );
+        }
+        all
+    }
+
+    pub(super) fn succeeds(&self, probe: &Probe) -> bool {
+        let bearer = &self.bearers[probe.bearer];
+        let person = &self.people[bearer.person];
+        let comes_in =
+            !bearer.ended && !person.gone && !person.disabled && (!bearer.in_work || person.joined);
+        let allowed = match &probe.account {
+            None if probe.tool == "web:mirror" => !person.masked && !bearer.in_work,
+            None => true,
+            Some(name) => self
+                .accounts
+                .iter()
+                .any(|account| account.name == *name && account.person == bearer.person && !account.masked),
+        };
+        comes_in && allowed
+    }
+
+    /// Those who are there, disabled or not.
+    pub(super) fn present(&self) -> Vec<usize> {
+        (0..self.people.len()).filter(|at| !self.people[*at].gone).collect()
+    }
+
+    /// Those who could log in.
+    pub(super) fn enabled(&self) -> Vec<usize> {
+        self.present().into_iter().filter(|at| !self.people[*at].disabled).collect()
+    }
+
+    /// A bearer that opens everything of its person's.
+    pub(super) fn key_of(&self, person: usize) -> Option<&Bearer> {
+        self.bearers.iter().find(|bearer| bearer.person == person && !bearer.ended && !bearer.in_work)
+    }
+
+    pub(super) fn members(&self) -> Vec<&str> {
+        let joined = self.people.iter().filter(|person| !person.gone && person.joined);
+        joined.map(|person| person.name.as_str()).chain(["nobody"]).collect()
+    }
+}
