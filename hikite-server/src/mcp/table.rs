@@ -158,7 +158,7 @@ impl Sessions {
     /// Ends the sessions of whoever may stay no more.
     pub(crate) fn end_gone(&self, people: &People) {
         let is_gone = |entry: &Entry| !people.still_knows(&entry.session.core.caller);
-        let gone: Vec<String> =
+        let gone: Vec<Arc<str>> =
             self.by_id.read().iter().filter(|(_, entry)| is_gone(entry)).map(|(id, _)| id.clone()).collect();
         for id in gone {
             if let Some(entry) = self.by_id.write().remove(&id) {

@@ -6,7 +6,7 @@ use hikite_testkit::gateway::TestGateway;
 use hikite_testkit::provider::Provider;
 use serde_json::{Value, json};
 
-use super::{body, cookie_of, link, post, to, visit, with};
+use super::{Link, body, cookie_of, go_on, link, post, to, visit, with};
 use crate::configured;
 use crate::oauth::house_with;
 use crate::vault::run;
@@ -80,8 +80,8 @@ async fn a_browser_that_comes_back_with_a_grant_the_vendor_refuses_connects_noth
     let provider = Provider::start().await;
     let gateway = with(&provider, json!({})).await;
     provider.api_answers(403);
-    let (id, path) = link(&gateway, "work").await;
-    let away = visit(&gateway, "POST", &path, None).await;
+    let Link { id, path, code } = link(&gateway, "work").await;
+    let away = go_on(&gateway, &path, &code).await;
     let (code, state) = provider.consent(&to(&away));
     let back = format!("/connect/callback?code={code}&state={state}");
     let done = visit(&gateway, "GET", &back, Some(&cookie_of(&away))).await;
@@ -92,8 +92,8 @@ async fn a_browser_that_comes_back_with_a_grant_the_vendor_refuses_connects_noth
     assert!(at["error"].to_string().contains("this app may not come in"), "{at}");
     assert_eq!(accounts(&gateway).await, json!([]));
     provider.api_answers(503);
-    let (id, path) = link(&gateway, "work").await;
-    let away = visit(&gateway, "POST", &path, None).await;
+    let Link { id, path, code } = link(&gateway, "work").await;
+    let away = go_on(&gateway, &path, &code).await;
     let (code, state) = provider.consent(&to(&away));
     let back = format!("/connect/callback?code={code}&state={state}");
     let done = visit(&gateway, "GET", &back, Some(&cookie_of(&away))).await;
