@@ -75,9 +75,9 @@ mod tests {
         let fault = Fault::new(format!("/a/b/{}", "x".repeat(1 << 20)), "é".repeat(1 << 20));
         assert_eq!(fault.pointer, "/a/b");
         assert!(fault.message.len() <= MESSAGE_MAX + 3 && fault.message.ends_with("é…"));
-        let many = error(&vec![fault.clone(); 1000]);
-        assert!(many.message.ends_with("; and 936 more"), "{}", many.message.len());
-        assert_eq!(many.details.and_then(|raw| raw.items()).map_or(0, |items| items.len()), TOLD_MAX + 1);
+        let told = error(&vec![fault; 1000]).details.and_then(|raw| raw.items()).unwrap_or_default();
+        assert_eq!(told.len(), TOLD_MAX + 1);
+        assert!(told[TOLD_MAX].as_str().contains("and 936 more"));
         let fault = Fault::new("/a", "short");
         assert_eq!((fault.pointer.as_str(), fault.message.as_str()), ("/a", "short"));
     }

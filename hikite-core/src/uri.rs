@@ -2,8 +2,14 @@
 
 use crate::hex::hex;
 
+/// Bytes of an address that is held against templates: there may be many of them.
+const LONGEST: usize = 64 * 1024;
+
 /// Literal parts must appear in order; each expression stands for any run of characters in between.
 pub fn matches(template: &str, uri: &str) -> bool {
+    if uri.len() > LONGEST {
+        return false;
+    }
     let mut rest = uri;
     let mut literals = literals(template).into_iter().peekable();
     let Some(first) = literals.next() else { return false };

@@ -1,6 +1,7 @@
 //! The catalog as one caller may see it: a catalog of its own, built as if there were nothing else. Existence and
 //! permission are one lookup here, so that what is hidden looks exactly like what is absent.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, Module, Prompt, Tool};
@@ -216,14 +217,13 @@ impl View {
     pub fn extensions(&self) -> Object {
         let listings = self.modules().iter().filter_map(|module| module.listing.as_ref());
         let offered = listings.filter_map(|listing| listing.capabilities.get("extensions")?.object());
-        offered.fold(Object::default(), |mut all, offered| {
-            for (name, settings) in offered.iter() {
-                if all.get(name).is_none() {
-                    all.set(name, settings.clone());
-                }
+        let (mut seen, mut all) = (HashSet::new(), Vec::new());
+        for offered in offered {
+            for (name, settings) in offered.iter().filter(|(name, _)| seen.insert((*name).to_owned())) {
+                all.push((name.into(), settings.clone()));
             }
-            all
-        })
+        }
+        all.into_iter().collect()
     }
 
     pub fn prompt(&self, name: &str) -> Result<(&Module, &Prompt), Error> {

@@ -100,9 +100,10 @@ impl Gateway {
     ) -> Result<Raw, Error> {
         let format = shape.map_or_else(|| self.format_for(wanted, holder.caller()), |_| Format::Compact);
         if wanted.select.is_none() && format == Format::Raw {
-            return Ok(in_words(result, dialect));
+            let cost = if dialect == Dialect::Value { result.bytes().len() } else { 0 };
+            return Ok(by_cost(cost, || in_words(result, dialect)).await);
         }
-        let members = result.object().unwrap_or_default();
+        let members = by_cost(result.bytes().len(), || result.object().unwrap_or_default()).await;
         if members.get("content").is_none() && members.get("structuredContent").is_none() {
             return Ok(result);
         }
@@ -119,7 +120,9 @@ impl Gateway {
             None => answer.value,
         };
         if format == Format::Raw {
-            return Ok(in_words(selected(&members, &value, &answer.others), dialect));
+            let cost = value.bytes().len().saturating_mul(COMPACT_COST);
+            let made = || in_words(selected(&members, &value, &answer.others), dialect);
+            return Ok(by_cost(cost, made).await);
         }
         let budget = self.limits.compact_bytes;
         let mut presented = Presented::of(self.shortened(dialect, &value, shape, budget, holder).await);
@@ -248,7 +251,7 @@ fn selected(members: &Object, value: &Raw, others: &[Raw]) -> Raw {
     let mut content = result.get("content").and_then(Raw::items).unwrap_or_default();
     content.extend_from_slice(others);
     result.set("content", Raw::array(&content));
-    with_the_rest(result, members).raw()
+    with_the_rest(&result, members).raw()
 }
 
 fn compacted(members: &Object, text: Option<&str>, about: Object, dialect: Dialect, others: &[Raw]) -> Raw {
@@ -258,20 +261,16 @@ fn compacted(members: &Object, text: Option<&str>, about: Object, dialect: Diale
         let value = text.map_or_else(Raw::null, Raw::from);
         result.set("structuredContent", Object::default().with("result", value));
     }
-    let mut result = with_the_rest(result, members);
+    let mut result = with_the_rest(&result, members);
     let meta = result.get("_meta").and_then(Raw::object).unwrap_or_default();
     result.set("_meta", meta.with(META, about));
     result.raw()
 }
 
 /// What else a result says stays.
-fn with_the_rest(mut result: Object, members: &Object) -> Object {
-    for (name, value) in members.iter() {
-        if !matches!(name, "content" | "structuredContent") {
-            result.set(name, value.clone());
-        }
-    }
-    result
+pub(crate) fn with_the_rest(result: &Object, members: &Object) -> Object {
+    let rest = members.iter().filter(|(name, _)| !matches!(*name, "content" | "structuredContent"));
+    result.iter().chain(rest).map(|(name, value)| (name.into(), value.clone())).collect()
 }
 
 /// What a program could have found, in words for a model.

@@ -11,6 +11,7 @@ use hikite_core::permission::Permissions;
 use hikite_core::tokens;
 use hikite_core::view::View;
 
+use crate::aside::aside;
 use crate::gateway::Gateway;
 use crate::surface::Surfaces;
 
@@ -54,10 +55,10 @@ impl Gateway {
 
     /// Which tools these permissions would show, and which they would hide.
     pub async fn preview_permissions(&self, form: &Raw) -> Result<Object, Error> {
-        let permissions = Permissions::read(form).map_err(|faults| fault::error(&faults))?;
+        let permissions = aside(|| Permissions::read(form)).map_err(|faults| fault::error(&faults))?;
         self.settle(&Caller::owner()).await;
         let snapshot = self.snapshot();
-        let view = View::narrowed(&snapshot.catalog, &Arc::new(permissions));
+        let view = aside(|| View::narrowed(&snapshot.catalog, &Arc::new(permissions)));
         let (mut visible, mut hidden) = (Vec::new(), Vec::new());
         for tool in snapshot.catalog.tools() {
             let list = if view.tool_by_key(&tool.key).is_some() { &mut visible } else { &mut hidden };

@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
 
     fn permissions(&mut self) -> Permissions {
         let Some(given) = self.given("permissions") else { return Permissions::default() };
-        Permissions::read(given).unwrap_or_else(|faults| {
+        crate::aside::aside(|| Permissions::read(given)).unwrap_or_else(|faults| {
             let inside = |fault: Fault| Fault::new(format!("/permissions{}", fault.pointer), fault.message);
             self.faults.extend(faults.into_iter().map(inside));
             Permissions::default()

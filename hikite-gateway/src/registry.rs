@@ -17,12 +17,18 @@ use hikite_core::source::Implementation;
 use hikite_core::switch::Off;
 use hikite_store::{Registered, Store};
 
+use crate::aside::aside;
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
 use crate::roster::{Entry, Roster};
 
 /// A tool from its form, with what backs it.
 pub fn read(form: &Object, maker: &Maker) -> Result<(Registration, Arc<dyn Implementation>), Error> {
+    // Schemas and patterns are compiled, and few bytes of a pattern may stand for very many.
+    aside(|| read_here(form, maker))
+}
+
+fn read_here(form: &Object, maker: &Maker) -> Result<(Registration, Arc<dyn Implementation>), Error> {
     let mut registration = Registration::read(form)?;
     let http = registration.http.as_ref().ok_or_else(|| {
         fault::error(&[Fault::new("/http", "`http` is required: the request that the tool makes")])

@@ -257,15 +257,14 @@ impl Source for Service {
 impl Tool {
     /// The arguments as expressions see them: with defaults, and without nulls.
     fn scope(&self, given: Map<String, Value>) -> Result<Scope<'static>, Error> {
-        let mut scope = Scope::default();
+        let mut members = Map::new();
         for (name, schema) in self.schema["properties"].as_object().into_iter().flatten() {
             if let Some(default) = schema.get("default") {
-                scope.set(name, default.clone());
+                members.insert(name.clone(), default.clone());
             }
         }
-        for (name, value) in given.into_iter().filter(|(_, value)| !value.is_null()) {
-            scope.set(&name, value);
-        }
+        members.extend(given.into_iter().filter(|(_, value)| !value.is_null()));
+        let scope = Scope::of(members);
         if self.one_of.is_empty() {
             return Ok(scope);
         }

@@ -1,6 +1,6 @@
 //! What expressions may name: arguments, answers of steps, and the element at hand. A scope may stand inside another.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 #[derive(Debug, Default)]
 pub(crate) struct Scope<'a> {
@@ -9,6 +9,11 @@ pub(crate) struct Scope<'a> {
 }
 
 impl Scope<'_> {
+    /// One that stands alone, of values that each have a name of their own.
+    pub(crate) fn of(members: Map<String, Value>) -> Self {
+        Self { outer: None, own: members.into_iter().map(|(name, value)| (name.into(), value)).collect() }
+    }
+
     pub(crate) fn within<'a>(outer: &'a Scope<'a>) -> Scope<'a> {
         Scope { outer: Some(outer), own: Vec::new() }
     }

@@ -1,5 +1,6 @@
 //! A text with references in it, taken apart once. `{{` and `}}` are literal braces.
 
+use hikite_core::fault::TOLD_MAX;
 use hikite_core::json::Object;
 
 use crate::reference::{Reference, text};
@@ -22,6 +23,9 @@ impl Template {
         let (mut pieces, mut literal, mut faults) = (Vec::new(), String::new(), Vec::new());
         let mut rest = written;
         while let Some(at) = rest.find(['{', '}']) {
+            if faults.len() == TOLD_MAX {
+                return Err(faults);
+            }
             let (before, found) = rest.split_at(at);
             literal.push_str(before);
             let brace = &found[..1];
@@ -33,6 +37,10 @@ impl Template {
             let Some((name, after)) = found[1..].split_once('}').filter(|_| brace == "{") else {
                 let lacks = if brace == "{" { "is not closed" } else { "has no `{` before it" };
                 faults.push(format!("`{brace}` {lacks}; a literal brace is written twice"));
+                if brace == "{" {
+                    // None of those behind it is closed either.
+                    return Err(faults);
+                }
                 rest = &found[1..];
                 continue;
             };

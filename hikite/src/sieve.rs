@@ -11,6 +11,7 @@ use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::select::Sieve;
 use hikite_core::source::BoxFuture;
+use hikite_gateway::aside::aside;
 use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
@@ -104,7 +105,10 @@ impl Processes {
         let End { status, output, last_words } = end;
         let words = || String::from_utf8_lossy(&output).into_owned();
         match status.code().and_then(|code| u8::try_from(code).ok()) {
-            Some(0) => return Raw::parse(output).map_err(|error| broken("jq wrote no JSON", &error)),
+            Some(0) => {
+                let parsed = aside(|| Raw::parse(output));
+                return parsed.map_err(|error| broken("jq wrote no JSON", &error));
+            }
             Some(WRONG) => return Err(wrong(&words())),
             Some(FAILED) => return Err(Error::new(Kind::Validation, format!("jq: {}", words()))),
             Some(TOO_LONG) => return Err(self.too_much()),

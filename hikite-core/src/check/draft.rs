@@ -43,9 +43,11 @@ impl Draft {
     /// The tree with these values set.
     pub(super) fn edited(&self, edits: &[Edit]) -> Value {
         let mut value = self.value.clone();
-        match (&mut value, few_outermost(edits)) {
-            (Value::Object(members), Some(edits)) => {
-                members.extend(edits.into_iter().map(|(name, to)| (name.to_owned(), to.value())));
+        match &mut value {
+            Value::Object(members) if are_few_outermost(edits) => {
+                for (name, to) in edits.iter().filter_map(Edit::outermost) {
+                    members.insert(name.to_owned(), to.value());
+                }
             }
             _ => Places::of(edits).apply(&mut value),
         }
@@ -56,10 +58,10 @@ impl Draft {
     pub(super) fn accept(&mut self, edits: &[Edit], value: Value) {
         self.value = value;
         self.changed = true;
-        if let Some(few) = few_outermost(edits)
+        if are_few_outermost(edits)
             && let Some(mut object) = self.raw.object()
         {
-            for (name, to) in few {
+            for (name, to) in edits.iter().filter_map(Edit::outermost) {
                 object.set(name, to.clone());
             }
             self.raw = object.raw();
@@ -73,9 +75,9 @@ impl Draft {
     }
 }
 
-/// The edits as members of the arguments themselves, if all are, and few.
-fn few_outermost(edits: &[Edit]) -> Option<Vec<(&str, &Raw)>> {
-    (edits.len() <= FEW).then(|| edits.iter().map(Edit::outermost).collect())?
+/// Whether all set members of the arguments themselves, and are few.
+fn are_few_outermost(edits: &[Edit]) -> bool {
+    edits.len() <= FEW && edits.iter().all(|edit| edit.outermost().is_some())
 }
 
 /// The steps of a JSON Pointer.

@@ -9,8 +9,8 @@ use super::document::Document;
 use super::shape::{self, Part};
 use super::survey::NESTED_MAX;
 
-/// Steps of one check. The bulk insert of a million values takes three to five million.
-const CHECK_MAX: usize = 10_000_000;
+/// Steps of one check. The bulk insert of a million values takes two to four million.
+const CHECK_MAX: usize = 5_000_000;
 /// Steps to find all faults of one value; above, only that it has some is told.
 const FAULTS_MAX: usize = 20_000;
 /// Every fault is told with its place: so many bytes of one are a step.

@@ -15,8 +15,6 @@ use super::{Missing, Scope};
 
 /// Bytes of a text that count as one look.
 const TEXT_BYTES: usize = 256;
-/// Bytes of a condition.
-const BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition(Expression);
@@ -50,9 +48,6 @@ enum Comparison {
 impl Condition {
     /// Notes which tasks it names; fails with what is wrong and at which character.
     pub(super) fn read(text: &str, names: Names<'_>, after: &mut Vec<usize>) -> Result<Self, String> {
-        if text.len() > BYTES_MAX {
-            return Err(format!("is longer than {BYTES_MAX} bytes; let a task with a `select` decide"));
-        }
         parse::parse(text, names, after).map(Self)
     }
 

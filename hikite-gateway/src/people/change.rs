@@ -40,10 +40,9 @@ impl People {
     /// Replaces the members that `changes` names. A null takes one away, but for `optimization`, where it says that
     /// nothing is searched.
     pub async fn change_project(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
-        let mut form = self.own_project(name)?.form();
-        for (member, value) in changes.iter() {
-            form.set(member, value.clone());
-        }
+        let form = self.own_project(name)?.form();
+        let members = form.iter().chain(changes.iter());
+        let form: Object = members.map(|(member, value)| (member.into(), value.clone())).collect();
         self.replace_project(name, &form).await
     }
 

@@ -15,6 +15,7 @@ use hikite_core::time::rfc3339;
 use hikite_core::view::View;
 
 use super::arguments;
+use crate::aside::by_cost;
 use crate::command::{CallOptions, Command, Dialect, Target};
 use crate::exchange::choice::with_account;
 use crate::gateway::Gateway;
@@ -156,12 +157,7 @@ impl Gateway {
             }
         };
         let result = self.dispatch_on("rest", command, context).await?;
-        let about = result.object().and_then(|members| members.get("_meta")?.object()?.remove(META));
-        let mut answer = Answer::read(&result);
-        if about.is_some() {
-            // A text that happens to be JSON is still the text.
-            answer.value = Raw::from(answer.text.as_str());
-        }
+        let (answer, about) = by_cost(result.bytes().len().saturating_mul(2), || read_with_meta(&result)).await;
         Ok((succeeded(name, answer)?, about))
     }
 
@@ -181,7 +177,8 @@ impl Gateway {
         let holder = Holder::of(&mut params, &context);
         let command = Command::Call { target: Target::Named(name.to_owned()), params, options };
         let result = self.dispatch_on("rest", command, context).await?;
-        let mut answer = succeeded(name, Answer::read(&result))?;
+        let read = by_cost(result.bytes().len(), || Answer::read(&result)).await;
+        let mut answer = succeeded(name, read)?;
         let key = name.split_once(':').map(|(module, tool)| ToolKey::new(module, tool));
         let wanted = Wanted { format: Some(Format::Compact), select };
         let shape = self.shape_of(key.as_ref(), parameters.as_ref(), &result, &wanted, holder.caller()).await;
@@ -265,6 +262,17 @@ impl ToolFilter {
                     || view.categories_of(&tool.key).any(|category| &*category == name)
             })
     }
+}
+
+/// What a result stands for, and what is told of how it was made.
+fn read_with_meta(result: &Raw) -> (Answer, Option<Raw>) {
+    let about = result.object().and_then(|members| members.get("_meta")?.object()?.remove(META));
+    let mut answer = Answer::read(result);
+    if about.is_some() {
+        // A text that happens to be JSON is still the text.
+        answer.value = Raw::from(answer.text.as_str());
+    }
+    (answer, about)
 }
 
 fn words(words: &[Arc<str>]) -> Raw {

@@ -15,6 +15,7 @@ use super::{acting, document, looking, menu};
 use crate::command::{CallOptions, Command, Detail, Dialect, Target};
 use crate::exchange::choice::with_account;
 use crate::handle;
+use crate::present::with_the_rest;
 use crate::search::{Inquiry, Strategy, Told};
 
 pub(super) const DISCOVER: &str = "tool_discovery";
@@ -285,12 +286,7 @@ pub(crate) fn executed(result: Raw) -> Raw {
     let mut content = wrapped.get("content").and_then(Raw::items).unwrap_or_default();
     content.extend(answer.others);
     wrapped.set("content", Raw::array(&content));
-    for (name, value) in members.iter() {
-        if !matches!(name, "content" | "structuredContent") {
-            wrapped.set(name, value.clone());
-        }
-    }
-    wrapped.raw()
+    with_the_rest(&wrapped, &members).raw()
 }
 
 #[cfg(test)]

@@ -87,10 +87,9 @@ impl Session {
             let asked = context.back.ask(question);
             Some(async move { (key, asked.await) })
         });
-        let mut responses = Object::default();
-        for (key, answer) in futures_util::future::join_all(questions).await {
-            responses.set(key, answer.map_err(Error::from_upstream)?);
-        }
+        let answers = futures_util::future::join_all(questions).await.into_iter();
+        let answered = answers.map(|(key, answer)| Ok((key.into(), answer.map_err(Error::from_upstream)?)));
+        let responses: Object = answered.collect::<Result<Object, Error>>()?;
         if responses.is_empty() {
             return Ok(());
         }

@@ -22,16 +22,14 @@ pub(super) fn created(answer: &Raw) -> Option<Object> {
 
 /// The task itself, its times under their new names.
 pub(super) fn flat(task: &Object) -> Object {
-    let mut flat = Object::default();
-    for (name, value) in task.iter() {
-        match name {
-            "ttl" => flat.set("ttlMs", value.clone()),
-            "pollInterval" => flat.set("pollIntervalMs", value.clone()),
-            // It says nothing that the id does not.
-            "_meta" => {}
-            _ => flat.set(name, value.clone()),
-        }
-    }
+    // It says nothing that the id does not.
+    let members = task.iter().filter(|(name, _)| *name != "_meta");
+    let renamed = members.map(|(name, value)| match name {
+        "ttl" => ("ttlMs".into(), value.clone()),
+        "pollInterval" => ("pollIntervalMs".into(), value.clone()),
+        _ => (name.into(), value.clone()),
+    });
+    let mut flat: Object = renamed.collect();
     if flat.get("ttlMs").is_none() {
         flat.set("ttlMs", Raw::null());
     }

@@ -70,6 +70,9 @@ fn category(
     }
 }
 
+/// Servers that are named where none was meant.
+const LISTED_MAX: usize = 50;
+
 fn own_servers(
     check: &mut Check<'_, '_>,
     path: &Path<'_>,
@@ -106,6 +109,7 @@ fn listed(servers: &[Arc<str>]) -> String {
     if servers.is_empty() {
         return "define it in `mcpServers` first".into();
     }
-    let names: Vec<String> = servers.iter().map(|name| format!("`{name}`")).collect();
-    format!("the servers are {}", names.join(", "))
+    let names: Vec<String> = servers.iter().take(LISTED_MAX).map(|name| format!("`{name}`")).collect();
+    let more = if servers.len() > LISTED_MAX { ", …" } else { "" };
+    format!("the servers are {}{more}", names.join(", "))
 }

@@ -1,7 +1,9 @@
 //! Reads JSON with comments, trailing commas and a byte order mark into a tree that knows where each part
 //! stands in the text. Any text gives a tree or an error, never a panic: this is a fuzz target.
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Deeper than any real file, shallow enough for every stack.
 const DEEPEST: usize = 128;
@@ -27,6 +29,7 @@ pub struct Object {
     pub members: Vec<Member>,
     /// Where the last member is followed by a comma.
     pub trailing_comma: Option<usize>,
+    index: Index,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +83,26 @@ impl Node {
 
 impl Object {
     pub fn get(&self, name: &str) -> Option<&Member> {
-        self.members.iter().rev().find(|member| member.name == name)
+        if self.members.len() <= FEW {
+            return self.members.iter().rev().find(|member| member.name == name);
+        }
+        let index = self.index.0.get_or_init(|| {
+            self.members.iter().enumerate().map(|(at, member)| (member.name.clone(), at)).collect()
+        });
+        self.members.get(*index.get(name)?)
+    }
+}
+
+/// Up to so many members a walk is faster than a table.
+const FEW: usize = 16;
+
+/// Where the members of a large object stand, once somebody has asked. It says nothing that they do not.
+#[derive(Clone, Debug, Default)]
+pub struct Index(OnceLock<HashMap<String, usize>>);
+
+impl PartialEq for Index {
+    fn eq(&self, _: &Self) -> bool {
+        true
     }
 }
 

@@ -96,6 +96,51 @@ impl fmt::Display for Path<'_> {
     }
 }
 
+/// Lines and columns of many places in one text: each is found without going through all that stands before it.
+#[derive(Debug)]
+pub(crate) struct Lines<'a> {
+    text: &'a str,
+    /// Where lines begin.
+    starts: Vec<usize>,
+    /// Characters before every so many bytes.
+    characters: Vec<usize>,
+}
+
+/// Bytes between two counts of characters.
+const STRIDE: usize = 1024;
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        let starts = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let mut count = 0;
+        let mut characters = vec![0];
+        for part in text.as_bytes().chunks(STRIDE) {
+            count += begun(part);
+            characters.push(count);
+        }
+        Self { text, starts, characters }
+    }
+
+    pub(crate) fn place(&self, at: usize) -> Place {
+        let at = at.min(self.text.len());
+        let line = self.starts.partition_point(|start| *start <= at);
+        let start = self.starts[line - 1];
+        let marks = usize::from(self.text[start..].starts_with('\u{feff}') && at > start);
+        Place { line, column: self.before(at) - self.before(start) - marks + 1 }
+    }
+
+    /// Characters that begin before a byte.
+    fn before(&self, at: usize) -> usize {
+        let whole = at / STRIDE;
+        self.characters[whole] + begun(&self.text.as_bytes()[whole * STRIDE..at])
+    }
+}
+
+/// Characters that begin in these bytes of a text.
+fn begun(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
+}
+
 impl Place {
     pub fn of(text: &str, at: usize) -> Self {
         let before = text.get(..at).unwrap_or(text);
@@ -133,6 +178,16 @@ mod tests {
         assert_eq!(place(second.value_at(&tree)), "2:21");
         assert_eq!(place(list.key_at(&tree)), "2:10");
         assert_eq!(place(a.key("absent").value_at(&tree)), "2:3");
+    }
+
+    #[test]
+    fn places_are_the_same_however_they_are_found() {
+        let text = format!("\u{feff}{{\n\"日本\": [\n{}]\n}}", "\"長い行\", ".repeat(500));
+        let lines = Lines::new(&text);
+        for (at, _) in text.char_indices() {
+            assert_eq!(lines.place(at), Place::of(&text, at), "{at}");
+        }
+        assert_eq!(lines.place(text.len()), Place::of(&text, text.len()));
     }
 
     #[test]

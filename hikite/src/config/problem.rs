@@ -1,10 +1,11 @@
 //! What is wrong with a config file: every problem with its place, its path and the cure. Problems are
 //! collected while the file is checked, so that one run shows them all.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use super::jsonc::{Node, SyntaxError};
-use super::place::{Path, Place};
+use super::place::{Lines, Path, Place};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -66,17 +67,30 @@ impl Problem {
 /// Collects what is found while one file is checked.
 pub(crate) struct Report<'a> {
     file: &'a str,
-    text: &'a str,
     tree: &'a Node,
+    lines: Lines<'a>,
     errors: Vec<Problem>,
+    /// Errors that are counted and not told.
+    more: usize,
     warnings: Vec<(Place, String)>,
     /// The paths of objects with an error directly in them.
-    troubled: Vec<String>,
+    troubled: HashSet<String>,
 }
+
+/// Errors of one file that are told.
+const ERRORS_MAX: usize = 200;
 
 impl<'a> Report<'a> {
     pub(crate) fn new(file: &'a str, text: &'a str, tree: &'a Node) -> Self {
-        Self { file, text, tree, errors: Vec::new(), warnings: Vec::new(), troubled: Vec::new() }
+        Self {
+            file,
+            tree,
+            lines: Lines::new(text),
+            errors: Vec::new(),
+            more: 0,
+            warnings: Vec::new(),
+            troubled: HashSet::new(),
+        }
     }
 
     /// An error in the value at `path`.
@@ -102,13 +116,18 @@ impl<'a> Report<'a> {
     }
 
     pub(crate) fn warning(&mut self, path: &Path<'_>, message: impl fmt::Display) {
-        let place = Place::of(self.text, path.key_at(self.tree));
+        let place = self.lines.place(path.key_at(self.tree));
         self.warnings.push((place, format!("{}:{place}: {path}: {message}", self.file)));
     }
 
     /// The line of a byte, for naming a second place in a message.
     pub(crate) fn line(&self, at: usize) -> usize {
-        Place::of(self.text, at).line
+        self.lines.place(at).line
+    }
+
+    /// Whether further errors are only counted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.errors.len() >= ERRORS_MAX
     }
 
     pub(crate) fn tree(&self) -> &'a Node {
@@ -123,11 +142,19 @@ impl<'a> Report<'a> {
         if self.errors.is_empty() {
             return Ok(warnings);
         }
+        if self.more > 0 {
+            let message = format!("and {} more", self.more);
+            self.errors.push(Problem { place: None, path: String::new(), message, hint: None });
+        }
         Err(Problems { file: self.file.into(), errors: self.errors, warnings })
     }
 
     fn push(&mut self, path: &Path<'_>, at: usize, message: String, hint: Option<String>) {
-        let place = Some(Place::of(self.text, at));
+        if self.is_full() {
+            self.more += 1;
+            return;
+        }
+        let place = Some(self.lines.place(at));
         let around = [path.parent(), path.owner()];
         self.troubled.extend(around.into_iter().flatten().map(ToString::to_string));
         self.errors.push(Problem { place, path: path.to_string(), message, hint });

@@ -1,6 +1,8 @@
 //! Holds a tree against the JSON Schema of the file's own types: unknown keys, wrong types, wrong words, names
 //! written twice. What is wrong is reported and left out, so that the rest can still be read and checked.
 
+use std::collections::HashMap;
+
 use hikite_core::suggest;
 use serde_json::{Map, Value as Json};
 
@@ -47,11 +49,13 @@ impl<'r> Checker<'r, '_> {
         let known = schema.get("properties").and_then(Json::as_object);
         let others = schema.get("additionalProperties");
         let mut value = Map::new();
-        for (at, member) in object.members.iter().enumerate() {
+        let mut places = HashMap::with_capacity(object.members.len());
+        for member in &object.members {
             let path = path.key(&member.name);
             let name = member.name.as_str();
-            if let Some(first) = object.members[..at].iter().find(|other| other.name == name) {
-                let hint = format!("it also stands on line {}: keep one", self.report.line(first.name_at));
+            let first = *places.entry(name).or_insert(member.name_at);
+            if first != member.name_at {
+                let hint = format!("it also stands on line {}: keep one", self.report.line(first));
                 self.report.error_in_name(&path, "written twice", Some(hint));
                 continue;
             }
@@ -77,6 +81,9 @@ impl<'r> Checker<'r, '_> {
     }
 
     fn unknown_key<'k>(&mut self, path: &Path<'_>, name: &str, known: impl Iterator<Item = &'k String>) {
+        if self.report.is_full() {
+            return self.report.error_in_name(path, "unknown key", None);
+        }
         let hint = match suggest::nearest(name, known.map(String::as_str)).first() {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`hikite config schema` describes every key".into(),

@@ -1,5 +1,6 @@
 //! The `tools` block of a server or a category: which tools are meant and what is changed about them.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use hikite_core::about::Policy;
@@ -118,8 +119,10 @@ impl Reader<'_, '_, '_> {
     fn unique(&mut self, key: &str, raw: Option<&[String]>, names: &[ToolRef]) {
         let list = self.path.key(key);
         let raw = raw.unwrap_or_default();
+        let mut places: HashMap<(Option<&str>, &str), usize> = HashMap::with_capacity(names.len());
         for (index, name) in names.iter().enumerate() {
-            if let Some(first) = names[..index].iter().position(|other| self.same(other, name)) {
+            let first = *places.entry(self.identity(name)).or_insert(index);
+            if first < index {
                 let message = match (&raw[first], &raw[index]) {
                     (a, b) if a == b => format!("`{a}` is already {key}[{first}]"),
                     (a, b) => format!("`{b}` is the same tool as `{a}`, {key}[{first}]"),
@@ -130,8 +133,8 @@ impl Reader<'_, '_, '_> {
     }
 
     /// With one server at hand, its name as a prefix makes no difference.
-    fn same(&self, a: &ToolRef, b: &ToolRef) -> bool {
-        a.tool == b.tool && (a.server == b.server || self.servers.len() == 1)
+    fn identity<'n>(&self, name: &'n ToolRef) -> (Option<&'n str>, &'n str) {
+        (name.server.as_deref().filter(|_| self.servers.len() != 1), &*name.tool)
     }
 
     fn patterns(&mut self, key: &str, raw: Option<&[String]>) -> Vec<Pattern> {
@@ -150,16 +153,18 @@ impl Reader<'_, '_, '_> {
     fn overrides(&mut self, raw: &Named<Change>) -> Vec<(ToolRef, Override)> {
         let list = self.path.key("overrides");
         let mut overrides: Vec<(ToolRef, Override)> = Vec::new();
+        let (mut tools, mut names) = (HashSet::new(), HashSet::new());
         for (text, change) in raw.iter() {
             let path = list.key(text);
             let name = ToolRef::parse(text, self.servers);
-            if let Some((first, _)) = overrides.iter().find(|(other, _)| self.same(other, &name)) {
-                let message = format!("`{}` has an override already, in another spelling", first.tool);
+            let server = name.server.clone().filter(|_| self.servers.len() != 1);
+            if !tools.insert((server, Arc::clone(&name.tool))) {
+                let message = format!("`{}` has an override already, in another spelling", name.tool);
                 self.check.report.error_in_name(&path, message, Some("merge the two".into()));
             }
             let shown = change.name.as_deref();
-            if shown.is_some() && overrides.iter().any(|(_, other)| other.name.as_deref() == shown) {
-                let message = format!("another tool is shown as `{}` already", shown.unwrap_or_default());
+            if let Some(shown) = shown.filter(|shown| !names.insert((*shown).to_owned())) {
+                let message = format!("another tool is shown as `{shown}` already");
                 self.check.report.error(&path.key("name"), message, Some("choose another name".into()));
             }
             let arguments = change.arguments.clone().unwrap_or_default();

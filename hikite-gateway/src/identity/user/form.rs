@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         if given.is_null() {
             return Mask::None;
         }
-        match Permissions::read(given) {
+        match crate::aside::aside(|| Permissions::read(given)) {
             Ok(permissions) => Mask::These(Arc::new(permissions)),
             Err(faults) => {
                 let inside =

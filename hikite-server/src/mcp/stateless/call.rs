@@ -204,12 +204,12 @@ fn lacks_addresses() -> Refusal {
 fn addresses(error: &Error) -> Option<Raw> {
     let data = error.relayed.as_ref()?.object()?.get("data")?.object()?;
     let elicitations = data.get("elicitations")?.items().filter(|all| !all.is_empty())?;
-    let mut requests = Object::default();
-    for (number, elicitation) in elicitations.iter().enumerate() {
+    let named = elicitations.iter().enumerate().map(|(number, elicitation)| {
         let mut params = elicitation.object()?;
         params.remove("elicitationId");
         let request = Object::default().with("method", "elicitation/create").with("params", params);
-        requests.set(&format!("url-{}", number + 1), request);
-    }
+        Some((format!("url-{}", number + 1).into(), request.raw()))
+    });
+    let requests: Object = named.collect::<Option<Object>>()?;
     Some(Object::default().with("resultType", "input_required").with("inputRequests", requests).raw())
 }
