@@ -49,10 +49,8 @@ use crate::swap::Swap;
 use crate::text::retold;
 use crate::workshop::Workshop;
 
-const BATCHES: PlaceKind =
-    PlaceKind { resource: "batches", limit: "batches", things: "batches running" };
-const JQ: PlaceKind =
-    PlaceKind { resource: "jq", limit: "jq_processes", things: "programs in jq running" };
+const BATCHES: PlaceKind = PlaceKind { resource: "batches", limit: "batches", things: "batches running" };
+const JQ: PlaceKind = PlaceKind { resource: "jq", limit: "jq_processes", things: "programs in jq running" };
 
 /// What the config decides.
 #[derive(Clone, Debug, Default)]

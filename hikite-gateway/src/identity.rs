@@ -32,6 +32,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use hikite_core::error::Error;
 use hikite_store::Store;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -40,6 +41,7 @@ use crate::safe::Safe;
 pub use bearer::Bearer;
 use bearer::Seen;
 use book::Book;
+use client::UnusedClients;
 pub use client::{Client, ClientForm, ClientRoom, Origin, Standing};
 pub use code::{Ask, Code};
 pub use consent::Consent;
@@ -135,6 +137,7 @@ pub struct Identity {
     book: ArcSwap<Book>,
     seen: Seen,
     hashing: Arc<Semaphore>,
+    unused: Mutex<UnusedClients>,
 }
 
 impl std::fmt::Debug for Identity {
@@ -155,6 +158,7 @@ impl Identity {
             book: ArcSwap::default(),
             seen: Seen::default(),
             hashing: Arc::new(Semaphore::new(HASHES)),
+            unused: Mutex::default(),
         }
     }
 

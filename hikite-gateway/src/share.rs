@@ -66,10 +66,10 @@ pub struct Place<V> {
 
 /// How often something happened to whom.
 #[derive(Debug, Default)]
-struct Tally(HashMap<Arc<str>, u64>);
+pub(crate) struct Tally(HashMap<Arc<str>, u64>);
 
 impl Tally {
-    fn count(&mut self, name: &Arc<str>) {
+    pub(crate) fn count(&mut self, name: &Arc<str>) {
         let is_known = self.0.contains_key(name) || self.0.len() < NAMES;
         let name = if is_known { Arc::clone(name) } else { Arc::from(OTHERS) };
         *self.0.entry(name).or_default() += 1;
@@ -231,17 +231,14 @@ mod tests {
         let (greedy, modest) = (ShareHolder::stranger("greedy"), ShareHolder::stranger("modest"));
         let held = places.wait(&greedy, (), MOMENT).await.expect("free");
         let other = places.wait(&greedy, (), MOMENT).await.expect("free");
-        let (first, second) = tokio::join!(
-            async { places.wait(&greedy, (), MOMENT).await },
-            async {
-                let waiting = places.wait(&modest, (), MOMENT);
-                let freed = async {
-                    tokio::time::sleep(MOMENT / 2).await;
-                    drop(other);
-                };
-                tokio::join!(waiting, freed).0
-            }
-        );
+        let (first, second) = tokio::join!(async { places.wait(&greedy, (), MOMENT).await }, async {
+            let waiting = places.wait(&modest, (), MOMENT);
+            let freed = async {
+                tokio::time::sleep(MOMENT / 2).await;
+                drop(other);
+            };
+            tokio::join!(waiting, freed).0
+        });
         assert!(first.is_err() && second.is_ok(), "it came first, and holds one already");
         drop((held, second));
         assert_eq!(places.total(), 0);

@@ -75,7 +75,9 @@ async fn connection(
     let (header_timeout, idle_timeout) = (app.limits.header_timeout, app.limits.idle_timeout);
     let stream = Timed::new(stream, activity.clone(), header_timeout, idle_timeout);
     let tls = app.settings.load().tls.clone();
-    let Some(tls) = tls else { return talk(stream, Counted::new(router, activity, peer), &app, &place).await };
+    let Some(tls) = tls else {
+        return talk(stream, Counted::new(router, activity, peer), &app, &place).await;
+    };
     // Boxed, both: what a greeting needs is carried along neither by the conversation nor by those without one.
     let greeting = place.ending.run_until_cancelled(tls.greet(stream, header_timeout));
     let greeting = Box::pin(app.stopping.run_until_cancelled(greeting)).await;

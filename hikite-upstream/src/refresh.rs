@@ -176,7 +176,9 @@ impl Inner {
         let limit = self.environment.limits.start_timeout;
         let _hold = connection.hold();
         let budget = ListBudget::of(&self.environment.limits);
-        tokio::time::timeout(limit, read_lists(connection, budget)).await.unwrap_or_else(|_| Err(self.too_slow()))
+        tokio::time::timeout(limit, read_lists(connection, budget))
+            .await
+            .unwrap_or_else(|_| Err(self.too_slow()))
     }
 
     pub(crate) fn is_old(&self, listing: &Listing) -> bool {

@@ -4,11 +4,23 @@
 use std::sync::Arc;
 
 use hikite_core::caller::SessionId;
-use hikite_core::error::Error;
+use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
 
 use crate::connection::Connection;
+
+/// Resources that one session hears of.
+const SUBSCRIPTIONS: usize = 1000;
+/// The longest address that is kept.
+const URI_BYTES: usize = 8 * 1024;
+
+fn too_many() -> Error {
+    let message = format!(
+        "a session hears of at most {SUBSCRIPTIONS} resources, with addresses of at most {URI_BYTES} bytes"
+    );
+    Error::new(Kind::RateLimit, message).hint("unsubscribe from some of them first")
+}
 
 impl Connection {
     /// Takes over the subscriptions of the connection that stood here before.
@@ -31,6 +43,13 @@ impl Connection {
         let session = context.session.id;
         let first = {
             let mut subscriptions = self.subscriptions.lock();
+            // Looked at only where there are many, of whomever.
+            if subscriptions.len() >= SUBSCRIPTIONS || uri.len() > URI_BYTES {
+                let own = subscriptions.values().filter(|sessions| sessions.contains(&session)).count();
+                if own >= SUBSCRIPTIONS || uri.len() > URI_BYTES {
+                    return Err(too_many());
+                }
+            }
             let sessions = subscriptions.entry(uri.clone()).or_default();
             sessions.insert(session);
             sessions.len() == 1

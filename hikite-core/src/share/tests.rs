@@ -1,3 +1,5 @@
+//! Who gives way to whom, and that nothing is counted twice.
+
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -281,3 +281,18 @@ proptest! {
         }
     }
 }
+
+#[tokio::test]
+async fn a_flood_of_one_caller_takes_nothing_from_another() {
+    let shelf = shelf(10, 20_000);
+    let (quiet, greedy) = (Caller::named("quiet"), Caller::named("greedy"));
+    let kept = shelf.keep(&raw("\"mine\""), None, &quiet, None).expect("kept");
+    let large = format!("\"{}\"", "x".repeat(3000));
+    for _ in 0..50 {
+        shelf.keep(&raw("\"small\""), None, &greedy, None).expect("kept");
+        shelf.keep(&raw(&large), None, &greedy, None).expect("kept");
+    }
+    assert!(shelf.find(&kept, &quiet).is_some(), "whoever holds most gives way");
+    let (count, bytes) = shelf.holds();
+    assert!(count <= 10 && bytes <= 20_000, "{count} {bytes}");
+}

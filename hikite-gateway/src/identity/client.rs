@@ -1,6 +1,7 @@
 //! A client: a program that acts for users. It registers itself, is described at an address of its own, or is made by
 //! an admin. Where it leads back to must be this machine, a place of a well-known client, or approved.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::caller::Scopes;
@@ -19,12 +20,15 @@ use super::login::milliseconds;
 use super::secret::id;
 use super::{CLIENT, Denied, GRANT, Identity, Known, Redirect, consent, grant, hash, secret};
 use crate::clock::now_ms;
+use crate::share::{Tally, Usage};
 
 const ID: &str = "hkc_";
 const SECRET: &str = "hks_";
 /// A registration that nobody used by then is forgotten.
 const UNUSED: Duration = Duration::from_secs(30 * 86_400);
 const NAME_CHARS: usize = 128;
+/// As the metrics call clients that nobody has logged in with yet.
+const UNUSED_CLIENTS: &str = "unused_clients";
 
 /// The room for clients that nobody has logged in with yet, and where one more of them comes from.
 #[derive(Clone, Debug)]
@@ -32,6 +36,14 @@ pub struct ClientRoom {
     /// An address, or a network.
     pub from: String,
     pub allowance: Allowance,
+}
+
+/// Unused clients as they were when the last one came, and what happened to them since the start.
+#[derive(Debug, Default)]
+pub(super) struct UnusedClients {
+    refused: Tally,
+    evicted: Tally,
+    usage: Option<Usage>,
 }
 
 /// How we know of it.
@@ -290,13 +302,34 @@ impl Identity {
         let newest = (now_ms(), String::new(), ShareHolder::stranger(room.from.as_str()));
         let mut shares = Shares::new(room.allowance);
         for (created_at, id, holder) in unused.into_iter().chain([newest]) {
-            let taken = shares.take(&holder, id, Duration::from_millis(created_at), |_, _| Some(Duration::ZERO));
+            let taken =
+                shares.take(&holder, id, Duration::from_millis(created_at), |_, _| Some(Duration::ZERO));
             let out = taken.ok().and_then(|taken| taken.out);
             if let Some(out) = out.filter(|out| !out.value.is_empty()) {
                 self.forget_unused(&out.value, &out.holder).await?;
+                self.unused.lock().evicted.count(&out.holder);
             }
         }
+        let mut unused = self.unused.lock();
+        unused.usage = Some(Usage::of(UNUSED_CLIENTS, &shares, (&unused.refused, &unused.evicted)));
         Ok(())
+    }
+
+    /// Somebody registered too often.
+    pub fn client_was_refused(&self, room: &ClientRoom) {
+        let mut unused = self.unused.lock();
+        unused.refused.count(&Arc::from(room.from.as_str()));
+        let usage =
+            Usage::of(UNUSED_CLIENTS, &Shares::<()>::new(room.allowance), (&unused.refused, &unused.evicted));
+        // Who has how many is as it was.
+        unused.usage = Some(match unused.usage.take() {
+            Some(before) => Usage { refused: usage.refused, ..before },
+            None => usage,
+        });
+    }
+
+    pub(crate) fn client_usage(&self) -> Option<Usage> {
+        self.unused.lock().usage.clone()
     }
 
     async fn forget_unused(&self, id: &str, from: &str) -> Result<(), Error> {

@@ -81,7 +81,8 @@ impl Gateway {
 
     /// What callers share here, and who has how much of it.
     pub fn usages(&self) -> Vec<Usage> {
-        vec![self.batches.usage(), self.jq.usage()]
+        let clients = self.people.identity().and_then(|identity| identity.client_usage());
+        [self.batches.usage(), self.jq.usage()].into_iter().chain(clients).collect()
     }
 
     /// Everything the gateway counts.

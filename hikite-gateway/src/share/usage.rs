@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use hikite_core::share::Shares;
+
 use super::{Places, Tally};
 use crate::meter::{Labels, Metric, Point};
 
@@ -21,22 +23,32 @@ pub struct Usage {
     pub evicted: Vec<(Arc<str>, u64)>,
 }
 
-impl<V> Places<V> {
-    pub fn usage(&self) -> Usage {
-        let state = self.0.state.lock();
-        Usage {
-            resource: self.0.kind.resource,
-            all: state.shares.allowance().all,
-            taken: state.shares.total(),
-            top: state.shares.top(TOP),
-            refused: state.refused.sorted(),
-            evicted: state.evicted.sorted(),
+impl Usage {
+    pub(crate) fn of<V>(
+        resource: &'static str,
+        shares: &Shares<V>,
+        (refused, evicted): (&Tally, &Tally),
+    ) -> Self {
+        Self {
+            resource,
+            all: shares.allowance().all,
+            taken: shares.total(),
+            top: shares.top(TOP),
+            refused: refused.sorted(),
+            evicted: evicted.sorted(),
         }
     }
 }
 
+impl<V> Places<V> {
+    pub fn usage(&self) -> Usage {
+        let state = self.0.state.lock();
+        Usage::of(self.0.kind.resource, &state.shares, (&state.refused, &state.evicted))
+    }
+}
+
 impl Tally {
-    pub(super) fn sorted(&self) -> Vec<(Arc<str>, u64)> {
+    fn sorted(&self) -> Vec<(Arc<str>, u64)> {
         let mut all: Vec<(Arc<str>, u64)> =
             self.0.iter().map(|(name, count)| (Arc::clone(name), *count)).collect();
         all.sort();
@@ -57,7 +69,11 @@ pub fn metrics(usages: &[Usage]) -> Vec<Metric> {
     };
     let counted = |counts: fn(&Usage) -> &Vec<(Arc<str>, u64)>| -> Vec<Point> {
         let of_usage = |usage| counts(usage).iter().map(move |(name, count)| (usage, name, *count));
-        usages.iter().flat_map(of_usage).map(|(usage, name, count)| named(usage, name, float(count))).collect()
+        usages
+            .iter()
+            .flat_map(of_usage)
+            .map(|(usage, name, count)| named(usage, name, float(count)))
+            .collect()
     };
     let held = usages.iter().flat_map(|usage| usage.top.iter().map(move |(name, held)| (usage, name, *held)));
     let held = held.map(|(usage, name, held)| named(usage, name, float(held as u64))).collect();

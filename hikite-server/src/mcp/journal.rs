@@ -67,8 +67,8 @@ impl Journal {
     /// Adds a message; what was read gives way. False if there is no room for it: nobody reads.
     pub(crate) fn push(&self, message: Bytes) -> bool {
         let mut state = self.state.lock();
-        let full = state.kept.len() >= self.bounds.messages && state.first >= state.unread;
-        if state.ended || full {
+        let is_over = state.kept.len() >= self.bounds.messages || state.bytes >= self.bounds.bytes;
+        if state.ended || is_over && state.first >= state.unread {
             return false;
         }
         state.add(message, self.bounds);
@@ -233,11 +233,14 @@ mod tests {
         assert_eq!(journal.state.lock().kept.len(), 1, "the others were read");
         assert_eq!(read(&mut reader, 1).await, [5], "an unread message stays, however large");
         assert_eq!(journal.bytes(), 0, "once read, it is too large to be kept");
+        assert!(journal.push(vec![0; 2000].into()));
+        assert!(!journal.push(Bytes::from_static(b"m")), "what nobody has read is more than may be kept");
+        assert_eq!(read(&mut reader, 1).await, [6]);
         for _ in 0..9 {
             journal.push(Bytes::from_static(b"m"));
         }
         journal.finish(Bytes::from_static(b"answer"));
-        assert_eq!(read(&mut reader, 9).await, [6, 7, 8, 9], "there is room for the answer");
+        assert_eq!(read(&mut reader, 9).await, [7, 8, 9, 10], "there is room for the answer");
     }
 
     #[tokio::test(start_paused = true)]

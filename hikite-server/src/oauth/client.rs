@@ -58,7 +58,10 @@ pub(crate) fn read(metadata: &Value, confidential_by_default: bool) -> Result<Cl
         return Err(Refusal::new("invalid_redirect_uri", "redirect_uris must name 1 to 20 addresses"));
     }
     if uris.iter().map(|uri| uri.len()).sum::<usize>() > ADDRESS_BYTES {
-        return Err(Refusal::new("invalid_redirect_uri", "redirect_uris are too long: at most 8 KiB together"));
+        return Err(Refusal::new(
+            "invalid_redirect_uri",
+            "redirect_uris are too long: at most 8 KiB together",
+        ));
     }
     for uri in &uris {
         Redirect::read(uri).map_err(|why| {

@@ -49,7 +49,10 @@ impl Desk {
     pub(crate) fn client_room(&self) -> ClientRoom {
         let limits = &self.app.limits;
         let from = self.peer.map(brake::network_of).unwrap_or_default();
-        ClientRoom { from, allowance: Allowance::of(limits.unused_clients, limits.caller_share).without_reserve() }
+        ClientRoom {
+            from,
+            allowance: Allowance::of(limits.unused_clients, limits.caller_share).without_reserve(),
+        }
     }
 
     /// Puts it into the audit. What cannot be recorded is not done.

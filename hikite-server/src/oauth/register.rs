@@ -35,6 +35,7 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Refusal> {
     if let Some(peer) = desk.peer {
         let taken = desk.app.tries.registrations.take(&peer, RATE, desk.app.started.elapsed()).0;
         taken.map_err(|wait| {
+            desk.identity.client_was_refused(&desk.client_room());
             Error::new(Kind::RateLimit, "too many clients registered from this address").after(wait)
         })?;
     }

@@ -106,7 +106,8 @@ async fn requests_without_a_session_share_alike() {
     for number in 0..40 {
         let capabilities = json!({ "sampling": { "context": { "number": number } } });
         let envelope = Envelope::default().capabilities(capabilities).unvalidated();
-        let client = Stateless::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), envelope);
+        let client =
+            Stateless::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), envelope);
         assert_eq!(client.text("echo", json!({ "text": "hi" })).await, "hi");
     }
     let held = metric(&gateway, &series("held", "stateless_sessions", &narrow)).await;
@@ -177,8 +178,7 @@ async fn suspended_calls_have_a_share_and_the_owner_is_still_asked() {
     let options = Options { extended: true, ..Options::default() };
     let (_fixture, gateway, narrow) = crowded_by(options, json!({ "parked_calls": 4 })).await;
     let path = "/mcp?surface=direct";
-    let greedy =
-        Stateless::over_http(gateway.address(), path, Some(&narrow.secret), Envelope::capable());
+    let greedy = Stateless::over_http(gateway.address(), path, Some(&narrow.secret), Envelope::capable());
     for _ in 0..2 {
         assert_eq!(greedy.call(ASKS, json!({})).await.result()["resultType"], "input_required");
     }
@@ -225,14 +225,14 @@ async fn batches_have_a_share_and_the_owner_runs_one() {
 #[tokio::test]
 async fn programs_in_jq_have_a_share_and_the_owner_runs_one() {
     let (_fixture, gateway, narrow) = crowded(json!({ "jq_processes": 4, "jq_timeout": "5s" })).await;
-    let call = |select: &str| {
-        json!({ "name": "web:echo", "parameters": { "text": "{\"a\":1}" }, "options": { "select": select } })
-    };
+    let call = |select: &str| json!({ "name": "web:echo", "parameters": { "text": "{\"a\":1}" }, "options": { "select": select } });
     let address = gateway.address();
     let mut running = tokio::task::JoinSet::new();
     for _ in 0..24 {
         let request = as_bearer(&narrow.secret, "POST", "/v1/tools/call").json(call(ENDLESS).to_string());
-        running.spawn(async move { request.attempt(address, Duration::from_secs(120)).await.map(|reply| reply.status) });
+        running.spawn(async move {
+            request.attempt(address, Duration::from_secs(120)).await.map(|reply| reply.status)
+        });
     }
     let held = series("held", "jq", &narrow);
     for _ in 0..400 {
@@ -298,7 +298,8 @@ async fn a_trusted_proxy_is_not_one_client() {
     let (_fixture, web) = http_fixture().await;
     let server = json!({ "surface": "direct", "trusted_proxies": ["127.0.0.9"] });
     let limits = json!({ "connections": 16, "idle_timeout": "10m" });
-    let gateway = configured(json!({ "mcpServers": { "web": web }, "server": server, "limits": limits })).await;
+    let gateway =
+        configured(json!({ "mcpServers": { "web": web }, "server": server, "limits": limits })).await;
     let address = gateway.address();
     let mut held = Vec::new();
     for _ in 0..14 {
@@ -322,8 +323,10 @@ async fn what_a_session_keeps_of_its_client_is_bounded() {
     assert_eq!(reply.value()["error"]["code"], -32602, "{}", reply.status);
     let large = json!({ "sampling": { "x": "x".repeat(1_000_000) } });
     let envelope = Envelope::default().capabilities(large).unvalidated();
-    let client = Stateless::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), envelope);
+    let client =
+        Stateless::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), envelope);
     assert_eq!(client.call("echo", json!({ "text": "x" })).await.code(), -32602);
-    let fine = Client::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), Hello::default());
+    let fine =
+        Client::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), Hello::default());
     assert_eq!(fine.await.text("echo", json!({ "text": "hi" })).await, "hi");
 }

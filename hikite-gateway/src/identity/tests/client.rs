@@ -38,9 +38,11 @@ async fn a_description_that_changes_its_places_waits_again() {
     let described = |uri: &str| Client::described(id, "App".into(), vec![uri.into()]);
     identity.keep_client(described("https://app.example/cb"), &room("192.0.2.1")).await.expect("kept");
     identity.approve_client(id).await.expect("approved");
-    let same = identity.keep_client(described("https://app.example/cb"), &room("192.0.2.1")).await.expect("kept");
+    let same =
+        identity.keep_client(described("https://app.example/cb"), &room("192.0.2.1")).await.expect("kept");
     assert_eq!(standing(&same, "https://app.example/cb"), Standing::Good, "what was approved stays");
-    let moved = identity.keep_client(described("https://evil.example/cb"), &room("192.0.2.1")).await.expect("kept");
+    let moved =
+        identity.keep_client(described("https://evil.example/cb"), &room("192.0.2.1")).await.expect("kept");
     assert_eq!(standing(&moved, "https://evil.example/cb"), Standing::Pending);
 }
 
@@ -95,7 +97,8 @@ async fn a_client_that_comes_for_itself_is_made_by_an_admin_and_may_do_what_it_w
     let form = ClientForm { own: Some(Scopes::READ), ..client_form() };
     assert!(identity.add_client(form.clone()).await.is_err(), "it must keep a secret");
     let form = ClientForm { confidential: true, ..form };
-    let (registered, _) = identity.register_client(form.clone(), &room("192.0.2.1")).await.expect("registered");
+    let (registered, _) =
+        identity.register_client(form.clone(), &room("192.0.2.1")).await.expect("registered");
     assert!(!registered.is_own(), "nobody gives that to themselves");
     assert!(identity.own_token(&terms(), &registered, None, Target::Unsaid).await.is_err());
     let (client, _) = identity.add_client(form).await.expect("made");

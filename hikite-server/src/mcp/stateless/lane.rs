@@ -191,7 +191,8 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(mut lane) = self.lane.take() else { return };
-        if !self.answered || self.app.stopping.is_cancelled() || lane.mark.is_evicted.load(Ordering::Relaxed) {
+        if !self.answered || self.app.stopping.is_cancelled() || lane.mark.is_evicted.load(Ordering::Relaxed)
+        {
             return;
         }
         lane.last_used = Instant::now();

@@ -30,6 +30,9 @@ const FLAGS: [(ListKind, &str, &str); 3] = [
     (ListKind::Resources, "resourcesListChanged", "notifications/resources/list_changed"),
 ];
 
+/// Resources of one listener; the answer says which of them are heard of.
+const SUBSCRIPTIONS: usize = 1000;
+
 /// What is listened for, and where it goes.
 struct Listener {
     id: Id,
@@ -97,7 +100,7 @@ async fn begin(app: &Arc<App>, request: Request, out: mpsc::Sender<Bytes>) -> Re
     let inbox = Arc::downgrade(&listener);
     let joined = app.gateway.join(Arc::clone(&session), request.surfaces, inbox);
     if let Some(uris) = wanted.get("resourceSubscriptions").and_then(Raw::items) {
-        let subscribed = subscribe(app, &session, &uris).await;
+        let subscribed = subscribe(app, &session, &uris[..uris.len().min(SUBSCRIPTIONS)]).await;
         honoured.set("resourceSubscriptions", Raw::array(&subscribed));
     }
     listener.acknowledge(honoured).await;

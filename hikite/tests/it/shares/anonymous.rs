@@ -14,7 +14,8 @@ async fn house(limits: Value) -> TestGateway {
 }
 
 async fn register(gateway: &TestGateway, redirect: &str) -> Reply {
-    let metadata = json!({ "client_name": "a test", "redirect_uris": [redirect], "token_endpoint_auth_method": "none" });
+    let metadata =
+        json!({ "client_name": "a test", "redirect_uris": [redirect], "token_endpoint_auth_method": "none" });
     gateway.send(Request::new("POST", "/oauth/register").json(metadata.to_string())).await
 }
 
@@ -34,6 +35,14 @@ async fn registrations_that_nobody_uses_give_way_and_have_a_rate() {
     let refused = register(&gateway, REDIRECT).await;
     assert_eq!(refused.status, 429, "{}", refused.text());
     assert!(refused.headers.contains_key("retry-after"));
+    let told = get(&gateway, "/metrics").await.text().to_owned();
+    for line in [
+        "hikite_share_held{resource=\"unused_clients\",caller=\"127.0.0.1\"} 4",
+        "hikite_share_evicted_total{resource=\"unused_clients\",caller=\"127.0.0.1\"} 26",
+        "hikite_share_refused_total{resource=\"unused_clients\",caller=\"127.0.0.1\"} 1",
+    ] {
+        assert!(told.lines().any(|told| told == line), "{line}");
+    }
 }
 
 #[tokio::test]
@@ -46,6 +55,7 @@ async fn a_registration_is_small() {
         let reply = gateway.send(Request::new("POST", "/oauth/register").json(body)).await;
         assert_eq!(reply.status, 400, "{}", reply.text());
     }
-    let reply = gateway.send(Request::new("POST", "/oauth/register").json(metadata(vec![long]).to_string())).await;
+    let reply =
+        gateway.send(Request::new("POST", "/oauth/register").json(metadata(vec![long]).to_string())).await;
     assert_eq!(reply.status, 201, "{}", reply.text());
 }
