@@ -26,6 +26,7 @@ pub(crate) struct Account {
     pub(crate) name: String,
     provider: String,
     subject: String,
+    user: Option<String>,
     state: String,
     #[serde(rename = "default")]
     is_default: bool,

@@ -284,7 +284,7 @@ async fn the_audit_names_people_by_id_and_by_name() {
     let reply = gateway.send(as_bearer(&secret, "POST", "/v1/tools/call").json(call.to_string())).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
     until("the call is recorded", async || {
-        let records = get(&gateway, "/v1/audit?kind=tool").await.value();
+        let records = get(&gateway, "/v1/audit?kind=call").await.value();
         let records = records["records"].as_array().cloned().unwrap_or_default();
         records.iter().any(|record| record["subject"] == *id && record["user"] == "alice")
     })

@@ -68,7 +68,7 @@ async fn an_admin_changes_nothing_of_the_owner() {
 #[tokio::test]
 async fn the_ownership_is_handed_over_after_a_fresh_proof() {
     let (_fixture, gateway, mut browser) = house().await;
-    add_account(&gateway, gateway.token(), "of kana").await;
+    add_account(&gateway, gateway.token(), "of-kana").await;
     let mine = token_of(&gateway, "kana").await;
     let hand_over = async |form: Value| {
         let request = as_bearer(gateway.token(), "POST", "/v1/users/alice/handover");
@@ -89,7 +89,7 @@ async fn the_ownership_is_handed_over_after_a_fresh_proof() {
     let who = get(&gateway, "/v1/me").await.value();
     assert_eq!(who["user"], "alice", "the local token acts for whoever is the owner");
     assert_eq!(accounts(&gateway, gateway.token()).await, [""; 0]);
-    assert_eq!(accounts(&gateway, &mine).await, ["of kana"], "accounts stay with who has them");
+    assert_eq!(accounts(&gateway, &mine).await, ["of-kana"], "accounts stay with who has them");
     let back = gateway.run(&["user", "handover", "kana", "--yes"]).await;
     assert_eq!(back.code, Some(0), "{}", back.stderr);
     until("the machine's own word counts", async || {

@@ -48,7 +48,7 @@ async fn a_store_of_the_first_version_goes_on_with_ids() {
     assert_eq!(hidden.status, 404, "the mask is in force");
     let inside = as_bearer(ALICE_S, "GET", "/v1/tools").header("hikite-project", "team");
     assert_eq!(gateway.send(inside).await.status, 200);
-    assert_eq!(get(&gateway, "/v1/audit/verify").await.value()["ok"], true, "old records are as they were");
+    assert_eq!(get(&gateway, "/v1/audit/verify").await.value()["intact"], true, "old records are as they were");
 
     // The old key of somebody who is called otherwise now is nobody's label, and a new user gets nothing of theirs.
     patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "name": "alicia" })).await;
