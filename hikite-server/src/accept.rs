@@ -12,8 +12,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::app::App;
-use crate::departure;
 use crate::connection::{Activity, Counted, Peer, Timed};
+use crate::departure;
 use crate::mcp::Sessions;
 use crate::router::router;
 

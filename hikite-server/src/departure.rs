@@ -16,7 +16,11 @@ pub(crate) struct OpenStreams(Mutex<Vec<(Caller, CancellationToken)>>);
 
 impl OpenStreams {
     /// Fires when we stop or the caller may stay no more. Whoever holds the guard keeps the stream in the list.
-    pub(crate) fn add(&self, caller: &Caller, stopping: &CancellationToken) -> (CancellationToken, DropGuard) {
+    pub(crate) fn add(
+        &self,
+        caller: &Caller,
+        stopping: &CancellationToken,
+    ) -> (CancellationToken, DropGuard) {
         let ending = stopping.child_token();
         let mut open = self.0.lock();
         if open.len() == open.capacity() {
