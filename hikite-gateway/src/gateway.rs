@@ -173,6 +173,11 @@ impl Gateway {
         self.rebuild(|state| state.projects = projects);
     }
 
+    /// What each user is allowed wherever it works.
+    pub(crate) fn masks(&self) -> UserMasks {
+        self.current.with(|state| state.masks.clone())
+    }
+
     /// Replaces what each user is allowed wherever it works; whoever sees other lists from now on is told.
     pub fn set_masks(&self, masks: UserMasks) {
         let same = |known: &UserMasks| {

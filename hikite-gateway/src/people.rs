@@ -5,6 +5,7 @@ mod change;
 mod directory;
 mod token;
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -295,7 +296,12 @@ impl Gateway {
     pub fn show_users(&self) {
         let users = self.people.identity().map(|identity| identity.users()).unwrap_or_default();
         let mask = |user: &Arc<User>| Some((Arc::clone(&user.subject), user.permissions.clone()?));
-        self.set_masks(users.iter().filter_map(mask).collect());
+        // What still runs for somebody who is gone sees no more than they did.
+        let known: HashSet<&Arc<str>> = users.iter().map(|user| &user.subject).collect();
+        let mut masks = self.masks();
+        masks.retain(|subject, _| !known.contains(subject));
+        masks.extend(users.iter().filter_map(mask));
+        self.set_masks(masks);
     }
 
     /// Requests meet users as they are now: their masks first, then their tokens, projects and accounts.

@@ -27,7 +27,7 @@ impl Gateway {
         asked: Option<Surfaces>,
         default: Surfaces,
     ) -> Result<Object, Error> {
-        let mut caller = Caller::owner();
+        let mut caller = self.people.owner();
         if let Some(name) = project {
             caller = caller.within(name.into());
             if self.project_of(&caller).is_none() {

@@ -17,8 +17,8 @@ use crate::mcp::{http, sse};
 use crate::request_id::RequestId;
 use crate::rest::audit::export;
 use crate::rest::{
-    accounts, audit, batch, call, clients, me, openapi, overview, page, pins, presence, preview, projects, proof,
-    redirect, registry, search, status, tokens, tools, upstreams, users,
+    accounts, audit, batch, call, clients, me, openapi, overview, page, pins, presence, preview, projects,
+    proof, redirect, registry, search, status, tokens, tools, upstreams, users,
 };
 use crate::{auth, connect, document, health, metrics, oauth};
 

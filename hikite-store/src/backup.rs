@@ -89,7 +89,11 @@ async fn copy_before(before: &Before<'_>, found: i64) -> Result<(), StoreError> 
     let outcome = store.backup_to(&to).await;
     store.close().await;
     let bytes = outcome?;
-    tracing::info!(bytes, "the store was copied to `{}` before it is brought to a newer version", to.display());
+    tracing::info!(
+        bytes,
+        "the store was copied to `{}` before it is brought to a newer version",
+        to.display()
+    );
     Ok(())
 }
 

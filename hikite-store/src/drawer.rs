@@ -183,7 +183,11 @@ impl Store {
         Ok(done.rows_affected())
     }
 
-    pub(crate) async fn insert_entry(&self, connection: &mut AnyConnection, entry: &Entry) -> Result<bool, StoreError> {
+    pub(crate) async fn insert_entry(
+        &self,
+        connection: &mut AnyConnection,
+        entry: &Entry,
+    ) -> Result<bool, StoreError> {
         let query = sqlx::query(
             "INSERT INTO drawer (kind, id, owner, form, version, created_at, expires_at) \
              VALUES ($1, $2, $3, $4, 1, $5, $6) ON CONFLICT (kind, id) DO NOTHING",

@@ -91,7 +91,9 @@ async fn apply(
     if let Some(before) = before.filter(|_| found > 0) {
         if engine == Engine::Postgres {
             // The copy may take longer than a transaction may be silent.
-            sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0").execute(&mut *transaction).await?;
+            sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0")
+                .execute(&mut *transaction)
+                .await?;
         }
         // Others wait at the lock: what is copied is what is changed, and it is copied once.
         backup::before_migration(&before, found).await.map_err(Refused::Told)?;
@@ -174,8 +176,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut one = connection(&folder.path().join("a.db")).await;
         one.execute("CREATE TABLE theirs (x)").await.expect("made");
-        let refused =
-            migrate(&mut one, Engine::Sqlite, NEWEST, None).await.map_err(|refused| refused.at(&StoreUrl::memory()));
+        let refused = migrate(&mut one, Engine::Sqlite, NEWEST, None)
+            .await
+            .map_err(|refused| refused.at(&StoreUrl::memory()));
         assert_eq!(refused.map_err(|error| error.fault), Err(Fault::Foreign));
     }
 }

@@ -115,8 +115,7 @@ impl Store {
         // A node of the version before may have changed the mirror since.
         let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND id = $2 AND version = $3");
         let query = query.bind(KIND).bind(before).bind(stored(user.version));
-        let done =
-            done && query.execute(&mut *connection).await.map_err(self.failed())?.rows_affected() > 0;
+        let done = done && query.execute(&mut *connection).await.map_err(self.failed())?.rows_affected() > 0;
         if !done {
             return Ok(false);
         }

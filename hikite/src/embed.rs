@@ -140,7 +140,11 @@ impl Hikite {
         parameters: &Value,
         options: CallOptions,
     ) -> Result<Answer, Error> {
-        let session = Session { id: SessionId(0), caller: self.gateway().people().owner(), abilities: Abilities::default() };
+        let session = Session {
+            id: SessionId(0),
+            caller: self.gateway().people().owner(),
+            abilities: Abilities::default(),
+        };
         let context = CallContext {
             session: Arc::new(session),
             back: Arc::new(Nobody),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use hikite_core::caller::Scopes;
 use hikite_store::{Entry, UserRow};
 
-use super::{grant, removal};
 use super::user::User;
+use super::{grant, removal};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Book {

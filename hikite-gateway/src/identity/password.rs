@@ -7,9 +7,9 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::secret::Secret;
 use hikite_vault::{Password, PasswordHash};
 
+use super::Identity;
 use super::secret::failed;
 use super::user::User;
-use super::Identity;
 
 const SHORTEST: usize = 10;
 /// Longer is no password, but work for us.

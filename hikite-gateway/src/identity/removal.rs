@@ -38,8 +38,9 @@ impl Identity {
     /// Refuses who was removed.
     pub(super) async fn check_not_removed(&self, subject: &str) -> Result<(), Error> {
         match self.store.entry(REMOVED, &id_of(subject), now_ms()).await? {
-            Some(_) => Err(Error::new(Kind::Authorization, WAS_REMOVED)
-                .hint("ask an admin to lift the removal")),
+            Some(_) => {
+                Err(Error::new(Kind::Authorization, WAS_REMOVED).hint("ask an admin to lift the removal"))
+            }
             None => Ok(()),
         }
     }
@@ -71,7 +72,8 @@ impl Identity {
     pub async fn lift_removal(&self, named: &str) -> Result<(), Error> {
         let entries = self.store.entries(REMOVED, None, now_ms()).await?;
         let is_meant = |entry: &&Entry| {
-            entry.id == named || entry.form.object().and_then(|form| form.text("name")).as_deref() == Some(named)
+            entry.id == named
+                || entry.form.object().and_then(|form| form.text("name")).as_deref() == Some(named)
         };
         let mut meant = entries.iter().filter(is_meant);
         let unknown = || {

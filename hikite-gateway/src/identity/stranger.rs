@@ -63,8 +63,12 @@ impl Identity {
 
 /// What they may be called: what the issuer says first, then the same with a number.
 fn names(stranger: &Stranger) -> Vec<String> {
-    let names: Vec<String> =
-        stranger.names.iter().map(|name| plain(name)).filter(|name| is_name(name) && name != OWNER && !name.starts_with(USER_ID)).collect();
+    let names: Vec<String> = stranger
+        .names
+        .iter()
+        .map(|name| plain(name))
+        .filter(|name| is_name(name) && name != OWNER && !name.starts_with(USER_ID))
+        .collect();
     let numbered = |name: &String| (2..10).map(move |number| format!("{name}-{number}")).collect::<Vec<_>>();
     let all = names.iter().cloned().chain(names.iter().flat_map(numbered));
     all.take(TRIES).collect()

@@ -147,7 +147,10 @@ async fn only_the_right_password_of_a_user_who_may_come_logs_in() {
     {
         assert_eq!(name(user, wrong).await, None, "{user}");
     }
-    identity.change_user("alice", &form(&json!({ "disabled": true })), Right::Owner, None).await.expect("changed");
+    identity
+        .change_user("alice", &form(&json!({ "disabled": true })), Right::Owner, None)
+        .await
+        .expect("changed");
     assert_eq!(name("alice", "alice's password").await, None, "locked out");
 }
 
@@ -175,9 +178,14 @@ async fn what_is_wrong_with_a_user_is_told_at_once() {
     let twice = identity.add_user(&form(&json!({ "name": "bob" }))).await.expect_err("refused");
     assert_eq!(twice.kind, Kind::Conflict);
     for change in [json!({ "role": "member" }), json!({ "disabled": true })] {
-        assert!(identity.change_user("kana", &form(&change), Right::Owner, None).await.is_err(), "the owner stays: {change}");
+        assert!(
+            identity.change_user("kana", &form(&change), Right::Owner, None).await.is_err(),
+            "the owner stays: {change}"
+        );
     }
-    assert!(identity.change_user("bob", &form(&json!({ "role": "owner" })), Right::Owner, None).await.is_err());
+    assert!(
+        identity.change_user("bob", &form(&json!({ "role": "owner" })), Right::Owner, None).await.is_err()
+    );
 }
 
 #[tokio::test]
@@ -201,7 +209,10 @@ async fn a_login_is_good_for_its_user_until_it_ends() {
     );
     identity.end_login(cookie).await.expect("ended");
     assert!(identity.login(cookie).await.expect("a store").is_none());
-    identity.change_user("kana", &form(&json!({ "password": "another password" })), Right::Owner, None).await.expect("changed");
+    identity
+        .change_user("kana", &form(&json!({ "password": "another password" })), Right::Owner, None)
+        .await
+        .expect("changed");
     let another = identity.login(another.secret.expose()).await.expect("a store");
     assert!(another.is_none(), "another password ends all logins");
 }

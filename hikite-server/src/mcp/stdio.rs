@@ -22,7 +22,12 @@ pub async fn serve_stdio(
 ) {
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
     let writer = app.tasks.spawn(write(output, messages));
-    let pipe = Pipe::new(Arc::clone(&app), (app.gateway.people().owner(), Proof::Place), (surfaces, PIPE), out.clone());
+    let pipe = Pipe::new(
+        Arc::clone(&app),
+        (app.gateway.people().owner(), Proof::Place),
+        (surfaces, PIPE),
+        out.clone(),
+    );
     let mut lines = Lines::new(app.limits.body_bytes);
     while let Some(Ok(1..)) = app.stopping.run_until_cancelled(input.read_buf(lines.buffer())).await {
         while let Some(line) = lines.next_line() {

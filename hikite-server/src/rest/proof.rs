@@ -80,7 +80,8 @@ pub(crate) async fn change_password(
     form.finish()?;
     let identity = identity(&app)?;
     let user = identity.user_of(&caller.subject).filter(|_| caller.project.is_none()).ok_or_else(|| {
-        Error::new(Kind::Authorization, "this caller is no user").hint("log in, or use a token that acts for one")
+        Error::new(Kind::Authorization, "this caller is no user")
+            .hint("log in, or use a token that acts for one")
     })?;
     prove(&app, (&user, login.as_ref()), current.as_deref(), peer).await?;
     let changes = Object::default()

@@ -53,21 +53,36 @@ async fn what_is_changed_is_mirrored_where_the_version_before_looks() {
     for place in Place::both() {
         let store = place.open().await;
         assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
-        for taken in [user("1", "bob"), user("2", "alice"), UserRow { subject: "usr_1".into(), ..user("3", "c") }] {
+        for taken in
+            [user("1", "bob"), user("2", "alice"), UserRow { subject: "usr_1".into(), ..user("3", "c") }]
+        {
             assert!(!store.put_user(&taken, None).await.expect("refused"), "{taken:?}");
         }
         let (owner, form, version) = mirror(&store, "alice").await.expect("mirrored");
         assert_eq!((owner.as_str(), version), ("usr_1", 1));
-        assert_eq!(form, json!({ "role": "member", "password": "a hash", "permissions": { "deny": ["m:t"] }, "disabled": false }));
+        assert_eq!(
+            form,
+            json!({ "role": "member", "password": "a hash", "permissions": { "deny": ["m:t"] }, "disabled": false })
+        );
         store
-            .put_project(&ProjectRow { name: "p".into(), form: Raw::of(&json!({ "members": ["alice", "x"] })), created_at: 1 }, false)
+            .put_project(
+                &ProjectRow {
+                    name: "p".into(),
+                    form: Raw::of(&json!({ "members": ["alice", "x"] })),
+                    created_at: 1,
+                },
+                false,
+            )
             .await
             .expect("put");
         let renamed = UserRow { name: "alicia".into(), disabled: true, ..user("1", "alice") };
         assert!(store.change_users(&[(renamed.clone(), "alice".into())]).await.expect("changed"));
         assert!(!store.change_users(&[(renamed, "alice".into())]).await.expect("of another version"));
         assert_eq!(mirror(&store, "alice").await, None);
-        assert_eq!(mirror(&store, "alicia").await.map(|(_, form, version)| (form["disabled"].clone(), version)), Some((json!(true), 2)));
+        assert_eq!(
+            mirror(&store, "alicia").await.map(|(_, form, version)| (form["disabled"].clone(), version)),
+            Some((json!(true), 2))
+        );
         assert_eq!(store.projects().await.expect("read")[0].form.value()["members"], json!(["alicia", "x"]));
         assert_eq!(store.adopt_users().await.expect("looked"), 0, "both say the same");
         assert!(store.put_user(&user("2", "bob"), None).await.expect("put"));
@@ -87,16 +102,27 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
         let alice = store.user("alice").await.expect("read").expect("there");
         assert!(alice.id.starts_with("usr_") && alice.subject == "alice", "{alice:?}");
-        let changed = json!({ "role": "admin", "password": "h", "permissions": { "deny": ["x"] }, "disabled": true });
+        let changed =
+            json!({ "role": "admin", "password": "h", "permissions": { "deny": ["x"] }, "disabled": true });
         let there = store.entry("user", "alice", 9).await.expect("read").expect("there");
-        assert!(store.change_entry(&Entry { form: Raw::of(&changed), ..there }).await.expect("changed by the other"));
+        assert!(
+            store
+                .change_entry(&Entry { form: Raw::of(&changed), ..there })
+                .await
+                .expect("changed by the other")
+        );
         let lost = UserRow { role: "owner".into(), ..alice.clone() };
         assert!(!store.change_users(&[(lost, "alice".into())]).await.expect("the other was first"));
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
         let now = store.user(&alice.id).await.expect("read").expect("there");
         assert_eq!((now.role.as_str(), now.password.as_deref(), now.disabled), ("admin", Some("h"), true));
         // Called otherwise here, and another of the old name there: not the same person.
-        assert!(store.change_users(&[(UserRow { name: "alicia".into(), ..now }, "alice".into())]).await.expect("changed"));
+        assert!(
+            store
+                .change_users(&[(UserRow { name: "alicia".into(), ..now }, "alice".into())])
+                .await
+                .expect("changed")
+        );
         assert!(store.put_entry(&entry("user", "alice", "alice", &form)).await.expect("made by the other"));
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
         let second = store.user("alice").await.expect("read").expect("there");
@@ -121,22 +147,39 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
 
 #[tokio::test]
 async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
-    for (place, has_heir) in Place::both().into_iter().zip([false, true]).chain(Place::both().into_iter().zip([true, false])) {
+    for (place, has_heir) in
+        Place::both().into_iter().zip([false, true]).chain(Place::both().into_iter().zip([true, false]))
+    {
         let store = place.open().await;
         let (alice, bob) = (user("1", "alice"), user("2", "bob"));
         for one in [&alice, &bob] {
             assert!(store.put_user(one, None).await.expect("put"));
             let form = json!({ "provider": "p", "name": "work", "default": true });
-            store.put_entry(&entry("account", &format!("of-{}", one.name), &one.subject, &form)).await.expect("put");
-            store.put_entry(&entry("login", &format!("of-{}", one.name), &one.subject, &json!({}))).await.expect("put");
+            store
+                .put_entry(&entry("account", &format!("of-{}", one.name), &one.subject, &form))
+                .await
+                .expect("put");
+            store
+                .put_entry(&entry("login", &format!("of-{}", one.name), &one.subject, &json!({})))
+                .await
+                .expect("put");
             let account = format!("of-{}", one.name);
             let key = VaultKeyRow { account: account.clone(), key_id: "k".into(), sealed: "s".into() };
             store.put_vault_key(&key).await.expect("put");
-            let secret = VaultSecretRow { account, provider: "p".into(), field: "f".into(), version: 1, sealed: "s".into() };
+            let secret = VaultSecretRow {
+                account,
+                provider: "p".into(),
+                field: "f".into(),
+                version: 1,
+                sealed: "s".into(),
+            };
             store.put_vault_secret(&secret).await.expect("put");
         }
         let members = Raw::of(&json!({ "members": ["alice"] }));
-        store.put_project(&ProjectRow { name: "p".into(), form: members, created_at: 1 }, false).await.expect("put");
+        store
+            .put_project(&ProjectRow { name: "p".into(), form: members, created_at: 1 }, false)
+            .await
+            .expect("put");
         let heir = has_heir.then_some(&bob);
         let removal = entry("removed", "rmv_1", "", &json!({}));
         assert!(store.remove_user(&alice, heir, Some(&removal)).await.expect("removed"));
@@ -181,7 +224,10 @@ async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
             assert!(old.put_entry(&entry("user", name, subject, &form)).await.expect("put"));
         }
         let store = Store::open_keeping(&place.url, place.folder.path()).await.expect("opened");
-        assert_eq!((store.found_version(), names(&store).await), (BEFORE, vec!["alice".into(), "kana".into()]));
+        assert_eq!(
+            (store.found_version(), names(&store).await),
+            (BEFORE, vec!["alice".into(), "kana".into()])
+        );
         let users = store.users().await.expect("read");
         assert!(users.iter().all(|user| user.id.starts_with("usr_")), "{users:?}");
         assert_eq!((users[0].subject.as_str(), users[1].subject.as_str()), ("alice", "owner"));
@@ -193,7 +239,10 @@ async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
         found.extend(copies(&place.folder.path().join("in here")));
         assert_eq!(found.len(), 1, "one copy, of the version that it had: {found:?}");
         let copy = Store::open_at(&StoreUrl::file(&found[0]), BEFORE, None).await.expect("a whole store");
-        assert_eq!((copy.found_version(), copy.entries("user", None, 9).await.expect("read").len()), (BEFORE, 2));
+        assert_eq!(
+            (copy.found_version(), copy.entries("user", None, 9).await.expect("read").len()),
+            (BEFORE, 2)
+        );
         for store in [old, store, again, copy] {
             store.close().await;
         }

@@ -4,8 +4,8 @@
 
 use hikite_core::audit::digest;
 use hikite_core::json::Raw;
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row};
 
 use super::{KIND, UserRow};
 use crate::control::{shown, stored};
@@ -45,12 +45,8 @@ impl Store {
     async fn adopt_new(&self, mut user: UserRow) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
         // Somebody may have had this name in the same millisecond.
-        while let Some(row) = {
-            let query = sqlx::query("SELECT id FROM users WHERE id = $1").bind(&*user.id);
-            query.fetch_optional(&mut *transaction).await.map_err(self.failed())?
-        } {
-            let id: String = row.try_get(0).map_err(self.failed())?;
-            user.id = id_from(&id);
+        while self.has_user(&mut transaction, &user.id).await? {
+            user.id = id_from(&user.id);
         }
         let query = sqlx::query("SELECT id FROM users WHERE subject = $1").bind(&*user.subject);
         let taken = query.fetch_optional(&mut *transaction).await.map_err(self.failed())?.is_some();
@@ -63,6 +59,11 @@ impl Store {
         let there = query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
         let done = there && self.insert_user(&mut transaction, &user).await?;
         self.conclude(transaction, done).await
+    }
+
+    async fn has_user(&self, connection: &mut AnyConnection, id: &str) -> Result<bool, StoreError> {
+        let query = sqlx::query("SELECT id FROM users WHERE id = $1").bind(id);
+        Ok(query.fetch_optional(connection).await.map_err(self.failed())?.is_some())
     }
 
     /// As the mirror has them, in the version that the row still has.

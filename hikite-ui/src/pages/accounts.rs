@@ -26,6 +26,7 @@ pub(crate) struct Account {
     pub(crate) name: String,
     provider: String,
     subject: String,
+    user: Option<String>,
     state: String,
     problem: Option<String>,
     verified_at: Option<String>,

@@ -19,8 +19,7 @@ pub(crate) async fn show(seat: Seat) -> Answer {
 }
 
 pub(crate) async fn change(Form { seat, fields }: Form) -> Answer {
-    let mut body =
-        json!({ "password": fields.text("password"), "removePasskeys": fields.is_checked("remove_passkeys") });
+    let mut body = json!({ "password": fields.text("password"), "removePasskeys": fields.is_checked("remove_passkeys") });
     if let Some(current) = fields.some("current") {
         body["current"] = current.into();
     }

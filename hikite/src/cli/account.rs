@@ -129,6 +129,7 @@ pub(super) struct Desk {
     config: Config,
     store: Store,
     pub(super) accounts: Arc<Accounts>,
+    people: People,
     /// Whoever sits at the terminal.
     owner: Caller,
 }
@@ -154,7 +155,7 @@ impl AccountCommand {
     async fn act(self, desk: &Desk) -> Result<()> {
         let owner = desk.owner.clone();
         match self {
-            Self::List(plain) => list(&desk.accounts.objects(&owner, true), &plain),
+            Self::List(plain) => list(&desk.named(desk.accounts.objects(&owner, true)), &plain),
             Self::Add(add) => {
                 let form = add.form()?;
                 let work = desk.accounts.add(&owner, &form);
@@ -214,7 +215,20 @@ impl Desk {
         accounts.read_store().await?;
         let people = People::new(store.clone());
         people.read_store().await?;
-        Ok(Self { config, store, accounts, owner: people.owner() })
+        Ok(Self { config, store, accounts, owner: people.owner(), people })
+    }
+
+    /// Accounts with what their users are called.
+    fn named(&self, accounts: Vec<Raw>) -> Vec<Raw> {
+        let with_name = |account: Raw| {
+            let Some(object) = account.object() else { return account };
+            let user = object.text("subject").and_then(|subject| self.people.name_of(&subject));
+            match user {
+                Some((id, name)) => object.with("user", &*name).with("userId", &*id).raw(),
+                None => account,
+            }
+        };
+        accounts.into_iter().map(with_name).collect()
     }
 
     fn find(&self, named: &Named) -> Result<Arc<Account>> {
@@ -354,7 +368,8 @@ fn list(accounts: &[Raw], plain: &Plain) {
         let is = |name: &str| account.get(name).is_some_and(|flag| flag.as_str() == "true");
         let marks = [("default", "default"), ("shared", "shared"), ("managedByFile", "of the file")];
         let marks: Vec<&str> = marks.into_iter().filter(|(name, _)| is(name)).map(|(_, mark)| mark).collect();
-        vec![text("provider"), text("name"), text("state"), text("subject"), text("id"), marks.join(", ")]
+        let whose = account.text("user").unwrap_or_else(|| text("subject"));
+        vec![text("provider"), text("name"), text("state"), whose, text("id"), marks.join(", ")]
     };
     let rows: Vec<Vec<String>> =
         accounts.iter().filter_map(Raw::object).map(|account| row(&account)).collect();

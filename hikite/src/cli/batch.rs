@@ -82,7 +82,11 @@ impl Batch {
     }
 
     async fn go(&self, house: &House, text: &str) -> Result<Report, hikite_core::error::Error> {
-        let session = Session { id: SessionId(0), caller: house.gateway.people().owner(), abilities: Abilities::default() };
+        let session = Session {
+            id: SessionId(0),
+            caller: house.gateway.people().owner(),
+            abilities: Abilities::default(),
+        };
         let context = CallContext {
             session: Arc::new(session),
             back: Arc::new(Nobody),

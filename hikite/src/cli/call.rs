@@ -86,7 +86,8 @@ pub(crate) async fn call(house: &House, tool: &str, arguments: Object, whole: bo
 }
 
 async fn call_as(house: &House, tool: &str, params: Object, wanted: Wanted, whole: bool) -> Result<ExitCode> {
-    let session = Session { id: SessionId(0), caller: house.gateway.people().owner(), abilities: Abilities::default() };
+    let session =
+        Session { id: SessionId(0), caller: house.gateway.people().owner(), abilities: Abilities::default() };
     let context = CallContext {
         session: Arc::new(session),
         back: Arc::new(Terminal),

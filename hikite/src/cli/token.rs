@@ -148,8 +148,7 @@ impl Create {
 
     fn form(&self) -> Object {
         let mut form = Object::default().with("name", self.name.as_str());
-        for (member, value) in
-            [("project", &self.project), ("user", &self.user), ("subject", &self.subject)]
+        for (member, value) in [("project", &self.project), ("user", &self.user), ("subject", &self.subject)]
         {
             if let Some(value) = value {
                 form.set(member, value.as_str());

@@ -260,7 +260,10 @@ impl Password {
             print(&password);
         }
         let keys = if self.remove_passkeys { ", and their passkeys are gone" } else { "" };
-        note(&format!("`{}` has another password; their logins and their clients' tokens are over{keys}", self.name));
+        note(&format!(
+            "`{}` has another password; their logins and their clients' tokens are over{keys}",
+            self.name
+        ));
         Ok(())
     }
 }
@@ -304,7 +307,9 @@ impl Remove {
         let work = identity.remove_user(name, successor, Right::Owner);
         desk.recorded("user.delete", &what, work).await?;
         match &self.successor {
-            Some(successor) => note(&format!("the user `{name}` is gone; their accounts are `{successor}`'s now")),
+            Some(successor) => {
+                note(&format!("the user `{name}` is gone; their accounts are `{successor}`'s now"))
+            }
             None => note(&format!("the user `{name}` is gone, and so are their accounts and tokens")),
         }
         Ok(())
@@ -317,7 +322,10 @@ impl Handover {
     async fn run(self, desk: &Desk, identity: &Identity) -> Result<()> {
         let user = identity.user(&self.name)?;
         if !self.yes {
-            note(&format!("`{}` becomes the owner, and whoever is it now an admin; type the name to go on", user.name));
+            note(&format!(
+                "`{}` becomes the owner, and whoever is it now an admin; type the name to go on",
+                user.name
+            ));
             if first_line()?.trim() != &*user.name {
                 bail!("nothing was changed\nhint: type the name of the user, or say `--yes`");
             }

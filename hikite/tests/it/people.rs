@@ -104,7 +104,10 @@ async fn whoever_is_locked_out_has_nothing_that_opens_until_they_are_let_in_agai
     let sessions = get(&gateway, "/v1/sessions").await.value();
     assert!(!sessions.to_string().contains("usr_"), "their sessions are over: {sessions}");
     let listed = get(&gateway, "/v1/tokens").await.value();
-    assert_eq!((&listed["tokens"][0]["user"], &listed["tokens"][0]["active"]), (&json!("alice"), &json!(false)));
+    assert_eq!(
+        (&listed["tokens"][0]["user"], &listed["tokens"][0]["active"]),
+        (&json!("alice"), &json!(false))
+    );
 
     patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "disabled": false })).await;
     assert_eq!(status(&gateway, &secret).await, 200, "what was not taken back is good again");
@@ -231,7 +234,11 @@ async fn a_label_of_a_token_is_never_somebody() {
     assert_eq!(delete(&gateway, gateway.token(), "/v1/users/robot").await.status, 204);
     assert_eq!((status(&gateway, &made.secret).await, status(&gateway, &own).await), (200, 401));
     let old = token(&gateway, json!({ "name": "t", "subject": "alice" })).await;
-    assert_eq!(me(&gateway, &old.secret).await.value()["user"], "alice", "the old member names a user as it did");
+    assert_eq!(
+        me(&gateway, &old.secret).await.value()["user"],
+        "alice",
+        "the old member names a user as it did"
+    );
     let twice = post(&gateway, "/v1/tokens", &json!({ "name": "t", "subject": "x", "user": "alice" })).await;
     assert_eq!(twice.status, 400, "{}", twice.text());
     let nobody = post(&gateway, "/v1/tokens", &json!({ "name": "t", "user": "nobody" })).await;
@@ -284,7 +291,7 @@ async fn the_audit_names_people_by_id_and_by_name() {
     let reply = gateway.send(as_bearer(&secret, "POST", "/v1/tools/call").json(call.to_string())).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
     until("the call is recorded", async || {
-        let records = get(&gateway, "/v1/audit?kind=tool").await.value();
+        let records = get(&gateway, "/v1/audit?kind=call").await.value();
         let records = records["records"].as_array().cloned().unwrap_or_default();
         records.iter().any(|record| record["subject"] == *id && record["user"] == "alice")
     })

@@ -175,7 +175,8 @@ async fn processes_that_open_a_new_store_at_once_make_it_once() {
                 found.extend(writer.numbers);
             }
             found.sort_unstable();
-            assert_eq!(found, [0, 5, 5, 5, 5, 5]);
+            let newest = u64::try_from(hikite_store::NEWEST).expect("a version");
+            assert_eq!(found, [0, newest, newest, newest, newest, newest]);
             holds(&url, &[]).await;
         }
     }
@@ -249,10 +250,11 @@ async fn a_store_is_checked_copied_and_moved_from_a_terminal() {
     assert!(again.stderr.contains("hint: name a file that does not exist yet"), "{}", again.stderr);
     let check = gateway.run(&["store", "check", "--json"]).await;
     let report: Value = serde_json::from_str(&check.stdout).expect("JSON");
-    assert_eq!((&report["findings"], &report["version"]), (&json!([]), &json!(5)));
+    assert_eq!((&report["findings"], &report["version"]), (&json!([]), &json!(hikite_store::NEWEST)));
     assert!(gateway.stop().await.success());
     let run = gateway.run(&["store", "migrate"]).await;
-    assert!(run.stdout.ends_with("data/hikite.db: version 5, nothing to do\n"), "{}", run.stdout);
+    let nothing = format!("data/hikite.db: version {}, nothing to do\n", hikite_store::NEWEST);
+    assert!(run.stdout.ends_with(&nothing), "{}", run.stdout);
     let to = database();
     let run = gateway.run(&["store", "migrate", "--json", "--to", &to]).await;
     let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
@@ -261,7 +263,7 @@ async fn a_store_is_checked_copied_and_moved_from_a_terminal() {
     let rows = json!(3 * tools.len() + 1 + 5);
     assert_eq!(
         (&report["from"], &report["version"], &report["copied"]["rows"]),
-        (&json!(5), &json!(5), &rows)
+        (&json!(hikite_store::NEWEST), &json!(hikite_store::NEWEST), &rows)
     );
     let run = gateway.run(&["store", "migrate", "--to", &to]).await;
     assert_eq!(run.code, Some(1));

@@ -38,10 +38,16 @@ async fn a_token_lets_its_user_in_with_what_was_allowed_and_what_the_role_has() 
         assert_eq!(known(&identity, pair.access.expose()), Some(caller), "the second look is the same");
     }
     let alice = pair(&identity, &client, &of_alice, Scopes::ALL).await;
-    identity.change_user("alice", &form(&json!({ "role": "admin" })), Right::Owner, None).await.expect("changed");
+    identity
+        .change_user("alice", &form(&json!({ "role": "admin" })), Right::Owner, None)
+        .await
+        .expect("changed");
     let scopes = known(&identity, alice.access.expose()).map(|caller| caller.scopes);
     assert_eq!(scopes, Some(Scopes::ALL), "the role counts as it is now");
-    identity.change_user("alice", &form(&json!({ "disabled": true })), Right::Owner, None).await.expect("changed");
+    identity
+        .change_user("alice", &form(&json!({ "disabled": true })), Right::Owner, None)
+        .await
+        .expect("changed");
     assert_eq!(known(&identity, alice.access.expose()), None, "locked out");
     identity.remove_user("alice", None, Right::Owner).await.expect("removed");
     identity.add_user(&form(&json!({ "name": "alice" }))).await.expect("made");

@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::permission::Permissions;
 use hikite_core::secret::Secret;
 use hikite_vault::PasswordHash;
 
-use super::form::{Mask, Reader};
+use super::form::{Change, Reader};
 use super::{ID, Right, Role, User, only_the_owner};
 use crate::clock::now_ms;
-use crate::identity::{
-    CHALLENGE, CODE, CONNECTION, GRANT, Identity, LOGIN, PASSKEY, hash, removal, secret,
-};
+use crate::identity::{CHALLENGE, CODE, CONNECTION, GRANT, Identity, LOGIN, PASSKEY, hash, removal, secret};
 
 /// Who takes over what a user leaves behind.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +22,9 @@ pub struct Successor<'a>(pub &'a str);
 struct Changes {
     name: Option<String>,
     role: Option<Role>,
-    mask: Mask,
+    mask: Change<Arc<Permissions>>,
     disabled: Option<bool>,
-    project: Option<Option<Arc<str>>>,
+    project: Change<Arc<str>>,
     password: Option<PasswordHash>,
     remove_passkeys: bool,
 }
@@ -37,7 +36,7 @@ impl Identity {
         let name = reader.name();
         let role = reader.role().unwrap_or(Role::Member);
         let (permissions, disabled) = (reader.mask().over(None), reader.flag("disabled").unwrap_or(false));
-        let (given, project) = (reader.password(), reader.project().flatten());
+        let (given, project) = (reader.password(), reader.project().over(None));
         if role == Role::Owner {
             reader
                 .fault("role", "there is one owner, whom the set-up link makes: choose `admin` or `member`");
@@ -201,7 +200,9 @@ impl Identity {
     async fn successor(&self, named: &str, of: &User, right: Right) -> Result<User, Error> {
         let successor = self.stored_user(named).await?;
         if successor.id == of.id {
-            return Err(Error::new(Kind::Validation, "nobody is their own successor").hint("name another user"));
+            return Err(
+                Error::new(Kind::Validation, "nobody is their own successor").hint("name another user")
+            );
         }
         if successor.role == Role::Owner && right != Right::Owner {
             return Err(only_the_owner());
@@ -217,7 +218,7 @@ impl Changes {
             role: self.role.unwrap_or(user.role),
             disabled: self.disabled.unwrap_or(user.disabled),
             permissions: self.mask.clone().over(user.permissions),
-            project: self.project.clone().unwrap_or(user.project),
+            project: self.project.clone().over(user.project),
             password: self.password.clone().or(user.password),
             ..user
         }

@@ -26,20 +26,20 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.starts_with(fine)
 }
 
-/// What a form says of a user's permissions.
+/// What a form says of something that a user may have or not.
 #[derive(Clone)]
-pub(super) enum Mask {
+pub(super) enum Change<T> {
     AsBefore,
     None,
-    These(Arc<Permissions>),
+    This(T),
 }
 
-impl Mask {
-    pub(super) fn over(self, before: Option<Arc<Permissions>>) -> Option<Arc<Permissions>> {
+impl<T> Change<T> {
+    pub(super) fn over(self, before: Option<T>) -> Option<T> {
         match self {
             Self::AsBefore => before,
             Self::None => None,
-            Self::These(permissions) => Some(permissions),
+            Self::This(new) => Some(new),
         }
     }
 }
@@ -70,17 +70,17 @@ impl<'a> Reader<'a> {
     }
 
     /// The only project the user may work in; null takes it away.
-    pub(super) fn project(&mut self) -> Option<Option<Arc<str>>> {
-        let given = self.form.get("project")?;
+    pub(super) fn project(&mut self) -> Change<Arc<str>> {
+        let Some(given) = self.form.get("project") else { return Change::AsBefore };
         if given.is_null() {
-            return Some(None);
+            return Change::None;
         }
         let fits = |text: &String| (1..=PROJECT_CHARS).contains(&text.chars().count()) && !text.contains('\0');
-        let project = given.text().filter(fits);
-        if project.is_none() {
+        let Some(project) = given.text().filter(fits) else {
             self.fault("project", "`project` must be the name of a project");
-        }
-        project.map(|project| Some(project.into()))
+            return Change::AsBefore;
+        };
+        Change::This(project.into())
     }
 
     pub(super) fn role(&mut self) -> Option<Role> {
@@ -104,18 +104,18 @@ impl<'a> Reader<'a> {
         Some(Secret::hidden(text))
     }
 
-    pub(super) fn mask(&mut self) -> Mask {
-        let Some(given) = self.form.get("permissions") else { return Mask::AsBefore };
+    pub(super) fn mask(&mut self) -> Change<Arc<Permissions>> {
+        let Some(given) = self.form.get("permissions") else { return Change::AsBefore };
         if given.is_null() {
-            return Mask::None;
+            return Change::None;
         }
         match crate::aside::aside(|| Permissions::read(given)) {
-            Ok(permissions) => Mask::These(Arc::new(permissions)),
+            Ok(permissions) => Change::This(Arc::new(permissions)),
             Err(faults) => {
                 let inside =
                     |fault: Fault| Fault::new(format!("/permissions{}", fault.pointer), fault.message);
                 self.faults.extend(faults.into_iter().map(inside));
-                Mask::AsBefore
+                Change::AsBefore
             }
         }
     }

@@ -120,7 +120,10 @@ pub(super) fn parameters() -> [(&'static str, Value); 5] {
         ("Project", part("name", "The project's name; percent-encoded.", "work")),
         ("Token", part("id", "The token's id.", "tok_abcd2345")),
         ("User", part("name", "The user's name or id; percent-encoded.", "alice")),
-        ("Removal", part("id", "The removal's id, or the name of who was removed.", "rmv_0123456789abcdef01234567")),
+        (
+            "Removal",
+            part("id", "The removal's id, or the name of who was removed.", "rmv_0123456789abcdef01234567"),
+        ),
         ("Client", part("id", "The client's id; percent-encoded.", "hkc_0123456789abcdef01234567")),
     ]
 }

@@ -20,7 +20,9 @@ async fn token_of(cluster: &Cluster, user: &str) -> String {
 #[tokio::test]
 async fn what_becomes_of_a_user_at_one_node_becomes_of_them_at_all() {
     let cluster = Cluster::start(2, json!({})).await;
-    let first = made(&cluster, 0, "/v1/users", json!({ "name": "alice", "permissions": { "deny": ["a:echo"] } })).await;
+    let first =
+        made(&cluster, 0, "/v1/users", json!({ "name": "alice", "permissions": { "deny": ["a:echo"] } }))
+            .await;
     let secret = token_of(&cluster, "alice").await;
     let sees = async |node: usize, secret: &str| {
         let request = Request::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));

@@ -205,3 +205,36 @@ async fn a_user_who_is_gone_is_not_let_in_by_a_key() {
     let body = json!({ "token": token, "answer": answer });
     assert_eq!(post(&mut late, &gateway, "/oauth/passkey/login", body).await.status, 401);
 }
+
+/// Whether a key logs in, at a browser that nobody has used yet.
+async fn logs_in(gateway: &TestGateway, authenticator: &mut Authenticator) -> bool {
+    let mut browser = Browser::default();
+    let token = token(&browser.get(gateway, "/oauth/login").await);
+    let asked = post(&mut browser, gateway, "/oauth/passkey/login/options", json!({ "token": token })).await;
+    let answer = authenticator.get(&asked.value());
+    let body = json!({ "token": token, "answer": answer });
+    post(&mut browser, gateway, "/oauth/passkey/login", body).await.status == 200
+}
+
+#[tokio::test]
+async fn a_key_outlives_a_new_password_unless_its_removal_is_asked_for() {
+    let (gateway, _) = house().await;
+    let alice = json!({ "name": "alice", "password": PASSWORD });
+    let made = gateway.send(gateway.request("POST", "/v1/users").json(alice.to_string())).await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    let mut browser = logged_in(&gateway, "alice", PASSWORD).await;
+    let mut key = registered(&gateway, &mut browser).await;
+    for (form, is_let_in) in [
+        (json!({ "password": "another password" }), true),
+        (json!({ "disabled": true }), false),
+        (json!({ "disabled": false }), true),
+        (json!({ "name": "alicia" }), true),
+        (json!({ "password": "yet another one", "removePasskeys": true }), false),
+    ] {
+        let users = gateway.send(gateway.request("GET", "/v1/users")).await.value();
+        let id = users["users"][1]["id"].as_str().expect("an id").to_owned();
+        let request = gateway.request("PATCH", &format!("/v1/users/{id}")).json(form.to_string());
+        assert_eq!(gateway.send(request).await.status, 200, "{form}");
+        assert_eq!(logs_in(&gateway, &mut key).await, is_let_in, "{form}");
+    }
+}

@@ -5,7 +5,8 @@ use super::*;
 /// An admin in every form that there is: a user's token, a token of its own, and a browser.
 async fn admins(gateway: &TestGateway) -> (Vec<String>, Browser) {
     user(gateway, json!({ "name": "eve", "role": "admin", "password": ALICE })).await;
-    let of_user = token(gateway, json!({ "name": "t", "user": "eve", "scopes": ["read", "call", "admin"] })).await;
+    let of_user =
+        token(gateway, json!({ "name": "t", "user": "eve", "scopes": ["read", "call", "admin"] })).await;
     let own = token(gateway, json!({ "name": "t", "scopes": ["read", "call", "admin"] })).await;
     (vec![of_user.secret, own.secret], logged_in(gateway, "eve", ALICE).await)
 }
@@ -41,7 +42,8 @@ async fn an_admin_changes_nothing_of_the_owner() {
                 assert!(matches!(reply.status, 400 | 403), "{form} {}", reply.text());
             }
         }
-        let shared = patch(&gateway, secret, &format!("/v1/accounts/{account}"), json!({ "shared": true })).await;
+        let shared =
+            patch(&gateway, secret, &format!("/v1/accounts/{account}"), json!({ "shared": true })).await;
         assert_eq!(shared.status, 403, "{}", shared.text());
         assert_eq!(delete(&gateway, secret, &format!("/v1/accounts/{account}")).await.status, 403);
         for form in [json!({}), json!({ "password": ALICE })] {
@@ -68,7 +70,7 @@ async fn an_admin_changes_nothing_of_the_owner() {
 #[tokio::test]
 async fn the_ownership_is_handed_over_after_a_fresh_proof() {
     let (_fixture, gateway, mut browser) = house().await;
-    add_account(&gateway, gateway.token(), "of kana").await;
+    add_account(&gateway, gateway.token(), "of-kana").await;
     let mine = token_of(&gateway, "kana").await;
     let hand_over = async |form: Value| {
         let request = as_bearer(gateway.token(), "POST", "/v1/users/alice/handover");
@@ -89,13 +91,11 @@ async fn the_ownership_is_handed_over_after_a_fresh_proof() {
     let who = get(&gateway, "/v1/me").await.value();
     assert_eq!(who["user"], "alice", "the local token acts for whoever is the owner");
     assert_eq!(accounts(&gateway, gateway.token()).await, [""; 0]);
-    assert_eq!(accounts(&gateway, &mine).await, ["of kana"], "accounts stay with who has them");
+    assert_eq!(accounts(&gateway, &mine).await, ["of-kana"], "accounts stay with who has them");
     let back = gateway.run(&["user", "handover", "kana", "--yes"]).await;
     assert_eq!(back.code, Some(0), "{}", back.stderr);
-    until("the machine's own word counts", async || {
-        get(&gateway, "/v1/me").await.value()["user"] == "kana"
-    })
-    .await;
+    until("the machine's own word counts", async || get(&gateway, "/v1/me").await.value()["user"] == "kana")
+        .await;
     let told = gateway.run(&["user", "remove", "kana"]).await;
     assert!(told.code != Some(0) && told.stderr.contains("hand over first"), "{}", told.stderr);
 }

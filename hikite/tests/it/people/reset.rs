@@ -23,7 +23,8 @@ async fn a_password_reset_ends_logins_and_grants() {
         assert_eq!(status(&gateway, access(&given)).await, 200);
         match number {
             0 => {
-                let reply = patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "password": after })).await;
+                let reply =
+                    patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "password": after })).await;
                 assert_eq!(reply.status, 200, "{}", reply.text());
             }
             1 => {

@@ -47,23 +47,43 @@ fn of_users() -> Vec<Operation> {
             parameters: vec![name("User"), successor],
             answer: (204, "It is gone.", None),
             errors: &[404, 409],
-            ..of_users("delete", one, "deleteUser", "Takes a user away, with tokens, logins, grants and accounts.")
+            ..of_users(
+                "delete",
+                one,
+                "deleteUser",
+                "Takes a user away, with tokens, logins, grants and accounts.",
+            )
         },
         Operation {
             parameters: user(),
             body: Some("Handover"),
             errors: &[404, 409],
-            ..of_users("post", "/v1/users/{name}/handover", "handOver", "Makes a user the owner; for the owner.")
+            ..of_users(
+                "post",
+                "/v1/users/{name}/handover",
+                "handOver",
+                "Makes a user the owner; for the owner.",
+            )
         },
         Operation {
             answer: (200, "All removals.", Some("Removals")),
             errors: &[],
-            ..of_users("get", "/v1/removals", "listRemovals", "Lists people of other issuers who were removed.")
+            ..of_users(
+                "get",
+                "/v1/removals",
+                "listRemovals",
+                "Lists people of other issuers who were removed.",
+            )
         },
         Operation {
             parameters: vec![name("Removal")],
             answer: (204, "They may come again.", None),
-            ..of_users("delete", "/v1/removals/{id}", "liftRemoval", "Lets somebody come again who was removed.")
+            ..of_users(
+                "delete",
+                "/v1/removals/{id}",
+                "liftRemoval",
+                "Lets somebody come again who was removed.",
+            )
         },
     ]
 }
