@@ -51,6 +51,24 @@ def test_mcp_fuzzer_finds_no_way_around_the_token(parts, gateway, tmp_path):
     assert audited == []
 
 
+def test_mcp_fuzzer_audits_the_login(parts, gateway, tmp_path):
+    """With `--no-network` it leaves this audit out, loopback or not."""
+    command = [parts.python / "mcp-fuzzer", "--protocol", "streamablehttp", "--endpoint", gateway.mcp()]
+    command += ["--mode", "protocol", "--protocol-type", "PingRequest", "--runs-per-type", "1", "--timeout", "20"]
+    command += ["--auth-audit", "--auth-audit-intrusive", "--output-dir", tmp_path / "found"]
+    run = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=SECONDS, cwd=tmp_path,
+        env=os.environ | {"HOME": str(tmp_path)},
+    )
+    findings = tmp_path / "found" / "findings.json"
+    found = json.loads(findings.read_text())["findings"] if findings.exists() else []
+    # A stranger may register a client that leads anywhere; nobody can log in with it before an admin approves the place.
+    assert {finding["category"] for finding in found} <= {"dcr_malicious_binding"}, run.stdout[-4000:]
+    clients = httpx2.get(f"{gateway.url}/v1/clients", headers=gateway.headers).json()["clients"]
+    foreign = [client for client in clients if any(uri.startswith("https:") for uri in client["redirectUris"])]
+    assert all(client["status"] == "pending" for client in foreign), foreign
+
+
 def test_mcp_fuzzer_with_a_personal_token_crashes_and_hangs_nothing(parts, start_gateway, tmp_path):
     """Tools of three servers and every message of the protocol, well-formed and malformed, as somebody who may call."""
     (tmp_path / "files").mkdir()

@@ -77,6 +77,29 @@ async def test_the_python_sdk_logs_in_lists_and_calls(gateway, person, mode):
     assert memory.tokens.refresh_token and memory.tokens.expires_in
 
 
+async def test_a_login_for_a_project_opens_that_project_alone(gateway, person):
+    rules = {"name": "work", "members": ["owner"], "permissions": {"allow": ["everything:echo"]}}
+    httpx2.post(f"{gateway.url}/v1/projects", headers=gateway.headers, json=rules).raise_for_status()
+    came_back, address = {}, f"{gateway.url}/mcp/work"
+
+    async def redirect(url: str) -> None:
+        came_back.update(await anyio.to_thread.run_sync(person.authorize, url))
+
+    async def callback() -> AuthorizationCodeResult:
+        return AuthorizationCodeResult(**{name: came_back.get(name) for name in ("code", "state", "iss")})
+
+    metadata = OAuthClientMetadata(client_name="Python SDK", redirect_uris=["http://127.0.0.1:33418/callback"])
+    memory = Memory()
+    provider = OAuthClientProvider(address, metadata, memory, redirect, callback)
+    async with httpx2.AsyncClient(auth=provider, timeout=60) as http:
+        async with Client(streamable_http_client(address, http_client=http), read_timeout_seconds=60) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == {"echo"}
+    bearer = {"Authorization": f"Bearer {memory.tokens.access_token}"}
+    assert httpx2.get(f"{gateway.url}/v1/me", headers=bearer).json()["project"] == "work"
+    tools = httpx2.get(f"{gateway.url}/v1/tools", headers=bearer).json()["tools"]
+    assert [tool["name"] for tool in tools] == ["echo"]
+
+
 def talk(command: list, answer) -> dict:
     """Runs a client that prints where a person must go, and waits for what comes back."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

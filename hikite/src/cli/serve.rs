@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
-use hikite_server::Settings;
 use tokio::net::TcpListener;
 
 use super::{Common, note, program};
@@ -16,6 +15,8 @@ use crate::running::{Overrides, Running, settings};
 use crate::{exposure, report};
 
 const MOST_THREADS: usize = 1024;
+/// Stands for the local token where it would end up in a log.
+const LOCAL_TOKEN: &str = "<local token>";
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
@@ -68,7 +69,7 @@ hint: another program may hold the port; name one with `--listen`"
         let settings = settings(&config)?;
         let snippets = report::Snippets {
             url: config.server.url(),
-            token: shown_token(&config.auth, &settings, std::io::stderr().is_terminal()),
+            token: shown_token(&config.auth, &settings.auth, std::io::stderr().is_terminal()),
             program: program()?,
             config: config.file.clone(),
         };
@@ -77,6 +78,9 @@ hint: another program may hold the port; name one with `--listen`"
         let running = Running::start(config, settings, overrides, program()?).await?;
         tracing::info!("listening on {scheme}://{address}");
         note(&snippets.text());
+        if snippets.token.as_deref() == Some(LOCAL_TOKEN) {
+            note("The local token is not written to a log: see `hikite token show`.\n");
+        }
         if let Some(base) = base
             && let Some(link) = running.setup_link(&base).await?
         {
@@ -92,12 +96,12 @@ hint: another program may hold the port; name one with `--listen`"
 
 /// The token as the snippets show it: one from the config is its owner's to know, and the local one is for a terminal,
 /// not for the log of a service manager.
-fn shown_token(auth: &Auth, settings: &Settings, is_terminal: bool) -> Option<String> {
-    match (auth, &settings.auth) {
+fn shown_token(auth: &Auth, used: &hikite_server::Auth, is_terminal: bool) -> Option<String> {
+    match (auth, used) {
         (Auth::Token(None), hikite_server::Auth::Token(token)) if is_terminal => {
             Some(token.expose().to_owned())
         }
-        (Auth::Token(None), hikite_server::Auth::Token(_)) => Some("<see `hikite token show`>".into()),
+        (Auth::Token(None), hikite_server::Auth::Token(_)) => Some(LOCAL_TOKEN.into()),
         (Auth::Token(Some(_)), _) => Some("<your token>".into()),
         _ => None,
     }
@@ -129,5 +133,27 @@ fn public_url_flag(text: &str) -> Result<String, String> {
     match url_fault(text) {
         Some((what, hint)) => Err(format!("it {what}; {hint}")),
         None => Ok(text.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hikite_core::secret::Secret;
+
+    use super::*;
+
+    #[test]
+    fn the_local_token_is_shown_on_a_terminal_alone() {
+        let shown = |auth: &Auth, is_terminal| {
+            let local = hikite_server::Auth::Token(Secret::hidden("hk_local_0"));
+            shown_token(auth, &local, is_terminal)
+        };
+        assert_eq!(shown(&Auth::Token(None), true).as_deref(), Some("hk_local_0"));
+        assert_eq!(shown(&Auth::Token(None), false).as_deref(), Some(LOCAL_TOKEN));
+        for is_terminal in [true, false] {
+            let own = Auth::Token(Some(Secret::hidden("hk_local_0")));
+            assert_eq!(shown(&own, is_terminal).as_deref(), Some("<your token>"));
+            assert_eq!(shown(&Auth::None, is_terminal), None);
+        }
     }
 }

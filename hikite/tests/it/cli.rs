@@ -227,9 +227,9 @@ async fn a_taken_port_is_explained() {
 #[tokio::test]
 async fn the_local_token_is_shown_when_asked_for_and_stands_in_no_log() {
     let gateway = configured(json!({})).await;
-    gateway.says("Claude Desktop").await;
+    gateway.says("see `hikite token show`").await;
     let said = gateway.stderr();
-    assert!(said.contains("<see `hikite token show`>") && !said.contains(gateway.token()), "{said}");
+    assert!(said.contains("Bearer <local token>") && !said.contains(gateway.token()), "{said}");
     let shown = gateway.run(&["token", "show"]).await;
     assert_eq!((shown.code, shown.stdout.trim_end()), (Some(0), gateway.token()), "{}", shown.stderr);
     assert!(!shown.stderr.contains(gateway.token()), "data goes to stdout");

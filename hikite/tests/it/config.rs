@@ -147,9 +147,9 @@ async fn start_up_tells_the_counts_the_doubts_and_how_to_connect() {
     gateway.says("`down` cannot be reached; http://127.0.0.1:9").await;
     let url = format!("http://{}/mcp", gateway.address());
     for snippet in [
-        format!("claude mcp add --transport http hikite {url} --header \"Authorization: Bearer {}\"", gateway.token()),
-        json!({ "mcpServers": { "hikite": { "url": url, "headers": { "Authorization": format!("Bearer {}", gateway.token()) } } } }).to_string(),
-        format!("[mcp_servers.hikite]\n    url = \"{url}\"\n    http_headers = {{ \"Authorization\" = \"Bearer {}\" }}", gateway.token()),
+        format!("claude mcp add --transport http hikite {url} --header \"Authorization: Bearer <local token>\""),
+        json!({ "mcpServers": { "hikite": { "url": url, "headers": { "Authorization": "Bearer <local token>" } } } }).to_string(),
+        format!("[mcp_servers.hikite]\n    url = \"{url}\"\n    http_headers = {{ \"Authorization\" = \"Bearer <local token>\" }}"),
         format!("\"args\":[\"stdio\",\"--config\",\"{}\"]", gateway.config_file().display()),
     ] {
         gateway.says(&snippet).await;

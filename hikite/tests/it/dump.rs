@@ -1,4 +1,5 @@
-//! Core dumps: a process that leaves none belongs to root in `/proc`, whoever started it, which is what is looked at here.
+//! Core dumps: what `/proc` tells of a process that leaves none belongs to root, whoever started it, which is what is looked
+//! at here.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -11,7 +12,7 @@ use serde_json::json;
 /// Somebody who is not root.
 const NOBODY: u32 = 65_534;
 
-/// To whom the process belongs in `/proc` once it answers.
+/// To whom the environment of the process belongs in `/proc` once it answers.
 fn owner(program: &Path, folder: &Path, user: Option<u32>, variable: Option<&str>) -> u32 {
     let mut command = Command::new(program);
     command.env_clear().env("HOME", folder).env("PATH", "/usr/bin:/bin").current_dir(folder);
@@ -29,7 +30,7 @@ fn owner(program: &Path, folder: &Path, user: Option<u32>, variable: Option<&str
     let mut answer = String::new();
     BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut answer).expect("an answer");
     assert!(answer.contains("serverInfo"), "{answer}");
-    let owner = std::fs::metadata(format!("/proc/{}", child.id())).expect("a process").uid();
+    let owner = std::fs::metadata(format!("/proc/{}/environ", child.id())).expect("a process").uid();
     drop(stdin);
     child.wait().expect("an end");
     owner

@@ -20,6 +20,8 @@ mod token;
 
 use std::collections::BTreeMap;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hikite_testkit::gateway::{Reply, Request, TestGateway};
 use serde_json::{Value, json};
 
@@ -312,6 +314,21 @@ pub(crate) fn access(tokens: &Value) -> &str {
 
 pub(crate) async fn me(gateway: &TestGateway, token: &str) -> Reply {
     gateway.send(crate::identity::as_bearer(token, "GET", "/v1/me")).await
+}
+
+/// The same token with the other signature that holds: `n - s` in place of `s`, where `n` is the order of P-256.
+fn twin(token: &str) -> String {
+    const ORDER: &str = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551";
+    let (signed, signature) = token.rsplit_once('.').expect("parts");
+    let mut bytes = URL_SAFE_NO_PAD.decode(signature).expect("base64");
+    let mut borrow = 0;
+    for at in (0..32).rev() {
+        let order = i16::from(u8::from_str_radix(&ORDER[2 * at..2 * at + 2], 16).expect("digits"));
+        let difference = order - i16::from(bytes[32 + at]) - borrow;
+        borrow = i16::from(difference < 0);
+        bytes[32 + at] = u8::try_from(difference.rem_euclid(256)).expect("a byte");
+    }
+    format!("{signed}.{}", URL_SAFE_NO_PAD.encode(bytes))
 }
 
 #[track_caller]

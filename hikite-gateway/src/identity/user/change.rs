@@ -108,7 +108,7 @@ impl Identity {
         } else if !is_owner && role == Some(Role::Owner) {
             reader.fault("role", "there is one owner, who hands over: `hikite user handover`");
         }
-        if is_owner && project.as_ref().is_some_and(Option::is_some) {
+        if is_owner && matches!(project, Change::This(_)) {
             reader.fault("project", "the owner is bound to no project: nobody could undo it");
         }
         reader.finish()?;

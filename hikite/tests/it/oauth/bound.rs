@@ -1,8 +1,6 @@
 //! Tokens for one project: a login that asks for `/mcp/{project}` opens that project and nothing else, at every door and
 //! after every refresh.
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hikite_testkit::fixture::Fixture;
 use hikite_testkit::gateway::{Envelope, Stateless};
 

@@ -68,7 +68,8 @@ async fn what_one_process_gives_another_takes_and_takes_back() {
     let statuses = [one.status, other.status];
     assert!(statuses.contains(&400), "a code is good once, wherever it comes: {statuses:?}");
 
-    let back = browser.get(&there, &asked(&client)).await;
+    let page = browser.get(&there, &asked(&client)).await;
+    let back = browser.post(&here, "/oauth/consent", &page, &[("decision", "allow")]).await;
     let given = ask_token(&here, &exchange(&client, &back.leads_to(REDIRECT)["code"])).await.value();
     for gateway in [&here, &there] {
         answers(gateway, access(&given), 200).await;

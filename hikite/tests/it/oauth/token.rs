@@ -1,7 +1,5 @@
 //! Codes, refresh tokens and access tokens over HTTP: what each of them is good for, and what it is not.
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hikite_testkit::gateway::eventually;
 
 use super::*;
@@ -126,6 +124,7 @@ async fn tokens_of_others_and_tokens_that_were_changed_open_nothing() {
         format!("{}.{}.{}", parts[0], with(parts[1], "sub", "root"), parts[2]),
         format!("{}.{}", parts[0], parts[1]),
         format!("{good}."),
+        twin(&good),
     ] {
         let reply = me(&gateway, &wrong).await;
         assert_eq!(reply.status, 401, "{wrong}");
