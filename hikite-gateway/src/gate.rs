@@ -236,8 +236,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_account_leaves_room_for_the_others() {
         let throttle = Throttle { concurrency: 4, queue: 0, ..Throttle::of(&Limits::default()) };
-        let gate =
-            Gate::new(throttle, Arc::new(Health::new(&Limits::default())), Meter::default().module(&"m".into()));
+        let gate = Gate::new(
+            throttle,
+            Arc::new(Health::new(&Limits::default())),
+            Meter::default().module(&"m".into()),
+        );
         let [work, home] = ["work", "home"].map(Arc::<str>::from);
         let first = gate.enter("m", Some(&work)).await.expect("a place");
         let _second = gate.enter("m", Some(&work)).await.expect("a place");

@@ -68,8 +68,8 @@ pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
 pub use entrance::Entrances;
 pub use exchange::{
-    Account, AccountStanding, Accounts, App, Browser, Connected, DEFAULT as DEFAULT_ACCOUNT, Link, Pace, Provider,
-    Returned, Settings as AccountSettings, TokenAuth, Waiting, choice::with_account,
+    Account, AccountStanding, Accounts, App, Browser, Connected, DEFAULT as DEFAULT_ACCOUNT, Link, Pace,
+    Provider, Returned, Settings as AccountSettings, TokenAuth, Waiting, choice::with_account,
 };
 pub use federation::{Comeback, Federation, LoginRule, Stranger};
 pub use gate::Throttle;

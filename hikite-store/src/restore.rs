@@ -82,7 +82,9 @@ async fn others_of(url: &StoreUrl) -> Result<Option<String>, StoreError> {
         (Engine::Sqlite, Ok(mode)) if mode.eq_ignore_ascii_case("delete") => Ok(None),
         (Engine::Sqlite, Ok(_)) => Ok(Some("another process has it open".to_owned())),
         (Engine::Postgres, Ok(count)) if count == "0" => Ok(None),
-        (Engine::Postgres, Ok(count)) => Ok(Some(format!("{count} connections of hikite to the database are open"))),
+        (Engine::Postgres, Ok(count)) => {
+            Ok(Some(format!("{count} connections of hikite to the database are open")))
+        }
         (_, Err(error)) => match failed(error) {
             error if error.fault == Fault::Busy => Ok(Some("another process has it open".to_owned())),
             error => Err(error),

@@ -324,8 +324,12 @@ async fn api(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response 
         let mut books = shared.state.lock();
         *books.calls.entry(family).or_default() += 1;
         if let Some(seconds) = books.limited.get(&family) {
-            let headers = [(header::CONTENT_TYPE, "application/json".to_owned()), (header::RETRY_AFTER, seconds.to_string())];
-            return (StatusCode::TOO_MANY_REQUESTS, headers, json!({ "message": "slow down" }).to_string()).into_response();
+            let headers = [
+                (header::CONTENT_TYPE, "application/json".to_owned()),
+                (header::RETRY_AFTER, seconds.to_string()),
+            ];
+            return (StatusCode::TOO_MANY_REQUESTS, headers, json!({ "message": "slow down" }).to_string())
+                .into_response();
         }
     }
     match family {

@@ -153,14 +153,8 @@ impl House {
             Registry::new(store.clone(), hikite_modules::maker(guarded.clone(), Arc::clone(&limits)));
         let maker = hikite_modules::maker(client, Arc::clone(&limits));
         let configured = Arc::<Configured>::default();
-        let endpoint = Arc::new(Endpoint::new(environment.client.clone()));
         let prober = Arc::<Prober>::default();
-        let accounts = Accounts::new(
-            Arc::clone(&safe),
-            endpoint,
-            Arc::clone(&configured) as Arc<dyn Exchanger>,
-            Arc::clone(&prober) as Arc<dyn Verifier>,
-        );
+        let accounts = accounts(&safe, &environment.client, &configured, &prober);
         let (seal, node_key) = keys(&safe).await?;
         let house = Arc::new(Self {
             gateway: Gateway::new(Arc::clone(&limits), Seal::new(seal), registry),
@@ -418,6 +412,18 @@ impl House {
         let source: Arc<dyn Source> = Arc::new(upstream.clone());
         Ok(Running { upstream, source, hash: server.definition_hash.clone(), share: server.share, keeper })
     }
+}
+
+/// The accounts with which services are called, over all that they need of the house.
+fn accounts(
+    safe: &Arc<Safe>,
+    client: &Client,
+    configured: &Arc<Configured>,
+    prober: &Arc<Prober>,
+) -> Arc<Accounts> {
+    let endpoint = Arc::new(Endpoint::new(client.clone()));
+    let (configured, prober) = (Arc::clone(configured), Arc::clone(prober));
+    Accounts::new(Arc::clone(safe), endpoint, configured as Arc<dyn Exchanger>, prober as Arc<dyn Verifier>)
 }
 
 /// What seals that which clients bring back, and what nodes know each other by: the same in every process on this store.

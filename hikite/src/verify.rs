@@ -36,8 +36,7 @@ impl Prober {
         let Some(config) = &self.config else { return Arc::default() };
         let given = services::given(config, &services::settings(Some(config)));
         let read = given.into_iter().filter(|given| given.hidden_by.is_none());
-        let services: Vec<Arc<Service>> =
-            read.filter_map(|given| given.read.ok()).map(Arc::new).collect();
+        let services: Vec<Arc<Service>> = read.filter_map(|given| given.read.ok()).map(Arc::new).collect();
         self.follow(&services);
         self.services.load_full().unwrap_or_default()
     }

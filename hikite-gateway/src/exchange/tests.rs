@@ -233,8 +233,8 @@ async fn a_grant_that_is_over_is_told_with_where_to_connect_again() {
 #[tokio::test]
 async fn a_short_failure_of_the_token_endpoint_is_asked_again() {
     let (accounts, stage) = accounts(|number| match number {
-        0 => answer(503, &json!({ "error": "server_error" })),
-        1 => answer(502, &json!("no JSON object")),
+        1 => answer(503, &json!({ "error": "server_error" })),
+        2 => answer(502, &json!("no JSON object")),
         _ => answer(200, &tokens("canary-new")),
     })
     .await;

@@ -37,10 +37,9 @@ impl Accounts {
     pub(super) async fn prove_new(&self, account: &mut Account, tokens: &Tokens) -> Result<(), Error> {
         let proof = self.proof(account, tokens).await;
         if let Proof::Refused(words) = &proof {
-            let title = self.provider(&account.provider).map_or_else(
-                || format!("`{}`", account.provider),
-                |provider| provider.title,
-            );
+            let title = self
+                .provider(&account.provider)
+                .map_or_else(|| format!("`{}`", account.provider), |provider| provider.title);
             return Err(Error::new(Kind::Validation, format!("{title} refuses the credential: {words}"))
                 .hint("nothing was kept; make a new one at the service, give it whole, and allow what is asked for"));
         }
@@ -54,11 +53,13 @@ impl Accounts {
         let proof = match self.fresh(account, None).await {
             Ok(tokens) => match self.proof(account, &tokens).await {
                 // It may have been taken back before its time: then there may be a newer one.
-                Proof::Refused(words) => match self.fresh(account, Some(&tokens.credential(account).secret)).await {
-                    Ok(newer) => self.proof(account, &newer).await,
-                    Err(error) if error.kind == Kind::AccountRequired => Proof::Refused(words),
-                    Err(error) => Proof::Unclear(error.message.into()),
-                },
+                Proof::Refused(words) => {
+                    match self.fresh(account, Some(&tokens.credential(account).secret)).await {
+                        Ok(newer) => self.proof(account, &newer).await,
+                        Err(error) if error.kind == Kind::AccountRequired => Proof::Refused(words),
+                        Err(error) => Proof::Unclear(error.message.into()),
+                    }
+                }
                 proof => proof,
             },
             Err(error) if error.kind == Kind::AccountRequired => Proof::Refused(error.message.into()),

@@ -64,7 +64,8 @@ impl Call<'_> {
         let api = credential.as_ref().and_then(|credential| credential.api.as_deref());
         let written = self.service.addresses.base(credential.as_deref())?;
         let hidden = credential.iter().map(|credential| credential.secret.expose().into()).collect();
-        let owner = credential.as_ref().map_or_else(Arc::default, |credential| Arc::clone(&credential.account));
+        let owner =
+            credential.as_ref().map_or_else(Arc::default, |credential| Arc::clone(&credential.account));
         let pace = self.service.paces.of(&owner);
         let mut account = Account { base: String::new(), hidden, credential: credential.clone(), pace };
         let mut found: Vec<(&str, String)> = Vec::new();

@@ -134,9 +134,12 @@ impl Pace {
 
 pub(crate) fn too_fast(wait: Duration) -> Error {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    Error::new(Kind::RateLimit, format!("the service takes no more requests with this account for {seconds} s"))
-        .hint(format!("try again in {seconds} s"))
-        .after(wait)
+    Error::new(
+        Kind::RateLimit,
+        format!("the service takes no more requests with this account for {seconds} s"),
+    )
+    .hint(format!("try again in {seconds} s"))
+    .after(wait)
 }
 
 /// How long a header says to wait: seconds, a date of HTTP, a moment as of RFC 3339, or seconds since 1970.

@@ -271,7 +271,9 @@ impl ForgetKey {
             }
         }
         if self.json {
-            print(&json!({ "forgotten": meant.iter().map(|key| shown(key)).collect::<Vec<_>>() }).to_string());
+            print(
+                &json!({ "forgotten": meant.iter().map(|key| shown(key)).collect::<Vec<_>>() }).to_string(),
+            );
         } else {
             print(&format!("{} earlier keys are gone", meant.len()));
         }

@@ -56,7 +56,12 @@ fn of_accounts() -> Vec<Operation> {
         },
         Operation {
             parameters: reference("Account"),
-            ..of("post", "/v1/accounts/{id}/verify", "verifyAccount", "Asks the vendor whether it takes the credential.")
+            ..of(
+                "post",
+                "/v1/accounts/{id}/verify",
+                "verifyAccount",
+                "Asks the vendor whether it takes the credential.",
+            )
         },
     ]
 }

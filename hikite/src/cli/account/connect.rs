@@ -78,7 +78,10 @@ impl Connect {
             note(&if is_proven {
                 format!("the account `{name}` with `{}` is connected", self.provider)
             } else {
-                format!("the account `{name}` with `{}` is kept, but not verified yet{problem}", self.provider)
+                format!(
+                    "the account `{name}` with `{}` is kept, but not verified yet{problem}",
+                    self.provider
+                )
             });
         }
         Ok(ExitCode::SUCCESS)

@@ -41,7 +41,9 @@ impl Restore {
     pub(crate) async fn run(self, config: &Config) -> Result<ExitCode> {
         let url = config.store_url();
         if url.is_memory() {
-            return Err(WrongSetup("a store in memory cannot be restored: it ends with its process".into()).into());
+            return Err(
+                WrongSetup("a store in memory cannot be restored: it ends with its process".into()).into()
+            );
         }
         if config.store.is_none() {
             crate::token::make_folder(&config.data)?;
@@ -81,8 +83,8 @@ impl Restore {
             }
         }
         if let Some(file) = &self.key_file {
-            let text = std::fs::read_to_string(file)
-                .with_context(|| format!("cannot read `{}`", file.display()))?;
+            let text =
+                std::fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
             let given = Secret::hidden(text);
             keys.add(&given).with_context(|| format!("`{}` holds no key", file.display()))?;
         }
@@ -135,7 +137,9 @@ impl Restore {
                 print(&format!("what was there before is in {}", aside.display()));
             }
         }
-        note("people, tokens and permissions are as they were when the backup was made: revoke again what was revoked since");
+        note(
+            "people, tokens and permissions are as they were when the backup was made: revoke again what was revoked since",
+        );
     }
 }
 
@@ -153,7 +157,8 @@ pub(super) async fn look_through(config: &Config, file: &Path, is_json: bool) ->
     let outcome = progress::tell_if_long("looking through the backup", work).await;
     store.close().await;
     let (mut findings, needed) = outcome?;
-    findings.extend(here.missing(&needed).map(|id| format!("the master key {id}, which it needs, is not here")));
+    findings
+        .extend(here.missing(&needed).map(|id| format!("the master key {id}, which it needs, is not here")));
     let is_well = findings.is_empty();
     if is_json {
         let report = json!({ "file": file, "version": NEWEST, "findings": findings, "keys": needed });
