@@ -35,7 +35,8 @@ const COMPILE_COST: usize = 32;
 /// However short it is: a pattern of few bytes may stand for very many.
 const COMPILE_COST_MIN: usize = 64 << 10;
 
-const TOO_MUCH: &str = "the arguments are too large to be held against the tool's schema; send fewer or smaller values";
+const TOO_MUCH: &str =
+    "the arguments are too large to be held against the tool's schema; send fewer or smaller values";
 
 /// Checks the arguments of one tool. Cheap to make: the schema is compiled by the first call.
 pub struct Checker {
@@ -117,7 +118,9 @@ impl Checker {
         match self.compiled.get() {
             Some(Ok(schema)) => bytes.saturating_mul(1 + schema.steps() / STEPS_FREE),
             Some(Err(_)) => 0,
-            None => source.bytes().len().saturating_mul(COMPILE_COST).max(COMPILE_COST_MIN).saturating_add(bytes),
+            None => {
+                source.bytes().len().saturating_mul(COMPILE_COST).max(COMPILE_COST_MIN).saturating_add(bytes)
+            }
         }
     }
 

@@ -102,7 +102,8 @@ impl Report<'_> {
             Kind::Enum { options } => {
                 let options = options.as_array().map_or(&[][..], Vec::as_slice);
                 let known = options.iter().filter_map(Value::as_str).take(OPTIONS_MAX * 50);
-                let near = error.instance().as_str().map(|sent| self.suggest(sent, known)).unwrap_or_default();
+                let near =
+                    error.instance().as_str().map(|sent| self.suggest(sent, known)).unwrap_or_default();
                 self.invalid(pointer, &format!("expected one of {}{near}", listed(options)));
             }
             kind => {
@@ -139,7 +140,8 @@ impl Report<'_> {
             .root
             .pointer(parent)
             .and_then(|schema| schema.get("properties")?.as_object());
-        let near = self.suggest(name, properties.into_iter().flat_map(|names| names.keys().map(String::as_str)));
+        let near =
+            self.suggest(name, properties.into_iter().flat_map(|names| names.keys().map(String::as_str)));
         self.push(&member, format!("Unknown parameter: {}{near}", path(&member)));
     }
 

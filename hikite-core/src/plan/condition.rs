@@ -87,11 +87,7 @@ impl Expression {
 }
 
 impl Operand {
-    fn find<'v, 'a: 'v>(
-        &'v self,
-        scope: &Scope<'a>,
-        looks: &Cell<usize>,
-    ) -> Result<Cow<'v, Value>, Missing> {
+    fn find<'v, 'a: 'v>(&'v self, scope: &Scope<'a>, looks: &Cell<usize>) -> Result<Cow<'v, Value>, Missing> {
         match self {
             Self::Reference(reference) => reference.find(scope, looks),
             Self::Plain(value) => Ok(Cow::Borrowed(value)),

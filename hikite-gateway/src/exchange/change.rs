@@ -151,7 +151,11 @@ impl Accounts {
             value
         };
         let (is_default, shared) = (flag("default"), flag("shared"));
-        let permissions = match changes.get("permissions").map(|form| crate::aside::aside(|| Permissions::read(form))).transpose() {
+        let permissions = match changes
+            .get("permissions")
+            .map(|form| crate::aside::aside(|| Permissions::read(form)))
+            .transpose()
+        {
             Ok(permissions) => permissions.map(Arc::new),
             Err(inner) => {
                 let inside =

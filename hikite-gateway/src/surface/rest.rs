@@ -157,7 +157,8 @@ impl Gateway {
             }
         };
         let result = self.dispatch_on("rest", command, context).await?;
-        let (answer, about) = by_cost(result.bytes().len().saturating_mul(2), || read_with_meta(&result)).await;
+        let (answer, about) =
+            by_cost(result.bytes().len().saturating_mul(2), || read_with_meta(&result)).await;
         Ok((succeeded(name, answer)?, about))
     }
 

@@ -297,7 +297,8 @@ async fn batch(app: &Arc<App>, sent: &Sent, messages: Vec<Bytes>, arrival: Arriv
     if messages.len() > most {
         let message = format!("the body holds {} messages; it may hold {most}", messages.len());
         return refusal(
-            Error::new(Kind::PayloadTooLarge, message).hint("send fewer at once, or raise `limits.batch_tasks`"),
+            Error::new(Kind::PayloadTooLarge, message)
+                .hint("send fewer at once, or raise `limits.batch_tasks`"),
         );
     }
     let answers = session.handle_batch(messages, arrival).await;

@@ -86,9 +86,12 @@ fn own_servers(
         let path = if matches!(raw.server, Some(OneOrMany::Many(_))) { &item } else { &list };
         match servers.all.iter().find(|server| &***server == name) {
             None => {
-                let known = servers.all.iter().map(|server| &**server);
-                let hint = suggest::did_you_mean(name, known).unwrap_or_else(|| listed(&servers.all));
-                check.report.error(path, format!("there is no server `{name}` in `mcpServers`"), Some(hint));
+                // What is not told need not be looked for.
+                let hint = (!check.report.is_full()).then(|| {
+                    let known = servers.all.iter().map(|server| &**server);
+                    suggest::did_you_mean(name, known).unwrap_or_else(|| listed(&servers.all))
+                });
+                check.report.error(path, format!("there is no server `{name}` in `mcpServers`"), hint);
             }
             Some(server) if own.contains(server) => {}
             Some(server) => {

@@ -56,7 +56,7 @@ impl World {
         let config = json!({
             "mcpServers": { "web": web },
             "modules": { "builtin": ["notion"] },
-            "providers": { "notion": { "api": vendor.url("") } },
+            "providers": { "notion": { "api": vendor.url(""), "oauth": {} } },
             "server": { "surface": ["direct", "modules"] },
             "limits": { "failed_logins": 0 },
         });

@@ -25,6 +25,8 @@ use health::Health;
 
 /// Twice the input may take so much longer and still counts as in proportion: caches and the clock have their part.
 const LINEAR: f64 = 1.4;
+/// What is refused and grows less than so has met a limit.
+const CAPPED: f64 = 0.5;
 /// What is quicker says nothing about growth.
 const NOTHING_MS: f64 = 5.0;
 /// The longest that one request may take; behind it something grows.
@@ -83,7 +85,7 @@ impl Row {
     fn verdict(&self) -> &'static str {
         match self.growth() {
             growth if growth > LINEAR => "GROWS",
-            _ if self.status >= 400 => "capped",
+            growth if growth < CAPPED && self.status >= 400 => "capped",
             _ => "linear",
         }
     }

@@ -242,7 +242,10 @@ pub(super) fn write_hostile(tables: &[Table], machine: &str) -> Result<()> {
     let figures: Vec<String> = tables.iter().map(markdown).collect();
     let told = format!("{}, hikite {}. {machine}", today(), env!("CARGO_PKG_VERSION"));
     let figures = figures.join("\n\n");
-    Ok(std::fs::write(&file, format!("{before}{HOSTILE_BEGIN}\n\n{told}\n\n{figures}\n\n{HOSTILE_END}{after}"))?)
+    Ok(std::fs::write(
+        &file,
+        format!("{before}{HOSTILE_BEGIN}\n\n{told}\n\n{figures}\n\n{HOSTILE_END}{after}"),
+    )?)
 }
 
 fn cell(value: Option<f64>, decimals: usize) -> Cell {

@@ -27,8 +27,15 @@ struct Waits {
     asked: Option<Instant>,
 }
 
+impl Waits {
+    fn answered(&mut self, wait: Duration) {
+        self.longest = self.longest.max(wait);
+        self.asked = None;
+    }
+}
+
 impl Health {
-    /// On a thread of its own: what is measured is how long the program takes, not this one.
+    /// Begins to ask; ends when dropped.
     pub(super) async fn watch(address: SocketAddr) -> Result<Self> {
         let mut rest = Rest::open(address).await?;
         let waits = Arc::new(Mutex::new(Waits::default()));
@@ -42,10 +49,7 @@ impl Health {
                     // What was asked stays so, and counts until somebody looks.
                     return;
                 }
-                let mut waits = noted.lock();
-                waits.longest = waits.longest.max(asked.elapsed());
-                waits.asked = None;
-                drop(waits);
+                noted.lock().answered(asked.elapsed());
                 tokio::time::sleep(PAUSE).await;
             }
         });
