@@ -87,8 +87,12 @@ impl Full {
     /// The public error. `things` is the plural, `limit` the member of `limits`.
     pub fn error(self, things: &str, limit: &str) -> Error {
         match self {
-            Self::Share => Error::new(Kind::RateLimit, format!("this caller has too many {things}"))
-                .hint(format!("finish or close some of them, then try again; one caller may have the part of `limits.{limit}` that `limits.caller_share` says")),
+            Self::Share => {
+                Error::new(Kind::RateLimit, format!("this caller has too many {things}")).hint(format!(
+                    "finish or close some of them, then try again; one caller may have the part of \
+                     `limits.{limit}` that `limits.caller_share` says"
+                ))
+            }
             Self::All => Error::new(Kind::Overloaded, format!("there are too many {things}"))
                 .hint(format!("try again in a moment; `limits.{limit}` is the limit")),
         }
