@@ -152,9 +152,11 @@ impl People {
         }
     }
 
-    /// With which right a caller changes users and what is theirs. Whether it may at all is for others to say.
+    /// With which right a caller changes users and what is theirs. Whether it may at all is for others to say. A token or a
+    /// client that acts for the owner is not the owner: what it may do, a program may do that has it.
     pub fn right_of(&self, caller: &Caller) -> Right {
-        if caller.is_admin() && caller.subject == self.owner().subject { Right::Owner } else { Right::Admin }
+        let is_in_person = caller.token.is_none() && caller.is_admin();
+        if is_in_person && caller.subject == self.owner().subject { Right::Owner } else { Right::Admin }
     }
 
     /// Only the owner changes what is the owner's.

@@ -10,7 +10,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::Origin;
 use hikite_core::time::rfc3339;
-use hikite_gateway::Accounts;
+use hikite_gateway::{Account, Accounts};
 use http::{HeaderMap, StatusCode, Uri};
 
 use super::form::Form;
@@ -23,6 +23,15 @@ const NAME_CHARS: usize = 128;
 
 fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {
     app.gateway.accounts().ok_or_else(|| Error::new(Kind::NotFound, "there are no accounts here"))
+}
+
+/// Others than the owner change nothing of the owner's.
+fn check_owner(app: &App, caller: &Caller, account: &Account) -> Result<(), Error> {
+    if account.subject == caller.subject {
+        return Ok(());
+    }
+    let people = app.gateway.people();
+    people.check_right(&account.subject, people.right_of(caller))
 }
 
 /// An account with what its user is called.
@@ -102,7 +111,7 @@ pub(crate) async fn change(
     Accounts::check_may_change(&caller)?;
     let accounts = accounts(&app)?;
     let account = accounts.account(&caller, &id)?;
-    app.gateway.people().check_right(&account.subject, app.gateway.people().right_of(&caller))?;
+    check_owner(&app, &caller, &account)?;
     let work = accounts.change(&account, &form);
     let account = recorded(&app, (&caller, &origin), ("account.change", &id), work).await?;
     Ok(ok(&named(&app, &account.object())))
@@ -119,7 +128,7 @@ pub(crate) async fn remove(
     Accounts::check_may_change(&caller)?;
     let accounts = accounts(&app)?;
     let account = accounts.account(&caller, &id)?;
-    app.gateway.people().check_right(&account.subject, app.gateway.people().right_of(&caller))?;
+    check_owner(&app, &caller, &account)?;
     recorded(&app, (&caller, &origin), ("account.remove", &id), accounts.remove(&account)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -75,7 +75,8 @@ impl<'a> Reader<'a> {
         if given.is_null() {
             return Change::None;
         }
-        let fits = |text: &String| (1..=PROJECT_CHARS).contains(&text.chars().count()) && !text.contains('\0');
+        let fits =
+            |text: &String| (1..=PROJECT_CHARS).contains(&text.chars().count()) && !text.contains('\0');
         let Some(project) = given.text().filter(fits) else {
             self.fault("project", "`project` must be the name of a project");
             return Change::AsBefore;

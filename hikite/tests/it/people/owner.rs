@@ -53,6 +53,18 @@ async fn an_admin_changes_nothing_of_the_owner() {
         let heir = delete(&gateway, secret, "/v1/users/alice?successor=kana").await;
         assert_eq!(heir.status, 403, "{}", heir.text());
     }
+    // Nor does a token that acts for the owner: whoever has it is not the owner.
+    let acting =
+        token(&gateway, json!({ "name": "t", "user": "owner", "scopes": ["read", "call", "admin"] })).await;
+    let reply =
+        patch(&gateway, &acting.secret, "/v1/users/kana", json!({ "password": "a program's own" })).await;
+    refused(&reply, 403, "AUTHORIZATION_ERROR", "only the owner changes the owner");
+    let more = json!({ "name": "t", "user": "kana" });
+    let more = gateway.send(as_bearer(&acting.secret, "POST", "/v1/tokens").json(more.to_string())).await;
+    assert_eq!(more.status, 403, "{}", more.text());
+    let default =
+        patch(&gateway, &acting.secret, &format!("/v1/accounts/{account}"), json!({ "default": true })).await;
+    assert_eq!(default.status, 200, "its accounts are the owner's own: {}", default.text());
     let page = browser.get(&gateway, "/ui/access").await;
     let password = [("password", "eve knows this one")];
     let refused = browser.post(&gateway, "/ui/access/users/kana/password", &page, &password).await;
