@@ -125,6 +125,29 @@ async fn a_person_is_bound_at_a_terminal_at_once_and_the_owner_never() {
 }
 
 #[tokio::test]
+async fn an_admin_binds_a_person_on_the_pages() {
+    let (fixture, gateway, mut owner) = with_project(json!({})).await;
+    let page = owner.get(&gateway, "/ui/access").await;
+    let form = [("name", "alice"), ("role", "member"), ("password", PASSWORD), ("project", "work")];
+    let made = owner.post(&gateway, "/ui/access/users", &page, &form).await;
+    assert!(made.status < 400, "{}", made.text);
+    let project = async || {
+        let users = gateway.send(gateway.request("GET", "/v1/users/alice")).await;
+        users.value()["project"].clone()
+    };
+    assert_eq!(project().await, "work");
+    let page = owner.get(&gateway, "/ui/access").await;
+    assert!(page.text.contains("/ui/access/users/alice/bind"), "{}", page.text);
+    assert!(!page.text.contains("/ui/access/users/kana/bind"), "the owner is bound to nothing");
+    for (name, expected) in [("home", json!("home")), ("", json!(null))] {
+        let done = owner.post(&gateway, "/ui/access/users/alice/bind", &page, &[("project", name)]).await;
+        done.leads_to("/ui/access");
+        assert_eq!(project().await, expected);
+    }
+    drop(fixture);
+}
+
+#[tokio::test]
 async fn the_default_mask_is_for_people_without_one_of_their_own() {
     let issuer = Issuer::start().await;
     let mut config = issuer.login(&json!({}));

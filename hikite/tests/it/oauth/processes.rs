@@ -15,6 +15,10 @@ const SOON: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// A request to be let in, under the name that both processes have.
 fn asked(client: &str) -> String {
+    asked_for(client, "https://hikite.example/mcp")
+}
+
+fn asked_for(client: &str, resource: &str) -> String {
     let fields = [
         ("response_type", "code"),
         ("client_id", client),
@@ -22,7 +26,7 @@ fn asked(client: &str) -> String {
         ("code_challenge", CHALLENGE),
         ("code_challenge_method", "S256"),
         ("scope", "read call"),
-        ("resource", "https://hikite.example/mcp"),
+        ("resource", resource),
     ];
     format!("/oauth/authorize?{}", form(&fields))
 }
@@ -97,4 +101,55 @@ async fn what_one_process_gives_another_takes_and_takes_back() {
     other.post(&there, "/oauth/login", &page, &login).await.leads_to("/ui");
     let shown = other.get(&here, "/oauth/login").await;
     assert!(shown.text.contains("<p>kana</p>"), "a login there is one here: {}", shown.text);
+}
+
+#[tokio::test]
+async fn a_project_binds_in_every_process() {
+    let config = json!({
+        "store": { "url": postgres::database() },
+        "server": { "public_url": PUBLIC },
+        "limits": { "failed_logins": 0 },
+    });
+    let key = MasterKey::random().expect("random").text();
+    let variables = [("HIKITE_VAULT_KEY", key.expose())];
+    let here = TestGateway::start_with(&PROGRAMS, config.clone(), &variables).await;
+    let there = TestGateway::start_with(&PROGRAMS, config, &variables).await;
+    let mut browser = set_up(&here).await;
+    for name in ["work", "home"] {
+        crate::identity::project(&here, name, json!({ "members": ["owner", "alice"] })).await;
+    }
+    let client = registered(&here).await;
+    let page = browser.get(&here, &asked_for(&client, "https://hikite.example/mcp/work")).await;
+    let back = browser.post(&here, "/oauth/consent", &page, &[("decision", "allow")]).await;
+    let given = ask_token(&here, &exchange(&client, &back.leads_to(REDIRECT)["code"])).await.value();
+    let fields = [
+        ("grant_type", "refresh_token"),
+        ("client_id", &*client),
+        ("refresh_token", given["refresh_token"].as_str().expect("a token")),
+    ];
+    answers(&there, access(&given), 200).await;
+    let next = ask_token(&there, &fields).await.value();
+    for (gateway, tokens) in [(&here, &given), (&there, &given), (&here, &next), (&there, &next)] {
+        answers(gateway, access(tokens), 200).await;
+        assert_eq!(me(gateway, access(tokens)).await.value()["project"], "work");
+        let elsewhere = crate::identity::as_bearer(access(tokens), "POST", "/mcp/home");
+        assert_eq!(gateway.send(elsewhere).await.status, 404);
+    }
+
+    // A person who is bound here is bound there.
+    let form = json!({ "name": "alice", "password": PASSWORD }).to_string();
+    assert_eq!(here.send(here.request("POST", "/v1/users").json(form)).await.status, 201);
+    let hers = crate::identity::token(&here, json!({ "name": "hers", "subject": "alice" })).await;
+    answers(&there, &hers.secret, 200).await;
+    let bind = json!({ "project": "home" }).to_string();
+    assert_eq!(here.send(here.request("PATCH", "/v1/users/alice").json(bind)).await.status, 200);
+    for gateway in [&here, &there] {
+        let begin = Instant::now();
+        while me(gateway, &hers.secret).await.value()["project"] != "home" {
+            assert!(begin.elapsed() < LIMIT, "she is not bound yet:\n{}", gateway.stderr());
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        let elsewhere = crate::identity::as_bearer(&hers.secret, "POST", "/mcp/work");
+        assert_eq!(gateway.send(elsewhere).await.status, 404);
+    }
 }
