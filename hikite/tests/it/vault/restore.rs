@@ -124,3 +124,37 @@ async fn what_is_no_backup_changes_nothing() {
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[tokio::test]
+async fn a_key_that_a_program_gives_is_kept_for_backups_as_well() {
+    let api = Api::start().await;
+    api.answer("/v1/search", Answer::json(&json!({ "results": [] })));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (key, before, old) = (path("key"), path("before"), path("old.db"));
+    std::fs::write(&key, "1".repeat(64)).expect("a key");
+    let now = json!({ "vault": { "key_command": ["cat", key] } });
+    let mut running = gateway(&api, now.clone()).await;
+    add(&running).await;
+    let first = only_key(&value(&running, &["store", "backup", &old, "--json"]).await, "keys");
+    assert!(running.stop().await.success());
+    std::fs::rename(&key, &before).expect("the old key");
+    std::fs::set_permissions(&before, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("private");
+    std::fs::write(&key, "2".repeat(64)).expect("a new key");
+    let mut config = config_again(&api);
+    config["vault"] = json!({ "key_command": ["cat", key], "previous_key_file": before });
+    let mut running = running.restart(config).await;
+    let rotated = value(&running, &["vault", "rotate", "--json"]).await;
+    assert_ne!(rotated["key"], first.as_str());
+    assert!(running.stop().await.success());
+    std::fs::remove_file(&before).expect("the old key is given away");
+    let mut config = config_again(&api);
+    config["vault"] = now["vault"].clone();
+    let mut running = running.restart(config.clone()).await;
+    assert!(running.stop().await.success());
+    let restored = value(&running, &["store", "restore", &old, "--json"]).await;
+    assert_eq!(only_key(&restored, "neededKeys"), first);
+    let running = running.restart(config).await;
+    let found = search(&running).await;
+    assert_eq!(found["success"], true, "{found}");
+}
