@@ -28,7 +28,7 @@ impl Identity {
         let token = secret("")?;
         loop {
             self.read_store().await?;
-            if self.owner().is_some() {
+            if self.has_owner().await? {
                 return Ok(None);
             }
             let now = now_ms();
@@ -58,6 +58,11 @@ impl Identity {
         }
     }
 
+    /// Whether somebody is the owner, also one whose row cannot be read.
+    async fn has_owner(&self) -> Result<bool, Error> {
+        Ok(self.store.users().await?.iter().any(|row| row.role == Role::Owner.name()))
+    }
+
     /// Whether this is the token of a link that still makes somebody the owner.
     pub async fn is_setup_token(&self, token: &str) -> Result<bool, Error> {
         let entry = self.store.entry(SETUP, ALL, now_ms()).await?;
@@ -74,7 +79,7 @@ impl Identity {
             return Err(Error::new(Kind::Validation, fault));
         }
         self.read_store().await?;
-        if !self.is_setup_token(token).await? || self.owner().is_some() {
+        if !self.is_setup_token(token).await? || self.has_owner().await? {
             return Err(used_up());
         }
         let user = User {

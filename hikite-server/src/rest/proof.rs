@@ -26,14 +26,14 @@ use crate::connection::Peer;
 const FRESH: Duration = Duration::from_secs(10 * 60);
 const PASSWORD_CHARS: usize = 1000;
 
-type From = Option<Extension<Peer>>;
+type Sender = Option<Extension<Peer>>;
 
 /// Makes another user the owner: the owner alone does, after a fresh login at a browser or with the password. The local
 /// token is no login: whoever holds it shows the password, too, or sits at the machine and uses the program.
 pub(crate) async fn hand_over(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, login, .. }: Arrival,
-    peer: From,
+    peer: Sender,
     path: Named,
     uri: Uri,
     headers: HeaderMap,
@@ -54,7 +54,7 @@ pub(crate) async fn hand_over(
     })?;
     prove(&app, (&owner, login.as_ref()), password.as_deref(), peer).await?;
     let what = described(&app, &name);
-    let work = identity.hand_over(&name);
+    let work = identity.hand_over(&owner, &name);
     let user = app.gateway.audit_admin((&caller, &origin), "owner.handover", &what, work).await?;
     app.gateway.follow_users().await?;
     Ok(ok(&user))
@@ -64,7 +64,7 @@ pub(crate) async fn hand_over(
 pub(crate) async fn change_password(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, login, .. }: Arrival,
-    peer: From,
+    peer: Sender,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
@@ -101,7 +101,7 @@ async fn prove(
     app: &App,
     (user, login): (&Arc<User>, Option<&BrowserLogin>),
     password: Option<&str>,
-    peer: From,
+    peer: Sender,
 ) -> Result<(), Error> {
     let peer: Option<IpAddr> = peer.map(|Extension(peer)| peer.address);
     let Some(password) = password else {

@@ -330,8 +330,11 @@ impl Handover {
                 bail!("nothing was changed\nhint: type the name of the user, or say `--yes`");
             }
         }
+        let Some(owner) = identity.owner() else {
+            bail!("there is no owner yet\nhint: `hikite user setup-link` makes the link that makes one");
+        };
         let what = Desk::described(identity, &self.name);
-        desk.recorded("user.handover", &what, identity.hand_over(&self.name)).await?;
+        desk.recorded("user.handover", &what, identity.hand_over(&owner, &self.name)).await?;
         note(&format!("`{}` is the owner now; the local token acts for them", user.name));
         Ok(())
     }

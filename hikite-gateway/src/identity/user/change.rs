@@ -141,8 +141,9 @@ impl Identity {
         Ok(())
     }
 
-    /// From now on somebody else is the owner, and who was is an admin.
-    pub async fn hand_over(&self, named: &str) -> Result<Raw, Error> {
+    /// From now on somebody else is the owner, and who was is an admin. `from` is the owner who said so; if that is somebody
+    /// else by now, nothing changes.
+    pub async fn hand_over(&self, from: &User, named: &str) -> Result<Raw, Error> {
         loop {
             let heir = self.stored_user(named).await?;
             if heir.disabled {
@@ -150,9 +151,9 @@ impl Identity {
                 return Err(error.hint("unlock them first"));
             }
             self.read_store().await?;
-            let Some(owner) = self.owner() else {
-                let error = Error::new(Kind::Conflict, "there is no owner who could hand over");
-                return Err(error.hint("`hikite user setup-link` makes the link that makes one"));
+            let Some(owner) = self.owner().filter(|owner| owner.id == from.id) else {
+                let error = Error::new(Kind::Conflict, format!("`{}` is not the owner", from.name));
+                return Err(error.hint("`hikite user list` says who is"));
             };
             if owner.id == heir.id {
                 return Err(Error::new(Kind::Conflict, format!("`{}` is the owner already", heir.name)));
