@@ -110,10 +110,23 @@ impl Gateway {
         let Some(accounts) = self.accounts() else { return Vec::new() };
         let objects = accounts.objects(&Caller::owner(), true);
         let stale = objects.iter().filter_map(Raw::object);
-        let stale = stale.filter(|account| account.text("state").as_deref() == Some("reconnect"));
+        let is_unclear = |account: &Object| {
+            account.text("state").as_deref() == Some("unverified") && account.text("problem").is_some()
+        };
+        let is_lost = |account: &Object| account.text("state").as_deref() == Some("reconnect");
         stale
+            .filter(|account| is_lost(account) || is_unclear(account))
             .map(|account| {
                 let word = |name: &str| account.text(name).unwrap_or_default();
+                if is_unclear(&account) {
+                    let (provider, name) = (word("provider"), word("name"));
+                    let message = format!(
+                        "{provider} has not confirmed the key of the account `{name}`: {}",
+                        word("problem")
+                    );
+                    let hint = "check it again".into();
+                    return Concern { kind: "account", name: word("id"), message, hint };
+                }
                 Concern {
                     kind: "account",
                     name: word("id"),

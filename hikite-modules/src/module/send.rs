@@ -129,11 +129,18 @@ impl Call<'_> {
                 return Err(self.refused(&refusal, account));
             }
             let wait = self.wait(&refusal, attempts + 1);
-            if refusal.status == StatusCode::TOO_MANY_REQUESTS {
+            // A 403 that passes is a limit by another name: it says nothing of the credential.
+            let is_limit = matches!(refusal.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::FORBIDDEN);
+            if is_limit {
                 account.pace.close(wait);
             }
             if attempts >= self.service.again.rule.attempts || wait > PATIENCE {
                 let told = self.refused(&refusal, account);
+                let told = if is_limit {
+                    Error { kind: Kind::RateLimit, ..told.hint("try again later") }
+                } else {
+                    told
+                };
                 let waits = wait > PATIENCE && told.kind == Kind::RateLimit;
                 return Err(if waits { Error { message: told.message, ..too_fast(wait) } } else { told });
             }

@@ -98,10 +98,10 @@ impl Check {
 
 impl Backup {
     async fn run(self, store: &Store) -> Result<ExitCode> {
+        let mut keys = keys::needed(store).await?;
         let bytes = progress::tell_if_long("copying the store", store.backup(&self.file)).await?;
-        // What is written meanwhile may be under a newer key: the file itself is asked.
-        let copy = work::WorkCopy::beside(&self.file, &self.file)?;
-        let keys = copy.keys().await?;
+        // The key may have changed meanwhile: then either may be the one.
+        keys.extend(keys::needed(store).await?);
         if self.json {
             print(&json!({ "file": self.file, "bytes": bytes, "keys": keys }).to_string());
         } else {

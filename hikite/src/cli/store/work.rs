@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use hikite_store::{Store, StoreUrl};
 
-use super::keys::{self, Needed};
-
 /// How every SQLite file begins.
 const HEAD: &[u8; 16] = b"SQLite format 3\0";
 const ENDS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
@@ -55,14 +53,6 @@ impl WorkCopy {
     /// The store in it, brought to the newest version.
     pub(super) async fn open(&self) -> Result<Store> {
         Ok(Store::open(&StoreUrl::file(&self.path)).await?)
-    }
-
-    /// Which master keys it needs.
-    pub(super) async fn keys(&self) -> Result<Needed> {
-        let store = self.open().await?;
-        let needed = keys::needed(&store).await;
-        store.close().await;
-        needed
     }
 
     fn remove(&self) {
