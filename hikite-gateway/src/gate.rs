@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, Kind};
 use hikite_core::limits::Limits;
 use hikite_core::rate::{Bucket, Rate};
@@ -48,11 +49,11 @@ pub(crate) struct Gate {
     room: Semaphore,
     bucket: Mutex<Bucket>,
     started: Instant,
-    /// What each account may take of both, while it has calls here.
+    /// What each holder may take of both, while it has calls here: an account, or a caller without one.
     shares: Mutex<HashMap<Arc<str>, Arc<Share>>>,
 }
 
-/// Half of a module's places: calls of one account that wait for its vendor leave the rest to others.
+/// Half of a module's places: slow calls of one account or one caller leave the rest to others.
 #[derive(Debug)]
 struct Share {
     places: Arc<Semaphore>,
@@ -91,8 +92,14 @@ impl Gate {
         }
     }
 
-    /// A call's turn. One that would not be sent anyway does not wait for it.
-    pub(crate) async fn enter(&self, module: &str, account: Option<&Arc<str>>) -> Result<Turn<'_>, Error> {
+    /// A call's turn. One that would not be sent anyway does not wait for it. Admins who call without an account are not
+    /// held to a share.
+    pub(crate) async fn enter(
+        &self,
+        module: &str,
+        account: Option<&Arc<str>>,
+        caller: &Caller,
+    ) -> Result<Turn<'_>, Error> {
         self.health.look(module, account)?;
         if let Some(rate) = self.throttle.rate {
             self.bucket.lock().take(rate, self.started.elapsed()).map_err(|wait| {
@@ -110,7 +117,8 @@ impl Gate {
                 .hint("try again in a moment")
                 .after(A_MOMENT)
         };
-        let share = account.map(|account| self.share_of(account));
+        let holder = account.or_else(|| (!caller.scopes.contains(Scopes::ADMIN)).then_some(&caller.subject));
+        let share = holder.map(|holder| self.share_of(holder));
         let of_share = share.as_ref().map(|share| Arc::clone(&share.room).try_acquire_owned());
         let share_room = of_share.transpose().map_err(|_| full())?;
         let room = self.room.try_acquire().map_err(|_| full())?;
@@ -126,10 +134,10 @@ impl Gate {
         Ok(Turn { place, room, _share: own.zip(share_room).map(<[_; 2]>::from) })
     }
 
-    fn share_of(&self, account: &Arc<str>) -> Arc<Share> {
+    fn share_of(&self, holder: &Arc<str>) -> Arc<Share> {
         let half = |all: usize| Arc::new(Semaphore::new(all.div_ceil(2).clamp(1, Semaphore::MAX_PERMITS)));
         let mut shares = self.shares.lock();
-        if !shares.contains_key(account) {
+        if !shares.contains_key(holder) {
             // Those that nobody holds are as good as new.
             shares.retain(|_, share| Arc::strong_count(&share.room) > 1 || Arc::strong_count(share) > 1);
         }
@@ -137,7 +145,7 @@ impl Gate {
             let Throttle { concurrency, queue, .. } = self.throttle;
             Arc::new(Share { places: half(concurrency), room: half(concurrency.saturating_add(queue)) })
         };
-        Arc::clone(shares.entry(Arc::clone(account)).or_insert_with(made))
+        Arc::clone(shares.entry(Arc::clone(holder)).or_insert_with(made))
     }
 
     /// Whether a call may be tried again: the account's budget and the module's rate allow it.
@@ -182,6 +190,10 @@ mod tests {
         Gate::new(throttle, Arc::new(Health::new(&Limits::default())), Meter::default().module(&"m".into()))
     }
 
+    async fn enter<'a>(gate: &'a Gate, account: Option<&Arc<str>>) -> Result<Turn<'a>, Error> {
+        gate.enter("m", account, &Caller::owner()).await
+    }
+
     fn throttle(concurrency: usize, queue: usize, rate: Option<&str>) -> Throttle {
         Throttle { concurrency, queue, rate: rate.and_then(Rate::parse), timeout: Duration::from_secs(1) }
     }
@@ -189,12 +201,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn calls_wait_their_turn_and_the_queue_has_an_end() {
         let gate = gate(throttle(1, 1, None));
-        let first = gate.enter("m", None).await.expect("a place");
-        let second = gate.enter("m", None);
+        let first = enter(&gate, None).await.expect("a place");
+        let second = enter(&gate, None);
         tokio::pin!(second);
         assert!(tokio::time::timeout(Duration::from_millis(5), &mut second).await.is_err(), "it waits");
         assert_eq!(gate.waiting(), 1);
-        let refused = gate.enter("m", None).await.expect_err("no room");
+        let refused = enter(&gate, None).await.expect_err("no room");
         assert_eq!((refused.kind, refused.retry_after), (Kind::Overloaded, Some(A_MOMENT)));
         drop(first);
         assert!(second.await.is_ok());
@@ -204,20 +216,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lent_place_is_used_by_others_and_counted_once() {
         let gate = gate(throttle(1, 0, None));
-        let asking = gate.enter("m", None).await.expect("a place");
+        let asking = enter(&gate, None).await.expect("a place");
         gate.lend();
-        let other = gate.enter("m", None).await.expect("the lent place");
-        assert!(gate.enter("m", None).await.is_err());
+        let other = enter(&gate, None).await.expect("the lent place");
+        assert!(enter(&gate, None).await.is_err());
         let back = gate.take_back();
         tokio::pin!(back);
         assert!(tokio::time::timeout(Duration::from_millis(5), &mut back).await.is_err(), "it is taken");
         drop(other);
         back.await;
-        assert!(gate.enter("m", None).await.is_err());
+        assert!(enter(&gate, None).await.is_err());
         gate.lend();
         asking.forget();
-        let next = gate.enter("m", None).await.expect("the one place");
-        assert!(gate.enter("m", None).await.is_err(), "and no other");
+        let next = enter(&gate, None).await.expect("the one place");
+        assert!(enter(&gate, None).await.is_err(), "and no other");
         drop(next);
     }
 
@@ -225,12 +237,12 @@ mod tests {
     async fn a_rate_refuses_and_says_when_to_come_back() {
         let gate = gate(throttle(9, 9, Some("2/m")));
         for _ in 0..2 {
-            assert!(gate.enter("m", None).await.is_ok());
+            assert!(enter(&gate, None).await.is_ok());
         }
-        let refused = gate.enter("m", None).await.expect_err("over the rate");
+        let refused = enter(&gate, None).await.expect_err("over the rate");
         assert_eq!((refused.kind, refused.hint.as_deref()), (Kind::RateLimit, Some("try again in 30 s")));
         tokio::time::advance(Duration::from_secs(30)).await;
-        assert!(gate.enter("m", None).await.is_ok());
+        assert!(enter(&gate, None).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
@@ -242,11 +254,23 @@ mod tests {
             Meter::default().module(&"m".into()),
         );
         let [work, home] = ["work", "home"].map(Arc::<str>::from);
-        let first = gate.enter("m", Some(&work)).await.expect("a place");
-        let _second = gate.enter("m", Some(&work)).await.expect("a place");
-        assert_eq!(gate.enter("m", Some(&work)).await.expect_err("its share").kind, Kind::Overloaded);
-        let _other = gate.enter("m", Some(&home)).await.expect("the others' places");
+        let first = enter(&gate, Some(&work)).await.expect("a place");
+        let _second = enter(&gate, Some(&work)).await.expect("a place");
+        assert_eq!(enter(&gate, Some(&work)).await.expect_err("its share").kind, Kind::Overloaded);
+        let _other = enter(&gate, Some(&home)).await.expect("the others' places");
         drop(first);
-        let _again = gate.enter("m", Some(&work)).await.expect("its own place again");
+        let _again = enter(&gate, Some(&work)).await.expect("its own place again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_caller_leaves_places_to_others() {
+        let gate = gate(throttle(2, 0, None));
+        let (alice, bob) = (Caller::named("alice"), Caller::named("bob"));
+        let held = gate.enter("m", None, &alice).await.expect("a place");
+        let refused = gate.enter("m", None, &alice).await.expect_err("half of the places are hers");
+        assert_eq!(refused.kind, Kind::Overloaded);
+        let other = gate.enter("m", None, &bob).await.expect("the other half");
+        drop((held, other));
+        assert!(gate.enter("m", None, &alice).await.is_ok());
     }
 }

@@ -223,6 +223,29 @@ async fn batches_have_a_share_and_the_owner_runs_one() {
 }
 
 #[tokio::test]
+async fn one_caller_leaves_places_of_a_module_to_others() {
+    let limits = json!({ "module_concurrency": 4, "module_queue": 0 });
+    let (fixture, gateway, narrow) = crowded(limits).await;
+    let call = |tool: &str| json!({ "name": format!("web:{tool}"), "parameters": { "text": "x" } }).to_string();
+    let begin = |tool: &str| as_bearer(&narrow.secret, "POST", "/v1/tools/call").json(call(tool));
+    let address = gateway.address();
+    let mut running = tokio::task::JoinSet::new();
+    for _ in 0..2 {
+        let request = begin("hang");
+        running.spawn(async move { request.attempt(address, Duration::from_secs(60)).await.is_ok() });
+    }
+    assert!(hikite_testkit::gateway::eventually(|| fixture.calls() >= 2).await);
+    let refused = gateway.send(begin("echo")).await;
+    assert_eq!(refused.value()["code"], "OVERLOADED", "{}", refused.text());
+    for secret in [gateway.token(), &token(&gateway, json!({ "name": "another" })).await.secret] {
+        let request = as_bearer(secret, "POST", "/v1/tools/call").json(call("echo"));
+        let reply = gateway.send(request).await;
+        assert_eq!(reply.value()["success"], true, "{}", reply.text());
+    }
+    running.shutdown().await;
+}
+
+#[tokio::test]
 async fn programs_in_jq_have_a_share_and_the_owner_runs_one() {
     let (_fixture, gateway, narrow) = crowded(json!({ "jq_processes": 4, "jq_timeout": "5s" })).await;
     let call = |select: &str| json!({ "name": "web:echo", "parameters": { "text": "{\"a\":1}" }, "options": { "select": select } });
