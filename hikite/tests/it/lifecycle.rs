@@ -62,11 +62,23 @@ impl World {
         });
         let gateway = configured(config).await;
         let owner = set_up(&gateway).await;
-        project(&gateway, "work", json!({ "members": ["nobody"], "permissions": { "deny": ["web:mirror"] } }))
-            .await;
+        project(
+            &gateway,
+            "work",
+            json!({ "members": ["nobody"], "permissions": { "deny": ["web:mirror"] } }),
+        )
+        .await;
         let random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let model = Model::default();
-        Self { gateway, model, random, story: String::new(), _fixture: fixture, _vendor: vendor, _owner: owner }
+        Self {
+            gateway,
+            model,
+            random,
+            story: String::new(),
+            _fixture: fixture,
+            _vendor: vendor,
+            _owner: owner,
+        }
     }
 
     /// Every call that anybody could try, over REST; and one of them, chosen at random, over MCP.
@@ -105,7 +117,8 @@ async fn over_mcp(gateway: &TestGateway, probe: &Probe) -> (bool, String) {
         arguments["account"] = account.as_str().into();
     }
     let path = "/mcp?surface=modules";
-    let client = Stateless::over_http(gateway.address(), path, Some(&probe.secret), Envelope::default().unvalidated());
+    let client =
+        Stateless::over_http(gateway.address(), path, Some(&probe.secret), Envelope::default().unvalidated());
     let outcome = client.call("call", arguments).await;
     let fine = outcome.answer.as_ref().is_ok_and(|result| result["isError"] != true);
     (fine, outcome.text)

@@ -226,7 +226,8 @@ async fn batches_have_a_share_and_the_owner_runs_one() {
 async fn one_caller_leaves_places_of_a_module_to_others() {
     let limits = json!({ "module_concurrency": 4, "module_queue": 0 });
     let (fixture, gateway, narrow) = crowded(limits).await;
-    let call = |tool: &str| json!({ "name": format!("web:{tool}"), "parameters": { "text": "x" } }).to_string();
+    let call =
+        |tool: &str| json!({ "name": format!("web:{tool}"), "parameters": { "text": "x" } }).to_string();
     let begin = |tool: &str| as_bearer(&narrow.secret, "POST", "/v1/tools/call").json(call(tool));
     let address = gateway.address();
     let mut running = tokio::task::JoinSet::new();

@@ -94,8 +94,7 @@ impl World {
     async fn delete(&mut self) -> Option<String> {
         let at = self.someone()?;
         let others: Vec<usize> = self.model.enabled().into_iter().filter(|other| *other != at).collect();
-        let successor =
-            if self.random.below(2) == 0 { None } else { self.random.pick(&others).copied() };
+        let successor = if self.random.below(2) == 0 { None } else { self.random.pick(&others).copied() };
         let mut path = self.path_of(at);
         if let Some(successor) = successor {
             path = format!("{path}?successor={}", self.model.people[successor].name);
