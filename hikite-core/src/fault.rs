@@ -30,7 +30,8 @@ impl Fault {
 /// Cuts a text that is longer, and says so.
 pub(crate) fn cut(text: &mut String, bytes_max: usize) {
     if text.len() > bytes_max {
-        text.truncate(text.floor_char_boundary(bytes_max));
+        let end = (0..=bytes_max).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or_default());
         text.push('…');
         text.shrink_to_fit();
     }

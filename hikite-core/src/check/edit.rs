@@ -201,10 +201,11 @@ impl Places {
 
 /// Writes one value with what is to become of it. Items of an array are never taken away.
 fn write_changed(change: Option<&mut Change>, scanner: &mut Scanner<'_>, out: &mut Vec<u8>) {
+    let Some(change) = change else { return out.extend_from_slice(scanner.value()) };
     match change {
-        None | Some(Change::Here(To::Nothing)) => out.extend_from_slice(scanner.value()),
-        Some(Change::Below(places)) => places.write(scanner, out),
-        Some(Change::Here(to)) => {
+        Change::Here(To::Nothing) => out.extend_from_slice(scanner.value()),
+        Change::Below(places) => places.write(scanner, out),
+        Change::Here(to) => {
             let written = scanner.value();
             if matches!(to, To::Text) {
                 *to = To::Value(Raw::from(&*String::from_utf8_lossy(written)));
