@@ -72,7 +72,7 @@ mod tests {
             start.await.expect("it begins");
             tell.send(()).expect("somebody waits");
         });
-        let work = tasks.spawn(by_cost(LARGE + 1, || {
+        let work = tasks.spawn(by_cost(LARGE + 1, move || {
             begin.send(()).expect("somebody waits");
             told.recv_timeout(Duration::from_secs(20))
         }));
