@@ -108,6 +108,9 @@ impl Identity {
         } else if !is_owner && role == Some(Role::Owner) {
             reader.fault("role", "there is one owner, who hands over: `hikite user handover`");
         }
+        if is_owner && matches!(project, Change::This(_)) {
+            reader.fault("project", "the owner is bound to no project: nobody could undo it");
+        }
         reader.finish()?;
         let password = match &password {
             Some(password) => Some(self.hashed(password).await?),
@@ -156,7 +159,7 @@ impl Identity {
                 return Err(Error::new(Kind::Conflict, format!("`{}` is the owner already", heir.name)));
             }
             let owner = User { role: Role::Admin, ..User::clone(&owner) };
-            let heir = User { role: Role::Owner, ..heir };
+            let heir = User { role: Role::Owner, project: None, ..heir };
             let changes = [owner.row(), heir.row()].map(|row| (row.clone(), row.name));
             let done = self.store.change_users(&changes).await?;
             self.read_store().await?;
