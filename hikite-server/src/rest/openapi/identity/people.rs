@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Operation, moment, name, scopes};
 
 pub(super) fn operations() -> Vec<Operation> {
-    [of_users(), of_clients()].into_iter().flatten().collect()
+    [of_users(), of_removals(), of_clients()].into_iter().flatten().collect()
 }
 
 fn of_users() -> Vec<Operation> {
@@ -65,10 +65,24 @@ fn of_users() -> Vec<Operation> {
                 "Makes a user the owner; for the owner.",
             )
         },
+    ]
+}
+
+fn of_removals() -> Vec<Operation> {
+    let of_removals = |method, path, id, summary| Operation {
+        method,
+        path,
+        id,
+        tag: "Users",
+        summary,
+        errors: &[404],
+        ..Operation::NEW
+    };
+    vec![
         Operation {
             answer: (200, "All removals.", Some("Removals")),
             errors: &[],
-            ..of_users(
+            ..of_removals(
                 "get",
                 "/v1/removals",
                 "listRemovals",
@@ -78,7 +92,7 @@ fn of_users() -> Vec<Operation> {
         Operation {
             parameters: vec![name("Removal")],
             answer: (204, "They may come again.", None),
-            ..of_users(
+            ..of_removals(
                 "delete",
                 "/v1/removals/{id}",
                 "liftRemoval",
