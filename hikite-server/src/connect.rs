@@ -11,7 +11,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use hikite_core::caller::{OWNER, Scopes};
+use hikite_core::caller::Scopes;
 use hikite_core::error::{Error, Kind};
 use hikite_core::language::Language;
 use hikite_core::secret::Secret;
@@ -52,9 +52,11 @@ pub(crate) async fn ask(
         if let Some(link) = parameter(&uri, "link") {
             let waiting = accounts.waiting(&provider, &link).await?;
             return Ok(match opener(&app, &headers, &waiting).await? {
-                Opener::Named => page.question(&waiting, None),
+                Opener::Named => page.question(&waiting, &name(&app, &waiting), None),
                 Opener::MustLogIn => oauth::log_in_first(&uri),
-                Opener::MustProve(proof) => page.question(&waiting, Some((proof, &uri))),
+                Opener::MustProve(proof) => {
+                    page.question(&waiting, &name(&app, &waiting), Some((proof, &uri)))
+                }
             });
         }
         // Whoever is logged in needs no link, and gets one; whoever is not can log in where people do.
@@ -92,7 +94,8 @@ pub(crate) async fn go(
                 let shown = fields.get("proof").unwrap_or_default();
                 if !proves(&app, &waiting, &link, shown).await? {
                     app.brake.note(peer, &app)?;
-                    return Ok(page.question(&waiting, Some((Proof { is_wrong: true, ..proof }, &uri))));
+                    let wrong = Proof { is_wrong: true, ..proof };
+                    return Ok(page.question(&waiting, &name(&app, &waiting), Some((wrong, &uri))));
                 }
             }
         }
@@ -131,6 +134,12 @@ fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {
     app.gateway.accounts().ok_or_else(no_link)
 }
 
+/// The name of the person whom a link is for, as people read it.
+fn name(app: &App, waiting: &Waiting) -> Arc<str> {
+    let known = app.gateway.people().name_of(&waiting.subject);
+    known.map_or_else(|| Arc::clone(&waiting.subject), |(_, name)| name)
+}
+
 /// Whoever opens a link: somebody else who is logged in is refused, because a link that was sent to them may be a trap.
 async fn opener(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<Opener, Error> {
     let settings = app.settings.load_full();
@@ -145,7 +154,7 @@ async fn opener(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<Ope
         };
     }
     // Whoever can connect is the owner, as everywhere in this mode.
-    if matches!(settings.auth, Auth::None) && *waiting.subject == *OWNER {
+    if matches!(settings.auth, Auth::None) && waiting.subject == app.gateway.people().owner().subject {
         return Ok(Opener::Named);
     }
     Ok(Opener::MustProve(Proof { takes_token: true, ..Proof::of(waiting) }))

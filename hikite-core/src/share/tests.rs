@@ -13,10 +13,16 @@ fn shares(all: usize, each: usize, reserved: usize) -> Shares<u32> {
 }
 
 /// Places that have been idle since the second they are named after.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    clippy::unnecessary_wraps,
+    reason = "the shape that `take` asks for"
+)]
 fn idle(value: &u32, _: bool) -> Option<Duration> {
     Some(at(*value))
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that `take` asks for")]
 fn busy(_: &u32, _: bool) -> Option<Duration> {
     None
 }

@@ -12,7 +12,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hikite_core::caller::{OWNER, Scopes};
 use hikite_core::json::Object;
-use hikite_gateway::identity::{Ask, Bearer, ClientForm, Code, Target, Terms};
+use hikite_core::share::Allowance;
+use hikite_gateway::identity::{Ask, Bearer, ClientForm, ClientRoom, Code, Right, Target, Terms};
 use hikite_gateway::{Identity, People, Safe};
 use hikite_store::{Store, StoreUrl};
 use hikite_vault::{MasterKey, Ring};
@@ -63,7 +64,7 @@ impl House {
         let access = access(&identity, &terms).await;
         let people = People::new(store);
         let form = Object::default().with("name", "bench").with("subject", "bob");
-        let personal = people.create_token(&form).await.expect("a token").1.expose().to_owned();
+        let personal = people.create_token(&form, Right::Owner).await.expect("a token").1.expose().to_owned();
         Self { identity, people, terms, access, personal }
     }
 
@@ -91,7 +92,8 @@ async fn access(identity: &Identity, terms: &Terms) -> String {
         confidential: false,
         own: None,
     };
-    let client = identity.register_client(form).await.expect("a client").0;
+    let room = ClientRoom { from: "192.0.2.1".into(), allowance: Allowance::of(100, 50) };
+    let client = identity.register_client(form, &room).await.expect("a client").0;
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
     let ask = Ask {
         subject: OWNER,

@@ -110,10 +110,10 @@ mod tests {
         pace.learn(250, &budget);
         assert_eq!(pace.places.available_permits(), 4);
         let held = budget.hold(900).expect("room");
-        let place = pace.place().await;
+        let running = pace.place().await;
         pace.learn(1, &budget);
         assert_eq!(pace.places.available_permits(), 0, "one runs, and no other is begun");
-        drop((held, place));
+        drop((held, running));
         pace.learn(1, &budget);
         assert_eq!(pace.places.available_permits(), 4, "the largest so far is what counts");
         assert_eq!(Pace::new(3).places.available_permits(), 3);

@@ -11,6 +11,9 @@ use crate::meter::{Labels, Metric, Point};
 /// Holders that are named.
 const TOP: usize = 20;
 
+/// How often something happened, by caller.
+type Counts = Vec<(Arc<str>, u64)>;
+
 /// One kind of place at one moment.
 #[derive(Clone, Debug)]
 pub struct Usage {
@@ -19,8 +22,8 @@ pub struct Usage {
     pub taken: usize,
     /// Holders of most places.
     pub top: Vec<(Arc<str>, usize)>,
-    pub refused: Vec<(Arc<str>, u64)>,
-    pub evicted: Vec<(Arc<str>, u64)>,
+    pub refused: Counts,
+    pub evicted: Counts,
 }
 
 impl Usage {
@@ -48,9 +51,8 @@ impl<V> Places<V> {
 }
 
 impl Tally {
-    fn sorted(&self) -> Vec<(Arc<str>, u64)> {
-        let mut all: Vec<(Arc<str>, u64)> =
-            self.0.iter().map(|(name, count)| (Arc::clone(name), *count)).collect();
+    fn sorted(&self) -> Counts {
+        let mut all: Counts = self.0.iter().map(|(name, count)| (Arc::clone(name), *count)).collect();
         all.sort();
         all
     }
@@ -67,7 +69,7 @@ pub fn metrics(usages: &[Usage]) -> Vec<Metric> {
     let plain = |value: fn(&Usage) -> usize| -> Vec<Point> {
         usages.iter().map(|usage| Point { labels: of(usage), value: float(value(usage) as u64) }).collect()
     };
-    let counted = |counts: fn(&Usage) -> &Vec<(Arc<str>, u64)>| -> Vec<Point> {
+    let counted = |counts: fn(&Usage) -> &Counts| -> Vec<Point> {
         let of_usage = |usage| counts(usage).iter().map(move |(name, count)| (usage, name, *count));
         usages
             .iter()

@@ -71,8 +71,8 @@ impl Call<'_> {
         let mut found: Vec<(&str, String)> = Vec::new();
         for lookup in &self.service.addresses.lookups {
             let Some(credential) = &credential else { continue };
-            let place = format!("{{{}}}", lookup.name);
-            if !written.contains(&place) || credential.details.contains_key(&lookup.name) {
+            let written_as = format!("{{{}}}", lookup.name);
+            if !written.contains(&written_as) || credential.details.contains_key(&lookup.name) {
                 continue;
             }
             account.base = moved(&lookup.at, api);

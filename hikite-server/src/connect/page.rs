@@ -24,6 +24,7 @@ pub(super) struct Page(pub(super) Language);
 
 /// The ways in which the person whom a link names can show that it is them.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one part of the page, there or not")]
 pub(super) struct Proof {
     pub(super) can_log_in: bool,
     /// The code that a terminal shows.
@@ -42,22 +43,21 @@ impl Proof {
 
 impl Page {
     /// Asks whether to go on, and for a proof where nothing else says who asks.
-    pub(super) fn question(self, waiting: &Waiting, proof: Option<(Proof, &Uri)>) -> Response {
+    pub(super) fn question(self, waiting: &Waiting, name: &str, proof: Option<(Proof, &Uri)>) -> Response {
         let is_wrong = proof.is_some_and(|(proof, _)| proof.is_wrong);
         let proof = proof.map(|(proof, uri)| self.proof(proof, uri)).unwrap_or_default();
-        let (title, account, subject) =
-            (escape(&waiting.title), escape(&waiting.account), escape(&waiting.subject));
+        let (title, account, name) = (escape(&waiting.title), escape(&waiting.account), escape(name));
         let (text, button) = match self.0 {
             Language::English => (
                 format!(
-                    "<h1>Connect {title}</h1><p>hikite will call {title} for <b>{subject}</b>, as the account \
+                    "<h1>Connect {title}</h1><p>hikite will call {title} for <b>{name}</b>, as the account \
                      <b>{account}</b>. Go on only if that is you and you asked for this.</p>"
                 ),
                 "Continue",
             ),
             Language::Japanese => (
                 format!(
-                    "<h1>{title} と接続</h1><p>hikite は <b>{subject}</b> さんのために、アカウント <b>{account}</b> として \
+                    "<h1>{title} と接続</h1><p>hikite は <b>{name}</b> さんのために、アカウント <b>{account}</b> として \
                      {title} を呼び出します。ご本人が求めた場合だけ進んでください。</p>"
                 ),
                 "続ける",

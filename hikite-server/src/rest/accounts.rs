@@ -173,15 +173,16 @@ pub(crate) async fn connect(
     form.finish()?;
     caller.must_have(Scopes::CALL)?;
     let (accounts, provider) = (accounts(&app)?, provider.unwrap_or_default());
-    if at_terminal && !holds_local_token(&caller) {
+    if at_terminal && !holds_local_token(&app, &caller) {
         let error = Error::new(Kind::Authorization, "only the holder of the local token gets a code");
         return Err(error.hint("leave `terminal` out: the link works after a login").into());
     }
     let (subject, name) = (&*caller.subject, name.as_deref());
     let work = async {
-        match at_terminal {
-            true => accounts.begin_at_terminal(subject, &provider, name).await,
-            false => accounts.begin(subject, &provider, name).await,
+        if at_terminal {
+            accounts.begin_at_terminal(subject, &provider, name).await
+        } else {
+            accounts.begin(subject, &provider, name).await
         }
     };
     let link = app.gateway.audit_admin((&caller, &origin), "account.connect", &provider, work).await?;
@@ -196,8 +197,8 @@ pub(crate) async fn connect(
 }
 
 /// Whether a caller came with the token that lies beside the store, which programs that act for people never have.
-fn holds_local_token(caller: &Caller) -> bool {
-    *caller == Caller::owner()
+fn holds_local_token(app: &App, caller: &Caller) -> bool {
+    *caller == app.gateway.people().owner()
 }
 
 /// How far it has come.

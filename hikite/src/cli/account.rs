@@ -295,7 +295,7 @@ impl Desk {
     async fn verify(&self, account: &Arc<Account>) -> Result<Raw> {
         let work = self.accounts.verify(account);
         let work = self.recorded("account.verify", &account.id, work);
-        Ok(progress::tell_if_long("asking the service", work).await?.object())
+        Ok(progress::tell_if_long("asking the service", Box::pin(work)).await?.object())
     }
 
     async fn verify_filed(&self, id: &str) -> Result<Raw> {

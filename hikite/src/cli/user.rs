@@ -308,7 +308,7 @@ impl Remove {
         desk.recorded("user.delete", &what, work).await?;
         match &self.successor {
             Some(successor) => {
-                note(&format!("the user `{name}` is gone; their accounts are `{successor}`'s now"))
+                note(&format!("the user `{name}` is gone; their accounts are `{successor}`'s now"));
             }
             None => note(&format!("the user `{name}` is gone, and so are their accounts and tokens")),
         }

@@ -118,19 +118,16 @@ async fn whoever_is_locked_out_has_nothing_that_opens_until_they_are_let_in_agai
 async fn an_open_stream_ends_with_whoever_it_belongs_to() {
     let (_fixture, gateway, _) = house().await;
     let secret = token_of(&gateway, "alice").await;
-    let stream = tokio::spawn({
-        let request = as_bearer(&secret, "GET", "/sse");
-        let address = gateway.address();
-        async move { request.send(address).await }
-    });
+    let mut streams = tokio::task::JoinSet::new();
+    streams.spawn(as_bearer(&secret, "GET", "/sse").send(gateway.address()));
     let session = client(&gateway, "/mcp", &secret).await;
     until("the session is there", async || {
         get(&gateway, "/v1/sessions").await.value().to_string().contains("\"alice\"")
     })
     .await;
     assert_eq!(delete(&gateway, gateway.token(), "/v1/users/alice").await.status, 204);
-    let ended = tokio::time::timeout(LIMIT, stream).await;
-    ended.expect("the stream ends").expect("read to its end");
+    let ended = tokio::time::timeout(LIMIT, streams.join_next()).await;
+    ended.expect("the stream ends").expect("there is one").expect("read to its end");
     until("the session is over", async || {
         !get(&gateway, "/v1/sessions").await.value().to_string().contains("usr_")
     })

@@ -191,7 +191,7 @@ async fn suspended_calls_have_a_share_and_the_owner_is_still_asked() {
     assert_eq!(metric(&gateway, &series("held", "parked_calls", &narrow)).await, Some(2.0));
 }
 
-fn batch_of(tool: &str, arguments: Value) -> Value {
+fn batch_of(tool: &str, arguments: &Value) -> Value {
     json!({ "commands": [{ "id": "t", "module": "web", "tool": tool, "params": arguments }] })
 }
 
@@ -202,18 +202,18 @@ async fn batches_have_a_share_and_the_owner_runs_one() {
     let address = gateway.address();
     let mut running = tokio::task::JoinSet::new();
     for _ in 0..2 {
-        let request = begin(batch_of("hang", json!({})));
+        let request = begin(batch_of("hang", &json!({})));
         running.spawn(async move { request.attempt(address, Duration::from_secs(60)).await.is_ok() });
     }
     assert!(hikite_testkit::gateway::eventually(|| fixture.calls() >= 2).await);
-    is_refused_for_its_share(&gateway.send(begin(batch_of("echo", json!({ "text": "x" })))).await);
-    let done = post(&gateway, "/v1/batch", &batch_of("echo", json!({ "text": "x" }))).await;
+    is_refused_for_its_share(&gateway.send(begin(batch_of("echo", &json!({ "text": "x" })))).await);
+    let done = post(&gateway, "/v1/batch", &batch_of("echo", &json!({ "text": "x" }))).await;
     assert_eq!(done.value()["result"]["summary"]["ok"], 1, "{}", done.text());
     running.shutdown().await;
     // A batch that nobody waits for any more is no batch.
     let mut last = 0;
     for _ in 0..200 {
-        last = gateway.send(begin(batch_of("echo", json!({ "text": "x" })))).await.status;
+        last = gateway.send(begin(batch_of("echo", &json!({ "text": "x" })))).await.status;
         if last == 200 {
             break;
         }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 /// Somebody who was made once. A name may come again; a person does not.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(super) struct Person {
     pub(super) name: String,
     pub(super) password: String,

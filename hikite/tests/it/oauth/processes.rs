@@ -139,17 +139,17 @@ async fn a_project_binds_in_every_process() {
     // A person who is bound here is bound there.
     let form = json!({ "name": "alice", "password": PASSWORD }).to_string();
     assert_eq!(here.send(here.request("POST", "/v1/users").json(form)).await.status, 201);
-    let hers = crate::identity::token(&here, json!({ "name": "hers", "subject": "alice" })).await;
-    answers(&there, &hers.secret, 200).await;
+    let personal = crate::identity::token(&here, json!({ "name": "hers", "subject": "alice" })).await;
+    answers(&there, &personal.secret, 200).await;
     let bind = json!({ "project": "home" }).to_string();
     assert_eq!(here.send(here.request("PATCH", "/v1/users/alice").json(bind)).await.status, 200);
     for gateway in [&here, &there] {
         let begin = Instant::now();
-        while me(gateway, &hers.secret).await.value()["project"] != "home" {
+        while me(gateway, &personal.secret).await.value()["project"] != "home" {
             assert!(begin.elapsed() < LIMIT, "she is not bound yet:\n{}", gateway.stderr());
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
-        let elsewhere = crate::identity::as_bearer(&hers.secret, "POST", "/mcp/work");
+        let elsewhere = crate::identity::as_bearer(&personal.secret, "POST", "/mcp/work");
         assert_eq!(gateway.send(elsewhere).await.status, 404);
     }
 }

@@ -200,7 +200,7 @@ pub(super) const CASES: &[Case] = &[
         name: "Markdown: lists in lists",
         smallest: 1000,
         make: |n, _| {
-            let lines: String = (0..n).map(|at| format!("{}- a\n", "  ".repeat(at % 100))).collect();
+            let lines = (0..n).fold(String::new(), |lines, at| lines + &"  ".repeat(at % 100) + "- a\n");
             select(&lines, ". | md_to_storage")
         },
     },

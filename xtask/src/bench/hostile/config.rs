@@ -77,7 +77,7 @@ fn unknown_keys(count: usize) -> String {
 }
 
 fn depth(levels: usize) -> String {
-    format!(r#"{{"mcpServers":{}{}}}"#, r#"{"a":"#.repeat(levels), format!("1{}", "}".repeat(levels)))
+    format!(r#"{{"mcpServers":{}1{}}}"#, r#"{"a":"#.repeat(levels), "}".repeat(levels))
 }
 
 fn patterns(count: usize, pattern: impl Fn(usize) -> String) -> String {
