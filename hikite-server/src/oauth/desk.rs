@@ -9,7 +9,7 @@ use axum::response::Response;
 use hikite_core::error::Error;
 use hikite_core::language::Language;
 use hikite_core::share::Allowance;
-use hikite_gateway::identity::{ClientRoom, Login};
+use hikite_gateway::identity::{ClientRoom, Login, User};
 use hikite_gateway::{Deed, Identity};
 use http::HeaderMap;
 use http::request::Parts;
@@ -43,6 +43,16 @@ impl Desk {
             Some(secret) => self.identity.login(&secret).await,
             None => Ok(None),
         }
+    }
+
+    /// Logs a user in at this browser. Somebody whom another process made a moment ago is taken in first, with mask and
+    /// memberships: else their first requests would be refused.
+    pub(crate) async fn begin_login(&self, user: &Arc<User>) -> Result<Login, Error> {
+        if self.app.gateway.people().name_of(&user.subject).is_none() {
+            self.identity.read_store().await?;
+            self.app.gateway.follow_users().await?;
+        }
+        self.identity.begin_login(user).await
     }
 
     /// The room for one more client that nobody has logged in with yet, from there.

@@ -71,7 +71,7 @@ async fn finish(desk: &Desk, entrances: &Entrances, name: &str, uri: &Uri) -> Re
     let (stranger, next) = entrances.federation.finish(name, binding.value(), &callback, &returned).await?;
     let user = desk.identity.user_of_stranger(&stranger).await?;
     desk.note(Deed { action: LOG_IN, subject: &user.subject, what: name, ..Deed::default() }).await?;
-    let begun = desk.identity.begin_login(&user).await?;
+    let begun = desk.begin_login(&user).await?;
     let next = login::local(&next).unwrap_or("/ui");
     Ok(login::welcome(desk, begun.secret.expose(), next))
 }

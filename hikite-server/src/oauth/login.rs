@@ -74,7 +74,7 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
     };
     let deed = Deed { action: LOG_IN, subject: &user.subject, ..Deed::default() };
     desk.note(deed).await.map_err(trouble)?;
-    let login = desk.identity.begin_login(&user).await.map_err(trouble)?;
+    let login = desk.begin_login(&user).await.map_err(trouble)?;
     Ok(welcome(desk, login.secret.expose(), next.unwrap_or("/ui")))
 }
 

@@ -65,7 +65,7 @@ pub(crate) async fn log_in(desk: Desk, body: Body) -> Response {
         let user = user.ok_or_else(|| Error::new(Kind::Authentication, "this user may not log in"))?;
         let next = visit.body["next"].as_str().and_then(login::local).unwrap_or("/ui").to_owned();
         desk.note(Deed { action: LOG_IN, subject: &user.subject, ..Deed::default() }).await?;
-        Ok((desk.identity.begin_login(&user).await?, next))
+        Ok((desk.begin_login(&user).await?, next))
     };
     match proved.await {
         Ok((login, next)) => {

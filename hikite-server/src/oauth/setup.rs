@@ -56,7 +56,7 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
     let trouble = |error: Error| page::trouble(desk, &error);
     let deed = Deed { action: "owner.create", subject: &user.subject, what: &user.name, ..Deed::default() };
     desk.note(deed).await.map_err(trouble)?;
-    let login = desk.identity.begin_login(&user).await.map_err(trouble)?;
+    let login = desk.begin_login(&user).await.map_err(trouble)?;
     let next = if by_passkey { "/oauth/passkey" } else { "/ui/start" };
     Ok(login::welcome(desk, login.secret.expose(), next))
 }

@@ -61,14 +61,19 @@ pub(crate) async fn change(
     query::none(&uri)?;
     let changes = body::read(&app, &headers, body).await?;
     let name = key(path)?;
-    app.gateway.check_project_of(&changes)?;
     let identity = identity(&app)?;
     let right = app.gateway.people().right_of(&caller);
     // Who changes their own password stays where they sit.
     let is_own = identity.user(&name).is_ok_and(|user| user.subject == caller.subject);
     let kept = login.as_ref().filter(|_| is_own).map(|login| login.secret.expose());
     let what = described(&app, &name);
-    let work = identity.change_user(&name, &changes, right, kept);
+    let work = async {
+        if let Ok(user) = identity.user(&name) {
+            app.gateway.people().check_right(&user.subject, right)?;
+        }
+        app.gateway.check_project_of(&changes)?;
+        identity.change_user(&name, &changes, right, kept).await
+    };
     let user = app.gateway.audit_admin((&caller, &origin), "user.change", &what, work).await?;
     app.gateway.follow_users().await?;
     Ok(ok(&user))

@@ -40,7 +40,7 @@ async fn whatever_a_bound_person_comes_with_opens_their_project_alone() {
             .await;
     for secret in [access(&given), &personal.secret] {
         let me = me(&gateway, secret).await.value();
-        assert_eq!((&me["subject"], &me["project"]), (&json!("alice"), &json!("work")));
+        assert_eq!((&me["user"], &me["project"]), (&json!("alice"), &json!("work")));
         assert!(
             !has_mirror(&gateway, "/mcp", secret).await && !has_mirror(&gateway, "/mcp/work", secret).await
         );
