@@ -68,6 +68,7 @@ def project(form: dict) -> dict:
 
 
 def user(form: dict) -> dict:
+    form = form | ({"project": None} if form.get("project") else {})
     return agreed(form, {"name": named("u", form), "permissions": PERMISSIONS})
 
 
@@ -111,6 +112,8 @@ def named(letter: str, form: dict) -> str:
 
 
 def token(form: dict) -> dict:
+    # Which users there are; and a token acts for a user or for a subject, not for both.
+    form = {name: value for name, value in form.items() if name != "user"}
     form = form | ({"subject": "alice"} if form.get("subject") is not None else {})
     return form | ({"project": None} if form.get("project") else {})
 

@@ -9,13 +9,15 @@ use hikite_core::source::{Backchannel, BoxFuture, Question, QuestionKind};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::gate::Gate;
+use crate::gate::{Gate, Share};
 
 /// The call's way back to the client, which hears everything that extends the deadline.
 pub(crate) struct Deadline {
     pub(crate) timeout: Duration,
     back: Arc<dyn Backchannel>,
     gate: Arc<Gate>,
+    /// Lent with the place.
+    share: Option<Arc<Share>>,
     clock: Mutex<Clock>,
 }
 
@@ -27,9 +29,14 @@ struct Clock {
 }
 
 impl Deadline {
-    pub(crate) fn new(back: Arc<dyn Backchannel>, gate: Arc<Gate>, timeout: Duration) -> Arc<Self> {
-        let until = Instant::now() + timeout;
-        Arc::new(Self { timeout, back, gate, clock: Mutex::new(Clock { until, questions: 0, away: false }) })
+    pub(crate) fn new(
+        back: Arc<dyn Backchannel>,
+        gate: Arc<Gate>,
+        share: Option<Arc<Share>>,
+        timeout: Duration,
+    ) -> Arc<Self> {
+        let clock = Clock { until: Instant::now() + timeout, questions: 0, away: false };
+        Arc::new(Self { timeout, back, gate, share, clock: Mutex::new(clock) })
     }
 
     /// What is left of the time.
@@ -67,7 +74,7 @@ impl Deadline {
         let mut clock = self.clock.lock();
         clock.questions += 1;
         if !std::mem::replace(&mut clock.away, true) {
-            self.gate.lend();
+            self.gate.lend(self.share.as_deref());
         }
     }
 
@@ -78,7 +85,7 @@ impl Deadline {
             clock.away && clock.questions == 1
         };
         if last {
-            self.gate.take_back().await;
+            self.gate.take_back(self.share.as_deref()).await;
             self.clock.lock().away = false;
         }
     }

@@ -90,7 +90,7 @@ async fn run(
     let account = context.account.clone();
     let account = account.as_ref();
     let turn = gate.enter(&module.name, account, &context.session.caller).await?;
-    let deadline = Deadline::new(Arc::clone(&context.back), Arc::clone(gate), terms.timeout);
+    let deadline = Deadline::new(Arc::clone(&context.back), Arc::clone(gate), turn.share(), terms.timeout);
     let _place = Place { turn: Some(turn), deadline: Arc::clone(&deadline) };
     let context = CallContext { back: Arc::new(Extending(Arc::clone(&deadline))), ..context };
     let Course { attempts, tool_error, .. } = course;

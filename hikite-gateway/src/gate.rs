@@ -55,7 +55,7 @@ pub(crate) struct Gate {
 
 /// Half of a module's places: slow calls of one account or one caller leave the rest to others.
 #[derive(Debug)]
-struct Share {
+pub(crate) struct Share {
     places: Arc<Semaphore>,
     room: Arc<Semaphore>,
 }
@@ -65,7 +65,7 @@ struct Share {
 pub(crate) struct Turn<'a> {
     place: SemaphorePermit<'a>,
     room: SemaphorePermit<'a>,
-    _share: Option<[OwnedSemaphorePermit; 2]>,
+    share: Option<(Arc<Share>, [OwnedSemaphorePermit; 2])>,
 }
 
 impl Turn<'_> {
@@ -73,6 +73,14 @@ impl Turn<'_> {
     pub(crate) fn forget(self) {
         self.place.forget();
         self.room.forget();
+        if let Some((_, held)) = self.share {
+            held.map(OwnedSemaphorePermit::forget);
+        }
+    }
+
+    /// What its holder may take of the module's places, if there is a bound.
+    pub(crate) fn share(&self) -> Option<Arc<Share>> {
+        self.share.as_ref().map(|(share, _)| Arc::clone(share))
     }
 }
 
@@ -120,7 +128,12 @@ impl Gate {
         let holder = account.or_else(|| (!caller.scopes.contains(Scopes::ADMIN)).then_some(&caller.subject));
         let share = holder.map(|holder| self.share_of(holder));
         let of_share = share.as_ref().map(|share| Arc::clone(&share.room).try_acquire_owned());
-        let share_room = of_share.transpose().map_err(|_| full())?;
+        let share_room = of_share.transpose().map_err(|_| {
+            let whose = if account.is_some() { "this account" } else { "this caller" };
+            Error::new(Kind::Overloaded, format!("{whose} has too many calls of `{module}` running or waiting"))
+                .hint("wait for some of them to end: half of a module's places are kept for others")
+                .after(A_MOMENT)
+        })?;
         let room = self.room.try_acquire().map_err(|_| full())?;
         // Waiting has a limit of its own; the deadline of the call starts with its turn.
         let turn = tokio::time::timeout(self.throttle.timeout, async {
@@ -131,7 +144,8 @@ impl Gate {
             Ok::<_, AcquireError>((own, self.places.acquire().await?))
         });
         let (own, place) = turn.await.map_err(|_| full())?.map_err(|_| full())?;
-        Ok(Turn { place, room, _share: own.zip(share_room).map(<[_; 2]>::from) })
+        let held = own.zip(share_room).map(<[_; 2]>::from);
+        Ok(Turn { place, room, share: share.zip(held) })
     }
 
     fn share_of(&self, holder: &Arc<str>) -> Arc<Share> {
@@ -163,15 +177,20 @@ impl Gate {
         inside.saturating_sub(taken(self.throttle.concurrency, &self.places))
     }
 
-    /// A call that waits for its client lends its place to others.
-    pub(crate) fn lend(&self) {
+    /// A call that waits for its client lends its place to others, and in its holder's share as well.
+    pub(crate) fn lend(&self, share: Option<&Share>) {
+        if let Some(share) = share {
+            share.room.add_permits(1);
+            share.places.add_permits(1);
+        }
         self.room.add_permits(1);
         self.places.add_permits(1);
     }
 
     /// And waits for one to be free when it goes on.
-    pub(crate) async fn take_back(&self) {
-        for lent in [&self.room, &self.places] {
+    pub(crate) async fn take_back(&self, share: Option<&Share>) {
+        let of_share = share.map(|share| [&*share.room, &*share.places]);
+        for lent in of_share.into_iter().flatten().chain([&self.room, &self.places]) {
             if let Ok(place) = lent.acquire().await {
                 place.forget();
             }
@@ -217,16 +236,16 @@ mod tests {
     async fn a_lent_place_is_used_by_others_and_counted_once() {
         let gate = gate(throttle(1, 0, None));
         let asking = enter(&gate, None).await.expect("a place");
-        gate.lend();
+        gate.lend(None);
         let other = enter(&gate, None).await.expect("the lent place");
         assert!(enter(&gate, None).await.is_err());
-        let back = gate.take_back();
+        let back = gate.take_back(None);
         tokio::pin!(back);
         assert!(tokio::time::timeout(Duration::from_millis(5), &mut back).await.is_err(), "it is taken");
         drop(other);
         back.await;
         assert!(enter(&gate, None).await.is_err());
-        gate.lend();
+        gate.lend(None);
         asking.forget();
         let next = enter(&gate, None).await.expect("the one place");
         assert!(enter(&gate, None).await.is_err(), "and no other");
@@ -272,5 +291,23 @@ mod tests {
         let other = gate.enter("m", None, &bob).await.expect("the other half");
         drop((held, other));
         assert!(gate.enter("m", None, &alice).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_asks_its_client_lends_its_share_too() {
+        let gate = gate(throttle(1, 0, None));
+        let alice = Caller::named("alice");
+        let asking = gate.enter("m", None, &alice).await.expect("a place");
+        let share = asking.share().expect("a share");
+        gate.lend(Some(&share));
+        let other = gate.enter("m", None, &alice).await.expect("the lent place, in her own share");
+        drop(other);
+        gate.take_back(Some(&share)).await;
+        assert!(gate.enter("m", None, &alice).await.is_err());
+        gate.lend(Some(&share));
+        asking.forget();
+        let next = gate.enter("m", None, &alice).await.expect("the one place");
+        assert!(gate.enter("m", None, &alice).await.is_err(), "and no other");
+        drop(next);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use hikite_core::breaker;
-use hikite_core::caller::{Caller, SessionId};
+use hikite_core::caller::{Caller, OWNER, SessionId};
 use hikite_core::catalog::{Catalog, ModuleRule};
 use hikite_core::category::CategoryRule;
 use hikite_core::keeper::Keeper;
@@ -72,6 +72,8 @@ struct State {
     roster: Roster,
     projects: Vec<Arc<Project>>,
     masks: UserMasks,
+    /// The subject of the owner, where there is one.
+    owner: Option<Arc<str>>,
     pins: Book,
 }
 
@@ -188,6 +190,13 @@ impl Gateway {
         };
         if !self.current.with(|state| same(&state.masks)) {
             self.rebuild(|state| state.masks = masks);
+        }
+    }
+
+    /// Says who the owner is, whom the default mask is not for.
+    pub(crate) fn set_owner(&self, owner: Option<Arc<str>>) {
+        if self.current.with(|state| state.owner != owner) {
+            self.rebuild(|state| state.owner = owner);
         }
     }
 
@@ -338,7 +347,9 @@ impl Gateway {
             let generations = self.generations.follow(before, &catalog, &self.cache);
             let accounts = self.accounts.get().map(|accounts| accounts.masks()).unwrap_or_default();
             let default = state.rules.default_permissions.as_ref();
-            let masks = MaskInput { users: &state.masks, default, accounts: &accounts };
+            let owner = state.owner.clone().unwrap_or_else(|| OWNER.into());
+            let masks =
+                MaskInput { users: &state.masks, default, owner: &owner, accounts: &accounts };
             Snapshot::new(catalog, gates, generations, &state.projects, masks)
         };
         let tell = |before: &Arc<Snapshot>, after: &Arc<Snapshot>| {

@@ -153,10 +153,10 @@ impl People {
     }
 
     /// With which right a caller changes users and what is theirs. Whether it may at all is for others to say. A token or a
-    /// client that acts for the owner is not the owner: what it may do, a program may do that has it.
-    pub fn right_of(&self, caller: &Caller) -> Right {
-        let is_in_person = caller.token.is_none() && caller.is_admin();
-        if is_in_person && caller.subject == self.owner().subject { Right::Owner } else { Right::Admin }
+    /// client that acts for the owner is not the owner: what it may do, a program may do that has it. `is_in_person` says
+    /// that the caller holds the local token or sits at a browser that is logged in.
+    pub fn right_of(&self, caller: &Caller, is_in_person: bool) -> Right {
+        if is_in_person && caller.is_admin() && caller.subject == self.owner().subject { Right::Owner } else { Right::Admin }
     }
 
     /// Only the owner changes what is the owner's.
@@ -225,12 +225,24 @@ impl People {
         self.identity()?.user_of(&caller.subject)?.project.clone()
     }
 
+    /// Whether a user who works in a project still belongs to it. What others may is said by their tokens.
+    fn may_stay_in_project(&self, caller: &Caller) -> bool {
+        let user = self.identity().and_then(|identity| identity.user_of(&caller.subject));
+        let (Some(name), Some(user)) = (&caller.project, user) else { return true };
+        let shown = self.shown.load();
+        let is_open = |project: &Arc<Project>| shown.is_open_to(project, &caller.subject);
+        shown.project(name).is_some_and(is_open) || self.person_may_enter(&user, name)
+    }
+
     /// Whether the token that a caller came with is still good, and its person not bound to another project by now; who
     /// came without a token is not in question.
     pub fn still_knows(&self, caller: &Caller) -> bool {
         if !self.lets_in(&caller.subject)
             || self.bound_to(caller).is_some_and(|own| caller.project.as_ref() != Some(&own))
         {
+            return false;
+        }
+        if !self.may_stay_in_project(caller) {
             return false;
         }
         let Some(id) = &caller.token else { return true };
@@ -304,6 +316,8 @@ impl Gateway {
         masks.retain(|subject, _| !known.contains(subject));
         masks.extend(users.iter().filter_map(mask));
         self.set_masks(masks);
+        let owner = self.people.identity().and_then(|identity| identity.owner());
+        self.set_owner(owner.map(|owner| Arc::clone(&owner.subject)));
     }
 
     /// Requests meet users as they are now: their masks first, then their tokens, projects and accounts.

@@ -42,6 +42,8 @@ pub(crate) struct Snapshot {
     projects: HashMap<Arc<str>, Within>,
     /// By subject, for those with rules of their own; nothing where these allow everything.
     personal: HashMap<Arc<str>, Option<Personal>>,
+    /// Whom the default mask is not for.
+    owner: Arc<str>,
     /// For everybody else, where the accounts that everybody uses allow less than everything.
     others: Option<Personal>,
     /// For people of whom no more is known than their subject: the same, and the default mask.
@@ -54,6 +56,8 @@ pub(crate) struct MaskInput<'a> {
     pub(crate) users: &'a UserMasks,
     /// Of people who have none of their own.
     pub(crate) default: Option<&'a Arc<Permissions>>,
+    /// Whoever is the owner now, whom the default is not for.
+    pub(crate) owner: &'a Arc<str>,
     pub(crate) accounts: &'a Masks,
 }
 
@@ -88,7 +92,12 @@ struct Shown {
 impl Snapshot {
     /// Before anything is known.
     pub(crate) fn empty() -> Self {
-        let masks = MaskInput { users: &UserMasks::new(), default: None, accounts: &Masks::default() };
+        let masks = MaskInput {
+            users: &UserMasks::new(),
+            default: None,
+            owner: &OWNER.into(),
+            accounts: &Masks::default(),
+        };
         Self::new(Catalog::default(), HashMap::new(), HashMap::new(), &[], masks)
     }
 
@@ -97,7 +106,7 @@ impl Snapshot {
         gates: HashMap<Arc<str>, Arc<Gate>>,
         generations: HashMap<Arc<str>, u64>,
         projects: &[Arc<Project>],
-        MaskInput { users, default, accounts }: MaskInput<'_>,
+        MaskInput { users, default, owner, accounts }: MaskInput<'_>,
     ) -> Self {
         let catalog = Arc::new(catalog);
         let of = |user: Option<&Arc<Permissions>>, accounts: &Mask| {
@@ -107,7 +116,7 @@ impl Snapshot {
         let subjects: HashSet<&Arc<str>> = users.keys().chain(accounts.subjects.keys()).collect();
         let personal = subjects.into_iter().map(|subject| {
             let own = accounts.subjects.get(subject).unwrap_or(&accounts.others);
-            let user = users.get(subject).or(default.filter(|_| is_person(subject)));
+            let user = users.get(subject).or(default.filter(|_| is_person(subject, owner)));
             (Arc::clone(subject), of(user, own))
         });
         let personal = personal.collect();
@@ -121,6 +130,7 @@ impl Snapshot {
             nothing: Shown::new(View::nothing(&catalog)),
             projects: projects.iter().map(within).collect(),
             personal,
+            owner: Arc::clone(owner),
             others,
             strangers,
             catalog,
@@ -232,7 +242,7 @@ impl Snapshot {
     /// Nothing where the subject may have everything.
     fn personal_of(&self, caller: &Caller) -> Option<&Personal> {
         let unknown =
-            || if is_person(&caller.subject) { self.strangers.as_ref() } else { self.others.as_ref() };
+            || if is_person(&caller.subject, &self.owner) { self.strangers.as_ref() } else { self.others.as_ref() };
         self.personal.get(&caller.subject).map_or_else(unknown, Option::as_ref)
     }
 
@@ -264,8 +274,8 @@ impl Personal {
 }
 
 /// Whether a subject is a person whom the default mask is for: not the owner, and no program that stands for itself.
-fn is_person(subject: &str) -> bool {
-    subject != OWNER && !subject.starts_with(OF_TOKEN) && !subject.starts_with(OF_CLIENT)
+fn is_person(subject: &str, owner: &str) -> bool {
+    subject != owner && !subject.starts_with(OF_TOKEN) && !subject.starts_with(OF_CLIENT)
 }
 
 /// What the accounts of a provider allow, for each module that is called with them.

@@ -106,8 +106,9 @@ async fn talk(
             connection.await
         }
         () = place.ending.cancelled() => {
-            // It gives way because nothing ran on it; a request that has begun meanwhile is answered.
-            if place.activity.is_idle() {
+            // It gives way because nothing ran on it, or nobody is known there; a request of somebody who was let in
+            // meanwhile is answered.
+            if place.activity.may_give_way() {
                 return;
             }
             connection.as_mut().graceful_shutdown();

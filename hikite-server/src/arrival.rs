@@ -26,11 +26,22 @@ const STATE: HeaderName = HeaderName::from_static("tracestate");
 /// How we know who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// It showed a token.
+    /// It showed a token that programs have: a personal one, an access token, or one of another issuer.
     Token,
+    /// It showed the local token, which lies beside the store.
+    Local,
+    /// A person is logged in at the browser that it came from.
+    Login,
     /// Nobody asked: whoever holds the pipe, or can connect where the mode is `none`, is the owner. A message may say
     /// that it comes from somebody else.
     Place,
+}
+
+impl Proof {
+    /// Whether the person is there, and not a program that acts for them.
+    pub(crate) fn is_in_person(self) -> bool {
+        self != Self::Token
+    }
 }
 
 /// The extension that the door gives every request that needs a caller; handlers take it.

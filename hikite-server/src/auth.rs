@@ -50,16 +50,24 @@ pub(crate) async fn caller(
         // What a client has left over from elsewhere is no harm where nobody asks for it.
         Sent::Token(token) if !is_open || is_personal(token) => {
             look_for_grant(app, token).await;
-            Ok((judge(app, token, peer(request))?, Proof::Token))
+            Ok((judge(app, token, peer(request))?, proof_of(app, token)))
         }
         _ if is_open => Ok((app.gateway.people().owner(), Proof::Place)),
         Sent::None if is_mcp && request.method() == Method::POST => {
             let token = Box::pin(sender::token_in_body(app, request)).await.ok_or_else(unauthorised)?;
             look_for_grant(app, token.expose()).await;
-            Ok((judge(app, token.expose(), peer(request))?, Proof::Token))
+            Ok((judge(app, token.expose(), peer(request))?, proof_of(app, token.expose())))
         }
         Sent::None => Err(unauthorised()),
         Sent::Wrong | Sent::Token(_) => Err(wrong(app, peer(request))),
+    }
+}
+
+/// What a token that was taken proves.
+fn proof_of(app: &App, token: &str) -> Proof {
+    match &app.settings.load().auth {
+        Auth::Token(own) if is_same(token, own) => Proof::Local,
+        _ => Proof::Token,
     }
 }
 
@@ -96,6 +104,12 @@ fn of_others(people: &People, token: &str) -> Option<Caller> {
     let caller = people.entrances()?.issuers.bearer(token)?;
     // Its issuer may not know that the user was locked out or removed here.
     let caller = Some(caller).filter(|caller| people.lets_in(&caller.subject))?;
+    // Nor that the user may do less here than it says.
+    let user = people.identity().and_then(|identity| identity.user_of(&caller.subject));
+    let caller = match user {
+        Some(user) => Caller { scopes: caller.scopes.both(user.role.scopes()), ..caller },
+        None => caller,
+    };
     match caller.project.clone() {
         Some(project) => people.enter(&caller, &project),
         None => Some(caller),

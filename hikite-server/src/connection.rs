@@ -7,7 +7,7 @@ use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ struct Counts {
     begun: AtomicUsize,
     /// When the last request began, in milliseconds since the connection was accepted.
     last: AtomicU64,
+    /// Whether somebody who was let in has asked for something on it.
+    known: AtomicBool,
 }
 
 impl Activity {
@@ -40,14 +42,29 @@ impl Activity {
         Self::default()
     }
 
-    /// When the last request began, as a time since the connection was accepted; nothing while one runs.
+    /// When the last request began, as a time since the connection was accepted; nothing while one runs of somebody who was
+    /// let in.
     pub(crate) fn idle_after(&self) -> Option<Duration> {
-        self.is_idle().then(|| Duration::from_millis(self.0.last.load(Ordering::Relaxed)))
+        self.may_give_way().then(|| Duration::from_millis(self.0.last.load(Ordering::Relaxed)))
     }
 
     fn begins_after(&self, accepted: Duration) {
         let last = u64::try_from(accepted.as_millis()).unwrap_or(u64::MAX);
         self.0.last.store(last, Ordering::Relaxed);
+    }
+
+    /// Whether nothing runs on it, or nothing of anybody who is known: a stranger who sends a body slowly holds no place.
+    pub(crate) fn may_give_way(&self) -> bool {
+        self.is_idle() || !self.is_known()
+    }
+
+    /// Somebody was let in who asks for something on it.
+    pub(crate) fn becomes_known(&self) {
+        self.0.known.store(true, Ordering::Relaxed);
+    }
+
+    fn is_known(&self) -> bool {
+        self.0.known.load(Ordering::Relaxed)
     }
 
     fn begin(&self) -> Running {
@@ -228,6 +245,9 @@ impl tower::Service<http::Request<Incoming>> for Counted {
     fn call(&mut self, mut request: http::Request<Incoming>) -> Self::Future {
         let running = self.activity.begin();
         request.extensions_mut().insert(self.peer);
+        if !self.activity.is_known() {
+            request.extensions_mut().insert(self.activity.clone());
+        }
         let answer = tower::Service::call(&mut self.router, request.map(Body::new));
         Box::pin(async move {
             let answer = answer.await?;

@@ -20,6 +20,7 @@ use tower::{Layer, Service};
 use crate::app::App;
 use crate::arrival::Arrival;
 use crate::challenge::Challenge;
+use crate::connection::Activity;
 use crate::observe::Visit;
 use crate::rate::{self, Turn};
 use crate::refusal::refusal;
@@ -80,6 +81,22 @@ impl Door {
         leaving: &mut Leaving,
     ) -> Result<(), Response> {
         leaving.page = origin::check(&self.app, request)?;
+        self.admit_by_need(request, visit, leaving).await?;
+        // Where anybody may come in, nobody is known by that.
+        if !matches!(self.needs, Needs::Nothing | Needs::Oauth)
+            && let Some(activity) = request.extensions_mut().remove::<Activity>()
+        {
+            activity.becomes_known();
+        }
+        Ok(())
+    }
+
+    async fn admit_by_need(
+        &self,
+        request: &mut Request,
+        visit: &Visit,
+        leaving: &mut Leaving,
+    ) -> Result<(), Response> {
         match self.needs {
             Needs::Caller => self.admit_caller(request, visit, leaving).await,
             Needs::Reader => {

@@ -26,7 +26,8 @@ pub(crate) async fn admit(app: &App, request: &mut Request, origin: &Origin) -> 
     let (caller, mut visitor, login) = find(app, &headers, &next).await?;
     rate::take(app, &caller)?;
     visitor.is_admin = caller.is_admin();
-    let arrival = Arrival { login, ..Arrival::over_http(caller, Proof::Token, origin.clone()) };
+    let proof = if login.is_some() { Proof::Login } else { Proof::Place };
+    let arrival = Arrival { login, ..Arrival::over_http(caller, proof, origin.clone()) };
     visitor.pass = pass(request, arrival);
     request.extensions_mut().insert(visitor);
     Ok(())

@@ -92,11 +92,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_request_of_nobody_in_particular_gives_way() {
+        let connections = connections(2);
+        let slow = connections.take(peer("192.0.2.1"), false).expect("room");
+        let _body = slow.activity.begin();
+        let other = connections.take(peer("192.0.2.2"), false).expect("room");
+        assert!(connections.take(peer("192.0.2.1"), false).is_ok() && slow.ending.is_cancelled());
+        assert!(!other.ending.is_cancelled());
+    }
+
+    #[tokio::test]
     async fn connections_in_use_stay_and_a_proxy_has_no_share() {
         let connections = connections(4);
         let busy: Vec<_> = (0..2)
             .map(|_| {
                 let place = connections.take(peer("192.0.2.1"), false).expect("room");
+                place.activity.becomes_known();
                 (place.activity.begin(), place)
             })
             .collect();

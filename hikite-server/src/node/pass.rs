@@ -104,7 +104,7 @@ impl Desk {
             project: caller.project.as_deref().map(ToOwned::to_owned),
             token: caller.token.as_deref().map(ToOwned::to_owned),
             scopes: caller.scopes.names().map(ToOwned::to_owned).collect(),
-            shown: proof == Proof::Token,
+            shown: proof != Proof::Place,
         };
         let payload = serde_json::to_vec(&pass).unwrap_or_default();
         Ok(self.seal.put(&payload, &bound(request).each_ref().map(Vec::as_slice)))

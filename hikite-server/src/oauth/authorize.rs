@@ -52,7 +52,7 @@ pub(crate) fn allowed(desk: &Desk, asked: &Asked, login: &Login) -> Result<Scope
 }
 
 pub(crate) fn of<'a>(asked: &'a Asked, login: &'a Login) -> Consent<'a> {
-    let project = asked.resource.project();
+    let project = project(asked, login);
     Consent { subject: &login.user.subject, client: &asked.client.id, place: &asked.place, project }
 }
 

@@ -17,7 +17,7 @@ use super::form::Form;
 use super::query::Query;
 use super::{Answer, Named, body, created, key, location, ok, query};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, Proof};
 
 const NAME_CHARS: usize = 128;
 
@@ -26,12 +26,12 @@ fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {
 }
 
 /// Others than the owner change nothing of the owner's.
-fn check_owner(app: &App, caller: &Caller, account: &Account) -> Result<(), Error> {
+fn check_owner(app: &App, (caller, proof): (&Caller, Proof), account: &Account) -> Result<(), Error> {
     if account.subject == caller.subject {
         return Ok(());
     }
     let people = app.gateway.people();
-    people.check_right(&account.subject, people.right_of(caller))
+    people.check_right(&account.subject, people.right_of(caller, proof.is_in_person()))
 }
 
 /// An account with what its user is called.
@@ -100,7 +100,7 @@ pub(crate) async fn add(
 
 pub(crate) async fn change(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    Arrival { caller, origin, proof, .. }: Arrival,
     path: Named,
     uri: Uri,
     headers: HeaderMap,
@@ -111,7 +111,7 @@ pub(crate) async fn change(
     Accounts::check_may_change(&caller)?;
     let accounts = accounts(&app)?;
     let account = accounts.account(&caller, &id)?;
-    check_owner(&app, &caller, &account)?;
+    check_owner(&app, (&caller, proof), &account)?;
     let work = accounts.change(&account, &form);
     let account = recorded(&app, (&caller, &origin), ("account.change", &id), work).await?;
     Ok(ok(&named(&app, &account.object())))
@@ -119,7 +119,7 @@ pub(crate) async fn change(
 
 pub(crate) async fn remove(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    Arrival { caller, origin, proof, .. }: Arrival,
     path: Named,
     uri: Uri,
 ) -> Answer {
@@ -128,7 +128,7 @@ pub(crate) async fn remove(
     Accounts::check_may_change(&caller)?;
     let accounts = accounts(&app)?;
     let account = accounts.account(&caller, &id)?;
-    check_owner(&app, &caller, &account)?;
+    check_owner(&app, (&caller, proof), &account)?;
     recorded(&app, (&caller, &origin), ("account.remove", &id), accounts.remove(&account)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -157,7 +157,7 @@ pub(crate) async fn verify(
 /// A link to connect an account in a browser.
 pub(crate) async fn connect(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    Arrival { caller, origin, proof, .. }: Arrival,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
@@ -173,7 +173,7 @@ pub(crate) async fn connect(
     form.finish()?;
     caller.must_have(Scopes::CALL)?;
     let (accounts, provider) = (accounts(&app)?, provider.unwrap_or_default());
-    if at_terminal && !holds_local_token(&app, &caller) {
+    if at_terminal && !matches!(proof, Proof::Local | Proof::Place) {
         let error = Error::new(Kind::Authorization, "only the holder of the local token gets a code");
         return Err(error.hint("leave `terminal` out: the link works after a login").into());
     }
@@ -194,11 +194,6 @@ pub(crate) async fn connect(
         shown.set("code", code.expose());
     }
     Ok(created(&shown.raw(), location("/v1/accounts/connect/", &link.id)))
-}
-
-/// Whether a caller came with the token that lies beside the store, which programs that act for people never have.
-fn holds_local_token(app: &App, caller: &Caller) -> bool {
-    *caller == app.gateway.people().owner()
 }
 
 /// How far it has come.

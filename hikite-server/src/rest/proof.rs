@@ -32,7 +32,7 @@ type Sender = Option<Extension<Peer>>;
 /// token is no login: whoever holds it shows the password, too, or sits at the machine and uses the program.
 pub(crate) async fn hand_over(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, login, .. }: Arrival,
+    Arrival { caller, origin, proof, login, .. }: Arrival,
     peer: Sender,
     path: Named,
     uri: Uri,
@@ -45,7 +45,7 @@ pub(crate) async fn hand_over(
     form.finish()?;
     let name = key(path)?;
     let identity = identity(&app)?;
-    if app.gateway.people().right_of(&caller) != Right::Owner {
+    if app.gateway.people().right_of(&caller, proof.is_in_person()) != Right::Owner {
         let error = Error::new(Kind::Authorization, "only the owner hands over the ownership");
         return Err(error.hint("log in as the owner").into());
     }
@@ -79,7 +79,9 @@ pub(crate) async fn change_password(
     }
     form.finish()?;
     let identity = identity(&app)?;
-    let user = identity.user_of(&caller.subject).filter(|_| caller.project.is_none()).ok_or_else(|| {
+    // Who is bound to a project has their password there.
+    let is_theirs = |user: &Arc<User>| caller.project.is_none() || caller.project == user.project;
+    let user = identity.user_of(&caller.subject).filter(is_theirs).ok_or_else(|| {
         Error::new(Kind::Authorization, "this caller is no user")
             .hint("log in, or use a token that acts for one")
     })?;

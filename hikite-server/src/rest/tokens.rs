@@ -21,7 +21,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
 
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    Arrival { caller, origin, proof, .. }: Arrival,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
@@ -29,7 +29,7 @@ pub(crate) async fn create(
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
     let name = form.text("name").unwrap_or_default();
-    let right = app.gateway.people().right_of(&caller);
+    let right = app.gateway.people().right_of(&caller, proof.is_in_person());
     let work = app.gateway.people().create_token(&form, right);
     let (token, secret) = app.gateway.audit_admin((&caller, &origin), "token.create", &name, work).await?;
     let token = token.object().unwrap_or_default();

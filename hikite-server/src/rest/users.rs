@@ -52,7 +52,7 @@ pub(crate) async fn create(
 
 pub(crate) async fn change(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, login, .. }: Arrival,
+    Arrival { caller, origin, proof, login, .. }: Arrival,
     path: Named,
     uri: Uri,
     headers: HeaderMap,
@@ -62,7 +62,7 @@ pub(crate) async fn change(
     let changes = body::read(&app, &headers, body).await?;
     let name = key(path)?;
     let identity = identity(&app)?;
-    let right = app.gateway.people().right_of(&caller);
+    let right = app.gateway.people().right_of(&caller, proof.is_in_person());
     // Who changes their own password stays where they sit.
     let is_own = identity.user(&name).is_ok_and(|user| user.subject == caller.subject);
     let kept = login.as_ref().filter(|_| is_own).map(|login| login.secret.expose());
@@ -82,7 +82,7 @@ pub(crate) async fn change(
 /// With `successor` accounts and memberships go to another user; without they go with this one.
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    Arrival { caller, origin, proof, .. }: Arrival,
     path: Named,
     uri: Uri,
 ) -> Answer {
@@ -90,7 +90,7 @@ pub(crate) async fn delete(
     let successor = query.one("successor");
     query.finish()?;
     let name = key(path)?;
-    let right = app.gateway.people().right_of(&caller);
+    let right = app.gateway.people().right_of(&caller, proof.is_in_person());
     let what = described(&app, &name);
     let work = identity(&app)?.remove_user(&name, successor.as_deref().map(Successor), right);
     app.gateway.audit_admin((&caller, &origin), "user.delete", &what, work).await?;

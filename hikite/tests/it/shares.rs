@@ -247,6 +247,22 @@ async fn one_caller_leaves_places_of_a_module_to_others() {
 }
 
 #[tokio::test]
+async fn a_call_that_asks_its_client_leaves_its_callers_other_calls_alone() {
+    let (_fixture, web) = http_fixture().await;
+    let web = crate::with(web, "concurrency", 1);
+    let gateway = configured(json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } })).await;
+    let narrow = token(&gateway, json!({ "name": "narrow", "scopes": ["read", "call"] })).await;
+    let path = "/mcp";
+    let client =
+        Client::over_http(gateway.address(), path, Some(&narrow.secret), Hello::obliging("asked")).await;
+    let asking = client.begin_call("test_elicitation", json!({ "message": "?" }));
+    let question = client.asked().await;
+    assert_eq!(client.text("echo", json!({ "text": "meanwhile" })).await, "meanwhile");
+    client.answer(&question, json!({ "action": "decline" })).await;
+    asking.answer().await.expect("it ends");
+}
+
+#[tokio::test]
 async fn programs_in_jq_have_a_share_and_the_owner_runs_one() {
     let (_fixture, gateway, narrow) = crowded(json!({ "jq_processes": 4, "jq_timeout": "5s" })).await;
     let call = |select: &str| json!({ "name": "web:echo", "parameters": { "text": "{\"a\":1}" }, "options": { "select": select } });
@@ -315,6 +331,23 @@ async fn idle_connections_of_one_address_give_way() {
     assert_eq!(health(&mut first, address).await, None, "the longest idle one was closed");
     let mut last = held.pop().expect("a connection");
     assert_eq!(health(&mut last, address).await.as_deref(), Some("HTTP/1.1 200 OK"));
+}
+
+#[tokio::test]
+async fn strangers_who_send_slowly_give_way() {
+    let (_fixture, gateway, _) = crowded(json!({ "connections": 12 })).await;
+    let address = gateway.address();
+    let mut held = Vec::new();
+    for number in 0..12 {
+        let from = if number % 2 == 0 { "127.0.0.9" } else { "127.0.0.10" };
+        let mut stream = connect_from(from, address).await;
+        let head = format!("POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{");
+        stream.write_all(head.as_bytes()).await.expect("written");
+        held.push(stream);
+    }
+    for _ in 0..4 {
+        assert_eq!(get(&gateway, "/v1/tools").await.status, 200, "the owner gets in at once");
+    }
 }
 
 #[tokio::test]

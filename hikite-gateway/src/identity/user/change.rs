@@ -37,6 +37,8 @@ impl Identity {
         let role = reader.role().unwrap_or(Role::Member);
         let (permissions, disabled) = (reader.mask().over(None), reader.flag("disabled").unwrap_or(false));
         let (given, project) = (reader.password(), reader.project().over(None));
+        // There are none yet.
+        let _ = reader.flag("removePasskeys");
         if role == Role::Owner {
             reader
                 .fault("role", "there is one owner, whom the set-up link makes: choose `admin` or `member`");

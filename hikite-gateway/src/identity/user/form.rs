@@ -24,6 +24,8 @@ pub(crate) fn is_name(name: &str) -> bool {
     (1..=NAME_CHARS).contains(&name.chars().count())
         && name.chars().all(|c| fine(c) || sign(c))
         && name.starts_with(fine)
+        // Who logs in may write it in capitals.
+        && name.to_lowercase() == name
 }
 
 /// What a form says of something that a user may have or not.

@@ -227,6 +227,8 @@ fn removal() -> Value {
 fn bound_project() -> Value {
     json!({
         "type": ["string", "null"],
+        "minLength": 1,
+        "maxLength": 128,
         "description": "The only project that this user works in, whatever they come with; null binds them to none.",
     })
 }
