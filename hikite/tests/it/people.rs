@@ -300,3 +300,33 @@ async fn the_audit_names_people_by_id_and_by_name() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_session_in_a_project_ends_with_its_membership() {
+    let (_fixture, gateway, _) = house().await;
+    project(&gateway, "team", json!({ "members": ["alice"] })).await;
+    let secret = token_of(&gateway, "alice").await;
+    let (inside, outside) =
+        (client(&gateway, "/mcp/team", &secret).await, client(&gateway, "/mcp", &secret).await);
+    let left = patch(&gateway, gateway.token(), "/v1/projects/team", json!({ "members": ["bob"] })).await;
+    assert_eq!(left.status, 200, "{}", left.text());
+    until("the session in the project is over", async || {
+        !get(&gateway, "/v1/sessions").await.value().to_string().contains("\"team\"")
+    })
+    .await;
+    assert!(!outside.names("tools/list").await.is_empty(), "the other one goes on");
+    drop(inside);
+}
+
+#[tokio::test]
+async fn whoever_is_bound_to_a_project_changes_their_password_there() {
+    let (_fixture, gateway, _) = house().await;
+    project(&gateway, "team", json!({ "members": ["alice"] })).await;
+    let secret = token_of(&gateway, "alice").await;
+    let bound = patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "project": "team" })).await;
+    assert_eq!(bound.status, 200, "{}", bound.text());
+    let form = json!({ "current": ALICE, "password": "another long password" }).to_string();
+    let changed = gateway.send(as_bearer(&secret, "POST", "/v1/me/password").json(form)).await;
+    assert_eq!(changed.status, 204, "{}", changed.text());
+    logged_in(&gateway, "alice", "another long password").await;
+}

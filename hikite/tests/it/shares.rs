@@ -254,7 +254,7 @@ async fn a_call_that_asks_its_client_leaves_its_callers_other_calls_alone() {
     let narrow = token(&gateway, json!({ "name": "narrow", "scopes": ["read", "call"] })).await;
     let path = "/mcp";
     let client =
-        Client::over_http(gateway.address(), path, Some(&narrow.secret), Hello::obliging("asked")).await;
+        Client::over_http(gateway.address(), path, Some(&narrow.secret), Hello::silent()).await;
     let asking = client.begin_call("test_elicitation", json!({ "message": "?" }));
     let question = client.asked().await;
     assert_eq!(client.text("echo", json!({ "text": "meanwhile" })).await, "meanwhile");

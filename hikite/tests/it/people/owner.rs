@@ -111,3 +111,23 @@ async fn the_ownership_is_handed_over_after_a_fresh_proof() {
     let told = gateway.run(&["user", "remove", "kana"]).await;
     assert!(told.code != Some(0) && told.stderr.contains("hand over first"), "{}", told.stderr);
 }
+
+#[tokio::test]
+async fn the_default_mask_follows_who_is_the_owner() {
+    let (_fixture, web) = crate::http_fixture().await;
+    let config = json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" },
+        "auth": { "default_permissions": { "deny": ["web:mirror"] } } });
+    let (gateway, _browser) = house_with(config).await;
+    user(&gateway, json!({ "name": "alice", "role": "admin", "password": ALICE })).await;
+    let (kana, alice) = (token_of(&gateway, "kana").await, token_of(&gateway, "alice").await);
+    let sees = async |secret: &str| {
+        let names = client(&gateway, "/mcp", secret).await.names("tools/list").await;
+        names.contains(&"mirror".to_owned())
+    };
+    assert_eq!((sees(&kana).await, sees(&alice).await), (true, false));
+    let form = json!({ "password": PASSWORD }).to_string();
+    let handed = gateway.send(as_bearer(gateway.token(), "POST", "/v1/users/alice/handover").json(form)).await;
+    assert_eq!(handed.status, 200, "{}", handed.text());
+    assert_eq!((sees(&kana).await, sees(&alice).await), (false, true));
+    assert!(sees(gateway.token()).await, "the local token acts for the new owner");
+}

@@ -43,3 +43,29 @@ async fn whoever_was_removed_comes_again_only_when_that_is_lifted() {
     let second = get(&gateway, "/v1/users/ren").await.value();
     assert_ne!(second["id"], first["id"], "as somebody new");
 }
+
+#[tokio::test]
+async fn a_token_of_another_issuer_does_no_more_than_its_user_and_is_never_the_owner() {
+    let issuer = Issuer::start().await;
+    let mut config = issuer.login(&json!({}));
+    config["auth"]["issuers"] = json!([{ "issuer": issuer.name(), "audience": "https://hikite.example/mcp",
+        "scopes": ["read", "call", "admin"] }]);
+    let (gateway, _owner) = house_with(config).await;
+    let claims = json!({ "preferred_username": "ren" });
+    come_back(&gateway, &issuer, (&mut Browser::default(), None), claims).await.leads_to("/connect/x");
+    let theirs = issuer.token(&json!({ "sub": "7" }));
+    let list = gateway.send(as_bearer(&theirs, "GET", "/v1/users")).await;
+    assert_eq!(list.status, 403, "a member administers nothing: {}", list.text());
+    let hand_over = json!({ "password": PASSWORD }).to_string();
+    let request = as_bearer(gateway.token(), "POST", "/v1/users/ren/handover").json(hand_over);
+    let handed = gateway.send(request).await;
+    assert_eq!(handed.status, 200, "{}", handed.text());
+    assert_eq!(gateway.send(as_bearer(&theirs, "GET", "/v1/users")).await.status, 200, "the owner's token does");
+    for form in [json!({ "password": "a program's own" }), json!({ "permissions": { "allow": [] } })] {
+        assert_eq!(patch(&gateway, &theirs, "/v1/users/ren", form.clone()).await.status, 403, "{form}");
+    }
+    let form = json!({ "name": "t", "user": "ren", "scopes": ["admin"] }).to_string();
+    assert_eq!(gateway.send(as_bearer(&theirs, "POST", "/v1/tokens").json(form)).await.status, 403);
+    let request = as_bearer(&theirs, "POST", "/v1/users/kana/handover").json("{}");
+    assert_eq!(gateway.send(request).await.status, 403);
+}
