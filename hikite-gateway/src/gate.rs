@@ -74,7 +74,7 @@ impl Turn<'_> {
         self.place.forget();
         self.room.forget();
         if let Some((_, held)) = self.share {
-            held.map(OwnedSemaphorePermit::forget);
+            held.into_iter().for_each(OwnedSemaphorePermit::forget);
         }
     }
 
