@@ -55,7 +55,8 @@ impl Store {
     /// Gives a project another form in place of the one that `before` is. `false` if it has another by now, or is gone.
     pub async fn change_project(&self, name: &str, before: &Raw, form: &Raw) -> Result<bool, StoreError> {
         let query = sqlx::query("UPDATE project SET form = $1 WHERE name = $2 AND form = $3");
-        let query = query.bind(self.text_of(form)?).bind(self.keepable_text(name)?).bind(self.text_of(before)?);
+        let query =
+            query.bind(self.text_of(form)?).bind(self.keepable_text(name)?).bind(self.text_of(before)?);
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
         self.conclude(transaction, done.rows_affected() > 0).await

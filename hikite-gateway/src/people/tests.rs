@@ -198,7 +198,10 @@ async fn a_change_undoes_nothing_that_another_process_did() {
     make_project(&here, "work", json!({ "members": ["alice", "bob"] })).await;
     assert!(store.remove_user(&alice, None, None).await.expect("removed"));
     let changed = here.change_project("work", &form(&json!({ "description": "d" }))).await.expect("changed");
-    assert_eq!((&changed.value()["members"], &changed.value()["description"]), (&json!(["bob"]), &json!("d")));
+    assert_eq!(
+        (&changed.value()["members"], &changed.value()["description"]),
+        (&json!(["bob"]), &json!("d"))
+    );
     there.read_store().await.expect("read");
     there.delete_project("work").await.expect("deleted");
     let gone = here.change_project("work", &form(&json!({ "description": "e" }))).await.expect_err("gone");

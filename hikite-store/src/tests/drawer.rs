@@ -58,7 +58,10 @@ async fn what_may_be_used_once_is_used_by_one() {
         assert_eq!(got, [entry("code", "alice", 1, 100)]);
         assert_eq!(store.take_entry("login", "late", 50).await.expect("read"), None, "its time was over");
         let new = [entry("x", "alice", 2, 0), entry("y", "alice", 2, 0)];
-        assert!(!store.exchange_entry(("login", "code"), &new, Holder::Anybody).await.expect("refused"), "it was taken");
+        assert!(
+            !store.exchange_entry(("login", "code"), &new, Holder::Anybody).await.expect("refused"),
+            "it was taken"
+        );
         assert_eq!(store.entries("login", Some("alice"), 50).await.expect("read"), []);
         assert!(store.exchange_entry(("login", "late"), &new, Holder::Anybody).await.expect("exchanged"));
         assert_eq!(store.entries("login", Some("alice"), 50).await.expect("read"), new);

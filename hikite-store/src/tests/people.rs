@@ -64,7 +64,10 @@ async fn the_tokens_of_a_project_go_with_it() {
         assert_eq!(ids(&store).await, ["tok_b"], "a new one finds none");
         assert!(store.put_token(&token("d", "home", 4)).await.expect("put"));
         assert!(store.change_project("home", &before, &after).await.expect("changed"));
-        assert!(!store.change_project("home", &before, &after).await.expect("refused"), "it has another form");
+        assert!(
+            !store.change_project("home", &before, &after).await.expect("refused"),
+            "it has another form"
+        );
         assert_eq!(ids(&store).await, ["tok_b", "tok_d"], "a change leaves them");
         assert!(store.remove_project("home").await.expect("removed"));
         assert!(store.put_project(&project("home", 10)).await.expect("put"));

@@ -65,13 +65,11 @@ async fn what_is_changed_is_mirrored_where_the_version_before_looks() {
             json!({ "role": "member", "password": "a hash", "permissions": { "deny": ["m:t"] }, "disabled": false })
         );
         store
-            .put_project(
-                &ProjectRow {
-                    name: "p".into(),
-                    form: Raw::of(&json!({ "members": ["alice", "x"] })),
-                    created_at: 1,
-                },
-            )
+            .put_project(&ProjectRow {
+                name: "p".into(),
+                form: Raw::of(&json!({ "members": ["alice", "x"] })),
+                created_at: 1,
+            })
             .await
             .expect("put");
         let renamed = UserRow { name: "alicia".into(), disabled: true, ..user("1", "alice") };
@@ -175,10 +173,7 @@ async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
             store.put_vault_secret(&secret).await.expect("put");
         }
         let members = Raw::of(&json!({ "members": ["alice"] }));
-        store
-            .put_project(&ProjectRow { name: "p".into(), form: members, created_at: 1 })
-            .await
-            .expect("put");
+        store.put_project(&ProjectRow { name: "p".into(), form: members, created_at: 1 }).await.expect("put");
         let heir = has_heir.then_some(&bob);
         let removal = entry("removed", "rmv_1", "", &json!({}));
         assert!(store.remove_user(&alice, heir, Some(&removal)).await.expect("removed"));
