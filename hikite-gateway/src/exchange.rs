@@ -10,6 +10,7 @@ mod connect;
 mod directory;
 mod invite;
 mod mask;
+mod owner;
 mod provider;
 mod refresh;
 #[cfg(test)]

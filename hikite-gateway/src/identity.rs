@@ -53,6 +53,7 @@ pub use known::Known;
 pub use login::Login;
 pub use redirect::Redirect;
 pub use removal::WAS_REMOVED;
+pub(crate) use removal::was_removed;
 pub use secret::{hash, secret};
 pub use target::Target;
 pub(crate) use user::{ID as USER_ID, only_the_owner};

@@ -8,6 +8,7 @@ use sqlx::{AnyConnection, Row};
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
+use crate::user::Holder;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -74,18 +75,23 @@ impl Store {
         Ok(new)
     }
 
-    /// Puts in what is new, if nothing of it is there and `taken` is: both or neither. For what is used once and
-    /// becomes something else.
+    /// Puts in what is new, if nothing of it is there, `taken` is, and the owners are who they must be: both or neither.
+    /// For what is used once and becomes something else.
     pub async fn exchange_entry(
         &self,
         taken: (&'static str, &str),
         entries: &[Entry],
+        holder: Holder,
     ) -> Result<bool, StoreError> {
         let Ok(id) = self.keepable_text(taken.1) else { return Ok(false) };
         let mut transaction = self.begin().await?;
+        // The user before the drawer, in the order of whoever changes users: else both might wait for each other.
+        let mut all = true;
+        for entry in entries {
+            all = all && self.is_held(&mut transaction, &entry.owner, holder).await?;
+        }
         let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND id = $2").bind(taken.0).bind(id);
-        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        let mut all = done.rows_affected() > 0;
+        all = all && query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
         for entry in entries {
             all = all && self.insert_entry(&mut transaction, entry).await?;
         }

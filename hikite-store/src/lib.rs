@@ -42,5 +42,5 @@ pub use project::ProjectRow;
 pub use store::Store;
 pub use token::TokenRow;
 pub use url::{BadUrl, StoreUrl};
-pub use user::UserRow;
+pub use user::{Holder, UserRow};
 pub use vault::{VaultKeyRow, VaultSecretRow};

@@ -35,24 +35,30 @@ impl Store {
         Ok(projects)
     }
 
-    /// `false` if it is there already and may not be replaced; one that is replaced keeps the time it was made.
-    pub async fn put_project(&self, project: &ProjectRow, replace: bool) -> Result<bool, StoreError> {
+    /// Makes a project; `false` if one of this name is there already.
+    pub async fn put_project(&self, project: &ProjectRow) -> Result<bool, StoreError> {
         let name = self.keepable_text(&project.name)?;
         let form = self.text_of(&project.form)?;
-        let text = if replace {
-            "INSERT INTO project (name, form, created_at) VALUES ($1, $2, $3) \
-             ON CONFLICT (name) DO UPDATE SET form = excluded.form"
-        } else {
-            "INSERT INTO project (name, form, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING"
-        };
+        let text =
+            "INSERT INTO project (name, form, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING";
         let query = sqlx::query(text).bind(name).bind(form).bind(stored(project.created_at));
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
         // A new one begins without tokens: those of another that had its name were not meant for it.
-        if done.rows_affected() > 0 && !replace {
+        if done.rows_affected() > 0 {
             let query = sqlx::query("DELETE FROM token WHERE project = $1").bind(name);
             query.execute(&mut *transaction).await.map_err(self.failed())?;
         }
+        self.conclude(transaction, done.rows_affected() > 0).await
+    }
+
+    /// Gives a project another form in place of the one that `before` is. `false` if it has another by now, or is gone.
+    pub async fn change_project(&self, name: &str, before: &Raw, form: &Raw) -> Result<bool, StoreError> {
+        let query = sqlx::query("UPDATE project SET form = $1 WHERE name = $2 AND form = $3");
+        let query =
+            query.bind(self.text_of(form)?).bind(self.keepable_text(name)?).bind(self.text_of(before)?);
+        let mut transaction = self.begin().await?;
+        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
         self.conclude(transaction, done.rows_affected() > 0).await
     }
 

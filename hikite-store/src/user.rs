@@ -2,6 +2,7 @@
 //! tokens) carries their `subject`. Every change is mirrored into the drawer that the version before reads, in the same
 //! transaction; `adopt` takes in what a node of that version changed there.
 
+mod active;
 mod adopt;
 mod leave;
 
@@ -12,6 +13,7 @@ use sqlx::{AnyConnection, Row};
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
+pub use active::Holder;
 
 /// The kind of the mirror in the drawer.
 const KIND: &str = "user";

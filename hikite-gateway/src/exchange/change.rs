@@ -73,6 +73,7 @@ impl Accounts {
 
     /// An account with a token that somebody made by hand: `{provider, name?, token, email?, site?, api?}`.
     pub async fn add(&self, caller: &Caller, form: &Object) -> Result<Arc<Account>, Error> {
+        let holder = self.holder(&caller.subject).await?;
         let mut account = self.read_new(caller, form)?;
         let token = form.text("token").map(|token| token.trim().to_owned()).unwrap_or_default();
         self.read_store().await?;
@@ -82,8 +83,7 @@ impl Accounts {
         let _turn = self.turn.lock().await;
         self.read().await?;
         self.check_is_new(&account)?;
-        self.safe.set((&account.id, &account.provider, TOKEN), &Secret::hidden(token)).await?;
-        self.safe.store().put_entry(&account.entry()).await?;
+        self.keep_account(&account, (TOKEN, &Secret::hidden(token)), holder).await?;
         self.read().await?;
         self.known.load().by_id(&account.id).ok_or_else(|| unknown(&account.id))
     }

@@ -13,7 +13,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
 use hikite_core::time::rfc3339;
 use hikite_core::uri::encode;
-use hikite_store::Entry;
+use hikite_store::{Entry, Holder};
 use hikite_vault::random_bytes;
 use sha2::{Digest, Sha256};
 
@@ -210,11 +210,13 @@ impl Accounts {
         }
         let provider = form.text("provider").unwrap_or_default();
         let waiting = self.shown(&provider, &entry, &form)?;
+        // Before the step is taken, which it is not if the user went since: the form goes with them.
+        let holder = self.holder(&waiting.subject).await?;
         let taken = Entry { form: form.clone().with("step", BACK).with("state", Raw::null()).raw(), ..entry };
         if !self.safe.store().change_entry(&taken).await? {
             return Err(spent());
         }
-        let outcome = self.connected(&waiting, &returned).await;
+        let outcome = self.connected(&waiting, &returned, holder).await;
         let form = match &outcome {
             Ok(account) => form
                 .with("step", CONNECTED)
@@ -229,7 +231,12 @@ impl Accounts {
         outcome.map(|account| Connected { waiting, account })
     }
 
-    async fn connected(&self, waiting: &Waiting, returned: &Returned) -> Result<Arc<Account>, Error> {
+    async fn connected(
+        &self,
+        waiting: &Waiting,
+        returned: &Returned,
+        holder: Holder,
+    ) -> Result<Arc<Account>, Error> {
         if let Some(error) = &returned.error {
             let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
             let error = Error::new(Kind::AccountRequired, format!("{} said no: `{word}`", waiting.title));
@@ -246,15 +253,14 @@ impl Accounts {
             form.push(("code_verifier".to_owned(), self.verifier(&returned.state)));
         }
         match self.ask_endpoint(&provider, provider.request(&app, form), None).await? {
-            Said::Tokens(tokens, more) => self.store_account(waiting, &tokens, more).await,
+            Said::Tokens(tokens, more) => self.store_account((waiting, holder), &tokens, more).await,
             said => Err(failed(&provider.title, said)),
         }
     }
 
-    /// The secrets first: a form without them would be an account that cannot be used.
     async fn store_account(
         &self,
-        waiting: &Waiting,
+        (waiting, holder): (&Waiting, Holder),
         tokens: &Tokens,
         more: Details,
     ) -> Result<Arc<Account>, Error> {
@@ -274,14 +280,13 @@ impl Accounts {
         with_tokens(&mut fresh);
         // Before anything is kept: what was there before is not given up for what the vendor refuses.
         self.prove_new(&mut fresh, tokens).await?;
-        self.safe.set((&account.id, provider, OAUTH), &tokens.text()).await?;
         let change = |account: &mut Account| {
             with_tokens(account);
             account.standing = fresh.standing;
             account.problem.clone_from(&fresh.problem);
             account.verified_at = fresh.verified_at;
         };
-        if !self.safe.store().put_entry(&fresh.entry()).await? {
+        if !self.keep_account(&fresh, (OAUTH, &tokens.text()), holder).await? {
             self.mark(&account, change).await;
         }
         self.held.lock().remove(&account.id);

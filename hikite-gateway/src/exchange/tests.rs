@@ -1,5 +1,7 @@
 //! Which account is meant, and what becomes of tokens when providers and other processes do not do what one hopes.
 
+mod owner;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

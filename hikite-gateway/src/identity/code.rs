@@ -6,10 +6,10 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hikite_core::caller::Scopes;
-use hikite_core::error::Error;
+use hikite_core::error::{Error, Kind};
 use hikite_core::json::Raw;
 use hikite_core::secret::Secret;
-use hikite_store::Entry;
+use hikite_store::{Entry, Holder as Owner};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -85,7 +85,10 @@ impl Identity {
             created_at: now,
             expires_at: now + milliseconds(GOOD_FOR),
         };
-        self.store.put_entry(&entry).await?;
+        if !self.store.put_entry_of(&entry, Owner::User).await? {
+            let error = Error::new(Kind::Authentication, "this user may not log in");
+            return Err(error.hint("ask whoever runs this hikite"));
+        }
         self.client_was_used(ask.client).await?;
         Ok(code)
     }
@@ -126,7 +129,7 @@ impl Identity {
         };
         let mark = grant::mark(&grant);
         let grant_id = grant.id.clone();
-        if !self.store.exchange_entry((CODE, &id), &[grant, spent]).await? {
+        if !self.store.exchange_entry((CODE, &id), &[grant, spent], Owner::User).await? {
             return self.code_came_twice(&id).await;
         }
         if let Some(mark) = mark {

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::error::Error;
+use hikite_core::error::{Error, Kind};
 use hikite_core::json::Raw;
 use hikite_core::secret::Secret;
-use hikite_store::Entry;
+use hikite_store::{Entry, Holder};
 
 use super::user::User;
 use super::{Identity, LOGIN, hash, secret};
@@ -27,8 +27,22 @@ pub struct Login {
 }
 
 impl Identity {
-    /// Who has proved who they are is logged in from now on.
+    /// Who has proved who they are is logged in from now on, unless they were locked out or removed meanwhile.
     pub async fn begin_login(&self, user: &Arc<User>) -> Result<Login, Error> {
+        let login = self.put_login(user, Holder::User).await?;
+        login.ok_or_else(|| {
+            let error = Error::new(Kind::Authentication, "this user may not log in");
+            error.hint("ask whoever runs this hikite")
+        })
+    }
+
+    /// Logs in whom `log_in` let in by a password. Nothing if the user is not as they were when it was looked at: a
+    /// password that was changed meanwhile opens nothing.
+    pub async fn begin_password_login(&self, user: &Arc<User>) -> Result<Option<Login>, Error> {
+        self.put_login(user, Holder::UserIn(user.version)).await
+    }
+
+    async fn put_login(&self, user: &Arc<User>, holder: Holder) -> Result<Option<Login>, Error> {
         let (secret, now) = (secret("")?, now_ms());
         let entry = Entry {
             kind: LOGIN,
@@ -39,8 +53,8 @@ impl Identity {
             created_at: now,
             expires_at: now + milliseconds(GOOD_FOR),
         };
-        self.store.put_entry(&entry).await?;
-        Ok(Login { user: Arc::clone(user), secret, since: now })
+        let done = self.store.put_entry_of(&entry, holder).await?;
+        Ok(done.then(|| Login { user: Arc::clone(user), secret, since: now }))
     }
 
     /// Who a cookie belongs to.

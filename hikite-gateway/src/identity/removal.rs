@@ -4,7 +4,7 @@
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::time::rfc3339;
-use hikite_store::Entry;
+use hikite_store::{Entry, Store};
 
 use super::user::User;
 use super::{Identity, REMOVED, hash};
@@ -37,12 +37,10 @@ pub(super) fn of(user: &User) -> Option<Entry> {
 impl Identity {
     /// Refuses who was removed.
     pub(super) async fn check_not_removed(&self, subject: &str) -> Result<(), Error> {
-        match self.store.entry(REMOVED, &id_of(subject), now_ms()).await? {
-            Some(_) => {
-                Err(Error::new(Kind::Authorization, WAS_REMOVED).hint("ask an admin to lift the removal"))
-            }
-            None => Ok(()),
+        if was_removed(&self.store, subject).await? {
+            return Err(Error::new(Kind::Authorization, WAS_REMOVED).hint("ask an admin to lift the removal"));
         }
+        Ok(())
     }
 
     /// Whether somebody from elsewhere was removed, as far as is known here.
@@ -88,6 +86,11 @@ impl Identity {
         self.store.take_entry(REMOVED, &entry.id, now_ms()).await?.ok_or_else(unknown)?;
         self.read_store().await
     }
+}
+
+/// Whether somebody from elsewhere was removed, as the store says.
+pub(crate) async fn was_removed(store: &Store, subject: &str) -> Result<bool, Error> {
+    Ok(store.entry(REMOVED, &id_of(subject), now_ms()).await?.is_some())
 }
 
 pub(super) fn id_of(subject: &str) -> String {

@@ -239,3 +239,46 @@ async fn consent_is_for_one_client_at_one_place() {
         "the last answer counts, and answers are not added up"
     );
 }
+
+#[tokio::test]
+async fn a_password_that_is_changed_between_look_and_login_opens_nothing() {
+    let identity = house().await;
+    let password = "alice's password";
+    identity.add_user(&form(&json!({ "name": "alice", "password": password }))).await.expect("made");
+    let change = async |change: Value| {
+        identity.change_user("alice", &form(&change), Right::Owner, None).await.expect("changed");
+    };
+    let begun = async |user: &Arc<User>| identity.begin_password_login(user).await.expect("a store");
+    let seen = identity.log_in("alice", password).await.expect("a store").expect("it is right");
+    assert!(begun(&seen).await.is_some());
+    change(json!({ "password": "another password" })).await;
+    assert!(begun(&seen).await.is_none(), "the old one");
+    let seen = identity.log_in("alice", "another password").await.expect("a store").expect("it is right");
+    let client = registered(&identity).await;
+    let text = code_for(&identity, &client, &seen.subject, Scopes::USUAL).await;
+    // As in another process, of which this one has not heard yet.
+    let other = beside(&identity).await;
+    let locked = form(&json!({ "disabled": true }));
+    let row = identity.store.user("alice").await.expect("a store").expect("there");
+    let row = hikite_store::UserRow { disabled: true, ..row };
+    assert!(identity.store.change_users(&[(row, "alice".into())]).await.expect("changed"));
+    assert!(begun(&seen).await.is_none(), "locked out");
+    let refused = identity.begin_login(&seen).await.expect_err("locked out");
+    assert_eq!(refused.kind, Kind::Authentication);
+    is_denied(&identity.use_code(&terms(), code(&text, &client)).await);
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
+    let ask = Ask {
+        subject: &seen.subject,
+        client: &client.id,
+        redirect: REDIRECT,
+        challenge: &challenge,
+        scopes: Scopes::USUAL,
+        project: None,
+    };
+    assert!(identity.make_code(ask).await.is_err(), "no code for who is locked out");
+    other.change_user("alice", &locked, Right::Owner, None).await.expect("swept");
+    other.remove_user("alice", None, Right::Owner).await.expect("removed");
+    assert!(identity.begin_login(&seen).await.is_err(), "removed");
+    let left = identity.store.entries(LOGIN, Some(&seen.subject), 0).await.expect("a store");
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -19,6 +19,9 @@ use crate::gateway::Gateway;
 use crate::identity::{Right, only_the_owner};
 use crate::project::Project;
 
+/// So often a change begins anew because another was faster.
+const TRIES: usize = 20;
+
 impl People {
     pub async fn create_project(&self, name: &str, form: &Object) -> Result<Raw, Error> {
         let project = Project::read(name, form)?;
@@ -30,7 +33,7 @@ impl People {
         if let Some(there) = self.shown.load().project(name) {
             return Err(if there.managed_by_file { of_the_file(name) } else { taken() });
         }
-        if !self.store.put_project(&row(&project), false).await? {
+        if !self.store.put_project(&row(&project)).await? {
             return Err(taken());
         }
         self.read().await?;
@@ -40,20 +43,30 @@ impl People {
     /// Replaces the members that `changes` names. A null takes one away, but for `optimization`, where it says that
     /// nothing is searched.
     pub async fn change_project(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
-        let form = self.own_project(name)?.form();
-        let members = form.iter().chain(changes.iter());
-        let form: Object = members.map(|(member, value)| (member.into(), value.clone())).collect();
-        self.replace_project(name, &form).await
+        let over = |form: Object| -> Object {
+            let members = form.iter().chain(changes.iter());
+            members.map(|(member, value)| (member.into(), value.clone())).collect()
+        };
+        self.replace_project(name, over).await
     }
 
-    /// Gives a project another form.
-    pub async fn replace_project(&self, name: &str, form: &Object) -> Result<Raw, Error> {
-        let project = Project::read(name, form)?;
+    /// Gives a project the form that `change` makes of the one it has in the store. It is asked again if somebody else
+    /// changed the project meanwhile: nothing of theirs is undone, and a project that is gone stays gone.
+    pub async fn replace_project(&self, name: &str, change: impl Fn(Object) -> Object) -> Result<Raw, Error> {
         let _turn = self.turn.lock().await;
-        self.own_project(name)?;
-        self.store.put_project(&row(&project), true).await?;
-        self.read().await?;
-        self.project_object(name)
+        for _ in 0..TRIES {
+            self.read().await?;
+            let form = change(self.own_project(name)?.form());
+            let project = Project::read(name, &form)?;
+            let before = self.known.lock().projects.iter().find(|row| row.name == name).cloned();
+            let before = before.ok_or_else(|| no_project(name))?;
+            if self.store.change_project(name, &before.form, &project.form().raw()).await? {
+                self.read().await?;
+                return self.project_object(name);
+            }
+        }
+        let error = Error::new(Kind::Conflict, format!("others change the project `{name}` all the time"));
+        Err(error.hint("try again"))
     }
 
     /// Its tokens go with it.

@@ -177,3 +177,55 @@ async fn a_change_replaces_what_it_names_and_a_wrong_one_nothing() {
     let gone = people.change_project("wrk", &Object::default()).await.expect_err("there is none");
     assert_eq!((gone.kind, gone.hint.as_deref()), (Kind::NotFound, Some("did you mean `work`?")));
 }
+
+#[tokio::test]
+async fn a_change_undoes_nothing_that_another_process_did() {
+    let store = store().await;
+    let (here, there) = (People::new(store.clone()), People::new(store.clone()));
+    let alice = hikite_store::UserRow {
+        id: "usr_1".into(),
+        name: "alice".into(),
+        subject: "usr_1".into(),
+        role: "member".into(),
+        password: None,
+        permissions: None,
+        disabled: false,
+        project: None,
+        created_at: 1,
+        version: 1,
+    };
+    assert!(store.put_user(&alice, None).await.expect("put"));
+    make_project(&here, "work", json!({ "members": ["alice", "bob"] })).await;
+    assert!(store.remove_user(&alice, None, None).await.expect("removed"));
+    let changed = here.change_project("work", &form(&json!({ "description": "d" }))).await.expect("changed");
+    assert_eq!(
+        (&changed.value()["members"], &changed.value()["description"]),
+        (&json!(["bob"]), &json!("d"))
+    );
+    there.read_store().await.expect("read");
+    there.delete_project("work").await.expect("deleted");
+    let gone = here.change_project("work", &form(&json!({ "description": "e" }))).await.expect_err("gone");
+    assert_eq!(gone.kind, Kind::NotFound);
+    assert_eq!(store.projects().await.expect("read"), [], "and stays so");
+}
+
+#[tokio::test]
+async fn changes_at_once_are_all_kept() {
+    let store = store().await;
+    let people: Vec<People> = (0..4).map(|_| People::new(store.clone())).collect();
+    make_project(&people[0], "work", json!({ "members": ["a"] })).await;
+    let changes = [
+        json!({ "description": "d" }),
+        json!({ "members": ["b"] }),
+        json!({ "optimization": null }),
+        json!({ "permissions": { "deny": ["m:t"] } }),
+    ];
+    let all = people.iter().zip(&changes).map(|(people, change)| async move {
+        people.change_project("work", &form(change)).await.expect("changed");
+    });
+    futures_util::future::join_all(all).await;
+    people[0].read_store().await.expect("read");
+    let shown = people[0].project_object("work").expect("there").value();
+    assert_eq!((&shown["description"], &shown["members"]), (&json!("d"), &json!(["b"])));
+    assert_eq!((&shown["optimization"], &shown["permissions"]["deny"]), (&Value::Null, &json!(["m:t"])));
+}

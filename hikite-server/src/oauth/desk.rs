@@ -48,11 +48,22 @@ impl Desk {
     /// Logs a user in at this browser. Somebody whom another process made a moment ago is taken in first, with mask and
     /// memberships: else their first requests would be refused.
     pub(crate) async fn begin_login(&self, user: &Arc<User>) -> Result<Login, Error> {
+        self.take_in(user).await?;
+        self.identity.begin_login(user).await
+    }
+
+    /// The same for who came with a password; nothing if it was changed, or they were locked out, meanwhile.
+    pub(crate) async fn begin_password_login(&self, user: &Arc<User>) -> Result<Option<Login>, Error> {
+        self.take_in(user).await?;
+        self.identity.begin_password_login(user).await
+    }
+
+    async fn take_in(&self, user: &User) -> Result<(), Error> {
         if self.app.gateway.people().name_of(&user.subject).is_none() {
             self.identity.read_store().await?;
             self.app.gateway.follow_users().await?;
         }
-        self.identity.begin_login(user).await
+        Ok(())
     }
 
     /// The room for one more client that nobody has logged in with yet, from there.

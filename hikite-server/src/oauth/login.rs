@@ -64,18 +64,23 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
     }
     let user = desk.identity.log_in(&name, fields.get("password").unwrap_or_default()).await;
     let trouble = |error: Error| page::trouble(desk, &error);
-    let Some(user) = user.map_err(trouble)? else {
-        count(desk, &name);
-        let known = desk.identity.users().into_iter().find(|user| *user.name == *name);
-        let subject = known.as_ref().map_or("", |user| &user.subject);
-        let refused = Some(Kind::Authentication);
-        desk.note(Deed { action: LOG_IN, subject, refused, ..Deed::default() }).await.map_err(trouble)?;
-        return Err(ask(desk, StatusCode::FORBIDDEN, next, Some(words::WRONG)).await);
-    };
+    let Some(user) = user.map_err(trouble)? else { return Err(wrong(desk, &name, next).await) };
     let deed = Deed { action: LOG_IN, subject: &user.subject, ..Deed::default() };
     desk.note(deed).await.map_err(trouble)?;
-    let login = desk.begin_login(&user).await.map_err(trouble)?;
+    let login = desk.begin_password_login(&user).await.map_err(trouble)?;
+    let Some(login) = login else { return Err(wrong(desk, &name, next).await) };
     Ok(welcome(desk, login.secret.expose(), next.unwrap_or("/ui")))
+}
+
+async fn wrong(desk: &Desk, name: &Arc<str>, next: Option<&str>) -> Response {
+    count(desk, name);
+    let known = desk.identity.users().into_iter().find(|user| user.name == *name);
+    let subject = known.as_ref().map_or("", |user| &user.subject);
+    let refused = Some(Kind::Authentication);
+    if let Err(error) = desk.note(Deed { action: LOG_IN, subject, refused, ..Deed::default() }).await {
+        return page::trouble(desk, &error);
+    }
+    ask(desk, StatusCode::FORBIDDEN, next, Some(words::WRONG)).await
 }
 
 /// The browser of whoever has just proved who they are. What it was bound to before is forgotten.

@@ -4,7 +4,7 @@ use hikite_core::json::Raw;
 use serde_json::json;
 
 use super::Place;
-use crate::Entry;
+use crate::{Entry, Holder};
 
 fn entry(id: &str, owner: &str, created_at: u64, expires_at: u64) -> Entry {
     let form = Raw::of(&json!({ "id": id }));
@@ -58,9 +58,12 @@ async fn what_may_be_used_once_is_used_by_one() {
         assert_eq!(got, [entry("code", "alice", 1, 100)]);
         assert_eq!(store.take_entry("login", "late", 50).await.expect("read"), None, "its time was over");
         let new = [entry("x", "alice", 2, 0), entry("y", "alice", 2, 0)];
-        assert!(!store.exchange_entry(("login", "code"), &new).await.expect("refused"), "it was taken");
+        assert!(
+            !store.exchange_entry(("login", "code"), &new, Holder::Anybody).await.expect("refused"),
+            "it was taken"
+        );
         assert_eq!(store.entries("login", Some("alice"), 50).await.expect("read"), []);
-        assert!(store.exchange_entry(("login", "late"), &new).await.expect("exchanged"));
+        assert!(store.exchange_entry(("login", "late"), &new, Holder::Anybody).await.expect("exchanged"));
         assert_eq!(store.entries("login", Some("alice"), 50).await.expect("read"), new);
         assert_eq!(store.entries("login", Some("bob"), 50).await.expect("read"), []);
         assert_eq!(store.entries("login", None, 50).await.expect("read").len(), 2);

@@ -21,15 +21,15 @@ async fn a_project_is_made_once_and_changed_in_its_place() {
     for place in Place::both() {
         let store = place.open().await;
         let first = project("work", 5);
-        assert!(store.put_project(&first, false).await.expect("put"));
-        assert!(!store.put_project(&project("work", 9), false).await.expect("refused"));
+        assert!(store.put_project(&first).await.expect("put"));
+        assert!(!store.put_project(&project("work", 9)).await.expect("refused"));
         assert_eq!(store.revision().await.expect("read"), 1);
         let changed = ProjectRow {
             form: Raw::parse(r#"{ "optimization":null,"u":"é" }"#).expect("JSON"),
             ..project("work", 9)
         };
-        assert!(store.put_project(&changed, true).await.expect("put"));
-        assert!(store.put_project(&project("home", 7), false).await.expect("put"));
+        assert!(store.change_project("work", &first.form, &changed.form).await.expect("changed"));
+        assert!(store.put_project(&project("home", 7)).await.expect("put"));
         store.close().await;
         let store = place.open().await;
         let found = store.projects().await.expect("read");
@@ -44,7 +44,7 @@ async fn a_project_is_made_once_and_changed_in_its_place() {
 async fn the_tokens_of_a_project_go_with_it() {
     for place in Place::both() {
         let store = place.open().await;
-        store.put_project(&project("work", 1), false).await.expect("put");
+        store.put_project(&project("work", 1)).await.expect("put");
         for (id, of, at) in [("a", "work", 3), ("b", "", 1), ("c", "home", 2)] {
             assert!(store.put_token(&token(id, of, at)).await.expect("put"));
         }
@@ -57,17 +57,25 @@ async fn the_tokens_of_a_project_go_with_it() {
         assert!(store.remove_project("work").await.expect("removed"));
         assert!(!store.remove_project("work").await.expect("gone"));
         assert_eq!(ids(&store).await, ["tok_b", "tok_c"]);
-        assert!(store.put_project(&project("home", 9), true).await.expect("put"));
-        assert_eq!(ids(&store).await, ["tok_b", "tok_c"], "a change leaves them");
-        assert!(store.remove_project("home").await.expect("removed"));
-        assert!(store.put_token(&token("d", "home", 4)).await.expect("put"));
-        assert!(store.put_project(&project("home", 10), false).await.expect("put"));
+        let (before, after) = (project("home", 9).form, Raw::of(&json!({ "description": "changed" })));
+        assert!(!store.change_project("home", &before, &after).await.expect("refused"), "there is none");
+        assert_eq!(ids(&store).await, ["tok_b", "tok_c"]);
+        assert!(store.put_project(&project("home", 10)).await.expect("put"));
         assert_eq!(ids(&store).await, ["tok_b"], "a new one finds none");
+        assert!(store.put_token(&token("d", "home", 4)).await.expect("put"));
+        assert!(store.change_project("home", &before, &after).await.expect("changed"));
+        assert!(
+            !store.change_project("home", &before, &after).await.expect("refused"),
+            "it has another form"
+        );
+        assert_eq!(ids(&store).await, ["tok_b", "tok_d"], "a change leaves them");
+        assert!(store.remove_project("home").await.expect("removed"));
+        assert!(store.put_project(&project("home", 10)).await.expect("put"));
         assert!(store.put_token(&token("c", "home", 2)).await.expect("put"));
         assert!(store.remove_token("tok_c").await.expect("removed"));
         assert!(!store.remove_token("tok_c").await.expect("gone"));
         assert_eq!(ids(&store).await, ["tok_b"]);
-        assert_eq!(store.revision().await.expect("read"), 11, "only what changed something counts");
+        assert_eq!(store.revision().await.expect("read"), 12, "only what changed something counts");
         assert_eq!(store.check().await.expect("checked"), [""; 0]);
     }
 }
@@ -89,7 +97,7 @@ async fn a_nul_is_refused_by_both_and_looks_absent() {
     for place in Place::both() {
         let store = place.open().await;
         let fault = |outcome: Result<bool, StoreError>| outcome.map_err(|error| error.fault);
-        assert_eq!(fault(store.put_project(&project("a\0b", 1), false).await), Err(Fault::Nul));
+        assert_eq!(fault(store.put_project(&project("a\0b", 1)).await), Err(Fault::Nul));
         assert_eq!(fault(store.put_token(&token("a", "a\0b", 1)).await), Err(Fault::Nul));
         assert_eq!(fault(store.remove_project("a\0b").await), Ok(false));
         assert_eq!(fault(store.remove_token("a\0b").await), Ok(false));

@@ -6,7 +6,7 @@ use hikite_core::json::Raw;
 use serde_json::{Value, json};
 
 use super::Place;
-use crate::{Entry, ProjectRow, Store, StoreUrl, TokenRow, UserRow, VaultKeyRow, VaultSecretRow};
+use crate::{Entry, Holder, ProjectRow, Store, StoreUrl, TokenRow, UserRow, VaultKeyRow, VaultSecretRow};
 
 /// The version of the first release, which knows no table of users.
 const BEFORE: i64 = 5;
@@ -65,14 +65,11 @@ async fn what_is_changed_is_mirrored_where_the_version_before_looks() {
             json!({ "role": "member", "password": "a hash", "permissions": { "deny": ["m:t"] }, "disabled": false })
         );
         store
-            .put_project(
-                &ProjectRow {
-                    name: "p".into(),
-                    form: Raw::of(&json!({ "members": ["alice", "x"] })),
-                    created_at: 1,
-                },
-                false,
-            )
+            .put_project(&ProjectRow {
+                name: "p".into(),
+                form: Raw::of(&json!({ "members": ["alice", "x"] })),
+                created_at: 1,
+            })
             .await
             .expect("put");
         let renamed = UserRow { name: "alicia".into(), disabled: true, ..user("1", "alice") };
@@ -176,10 +173,7 @@ async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
             store.put_vault_secret(&secret).await.expect("put");
         }
         let members = Raw::of(&json!({ "members": ["alice"] }));
-        store
-            .put_project(&ProjectRow { name: "p".into(), form: members, created_at: 1 }, false)
-            .await
-            .expect("put");
+        store.put_project(&ProjectRow { name: "p".into(), form: members, created_at: 1 }).await.expect("put");
         let heir = has_heir.then_some(&bob);
         let removal = entry("removed", "rmv_1", "", &json!({}));
         assert!(store.remove_user(&alice, heir, Some(&removal)).await.expect("removed"));
@@ -245,6 +239,62 @@ async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
         );
         for store in [old, store, again, copy] {
             store.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_put_in_for_a_user_is_put_in_while_they_are_as_they_must_be() {
+    for place in Place::both() {
+        let store = place.open().await;
+        assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
+        let put = async |id: &str, owner: &str, holder: Holder| {
+            store.put_entry_of(&entry("login", id, owner, &json!({})), holder).await.expect("asked")
+        };
+        assert!(put("a", "usr_1", Holder::UserIn(1)).await);
+        assert!(!put("a", "usr_1", Holder::User).await, "it is there");
+        assert!(!put("b", "usr_1", Holder::UserIn(2)).await);
+        assert!(put("b", "token:1", Holder::Anybody).await, "no user");
+        assert!(!put("c", "token:1", Holder::User).await);
+        let changed = UserRow { password: Some("another".into()), ..user("1", "alice") };
+        assert!(store.change_users(&[(changed.clone(), "alice".into())]).await.expect("changed"));
+        assert!(!put("c", "usr_1", Holder::UserIn(1)).await, "it was another password");
+        assert!(put("c", "usr_1", Holder::User).await);
+        let locked = UserRow { disabled: true, version: 2, ..changed };
+        assert!(store.change_users(&[(locked.clone(), "alice".into())]).await.expect("changed"));
+        for holder in [Holder::User, Holder::UserIn(3), Holder::Anybody] {
+            assert!(!put("d", "usr_1", holder).await, "{holder:?}: locked out");
+        }
+        let new = [entry("grant", "g", "usr_1", &json!({}))];
+        assert!(!store.exchange_entry(("login", "c"), &new, Holder::User).await.expect("asked"));
+        assert!(store.entry("login", "c", 9).await.expect("read").is_some(), "nothing is used up");
+        assert!(store.remove_user(&UserRow { version: 3, ..locked }, None, None).await.expect("removed"));
+        assert!(!put("d", "usr_1", Holder::User).await, "gone");
+    }
+}
+
+/// Changes of a password race with logins by the old one. Whichever is first, no login of an old version is left after
+/// the sweep that follows the change.
+#[tokio::test]
+async fn no_login_is_left_of_a_password_that_was_changed_meanwhile() {
+    for place in Place::both() {
+        let store = place.open().await;
+        assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
+        for version in 1..6 {
+            let logins = (0..8).map(|number| {
+                let store = store.clone();
+                async move {
+                    let entry = entry("login", &format!("{version}-{number}"), "usr_1", &json!({}));
+                    store.put_entry_of(&entry, Holder::UserIn(version)).await.expect("asked")
+                }
+            });
+            let change = async {
+                let row = UserRow { version, ..user("1", "alice") };
+                assert!(store.change_users(&[(row, "alice".into())]).await.expect("changed"));
+                store.remove_entries_but(&["login"], "usr_1", None).await.expect("swept");
+            };
+            futures_util::future::join(futures_util::future::join_all(logins), change).await;
+            assert_eq!(store.entries("login", Some("usr_1"), 9).await.expect("read"), [], "{version}");
         }
     }
 }

@@ -185,10 +185,16 @@ impl Store {
         let query = sqlx::query("SELECT name, form FROM project");
         for row in query.fetch_all(&mut *connection).await.map_err(self.failed())? {
             let (name, form) = texts(&row).map_err(self.failed())?;
-            let Some(mut form) = form else { continue };
-            let members: Vec<String> =
-                form.get("members").and_then(|members| members.decode().ok()).unwrap_or_default();
-            let Some(next) = change(&members) else { continue };
+            if form.is_none_or(|form| change(&members_of(&form)).is_none()) {
+                continue;
+            }
+            // Read again under a lock: somebody may have changed the project since, and that must not be undone.
+            let text = "UPDATE project SET form = form WHERE name = $1 RETURNING name, form";
+            let query = sqlx::query(text).bind(&*name);
+            let row = query.fetch_optional(&mut *connection).await.map_err(self.failed())?;
+            let held = row.as_ref().map(texts).transpose().map_err(self.failed())?;
+            let Some(mut form) = held.and_then(|(_, form)| form) else { continue };
+            let Some(next) = change(&members_of(&form)) else { continue };
             form.set("members", Raw::of(&next));
             let form = form.raw();
             let query = sqlx::query("UPDATE project SET form = $1 WHERE name = $2");
@@ -197,6 +203,10 @@ impl Store {
         }
         Ok(())
     }
+}
+
+fn members_of(project: &Object) -> Vec<String> {
+    project.get("members").and_then(|members| members.decode().ok()).unwrap_or_default()
 }
 
 /// A key and the JSON beside it, if that can be read.

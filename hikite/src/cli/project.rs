@@ -134,8 +134,7 @@ impl ProjectCommand {
                 tell(&project, create.json, &create.name, "is made");
             }
             Self::Set(set) => {
-                let form = set.form.onto(set.cleared(people)?);
-                let work = people.replace_project(&set.name, &form);
+                let work = people.replace_project(&set.name, |form| set.form.onto(set.cleared(form)));
                 let project = desk.recorded("project.change", &set.name, work).await?;
                 tell(&project, set.json, &set.name, "is changed");
             }
@@ -173,11 +172,7 @@ impl Show {
 
 impl Set {
     /// The form as it is, without what is to be said no more.
-    fn cleared(&self, people: &People) -> Result<Object> {
-        let mut form = people.project_object(&self.name)?.object().unwrap_or_default();
-        for ours in ["name", "createdAt", "managedByFile"] {
-            form.remove(ours);
-        }
+    fn cleared(&self, mut form: Object) -> Object {
         let mut permissions = form.get("permissions").and_then(Raw::object).unwrap_or_default();
         for member in &self.clear {
             match member {
@@ -190,7 +185,7 @@ impl Set {
                 Part::Format => drop(form.remove("format")),
             }
         }
-        Ok(form.with("permissions", permissions))
+        form.with("permissions", permissions)
     }
 }
 

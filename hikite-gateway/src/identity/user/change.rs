@@ -125,7 +125,8 @@ impl Identity {
         let kept = kept.map(hash);
         let mut kinds = Vec::new();
         if changes.password.is_some() {
-            kinds.extend([LOGIN, GRANT, CODE]);
+            // In this order: a login becomes a code, and a code a grant, while we sweep.
+            kinds.extend([LOGIN, CODE, GRANT]);
         }
         if changes.disabled == Some(true) {
             kinds.extend([LOGIN, CODE, CONNECTION, CHALLENGE]);

@@ -67,3 +67,39 @@ async fn whoever_changes_their_own_password_stays_where_they_sit() {
     assert_eq!(reply.status, 204, "{}", reply.text());
     here.get(&gateway, "/ui").await.leads_to("/oauth/login");
 }
+
+/// Logs in if this is the password still: the browser, with a login or without.
+async fn tried(gateway: &TestGateway, password: &str) -> Browser {
+    let mut browser = Browser::default();
+    let page = browser.get(gateway, "/oauth/login").await;
+    let fields = [("name", "alice"), ("password", password)];
+    let done = browser.post(gateway, "/oauth/login", &page, &fields).await;
+    assert!(matches!(done.status(), 303 | 403), "{}", done.status());
+    browser
+}
+
+#[tokio::test]
+async fn no_login_by_the_old_password_outlives_a_reset_or_a_lock() {
+    let (_fixture, gateway, _) = house().await;
+    let change = async |form: Value| {
+        let reply = patch(&gateway, gateway.token(), "/v1/users/alice", form).await;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+    };
+    for round in 0..4 {
+        let old = format!("{ALICE}{round}");
+        change(json!({ "password": old, "disabled": false })).await;
+        let all = futures_util::future::join_all((0..12).map(|_| tried(&gateway, &old)));
+        let is_locked = round % 2 == 1;
+        let end = async {
+            let form = if is_locked { json!({ "disabled": true }) } else { json!({ "password": ALICE }) };
+            change(form).await;
+        };
+        let (browsers, ()) = futures_util::future::join(all, end).await;
+        if is_locked {
+            change(json!({ "disabled": false })).await;
+        }
+        for mut browser in browsers {
+            browser.get(&gateway, "/ui").await.leads_to("/oauth/login");
+        }
+    }
+}
