@@ -251,6 +251,10 @@ mod tests {
         for text in [&none, &format!("[{a},{b}]"), "", "[]", "{}", "no JSON"] {
             assert_eq!(token(text).await.0, None, "{text}");
         }
+        let most = app.limits.batch_tasks;
+        let many = |count| format!("[{}]", vec![a.as_str(); count].join(","));
+        assert_eq!(token(&many(most)).await, (Some("a".into()), true));
+        assert_eq!(token(&many(most + 1)).await.0, None, "none of them is taken apart");
         assert_eq!(
             token(&call(&format!(r#"{{"token":"a","x":"{}"}}"#, "x".repeat(BODY_BYTES)))).await.0,
             None

@@ -230,8 +230,15 @@ async fn a_body_of_very_many_messages_of_nobody_holds_up_nobody() {
         json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "_meta": { "token": "x" } } });
     let many = vec![message.to_string(); 9000].join(",");
     for body in [zeros(""), zeros(r#"{"token":1},"#), format!("[{many}]")] {
-        let reply = send(&gateway, Request::new("POST", "/mcp").json(body)).await;
-        refused(&reply, 401, "AUTHENTICATION_ERROR");
+        let ask = || async {
+            Request::new("POST", "/mcp").json(body.clone()).open(gateway.address()).await.read().await
+        };
+        let asked = async { tokio::join!(ask(), ask(), ask(), ask(), ask(), ask()) };
+        let (replies, longest) = meanwhile(&gateway, asked).await;
+        for reply in <[Reply; 6]>::from(replies) {
+            refused(&reply, 401, "AUTHENTICATION_ERROR");
+        }
+        assert!(longest < Duration::from_secs(3), "/health took {longest:?}");
     }
 }
 
