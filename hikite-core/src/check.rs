@@ -39,8 +39,8 @@ const COMPILE_COST_MIN: usize = 64 << 10;
 const TOO_MUCH: &str =
     "the arguments are too large to be held against the tool's schema; send fewer or smaller values";
 
-const TOO_MUCH_BACK: &str = "the texts are too long for the tool's schema, which has a pattern that looks around or back; send fewer or \
-     shorter ones";
+const TOO_MUCH_BACK: &str = "the texts are too long for the tool's schema, which has a pattern that looks around or \
+     back; send fewer or shorter ones";
 
 /// Checks the arguments of one tool. Cheap to make: the schema is compiled by the first call.
 pub struct Checker {

@@ -73,7 +73,7 @@ impl Session {
         }
     }
 
-    /// Runs the messages of a batch side by side; the answers of those that have one. An error where there are too many.
+    /// Runs the messages of a batch side by side; the answers of those that have one. An error if there are too many.
     pub(crate) async fn handle_batch(
         self: Arc<Self>,
         messages: Vec<Bytes>,
