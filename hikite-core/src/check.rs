@@ -7,6 +7,7 @@ mod document;
 mod draft;
 mod edit;
 mod fill;
+mod pattern;
 mod read;
 mod schema;
 mod shape;
@@ -38,6 +39,9 @@ const COMPILE_COST_MIN: usize = 64 << 10;
 const TOO_MUCH: &str =
     "the arguments are too large to be held against the tool's schema; send fewer or smaller values";
 
+const TOO_MUCH_BACK: &str = "the texts are too long for the tool's schema, which has a pattern that looks around or \
+     back; send fewer or shorter ones";
+
 /// Checks the arguments of one tool. Cheap to make: the schema is compiled by the first call.
 pub struct Checker {
     source: Option<Raw>,
@@ -67,7 +71,7 @@ impl Checker {
         let Some(schema) = self.schema() else { return Ok(Checked::AsSent) };
         let mut draft = Draft::read(arguments)?;
         if !affords(schema, &draft) {
-            return Err(vec![Fault::new("", TOO_MUCH)]);
+            return Err(vec![Fault::new("", schema.too_much())]);
         }
         if passes(schema, &draft) {
             return Ok(finish(schema, draft));
@@ -104,7 +108,7 @@ impl Checker {
         let Some(schema) = self.schema() else { return Ok(()) };
         read::within_depth(value).map_err(|why| vec![Fault::new("", why)])?;
         if !schema.affords(value, work::count(value)) {
-            return Err(vec![Fault::new("", TOO_MUCH)]);
+            return Err(vec![Fault::new("", schema.too_much())]);
         }
         if value.is_object() && schema.is_valid(value) {
             return Ok(());

@@ -18,6 +18,7 @@ use hikite_core::plan::OnError;
 use hikite_core::share::ShareHolder;
 use hikite_core::source::{BoxFuture, CallContext};
 
+use crate::aside::by_cost;
 use crate::audit::Audit;
 use crate::command::Command;
 use crate::gateway::Gateway;
@@ -84,7 +85,7 @@ impl Gateway {
         let checked = self.check_batch(&batch, &context.session.caller).await?;
         audit.allowed(format!("{} tasks", checked.plan.tasks.len()));
         if batch.dry_run {
-            return Ok(preview::preview(&checked));
+            return Ok(by_cost(preview::cost(&checked), || preview::preview(&checked)).await);
         }
         let _place = self.batches.take_free(&ShareHolder::from(&context.session.caller), ())?;
         let run = Run::new(self, &checked.plan, (audit.surface(), batch, context), observer);

@@ -15,14 +15,14 @@ pub struct Hello {
 
 /// What a client may say of itself, its capabilities included: it is kept as long as a session, and a client may have
 /// many of them.
-pub const CLIENT_BYTES: usize = 64 * 1024;
+pub const CLIENT_BYTES: usize = 8 * 1024;
 
 impl Hello {
     /// What is wrong with an `initialize`, where it is too much to be kept or not there at all.
     pub fn checked(hello: Option<Self>) -> Result<Self, &'static str> {
         let hello = hello.ok_or("`initialize` needs `protocolVersion` and `capabilities`")?;
         if hello.abilities.bytes() + hello.client.raw().bytes().len() > CLIENT_BYTES {
-            return Err("`clientInfo` and `capabilities` are larger than 64 KiB together");
+            return Err("`clientInfo` and `capabilities` are larger than 8 KiB together");
         }
         Ok(hello)
     }

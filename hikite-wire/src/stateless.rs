@@ -63,7 +63,7 @@ impl Claim {
         let abilities = Abilities::read(&capabilities);
         let client = meta.get(META_CLIENT).map_or(0, |client| client.bytes().len());
         if abilities.bytes() + client > CLIENT_BYTES {
-            return Err("what `params._meta` says of the client is larger than 64 KiB".into());
+            return Err("what `params._meta` says of the client is larger than 8 KiB".into());
         }
         Ok(Self {
             revision,

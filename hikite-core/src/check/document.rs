@@ -1,7 +1,7 @@
 //! The schema as a document: references inside it are followed here as the validators follow them, so that its
 //! other readers see the same schemas. Nothing outside is ever looked at.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -16,6 +16,8 @@ pub(super) struct Document {
     pub(super) root: Value,
     /// Where the schemas stand that have a name of their own.
     anchors: HashMap<String, String>,
+    /// Where in memory the regular expressions stand that must be able to go back.
+    pub(super) backward: HashSet<usize>,
 }
 
 impl Document {
@@ -23,7 +25,7 @@ impl Document {
     pub(super) fn new(root: Value) -> Result<Self, String> {
         let mut walk = Walk { pointer: String::new(), bytes_left: POINTERS_MAX, anchors: HashMap::new() };
         walk.visit(&root)?;
-        Ok(Self { root, anchors: walk.anchors })
+        Ok(Self { root, anchors: walk.anchors, backward: HashSet::new() })
     }
 
     /// What `#`, `#/a/b`, `#anchor`, or the root's own `$id` before any of these leads to.
@@ -37,6 +39,11 @@ impl Document {
             return self.root.pointer(&decode_percent(fragment)?);
         }
         self.root.pointer(self.anchors.get(fragment)?)
+    }
+
+    /// Whether this regular expression of the document must be able to go back.
+    pub(super) fn goes_back(&self, pattern: &str) -> bool {
+        !self.backward.is_empty() && self.backward.contains(&pattern.as_ptr().addr())
     }
 
     /// The schema, and what it demands of the same value in any case: references and `allOf`. Each once.

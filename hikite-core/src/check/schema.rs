@@ -8,6 +8,7 @@ use super::document::Document;
 use super::fill::Defaults;
 use super::survey::survey;
 use super::work::Work;
+use super::{TOO_MUCH, TOO_MUCH_BACK};
 use crate::json::Raw;
 
 /// The largest of 1,162 schemas of real tools has 12,400 bytes.
@@ -15,7 +16,7 @@ const BYTES_MAX: usize = 1 << 20;
 /// Bytes of one regular expression once compiled.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 /// Steps of a regular expression that must be able to go back; all others take linear time.
-const BACKTRACKS_MAX: usize = 10_000;
+pub(super) const BACKTRACKS_MAX: usize = 10_000;
 
 pub(super) struct Schema {
     pub(super) document: Document,
@@ -34,8 +35,9 @@ impl Schema {
         let mut root: Value =
             source.decode().map_err(|_| "the schema is nested too deeply or holds a number out of range")?;
         let (meant, others) = drafts(&mut root);
-        let document = Document::new(root)?;
-        let findings = survey(&document)?;
+        let mut document = Document::new(root)?;
+        let mut findings = survey(&document)?;
+        document.backward = std::mem::take(&mut findings.backward);
         // What the draft that was meant complains of is told.
         let validator = build(&document.root, meant).or_else(|problem| {
             others.iter().find_map(|draft| build(&document.root, *draft).ok()).ok_or(problem)
@@ -51,6 +53,11 @@ impl Schema {
     /// Whether a check of this value ends soon. It is not made otherwise. `values` is at least how many there are in it.
     pub(super) fn affords(&self, value: &Value, values: usize) -> bool {
         Work::fits_check(&self.document, self.steps, values, value)
+    }
+
+    /// What is said where it does not.
+    pub(super) fn too_much(&self) -> &'static str {
+        if self.document.backward.is_empty() { TOO_MUCH } else { TOO_MUCH_BACK }
     }
 
     /// What a check takes, as far as that is known without a look at the arguments.

@@ -6,8 +6,9 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::document::Document;
+use super::pattern::goes_back;
 use super::shape::{self, Part};
-use super::work::own_steps_at_most;
+use super::work::{BACK_STEPS, own_steps_at_most};
 
 /// Regular expressions in one schema.
 const PATTERNS_MAX: usize = 256;
@@ -24,12 +25,15 @@ pub(super) struct Findings {
     pub(super) has_references: bool,
     /// Steps to hold one value against every schema there is.
     pub(super) steps: usize,
+    /// Where in memory the regular expressions stand that must be able to go back.
+    pub(super) backward: HashSet<usize>,
 }
 
 /// The error says what is too much, or leads outside.
 pub(super) fn survey(document: &Document) -> Result<Findings, String> {
     let mut scale = Scale { document, weights: HashMap::new() };
     let (mut seen, mut waiting) = (HashSet::new(), vec![&document.root]);
+    let mut backward = HashSet::new();
     let (mut patterns, mut defaults, mut has_references, mut steps) = (0, 0, false, 0_usize);
     while let Some(schema) = waiting.pop() {
         if !seen.insert(std::ptr::from_ref(schema)) {
@@ -38,7 +42,13 @@ pub(super) fn survey(document: &Document) -> Result<Findings, String> {
         steps = steps.saturating_add(scale.weigh(schema, NESTED_MAX)?.steps);
         defaults += usize::from(default_of(schema).is_some());
         let by_name = schema.get("patternProperties").and_then(Value::as_object);
-        patterns += usize::from(schema.get("pattern").is_some()) + by_name.map_or(0, serde_json::Map::len);
+        let by_name = by_name.into_iter().flatten().map(|(pattern, _)| pattern.as_str());
+        for pattern in by_name.chain(schema.get("pattern").and_then(Value::as_str)) {
+            patterns += 1;
+            if goes_back(pattern) {
+                backward.insert(pattern.as_ptr().addr());
+            }
+        }
         has_references |= shape::references(schema).next().is_some();
         waiting.extend(shape::references(schema).filter_map(|reference| document.target(reference)));
         shape::inner(schema, &mut |_, schema| waiting.push(schema));
@@ -46,7 +56,8 @@ pub(super) fn survey(document: &Document) -> Result<Findings, String> {
     if patterns > PATTERNS_MAX {
         return Err(format!("the schema has more than {PATTERNS_MAX} patterns"));
     }
-    Ok(Findings { defaults, has_references, steps })
+    steps = steps.saturating_add(backward.len() * BACK_STEPS);
+    Ok(Findings { defaults, has_references, steps, backward })
 }
 
 /// A default of null says no more than that nothing stands there.

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::document::Document;
+use super::schema::BACKTRACKS_MAX;
 use super::shape::{self, Part};
 use super::survey::NESTED_MAX;
 
@@ -17,6 +18,11 @@ const FAULTS_MAX: usize = 20_000;
 const PLACE_BYTES: usize = 32;
 /// The same of a text that is held against a pattern.
 const TEXT_BYTES: usize = 64;
+/// Steps for each byte of a text that is held against a pattern that goes back: it may look at every byte as often as
+/// `BACKTRACKS_MAX` says, each time in a sixteenth of a step.
+pub(super) const BACK_STEPS: usize = BACKTRACKS_MAX / 16;
+/// The same in the search for faults, which costs no more than the check that came before and allows far fewer steps.
+const BACK_STEPS_SEARCH: usize = 2;
 /// The validators look up more texts than these in a table.
 const TEXTS_FEW: usize = 10;
 
@@ -42,7 +48,7 @@ impl<'a> Work<'a> {
     /// Whether a check of this value ends soon. `steps` is the sum of all schemas; `values` is at least how many
     /// values there are.
     pub(super) fn fits_check(document: &'a Document, steps: usize, values: usize, value: &'a Value) -> bool {
-        if steps.saturating_mul(values) <= CHECK_MAX {
+        if document.backward.is_empty() && steps.saturating_mul(values) <= CHECK_MAX {
             return true;
         }
         Self { document, left: CHECK_MAX, known: Some(HashSet::new()) }.fits(value)
@@ -60,7 +66,7 @@ impl<'a> Work<'a> {
 
     fn visit(&mut self, schema: &'a Value, value: &'a Value, at: At) {
         let places = if self.known.is_none() { 1 + at.place / PLACE_BYTES } else { 1 };
-        self.left = self.left.saturating_sub((1 + own_steps(schema, value)).saturating_mul(places));
+        self.left = self.left.saturating_sub((1 + self.own_steps(schema, value)).saturating_mul(places));
         let Some(nested) = at.nested.checked_sub(1).filter(|_| self.left > 0) else { return };
         let at = At { nested, ..at };
         let document = self.document;
@@ -128,6 +134,47 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Steps that a schema takes by itself for this value.
+    fn own_steps(&self, schema: &Value, value: &Value) -> usize {
+        let options = list(schema, "enum");
+        match value {
+            Value::Object(members) => list(schema, "required") + options + self.names(schema, members),
+            Value::String(text) => {
+                let pattern =
+                    schema.get("pattern").map_or(0, |pattern| self.text(pattern.as_str(), text.len()));
+                pattern + if options > TEXTS_FEW { 1 } else { options }
+            }
+            _ => options,
+        }
+    }
+
+    /// Steps to hold so many bytes of text against a pattern.
+    fn text(&self, pattern: Option<&str>, bytes: usize) -> usize {
+        if pattern.is_some_and(|pattern| self.document.goes_back(pattern)) {
+            bytes.saturating_mul(self.back()).saturating_add(1)
+        } else {
+            1 + bytes / TEXT_BYTES
+        }
+    }
+
+    fn back(&self) -> usize {
+        if self.known.is_some() { BACK_STEPS } else { BACK_STEPS_SEARCH }
+    }
+
+    /// The same for the names of members.
+    fn names(&self, schema: &Value, members: &serde_json::Map<String, Value>) -> usize {
+        let by_name = schema.get("patternProperties").and_then(Value::as_object);
+        let is_for_all = !self.document.backward.is_empty() && schema.get("propertyNames").is_some();
+        if by_name.is_none() && !is_for_all {
+            return 0;
+        }
+        let bytes = members.keys().map(String::len).sum();
+        let by_name = by_name.into_iter().flatten().map(|(pattern, _)| self.text(Some(pattern), bytes));
+        // Any of the patterns that there are may be meant.
+        let for_all = if is_for_all { self.document.backward.len() } else { 0 };
+        by_name.sum::<usize>().saturating_add(for_all.saturating_mul(bytes).saturating_mul(self.back()))
+    }
+
     /// Whether what the reference leads to has to be held against this value: lists and objects are remembered.
     fn is_new(&mut self, target: &Value, value: &Value) -> bool {
         match &mut self.known {
@@ -139,24 +186,13 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Steps that a schema takes by itself for this value.
-fn own_steps(schema: &Value, value: &Value) -> usize {
-    let list = |keyword: &str| schema.get(keyword).and_then(Value::as_array).map_or(0, Vec::len);
-    let options = list("enum");
-    match value {
-        Value::Object(_) => list("required") + options,
-        Value::String(text) => {
-            let pattern = schema.get("pattern").map_or(0, |_| 1 + text.len() / TEXT_BYTES);
-            pattern + if options > TEXTS_FEW { 1 } else { options }
-        }
-        _ => options,
-    }
-}
-
 /// The same whatever the value is.
 pub(super) fn own_steps_at_most(schema: &Value) -> usize {
-    let list = |keyword: &str| schema.get(keyword).and_then(Value::as_array).map_or(0, Vec::len);
-    1 + list("required") + list("enum")
+    1 + list(schema, "required") + list(schema, "enum")
+}
+
+fn list(schema: &Value, keyword: &str) -> usize {
+    schema.get(keyword).and_then(Value::as_array).map_or(0, Vec::len)
 }
 
 /// How many values there are.

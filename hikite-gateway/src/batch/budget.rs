@@ -93,7 +93,8 @@ impl Drop for Hold {
 
 fn too_much() -> Error {
     Error::new(Kind::PayloadTooLarge, "the results of this batch are too large to be kept together").hint(
-        "take only a part of them with `select`, or make several batches; `limits.answer_bytes` is the limit",
+        "take only a part of them with `select`, or make several batches; `limits.answer_bytes` is the limit, against \
+         which values count as they are held in memory: several times what they take as text",
     )
 }
 

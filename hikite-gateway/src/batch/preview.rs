@@ -6,6 +6,17 @@ use hikite_core::plan::Plan;
 use super::check::Checked;
 use super::report::Report;
 
+/// Bytes that a task takes beside its params.
+const TASK_COST: usize = 256;
+/// The same of the name of a task that it waits for.
+const NAME_COST: usize = 64;
+
+/// About how many bytes are read and written.
+pub(super) fn cost(checked: &Checked) -> usize {
+    let cost = |(params, after): (usize, usize)| TASK_COST + params + after * NAME_COST;
+    checked.plan.tasks.iter().map(|task| cost((task.params.cost(), task.after.len()))).sum()
+}
+
 pub(super) fn preview(checked: &Checked) -> Report {
     let plan = &checked.plan;
     let waves = plan.waves();

@@ -90,11 +90,11 @@ pub(crate) async fn post(
         }
         return Box::pin(batch(&app, &sent, messages, arrival)).await;
     }
-    let message = match by_cost(sent.body.len(), || Message::decode(&sent.body)).await {
+    let (message, claims) = match by_cost(sent.body.len(), || stateless::decode(&sent.body)).await {
         Ok(message) => message,
         Err(bad) => return bad_message(&bad),
     };
-    if stateless::claims(&sent.body, &message) || stateless::names_revision(&sent.headers) {
+    if claims || stateless::names_revision(&sent.headers) {
         return Box::pin(stateless::post(app, (&choice, arrival), &sent, message)).await;
     }
     with_session(&app, arrival, &choice, &sent, message).await.unwrap_or_else(|refused| refused)
@@ -113,8 +113,12 @@ async fn with_session(
         && &**method == "initialize"
     {
         // The session is good for the project of the address; one that the message names is for that message.
-        Params::read(app, params.as_ref(), arrival.clone()).map_err(refusal)?;
-        return Ok(Box::pin(initialize(app, arrival, choice, id, Hello::read(params.as_ref()))).await);
+        let read = || {
+            Params::read(app, params.as_ref(), arrival.clone())?;
+            Ok(Hello::read(params.as_ref()))
+        };
+        let hello = by_cost(sent.body.len(), read).await.map_err(refusal)?;
+        return Ok(Box::pin(initialize(app, arrival, choice, id, hello)).await);
     }
     let session = find(app, &arrival, sent).await?;
     Ok(match message {
@@ -127,7 +131,8 @@ async fn with_session(
             answer_or_stream(answer, messages, resumes).await
         }
         Message::Notification { method, params } => {
-            Params::read(app, params.as_ref(), arrival).map_err(refusal)?;
+            let read = || Params::read(app, params.as_ref(), arrival);
+            by_cost(sent.body.len(), read).await.map_err(refusal)?;
             session.touch();
             session.notified(&method, params.as_ref());
             StatusCode::ACCEPTED.into_response()
@@ -293,15 +298,10 @@ async fn batch(app: &Arc<App>, sent: &Sent, messages: Vec<Bytes>, arrival: Arriv
         let reason = "several messages in one body are not part of the negotiated revision";
         return bad_message(&BadMessage::Shape { reason, id: None });
     }
-    let most = app.limits.batch_tasks;
-    if messages.len() > most {
-        let message = format!("the body holds {} messages; it may hold {most}", messages.len());
-        return refusal(
-            Error::new(Kind::PayloadTooLarge, message)
-                .hint("send fewer at once, or raise `limits.batch_tasks`"),
-        );
-    }
-    let answers = session.handle_batch(messages, arrival).await;
+    let answers = match session.handle_batch(messages, arrival).await {
+        Ok(answers) => answers,
+        Err(error) => return refusal(error),
+    };
     if answers.is_empty() {
         StatusCode::ACCEPTED.into_response()
     } else {

@@ -11,10 +11,12 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
 use hikite_core::listing::ListKind;
 use hikite_core::source::{CallContext, Method, Origin};
+use hikite_gateway::aside::by_cost;
 use hikite_gateway::{Command, Gateway, Page, Surfaces, scope};
 use hikite_wire::encode;
 use hikite_wire::message::{Id, Message};
 use tokio::sync::mpsc;
+use tokio::task::coop;
 use tokio_util::sync::CancellationToken;
 
 use crate::arrival::Arrival;
@@ -71,20 +73,34 @@ impl Session {
         }
     }
 
-    /// Runs the messages of a batch side by side; the answers of those that have one.
-    pub(crate) async fn handle_batch(self: Arc<Self>, messages: Vec<Bytes>, arrival: Arrival) -> Vec<Bytes> {
+    /// Runs the messages of a batch side by side; the answers of those that have one. An error if there are too many.
+    pub(crate) async fn handle_batch(
+        self: Arc<Self>,
+        messages: Vec<Bytes>,
+        arrival: Arrival,
+    ) -> Result<Vec<Bytes>, Error> {
+        let (count, most) = (messages.len(), self.app.limits.batch_tasks);
+        if count > most {
+            let message = format!("there are {count} messages at once; there may be {most}");
+            return Err(Error::new(Kind::PayloadTooLarge, message)
+                .hint("send fewer at once, or raise `limits.batch_tasks`"));
+        }
         let answers = join_all(messages.into_iter().map(|bytes| {
             let (session, arrival) = (Arc::clone(&self), arrival.clone());
             async move {
-                match Message::decode(&bytes) {
+                // Very many of them share one task.
+                coop::consume_budget().await;
+                match by_cost(bytes.len(), || Message::decode(&bytes)).await {
                     Ok(Message::Request { id, method, params }) => {
-                        return Some(match Params::read(&session.app, params.as_ref(), arrival) {
+                        let read = || Params::read(&session.app, params.as_ref(), arrival);
+                        return Some(match by_cost(bytes.len(), read).await {
                             Ok((params, arrival)) => session.handle(id, method, params, None, arrival).await,
                             Err(error) => encode::error(Some(&id), &error.rpc()),
                         });
                     }
                     Ok(Message::Notification { method, params }) => {
-                        if Params::read(&session.app, params.as_ref(), arrival).is_ok() {
+                        let read = || Params::read(&session.app, params.as_ref(), arrival);
+                        if by_cost(bytes.len(), read).await.is_ok() {
                             session.notified(&method, params.as_ref());
                         }
                     }
@@ -97,7 +113,7 @@ impl Session {
                 None
             }
         }));
-        answers.await.into_iter().flatten().collect()
+        Ok(answers.await.into_iter().flatten().collect())
     }
 
     async fn run(self: &Arc<Self>, method: &str, params: Object, context: CallContext) -> Result<Raw, Error> {

@@ -9,6 +9,7 @@ use hikite_core::caller::Caller;
 use hikite_core::error::Kind;
 use hikite_core::json::Raw;
 use hikite_gateway::Surfaces;
+use hikite_gateway::aside::by_cost;
 use hikite_wire::encode;
 use hikite_wire::handshake::Hello;
 use hikite_wire::message::{Id, Message, split};
@@ -73,7 +74,7 @@ impl Pipe {
 
     /// Takes one message; requests run on their own, so that a slow one holds up no other.
     pub(crate) async fn receive(self: &Arc<Self>, bytes: &Bytes) {
-        match split(bytes) {
+        match by_cost(bytes.len(), || split(bytes)).await {
             Some(messages) => self.receive_batch(messages).await,
             None => self.receive_one(bytes).await,
         }
@@ -90,22 +91,23 @@ impl Pipe {
         let (pipe, session) = (Arc::clone(self), Arc::clone(session));
         self.tasks.spawn(async move {
             let answered = async {
-                let answers = session.handle_batch(messages, pipe.arrival()).await;
-                if !answers.is_empty() {
-                    let _ = pipe.out.send(encode::batch(&answers)).await;
-                }
+                let answer = match session.handle_batch(messages, pipe.arrival()).await {
+                    Ok(answers) if answers.is_empty() => return,
+                    Ok(answers) => encode::batch(&answers),
+                    Err(error) => encode::error(None, &error.rpc()),
+                };
+                let _ = pipe.out.send(answer).await;
             };
             pipe.gone.run_until_cancelled(answered).await;
         });
     }
 
     async fn receive_one(self: &Arc<Self>, bytes: &Bytes) {
-        let message = Message::decode(bytes);
-        let claims = message.as_ref().is_ok_and(|message| stateless::claims(bytes, message));
-        match message {
-            Ok(Message::Request { id, method, params }) if claims => self.run_alone((id, method, params)),
-            Ok(Message::Request { id, method, params }) => {
-                let (read, arrival) = match Params::read(&self.app, params.as_ref(), self.arrival()) {
+        match by_cost(bytes.len(), || stateless::decode(bytes)).await {
+            Ok((Message::Request { id, method, params }, true)) => self.run_alone((id, method, params)),
+            Ok((Message::Request { id, method, params }, false)) => {
+                let read = || Params::read(&self.app, params.as_ref(), self.arrival());
+                let (read, arrival) = match by_cost(bytes.len(), read).await {
                     Ok(read) => read,
                     Err(error) => {
                         let _ = self.out.send(encode::error(Some(&id), &error.rpc())).await;
@@ -114,7 +116,8 @@ impl Pipe {
                 };
                 if &*method == "initialize" {
                     self.app.gateway.settle(&self.caller).await;
-                    let answer = self.initialize(&id, Hello::read(params.as_ref()));
+                    let hello = by_cost(bytes.len(), || Hello::read(params.as_ref())).await;
+                    let answer = self.initialize(&id, hello);
                     let _ = self.out.send(answer).await;
                     // What the session has to tell comes after its beginning.
                     if let Some(session) = self.session.get() {
@@ -135,8 +138,9 @@ impl Pipe {
                     pipe.gone.run_until_cancelled(answered).await;
                 });
             }
-            Ok(Message::Notification { method, params }) => {
-                if Params::read(&self.app, params.as_ref(), self.arrival()).is_err() {
+            Ok((Message::Notification { method, params }, _)) => {
+                let read = || Params::read(&self.app, params.as_ref(), self.arrival());
+                if by_cost(bytes.len(), read).await.is_err() {
                     return;
                 }
                 if &*method == "notifications/cancelled" && self.cancel_alone(params.as_ref()) {
@@ -146,7 +150,7 @@ impl Pipe {
                     session.notified(&method, params.as_ref());
                 }
             }
-            Ok(Message::Response { id, body }) => {
+            Ok((Message::Response { id, body }, _)) => {
                 if let Some(session) = self.session.get() {
                     session.answered(&id, body);
                 }

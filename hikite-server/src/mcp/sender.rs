@@ -7,6 +7,7 @@ use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
+use hikite_gateway::aside::by_cost;
 use hikite_wire::message::{Message, split};
 use http_body_util::{BodyExt, Limited};
 use memchr::memmem;
@@ -84,12 +85,24 @@ pub(crate) async fn token_in_body(app: &App, request: &mut Request) -> Option<Se
     let body = std::mem::replace(request.body_mut(), Body::empty());
     let reading = Limited::new(body, limit).collect();
     let body = tokio::time::timeout(app.limits.body_timeout, reading).await.ok()?.ok()?.to_bytes();
-    let messages = split(&body).unwrap_or_else(|| vec![body.clone()]);
+    // Nobody is known yet, so that as little as possible is done for them.
+    if !may_name_sender(&body) {
+        return None;
+    }
+    let token = by_cost(body.len(), || only_token_in(&body, app.limits.batch_tasks)).await?;
+    *request.body_mut() = Body::from(body);
+    Some(Secret::hidden(token))
+}
+
+/// The token that all messages name that name one; nothing if there are more than `most` messages.
+fn only_token_in(body: &Bytes, most: usize) -> Option<String> {
+    let messages = split(body).unwrap_or_else(|| vec![body.clone()]);
+    if messages.len() > most {
+        return None;
+    }
     let mut tokens = messages.iter().filter_map(token_in);
     let first = tokens.next()?;
-    let only = tokens.all(|other| other == first);
-    *request.body_mut() = Body::from(body);
-    only.then(|| Secret::hidden(first))
+    tokens.all(|other| other == first).then_some(first)
 }
 
 fn token_in(message: &Bytes) -> Option<String> {
@@ -238,6 +251,10 @@ mod tests {
         for text in [&none, &format!("[{a},{b}]"), "", "[]", "{}", "no JSON"] {
             assert_eq!(token(text).await.0, None, "{text}");
         }
+        let most = app.limits.batch_tasks;
+        let many = |count| format!("[{}]", vec![a.as_str(); count].join(","));
+        assert_eq!(token(&many(most)).await, (Some("a".into()), true));
+        assert_eq!(token(&many(most + 1)).await.0, None, "none of them is taken apart");
         assert_eq!(
             token(&call(&format!(r#"{{"token":"a","x":"{}"}}"#, "x".repeat(BODY_BYTES)))).await.0,
             None

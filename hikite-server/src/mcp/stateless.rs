@@ -13,9 +13,10 @@ use std::sync::Arc;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hikite_core::json::{Object, Raw};
+use hikite_gateway::aside::by_cost;
 use hikite_gateway::{Gateway, Purpose, Surfaces, Ticket, scope};
 use hikite_wire::encode;
-use hikite_wire::message::{Id, Message};
+use hikite_wire::message::{BadMessage, Id, Message};
 use hikite_wire::stateless::{self, Claim};
 use http::StatusCode;
 use memchr::memmem;
@@ -45,8 +46,14 @@ pub(crate) struct Request {
     pub(crate) arrival: Arrival,
 }
 
-/// Whether the message says itself that it is of this revision.
-pub(crate) fn claims(body: &[u8], message: &Message) -> bool {
+/// One message, and whether it says itself that it is of this revision.
+pub(crate) fn decode(body: &Bytes) -> Result<(Message, bool), BadMessage> {
+    let message = Message::decode(body)?;
+    let claims = claims(body, &message);
+    Ok((message, claims))
+}
+
+fn claims(body: &[u8], message: &Message) -> bool {
     let (Message::Request { params, .. } | Message::Notification { params, .. }) = message else {
         return false;
     };
@@ -66,12 +73,14 @@ pub(crate) async fn post(
         // Over HTTP a client cancels by hanging up; nothing else is worth telling.
         return StatusCode::ACCEPTED.into_response();
     };
-    let mut params = params.as_ref().and_then(Raw::object).unwrap_or_default();
     let alone = app.neighbours().is_none();
     let as_it_came = (!alone).then(|| arrival.clone());
-    let settled = sender::settle(&app, &mut params, arrival)
-        .and_then(|arrival| Ok((choice.surfaces(&app, &arrival.caller)?, arrival)));
-    let (surfaces, arrival) = match settled {
+    let read = || {
+        let mut params = params.as_ref().and_then(Raw::object).unwrap_or_default();
+        let arrival = sender::settle(&app, &mut params, arrival)?;
+        Ok((params, choice.surfaces(&app, &arrival.caller)?, arrival))
+    };
+    let (params, surfaces, arrival) = match by_cost(sent.body.len(), read).await {
         Ok(settled) => settled,
         Err(error) => return refusal(error),
     };
@@ -119,9 +128,13 @@ async fn elsewhere(app: &App, request: &Request, arrival: &Arrival, sent: &Sent)
 
 /// Answers one request that came on a pipe, where there are no headers to compare.
 pub(crate) async fn on_pipe(pipe: &Pipe, (id, method, params): (Id, Box<str>, Option<Raw>)) -> Bytes {
-    let mut params = params.as_ref().and_then(Raw::object).unwrap_or_default();
-    let arrival = match sender::settle(&pipe.app, &mut params, pipe.arrival()) {
-        Ok(arrival) => arrival,
+    let read = || {
+        let mut params = params.as_ref().and_then(Raw::object).unwrap_or_default();
+        sender::settle(&pipe.app, &mut params, pipe.arrival()).map(|arrival| (params, arrival))
+    };
+    let cost = params.as_ref().map_or(0, |params| params.bytes().len());
+    let (params, arrival) = match by_cost(cost, read).await {
+        Ok(read) => read,
         Err(error) => return encode::error(Some(&id), &error.rpc()),
     };
     let checked = check::claim(&params).and_then(|claim| {

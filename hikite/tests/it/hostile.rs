@@ -12,6 +12,11 @@ use crate::{PROGRAMS, error_of};
 const PATIENCE: Duration = Duration::from_secs(20);
 /// An error is to be read, not to be scrolled through.
 const WORDS_MAX: usize = 100_000;
+/// Of the one revision that has several messages in one body.
+const HELLO: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","#,
+    r#""capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#
+);
 
 /// A gateway with one thread and tools whose servers are never asked.
 async fn gateway() -> TestGateway {
@@ -28,6 +33,8 @@ async fn gateway() -> TestGateway {
         "tools": {
             "numbers": tool(json!({ "type": "object", "properties": { "l": integers } })),
             "closed": tool(json!({ "type": "object", "properties": known, "additionalProperties": false })),
+            "around": tool(json!({ "type": "object", "properties": {
+                "t": { "type": "string", "pattern": "(?=(a+)+$)b" } } })),
             "either": tool(json!({ "type": "object", "properties": {
                 "l": { "type": "array", "items": { "anyOf": branches } } } })),
         }
@@ -206,12 +213,75 @@ async fn fields_of_a_form_without_end_are_refused_before_anybody_is_known() {
 #[tokio::test]
 async fn a_body_with_more_messages_than_a_batch_has_tasks_is_refused() {
     let gateway = gateway().await;
-    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
-    let welcome = send(&gateway, gateway.request("POST", "/mcp").json(hello.to_string())).await;
+    let welcome = send(&gateway, gateway.request("POST", "/mcp").json(HELLO.to_owned())).await;
     let session = welcome.headers["mcp-session-id"].to_str().expect("text").to_owned();
     let many = vec![json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }); 5000];
     let request = gateway.request("POST", "/mcp").json(json!(many).to_string());
     let reply = send(&gateway, request.header("mcp-session-id", &session)).await;
     refused(&reply, 413, "5000 messages");
+}
+
+/// A body of zeros, as it was reported, one that says something of a token, and one that names it in every message.
+#[tokio::test]
+async fn a_body_of_very_many_messages_of_nobody_holds_up_nobody() {
+    let gateway = gateway().await;
+    let zeros = |first: &str| format!("[{first}{}]", vec!["0"; 500_000].join(","));
+    let message =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "_meta": { "token": "x" } } });
+    let many = vec![message.to_string(); 9000].join(",");
+    for body in [zeros(""), zeros(r#"{"token":1},"#), format!("[{many}]")] {
+        let ask = || async {
+            Request::new("POST", "/mcp").json(body.clone()).open(gateway.address()).await.read().await
+        };
+        let asked = async { tokio::join!(ask(), ask(), ask(), ask(), ask(), ask()) };
+        let (replies, longest) = meanwhile(&gateway, asked).await;
+        for reply in <[Reply; 6]>::from(replies) {
+            refused(&reply, 401, "AUTHENTICATION_ERROR");
+        }
+        assert!(longest < Duration::from_secs(3), "/health took {longest:?}");
+    }
+}
+
+/// The transport of 2024-11-05 has the same limits as the one of today.
+#[tokio::test]
+async fn very_many_messages_on_a_stream_of_the_old_transport_are_refused() {
+    let gateway = gateway().await;
+    let mut stream = gateway.request("GET", "/sse").open(gateway.address()).await.events();
+    let endpoint = stream.next().await.expect("the endpoint").1;
+    let post = async |body: String| {
+        let reply = send(&gateway, gateway.request("POST", &endpoint).json(body)).await;
+        assert_eq!(reply.status, 202, "{}", reply.text());
+    };
+    post(HELLO.into()).await;
+    let welcome = stream.next().await.expect("an answer").1;
+    assert!(welcome.contains("2025-03-26"), "{welcome}");
+    post(format!("[{}]", vec!["0"; 500_000].join(","))).await;
+    let refused = stream.next().await.expect("an answer").1;
+    assert!(refused.contains("500000 messages") && refused.len() < WORDS_MAX, "{} bytes", refused.len());
+    // As many as there may be are answered.
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    post(format!("[{}]", vec![ping; 1000].join(","))).await;
+    let answers = stream.next().await.expect("answers").1;
+    assert_eq!(answers.matches("\"result\"").count(), 1000);
+}
+
+#[tokio::test]
+async fn a_text_that_is_too_long_for_a_pattern_that_looks_around_is_refused() {
+    let gateway = gateway().await;
+    let long = json!({ "t": "a".repeat(160_000) });
+    let reply = post(&gateway, "/v1/tools/call", call("registered:around", &long)).await;
+    refused(&reply, 400, "a pattern that looks around or back");
+}
+
+#[tokio::test]
+async fn what_a_batch_of_very_many_references_would_do_is_told_aside() {
+    let gateway = gateway().await;
+    let task = |n: usize| {
+        let references = (0..n.min(100)).map(|other| json!(format!("${{t{other}}}"))).collect::<Vec<_>>();
+        json!({ "id": format!("t{n}"), "toolKey": "registered:closed", "params": { "known1": references } })
+    };
+    let commands: Vec<Value> = (0..1000).map(task).collect();
+    let reply =
+        post(&gateway, "/v1/batch", json!({ "commands": commands, "dry_run": true }).to_string()).await;
+    assert_eq!(reply.status, 200, "{}", reply.text().chars().take(2000).collect::<String>());
 }

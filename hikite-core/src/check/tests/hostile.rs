@@ -116,3 +116,32 @@ fn schemas_that_take_long_to_compile_are_broken() {
         assert!(checker(schema).find_problem().is_some());
     }
 }
+
+/// A text as it was reported: it took 13 s.
+#[test]
+fn a_long_text_is_not_held_against_a_pattern_that_looks_around() {
+    let pattern = "(?=(a+)+$)b";
+    let long = "a".repeat(160_000);
+    let by_value = of("t", &json!({ "type": "string", "pattern": pattern }));
+    let by_name = json!({ "patternProperties": { (pattern): {} } });
+    let names = json!({ "propertyNames": { "anyOf": [{ "pattern": pattern }, {}] } });
+    for (schema, sent) in [
+        (by_value.clone(), json!({ "t": long })),
+        (by_name, json!({ (long.as_str()): 1 })),
+        (names, json!({ (long.as_str()): 1 })),
+        (
+            of("t", &json!({ "type": "array", "items": { "pattern": pattern } })),
+            json!({ "t": vec!["a"; 9000] }),
+        ),
+    ] {
+        let checker = checker(schema);
+        let faults = checker.check(Some(&Raw::of(&sent))).expect_err("too long");
+        assert!(faults[0].message.contains("a pattern that looks around or back"), "{faults:?}");
+        assert!(checker.check_template(&sent, &[]).is_err());
+    }
+    let faults = checker(by_value).check(Some(&raw(r#"{"t":"aaaa"}"#))).expect_err("no match");
+    assert_eq!(faults[0].pointer, "/t");
+    let password = of("t", &json!({ "type": "string", "pattern": r"^(?=.*\d)(?=.*[a-z]).{8,}$" }));
+    let sent = json!({ "t": format!("1{}", "a".repeat(4000)) });
+    assert_eq!(checker(password).check(Some(&Raw::of(&sent))), Ok(Checked::AsSent));
+}
