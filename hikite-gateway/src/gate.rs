@@ -130,9 +130,12 @@ impl Gate {
         let of_share = share.as_ref().map(|share| Arc::clone(&share.room).try_acquire_owned());
         let share_room = of_share.transpose().map_err(|_| {
             let whose = if account.is_some() { "this account" } else { "this caller" };
-            Error::new(Kind::Overloaded, format!("{whose} has too many calls of `{module}` running or waiting"))
-                .hint("wait for some of them to end: half of a module's places are kept for others")
-                .after(A_MOMENT)
+            Error::new(
+                Kind::Overloaded,
+                format!("{whose} has too many calls of `{module}` running or waiting"),
+            )
+            .hint("wait for some of them to end: half of a module's places are kept for others")
+            .after(A_MOMENT)
         })?;
         let room = self.room.try_acquire().map_err(|_| full())?;
         // Waiting has a limit of its own; the deadline of the call starts with its turn.

@@ -348,8 +348,7 @@ impl Gateway {
             let accounts = self.accounts.get().map(|accounts| accounts.masks()).unwrap_or_default();
             let default = state.rules.default_permissions.as_ref();
             let owner = state.owner.clone().unwrap_or_else(|| OWNER.into());
-            let masks =
-                MaskInput { users: &state.masks, default, owner: &owner, accounts: &accounts };
+            let masks = MaskInput { users: &state.masks, default, owner: &owner, accounts: &accounts };
             Snapshot::new(catalog, gates, generations, &state.projects, masks)
         };
         let tell = |before: &Arc<Snapshot>, after: &Arc<Snapshot>| {

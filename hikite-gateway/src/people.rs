@@ -156,7 +156,11 @@ impl People {
     /// client that acts for the owner is not the owner: what it may do, a program may do that has it. `is_in_person` says
     /// that the caller holds the local token or sits at a browser that is logged in.
     pub fn right_of(&self, caller: &Caller, is_in_person: bool) -> Right {
-        if is_in_person && caller.is_admin() && caller.subject == self.owner().subject { Right::Owner } else { Right::Admin }
+        if is_in_person && caller.is_admin() && caller.subject == self.owner().subject {
+            Right::Owner
+        } else {
+            Right::Admin
+        }
     }
 
     /// Only the owner changes what is the owner's.

@@ -241,8 +241,13 @@ impl Snapshot {
 
     /// Nothing where the subject may have everything.
     fn personal_of(&self, caller: &Caller) -> Option<&Personal> {
-        let unknown =
-            || if is_person(&caller.subject, &self.owner) { self.strangers.as_ref() } else { self.others.as_ref() };
+        let unknown = || {
+            if is_person(&caller.subject, &self.owner) {
+                self.strangers.as_ref()
+            } else {
+                self.others.as_ref()
+            }
+        };
         self.personal.get(&caller.subject).map_or_else(unknown, Option::as_ref)
     }
 

@@ -140,7 +140,9 @@ impl Sender {
         let Some(token) = self.token.as_ref().filter(|token| !token.is_null()) else { return Ok(arrival) };
         let known = token.text().and_then(|token| auth::known(app, &token)).ok_or_else(not_the_sender)?;
         match arrival.proof {
-            Proof::Token | Proof::Local | Proof::Login if known.is_same_person(&arrival.caller) => Ok(arrival),
+            Proof::Token | Proof::Local | Proof::Login if known.is_same_person(&arrival.caller) => {
+                Ok(arrival)
+            }
             Proof::Token | Proof::Local | Proof::Login => Err(not_the_sender()),
             // A project that the request named before holds for this caller, too.
             Proof::Place => {

@@ -250,11 +250,11 @@ async fn one_caller_leaves_places_of_a_module_to_others() {
 async fn a_call_that_asks_its_client_leaves_its_callers_other_calls_alone() {
     let (_fixture, web) = http_fixture().await;
     let web = crate::with(web, "concurrency", 1);
-    let gateway = configured(json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } })).await;
+    let gateway =
+        configured(json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } })).await;
     let narrow = token(&gateway, json!({ "name": "narrow", "scopes": ["read", "call"] })).await;
     let path = "/mcp";
-    let client =
-        Client::over_http(gateway.address(), path, Some(&narrow.secret), Hello::silent()).await;
+    let client = Client::over_http(gateway.address(), path, Some(&narrow.secret), Hello::silent()).await;
     let asking = client.begin_call("test_elicitation", json!({ "message": "?" }));
     let question = client.asked().await;
     assert_eq!(client.text("echo", json!({ "text": "meanwhile" })).await, "meanwhile");
@@ -341,7 +341,9 @@ async fn strangers_who_send_slowly_give_way() {
     for number in 0..12 {
         let from = if number % 2 == 0 { "127.0.0.9" } else { "127.0.0.10" };
         let mut stream = connect_from(from, address).await;
-        let head = format!("POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{");
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{"
+        );
         stream.write_all(head.as_bytes()).await.expect("written");
         held.push(stream);
     }

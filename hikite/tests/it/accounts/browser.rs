@@ -21,7 +21,7 @@ async fn a_call_without_an_account_gives_an_address_and_works_once_it_was_used()
     let mut browser = set_up(&gateway).await;
     let page = browser.get(&gateway, &path).await;
     let text = &page.text;
-    assert!(page.status == 200 && text.contains("Connect Notion") && text.contains("owner"), "{text}");
+    assert!(page.status == 200 && text.contains("Connect Notion") && text.contains("kana"), "{text}");
     assert!(page.header("content-security-policy").contains("frame-ancestors 'none'"));
     let away = browser.post(&gateway, &path, &page, &[]).await;
     let (code, state) = provider.consent(away.header("location"));

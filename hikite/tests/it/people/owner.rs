@@ -126,7 +126,8 @@ async fn the_default_mask_follows_who_is_the_owner() {
     };
     assert_eq!((sees(&kana).await, sees(&alice).await), (true, false));
     let form = json!({ "password": PASSWORD }).to_string();
-    let handed = gateway.send(as_bearer(gateway.token(), "POST", "/v1/users/alice/handover").json(form)).await;
+    let handed =
+        gateway.send(as_bearer(gateway.token(), "POST", "/v1/users/alice/handover").json(form)).await;
     assert_eq!(handed.status, 200, "{}", handed.text());
     assert_eq!((sees(&kana).await, sees(&alice).await), (false, true));
     assert!(sees(gateway.token()).await, "the local token acts for the new owner");
