@@ -341,10 +341,10 @@ async fn strangers_who_send_slowly_give_way() {
     for number in 0..12 {
         let from = if number % 2 == 0 { "127.0.0.9" } else { "127.0.0.10" };
         let mut stream = connect_from(from, address).await;
-        let head = format!(
+        let begin = format!(
             "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{"
         );
-        stream.write_all(head.as_bytes()).await.expect("written");
+        stream.write_all(begin.as_bytes()).await.expect("written");
         held.push(stream);
     }
     for _ in 0..4 {
