@@ -230,7 +230,7 @@ fn new_token() -> Value {
         "properties": {
             "name": { "type": "string", "minLength": 1, "maxLength": 128, "examples": ["laptop"] },
             "user": {
-                "type": ["string", "null"], "minLength": 1, "maxLength": 128, "examples": ["alice"],
+                "type": ["string", "null"], "minLength": 1, "maxLength": 128, "examples": [null],
                 "description": "The user it acts for, by name or id; `owner` is whoever is the owner. By default it stands for itself.",
             },
             "subject": {

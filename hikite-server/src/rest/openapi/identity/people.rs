@@ -229,6 +229,7 @@ fn bound_project() -> Value {
         "type": ["string", "null"],
         "minLength": 1,
         "maxLength": 128,
+        "examples": [null],
         "description": "The only project that this user works in, whatever they come with; null binds them to none.",
     })
 }
