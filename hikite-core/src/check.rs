@@ -160,7 +160,7 @@ fn passes(schema: &Schema, draft: &Draft) -> bool {
     draft.value.is_object() && schema.is_valid(&draft.value)
 }
 
-/// What came of setting things right.
+/// The outcome of the repair.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mended {
     Yes,

@@ -92,7 +92,7 @@ pub trait Verifier: Send + Sync + fmt::Debug {
     fn verify<'a>(&'a self, provider: &'a str, credential: Arc<Credential>) -> BoxFuture<'a, Proof>;
 }
 
-/// What such a request told. The words are the vendor's own, cleaned and cut.
+/// The outcome of such a request. The words are the vendor's own, cleaned and cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
     Accepted,

@@ -36,7 +36,7 @@ impl Allowance {
         Self { all, each, reserved }
     }
 
-    /// The same where nobody is known to be an admin yet.
+    /// The allowance where nobody is known to be an admin yet.
     #[must_use]
     pub fn without_reserve(self) -> Self {
         Self { reserved: 0, ..self }
@@ -49,7 +49,7 @@ impl Allowance {
     }
 }
 
-/// Who takes a place: a caller by its subject, however many tokens it has, or an address.
+/// A holder of places: a caller by its subject, however many tokens it has, or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareHolder {
     pub name: Arc<str>,
@@ -115,7 +115,7 @@ pub struct Evicted<V> {
     pub value: V,
 }
 
-/// Who holds what. `V` is whatever the owner of the table wants to see again when a place gives way.
+/// The holders and their places. `V` is whatever the owner of the table wants to see again when a place gives way.
 #[derive(Debug)]
 pub struct Shares<V> {
     allowance: Allowance,
@@ -175,7 +175,7 @@ impl<V> Shares<V> {
         Ok(Taken { number: self.next, out })
     }
 
-    /// Whether a place is free for this holder.
+    /// True if a place is free for this holder.
     pub fn look(&self, holder: &ShareHolder) -> Result<(), Full> {
         if !holder.privileged && self.held(&holder.name) >= self.allowance.each {
             return Err(Full::Share);

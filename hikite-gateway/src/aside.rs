@@ -9,7 +9,7 @@ use tokio::task::{block_in_place, coop};
 
 /// Costs are told in bytes of JSON that are read and looked at once. What costs less is done at once.
 const SMALL: usize = 2 * 1024;
-/// What costs less is done before another thread could take over: a third of a millisecond or so.
+/// Cheaper work is done before another thread could take over: a third of a millisecond or so.
 const LARGE: usize = 32 * 1024;
 
 /// Large work that is done at the same time. More would only take the processors from each other, and from the threads

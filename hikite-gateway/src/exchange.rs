@@ -71,7 +71,7 @@ pub struct Accounts {
     held: Mutex<HashMap<Arc<str>, Held>>,
     flights: Mutex<HashMap<Arc<str>, Flight>>,
     links: Mutex<HashMap<(Arc<str>, String), Link>>,
-    /// What is known of the accounts of the config, by provider. Not kept: their tokens are not ours.
+    /// The state of the accounts of the config, by provider. Not kept: their tokens are not ours.
     filed: Mutex<HashMap<String, Verified>>,
     /// What this process calls itself where only one may act.
     holder: String,

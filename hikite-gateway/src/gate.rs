@@ -49,7 +49,7 @@ pub(crate) struct Gate {
     room: Semaphore,
     bucket: Mutex<Bucket>,
     started: Instant,
-    /// What each holder may take of both, while it has calls here: an account, or a caller without one.
+    /// The share of each holder that has calls here: an account, or a caller without one.
     shares: Mutex<HashMap<Arc<str>, Arc<Share>>>,
 }
 
@@ -78,7 +78,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What its holder may take of the module's places, if there is a bound.
+    /// The holder's share of the module's places, if there is a bound.
     pub(crate) fn share(&self) -> Option<Arc<Share>> {
         self.share.as_ref().map(|(share, _)| Arc::clone(share))
     }
@@ -165,7 +165,7 @@ impl Gate {
         Arc::clone(shares.entry(Arc::clone(holder)).or_insert_with(made))
     }
 
-    /// Whether a call may be tried again: the account's budget and the module's rate allow it.
+    /// True if a call may be tried again: the account's budget and the module's rate allow it.
     pub(crate) fn may_try_again(&self, account: Option<&Arc<str>>) -> bool {
         let is_in_rate = |rate| self.bucket.lock().take(rate, self.started.elapsed()).is_ok();
         self.health.may_try_again(account) && self.throttle.rate.is_none_or(is_in_rate)

@@ -175,7 +175,7 @@ impl Gateway {
         self.rebuild(|state| state.projects = projects);
     }
 
-    /// What each user is allowed wherever it works.
+    /// The masks of users, wherever they work.
     pub(crate) fn masks(&self) -> UserMasks {
         self.current.with(|state| state.masks.clone())
     }

@@ -103,7 +103,7 @@ impl Health {
         self.books.lock().plain.breaker.state()
     }
 
-    /// Whether nobody gets through, with whatever account.
+    /// True if nobody gets through, with whatever account.
     pub(crate) fn is_shut(&self) -> bool {
         let books = self.books.lock();
         let is_open = |book: &Book| book.breaker.state() == State::Open;

@@ -39,7 +39,7 @@ pub struct People {
     entrances: OnceLock<Arc<Entrances>>,
 }
 
-/// What subjects are called, for those who write it down.
+/// The names of subjects, for records.
 #[derive(Clone, Debug)]
 pub(crate) struct Names(Arc<ArcSwap<Directory>>);
 
@@ -144,7 +144,7 @@ impl People {
         self.changes.subscribe()
     }
 
-    /// Whoever holds the local token, or sits at the machine: the owner, whoever that is now.
+    /// The caller for the local token, and for whoever sits at the machine: the present owner.
     pub fn owner(&self) -> Caller {
         match self.shown.load().owner() {
             Some(owner) => Caller { subject: Arc::clone(&owner.subject), ..Caller::owner() },
@@ -169,7 +169,7 @@ impl People {
         if is_owner && right != Right::Owner { Err(only_the_owner()) } else { Ok(()) }
     }
 
-    /// What a subject is called, for people to read: id and name of the user, if it is one.
+    /// The id and name of the user behind a subject, if it is one.
     pub fn name_of(&self, subject: &str) -> Option<(Arc<str>, Arc<str>)> {
         self.names().of(subject)
     }
@@ -201,7 +201,7 @@ impl People {
         Some(Caller { scopes: caller.scopes.both(inside.scopes), ..inside })
     }
 
-    /// Whether a user may work in a project: their own alone, where they are bound to one.
+    /// True if a user may work in a project: their own alone, where they are bound to one.
     pub fn person_may_enter(&self, user: &User, project: &str) -> bool {
         if let Some(own) = &user.project {
             return **own == *project && self.shown.load().project(project).is_some();
@@ -229,7 +229,7 @@ impl People {
         self.identity()?.user_of(&caller.subject)?.project.clone()
     }
 
-    /// Whether a user who works in a project still belongs to it. What others may is said by their tokens.
+    /// True if a user who works in a project still belongs to it. What others may is said by their tokens.
     fn may_stay_in_project(&self, caller: &Caller) -> bool {
         let user = self.identity().and_then(|identity| identity.user_of(&caller.subject));
         let (Some(name), Some(user)) = (&caller.project, user) else { return true };
@@ -238,7 +238,7 @@ impl People {
         shown.project(name).is_some_and(is_open) || self.person_may_enter(&user, name)
     }
 
-    /// Whether the token that a caller came with is still good, and its person not bound to another project by now; who
+    /// True if the token that a caller came with is still good, and its person not bound to another project by now; who
     /// came without a token is not in question.
     pub fn still_knows(&self, caller: &Caller) -> bool {
         if !self.lets_in(&caller.subject)

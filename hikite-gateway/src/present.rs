@@ -30,7 +30,7 @@ pub(crate) const META: &str = "hikite/answer";
 /// Names of members that are told where a part is not there.
 const KEYS: usize = 20;
 
-/// What a byte costs to be put into its shape, and into its compact form, against only being read.
+/// The cost of a byte to be put into its shape, and into its compact form, against only being read.
 const SHAPE_COST: usize = 4;
 const COMPACT_COST: usize = 2;
 

@@ -30,7 +30,7 @@ struct Inner<V> {
     state: Mutex<State<V>>,
 }
 
-/// What the places are of.
+/// The kind of thing that places are for.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaceKind {
     /// The label in metrics, which no other kind has.

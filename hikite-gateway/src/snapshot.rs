@@ -42,7 +42,7 @@ pub(crate) struct Snapshot {
     projects: HashMap<Arc<str>, Within>,
     /// By subject, for those with rules of their own; nothing where these allow everything.
     personal: HashMap<Arc<str>, Option<Personal>>,
-    /// Whom the default mask is not for.
+    /// The owner, whom the default mask is not for.
     owner: Arc<str>,
     /// For everybody else, where the accounts that everybody uses allow less than everything.
     others: Option<Personal>,
@@ -56,7 +56,7 @@ pub(crate) struct MaskInput<'a> {
     pub(crate) users: &'a UserMasks,
     /// Of people who have none of their own.
     pub(crate) default: Option<&'a Arc<Permissions>>,
-    /// Whoever is the owner now, whom the default is not for.
+    /// The present owner, whom the default is not for.
     pub(crate) owner: &'a Arc<str>,
     pub(crate) accounts: &'a Masks,
 }
@@ -278,7 +278,7 @@ impl Personal {
     }
 }
 
-/// Whether a subject is a person whom the default mask is for: not the owner, and no program that stands for itself.
+/// True if a subject is a person whom the default mask is for: not the owner, and no program that stands for itself.
 fn is_person(subject: &str, owner: &str) -> bool {
     subject != owner && !subject.starts_with(OF_TOKEN) && !subject.starts_with(OF_CLIENT)
 }

@@ -178,7 +178,7 @@ impl App {
         Bounds { messages: self.limits.outbox_messages.max(1), bytes: self.limits.body_bytes }
     }
 
-    /// What callers and addresses share, and who has how much of it.
+    /// The use of places that callers and addresses share, and who has how many.
     pub(crate) fn usages(&self) -> Vec<Usage> {
         let mut usages = self.gateway.usages();
         usages.extend([

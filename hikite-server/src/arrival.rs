@@ -38,7 +38,7 @@ pub(crate) enum Proof {
 }
 
 impl Proof {
-    /// Whether the person is there, and not a program that acts for them.
+    /// True if the person is there, and not a program that acts for them.
     pub(crate) fn is_in_person(self) -> bool {
         self != Self::Token
     }
@@ -60,7 +60,7 @@ pub(crate) struct Arrival {
 /// A login as far as what is done with it must know.
 #[derive(Clone, Debug)]
 pub(crate) struct BrowserLogin {
-    /// What its cookie holds.
+    /// The secret in its cookie.
     pub(crate) secret: Secret,
     /// Since when, in milliseconds since 1970.
     pub(crate) since: u64,

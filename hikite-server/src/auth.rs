@@ -63,7 +63,7 @@ pub(crate) async fn caller(
     }
 }
 
-/// What a token that was taken proves.
+/// The kind of proof that an accepted token is.
 fn proof_of(app: &App, token: &str) -> Proof {
     match &app.settings.load().auth {
         Auth::Token(own) if is_same(token, own) => Proof::Local,
@@ -87,7 +87,7 @@ pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
     require_admin(&judge(app, token, peer(request))?).map_err(refusal)
 }
 
-/// Who bears this token, whatever the way it came: in the project that the token is for, or its person is bound to.
+/// The bearer of a token, whatever the way it came: in the project that the token is for, or its person is bound to.
 pub(crate) fn known(app: &App, token: &str) -> Option<Caller> {
     match &app.settings.load().auth {
         Auth::Token(own) if is_same(token, own) => Some(app.gateway.people().owner()),
@@ -116,7 +116,7 @@ fn of_others(people: &People, token: &str) -> Option<Caller> {
     }
 }
 
-/// Who bears an access token of ours. One for a project is good while its person may enter that project.
+/// The bearer of an access token of ours. One for a project is good while its person may enter that project.
 fn granted(app: &App, token: &str) -> Option<Caller> {
     match access(app, token) {
         Bearer::Known(caller) => app.gateway.people().enter_bound(caller),

@@ -35,7 +35,7 @@ fn rate(app: &App) -> Option<Rate> {
     (count > 0).then_some(Rate { count, per: SPAN })
 }
 
-/// The same in words: an address, or the network of one of version 6.
+/// The network in words: an address, or the network of one of version 6.
 pub(crate) fn network_of(peer: IpAddr) -> String {
     match place(peer) {
         IpAddr::V6(address) => format!("{address}/64"),

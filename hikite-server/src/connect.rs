@@ -29,7 +29,7 @@ use crate::oauth::{self, Fields};
 const COOKIE_NAME: &str = "hikite_connect";
 const COOKIE_SECONDS: u32 = 900;
 
-/// Whoever opens a link.
+/// The person who opens a link.
 enum Opener {
     /// The person whom the link names.
     Named,
@@ -140,7 +140,7 @@ fn name(app: &App, waiting: &Waiting) -> Arc<str> {
     known.map_or_else(|| Arc::clone(&waiting.subject), |(_, name)| name)
 }
 
-/// Whoever opens a link: somebody else who is logged in is refused, because a link that was sent to them may be a trap.
+/// Finds out who opens a link. Somebody else who is logged in is refused: a link that was sent to them may be a trap.
 async fn opener(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<Opener, Error> {
     let settings = app.settings.load_full();
     if settings.oauth.is_some() {

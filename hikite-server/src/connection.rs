@@ -33,7 +33,7 @@ struct Counts {
     begun: AtomicUsize,
     /// When the last request began, in milliseconds since the connection was accepted.
     last: AtomicU64,
-    /// Whether somebody who was let in has asked for something on it.
+    /// True if somebody who was let in has asked for something on it.
     known: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ impl Activity {
         self.0.last.store(last, Ordering::Relaxed);
     }
 
-    /// Whether nothing runs on it, or nothing of anybody who is known: a stranger who sends a body slowly holds no place.
+    /// True if nothing runs, or nothing of anybody known: a stranger who sends a body slowly holds no place.
     pub(crate) fn may_give_way(&self) -> bool {
         self.is_idle() || !self.is_known()
     }

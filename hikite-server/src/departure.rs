@@ -1,4 +1,4 @@
-//! Whoever may stay no more leaves at once: when users, tokens or grants change, sessions and open streams of those who
+//! Ends what belongs to those who have left: when users, tokens or grants change, sessions and open streams of those who
 //! were locked out, removed or lost their token are ended, not at their next message.
 
 use std::sync::Arc;

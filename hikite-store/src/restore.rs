@@ -62,7 +62,7 @@ impl Store {
     }
 }
 
-/// Who else has it open, in words.
+/// Describes the others who have it open.
 async fn others_of(url: &StoreUrl) -> Result<Option<String>, StoreError> {
     let target = Target::of(url)?;
     let failed = |error: sqlx::Error| StoreError::of(url, &error);

@@ -22,7 +22,7 @@ const KIND: &str = "user";
 pub struct UserRow {
     /// Never given to anybody else.
     pub id: String,
-    /// What people call them; may change.
+    /// The name that people know them by; may change.
     pub name: String,
     /// The key that what is theirs carries.
     pub subject: String,

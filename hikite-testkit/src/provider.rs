@@ -52,7 +52,7 @@ struct Shared {
     denies: AtomicBool,
     /// So many requests for tokens are answered with 503 first.
     failing: AtomicUsize,
-    /// What its API answers to everybody, where it is not zero.
+    /// The status that its API answers to everybody, where it is not zero.
     api_status: AtomicU16,
     state: Mutex<Books>,
     stopping: CancellationToken,

@@ -13,12 +13,12 @@ pub struct Hello {
     pub client: Object,
 }
 
-/// What a client may say of itself, its capabilities included: it is kept as long as a session, and a client may have
+/// The bytes a client may say of itself, its capabilities included: it is kept as long as a session, and a client may have
 /// many of them.
 pub const CLIENT_BYTES: usize = 8 * 1024;
 
 impl Hello {
-    /// What is wrong with an `initialize`, where it is too much to be kept or not there at all.
+    /// The fault of an `initialize`, where it is too much to be kept or not there at all.
     pub fn checked(hello: Option<Self>) -> Result<Self, &'static str> {
         let hello = hello.ok_or("`initialize` needs `protocolVersion` and `capabilities`")?;
         if hello.abilities.bytes() + hello.client.raw().bytes().len() > CLIENT_BYTES {

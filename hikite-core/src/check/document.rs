@@ -41,7 +41,7 @@ impl Document {
         self.root.pointer(self.anchors.get(fragment)?)
     }
 
-    /// Whether this regular expression of the document must be able to go back.
+    /// True if this regular expression of the document must be able to go back.
     pub(super) fn goes_back(&self, pattern: &str) -> bool {
         !self.backward.is_empty() && self.backward.contains(&pattern.as_ptr().addr())
     }

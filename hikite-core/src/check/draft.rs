@@ -75,7 +75,7 @@ impl Draft {
     }
 }
 
-/// Whether all set members of the arguments themselves, and are few.
+/// True if all set members of the arguments themselves, and are few.
 fn are_few_outermost(edits: &[Edit]) -> bool {
     edits.len() <= FEW && edits.iter().all(|edit| edit.outermost().is_some())
 }

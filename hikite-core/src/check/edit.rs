@@ -19,7 +19,7 @@ pub(super) struct Edit {
 enum To {
     Nothing,
     Value(Raw),
-    /// What stands there, as a text: a long number keeps all its digits.
+    /// The value that stands there, as a text: a long number keeps all its digits.
     Text,
 }
 

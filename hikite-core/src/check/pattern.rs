@@ -1,6 +1,6 @@
 //! Regular expressions that take more than one look at a text.
 
-/// Whether the expression must be able to go back: it looks around, refers to what it has found, or keeps what it has
+/// True if the expression must be able to go back: it looks around, refers to what it has found, or keeps what it has
 /// taken. All others take linear time. Where that is not certain, it must.
 pub(super) fn goes_back(pattern: &str) -> bool {
     let bytes = pattern.as_bytes();
@@ -27,7 +27,7 @@ pub(super) fn goes_back(pattern: &str) -> bool {
     false
 }
 
-/// What follows a backslash in an expression that needs no more than one look.
+/// Escapes after a backslash that need no backtracking.
 fn is_plain(escaped: u8) -> bool {
     match escaped {
         // Edges of words are looked around for.
@@ -36,7 +36,7 @@ fn is_plain(escaped: u8) -> bool {
     }
 }
 
-/// What follows a parenthesis: everything but a group, with or without a name or flags.
+/// Characters after a parenthesis that begin anything but a group, with or without a name or flags.
 fn is_special(rest: &[u8]) -> bool {
     match rest {
         [b'?', b'<', next, ..] => matches!(next, b'=' | b'!'),

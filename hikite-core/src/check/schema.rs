@@ -55,12 +55,12 @@ impl Schema {
         Work::fits_check(&self.document, self.steps, values, value)
     }
 
-    /// What is said where it does not.
+    /// The message where it does not.
     pub(super) fn too_much(&self) -> &'static str {
         if self.document.backward.is_empty() { TOO_MUCH } else { TOO_MUCH_BACK }
     }
 
-    /// What a check takes, as far as that is known without a look at the arguments.
+    /// The cost of a check, as far as that is known without a look at the arguments.
     pub(super) fn steps(&self) -> usize {
         self.steps
     }

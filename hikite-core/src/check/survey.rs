@@ -71,7 +71,7 @@ struct Scale<'a> {
     weights: HashMap<*const Value, Weight>,
 }
 
-/// What is held against one and the same value.
+/// The schemas that apply to one value.
 #[derive(Clone, Copy)]
 struct Weight {
     schemas: usize,

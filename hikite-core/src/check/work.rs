@@ -16,12 +16,12 @@ const CHECK_MAX: usize = 5_000_000;
 const FAULTS_MAX: usize = 20_000;
 /// Every fault is told with its place: so many bytes of one are a step.
 const PLACE_BYTES: usize = 32;
-/// The same of a text that is held against a pattern.
+/// Steps for each byte of a text that is held against a pattern.
 const TEXT_BYTES: usize = 64;
 /// Steps for each byte of a text that is held against a pattern that goes back: it may look at every byte as often as
 /// `BACKTRACKS_MAX` says, each time in a sixteenth of a step.
 pub(super) const BACK_STEPS: usize = BACKTRACKS_MAX / 16;
-/// The same in the search for faults, which costs no more than the check that came before and allows far fewer steps.
+/// Steps of the search for faults, which costs no more than the check that came before and allows far fewer steps.
 const BACK_STEPS_SEARCH: usize = 2;
 /// The validators look up more texts than these in a table.
 const TEXTS_FEW: usize = 10;
@@ -45,7 +45,7 @@ struct At {
 }
 
 impl<'a> Work<'a> {
-    /// Whether a check of this value ends soon. `steps` is the sum of all schemas; `values` is at least how many
+    /// True if a check of this value ends soon. `steps` is the sum of all schemas; `values` is at least how many
     /// values there are.
     pub(super) fn fits_check(document: &'a Document, steps: usize, values: usize, value: &'a Value) -> bool {
         if document.backward.is_empty() && steps.saturating_mul(values) <= CHECK_MAX {
@@ -161,7 +161,7 @@ impl<'a> Work<'a> {
         if self.known.is_some() { BACK_STEPS } else { BACK_STEPS_SEARCH }
     }
 
-    /// The same for the names of members.
+    /// Counts the names of members.
     fn names(&self, schema: &Value, members: &serde_json::Map<String, Value>) -> usize {
         let by_name = schema.get("patternProperties").and_then(Value::as_object);
         let is_for_all = !self.document.backward.is_empty() && schema.get("propertyNames").is_some();
@@ -175,7 +175,7 @@ impl<'a> Work<'a> {
         by_name.sum::<usize>().saturating_add(for_all.saturating_mul(bytes).saturating_mul(self.back()))
     }
 
-    /// Whether what the reference leads to has to be held against this value: lists and objects are remembered.
+    /// True if what the reference leads to has to be held against this value: lists and objects are remembered.
     fn is_new(&mut self, target: &Value, value: &Value) -> bool {
         match &mut self.known {
             Some(known) if value.is_object() || value.is_array() => {
@@ -186,7 +186,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The same whatever the value is.
+/// Schemas that apply whatever the value is.
 pub(super) fn own_steps_at_most(schema: &Value) -> usize {
     1 + list(schema, "required") + list(schema, "enum")
 }

@@ -74,7 +74,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether the list ends here; passes the end, or the comma before the next item.
+    /// True if the list ends here; passes the end, or the comma before the next item.
     pub(crate) fn at_end(&mut self, end: u8) -> bool {
         match self.peek() {
             Some(b',') => {

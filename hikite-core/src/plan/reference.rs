@@ -110,7 +110,7 @@ impl Reference {
         }))
     }
 
-    /// Whether it looks at every element of some list.
+    /// True if it looks at every element of some list.
     pub(super) fn is_many(&self) -> bool {
         self.path.contains(&Step::All)
     }
@@ -175,7 +175,7 @@ fn follow<'a>(
     }
 }
 
-/// What holds for the whole path.
+/// Rules for the whole path.
 struct Following<'c> {
     optional: bool,
     looks: &'c Cell<usize>,

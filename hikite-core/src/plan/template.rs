@@ -14,7 +14,7 @@ use crate::fault::step;
 const FILLED_BYTES_MAX: usize = 16 << 20;
 /// Values that all references of one template may look at: `[*]` looks at every one of a list.
 pub(super) const LOOKS_MAX: usize = 2_000_000;
-/// What one reference costs to be followed, in bytes that are read; and one to every element of a list.
+/// The cost of following one reference, in bytes that are read; and of one to every element of a list.
 const FILL_COST: usize = 64;
 const MANY_COST: usize = 64 << 10;
 /// Bytes of the places of all references of one template.
@@ -198,7 +198,7 @@ struct Walk<'a, 'b> {
     /// Of the template itself.
     place: Place<'a>,
     pointer: String,
-    /// What the places of references may still take.
+    /// Bytes that the places of references may still take.
     pointer_bytes: usize,
     faults: &'b mut Faults,
     fills: Vec<Fill>,

@@ -82,7 +82,7 @@ impl Fields {
         found.ok_or_else(|| self.missing(value))
     }
 
-    /// What a byte of a value costs to be picked from, against only being read.
+    /// The cost of picking from a byte of a value, against only reading it.
     pub fn cost(&self) -> usize {
         1 + self.names.len() / 4
     }

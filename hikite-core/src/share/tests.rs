@@ -1,4 +1,4 @@
-//! Who gives way to whom, and that nothing is counted twice.
+//! Tests of which place gives way, and that nothing is counted twice.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the tasks of a batch have come to so far. A result is kept while some task may still refer to it, and counts
+//! The results of the tasks of a batch so far. A result is kept while some task may still refer to it, and counts
 //! against what the batch may hold.
 
 use std::sync::Arc;

@@ -23,7 +23,7 @@ use crate::snapshot::Snapshot;
 /// More than so many are counted, not told.
 const FAULTS: usize = 50;
 
-/// What a byte of the tasks costs to be read, against plain JSON; and a name to be compared with another.
+/// The cost of a byte of the tasks to be read, against plain JSON; and a name to be compared with another.
 const READ_COST: usize = 2;
 const NAME_COST: usize = 32;
 
@@ -66,7 +66,7 @@ impl Gateway {
         if faults.is_empty() { Ok(Checked { plan, risks }) } else { Err(refused(faults)) }
     }
 
-    /// What one task may do, or all that is wrong with it.
+    /// The checked task, or all that is wrong with it.
     fn check_task(
         &self,
         snapshot: &Snapshot,
@@ -108,7 +108,7 @@ impl Gateway {
     }
 }
 
-/// Whether some tool is shown under this name instead of its own.
+/// True if some tool is shown under this name instead of its own.
 fn is_shown(view: &View, key: &ToolKey) -> bool {
     view.module(&key.module).is_some_and(|module| module.tools.iter().any(|tool| tool.name == key.tool))
 }

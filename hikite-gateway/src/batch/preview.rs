@@ -8,7 +8,7 @@ use super::report::Report;
 
 /// Bytes that a task takes beside its params.
 const TASK_COST: usize = 256;
-/// The same of the name of a task that it waits for.
+/// Bytes of the name of a task that it waits for.
 const NAME_COST: usize = 64;
 
 /// About how many bytes are read and written.

@@ -53,11 +53,11 @@ pub struct Waiting {
     pub title: String,
     pub account: String,
     pub subject: Arc<str>,
-    /// Whether a terminal shows a code for it.
+    /// True if a terminal shows a code for it.
     pub has_code: bool,
 }
 
-/// What came of it: the account, which its vendor may not have proven yet.
+/// The outcome: the account, which its vendor may not have proven yet.
 #[derive(Clone, Debug)]
 pub struct Connected {
     pub waiting: Waiting,
@@ -88,7 +88,7 @@ impl Accounts {
         self.begin_with((subject, provider, name), None).await
     }
 
-    /// The same for somebody at a terminal, with a code that proves to the page that it is them.
+    /// Begins a connection for somebody at a terminal, with a code that proves to the page that it is them.
     pub async fn begin_at_terminal(
         &self,
         subject: &str,
@@ -130,7 +130,7 @@ impl Accounts {
         Ok(Link { id, url: Secret::hidden(url), code, expires_at: now + LIFE_MS })
     }
 
-    /// Whether this is the code that the terminal shows for a link. Wrong ones are counted; too many use the link up.
+    /// True if this is the code that the terminal shows for a link. Wrong ones are counted; too many use the link up.
     pub async fn is_code(&self, provider: &str, link: &str, code: &str) -> Result<bool, Error> {
         loop {
             let (entry, form) = self.at(link, (WAITING, "link")).await?;

@@ -1,4 +1,4 @@
-//! Whose a new account is: while a provider answers, its user may be locked out or removed. Then nothing is kept.
+//! The owner of a new account: while a provider answers, its user may be locked out or removed. Then nothing is kept.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::secret::Secret;
@@ -10,7 +10,7 @@ use crate::clock::now_ms;
 use crate::identity::{USER_ID, was_removed};
 
 impl Accounts {
-    /// Who a subject must still be when its account is kept. Asked before the provider is: whoever is a user now must be
+    /// The owner that an account must still have when it is kept. Asked before the provider is: whoever is a user now must be
     /// one then.
     pub(super) async fn holder(&self, subject: &str) -> Result<Holder, Error> {
         let store = self.safe.store();

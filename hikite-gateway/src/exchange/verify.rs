@@ -1,4 +1,4 @@
-//! Whether an account's credential is good, as its vendor says: asked once when it is connected, and again when somebody
+//! Proves the credential of an account with its vendor: asked once when it is connected, and again when somebody
 //! wants to know. An account is called connected only after its vendor took the credential.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::token::Tokens;
 use super::{Accounts, DEFAULT, OF_THE_FILE};
 use crate::clock::now_ms;
 
-/// What is known of an account of the config.
+/// The state of an account of the config.
 #[derive(Clone, Debug)]
 pub(super) struct Verified {
     standing: Standing,
@@ -133,7 +133,7 @@ fn note(account: &mut Account, proof: &Proof) {
     judge(&mut account.standing, &mut account.problem, &mut account.verified_at, proof);
 }
 
-/// What was proven before stays so while its vendor cannot be reached.
+/// A credential that was proven before stays so while its vendor cannot be reached.
 fn judge(standing: &mut Standing, problem: &mut Option<String>, at: &mut u64, proof: &Proof) {
     match proof {
         Proof::Accepted => (*standing, *problem, *at) = (Standing::Connected, None, now_ms()),

@@ -141,7 +141,7 @@ impl Seen {
 }
 
 impl Verified {
-    /// Whether its audience is ours: the one address of MCP, or that of the project that it is for.
+    /// True if its audience is ours: the one address of MCP, or that of the project that it is for.
     fn is_for(&self, terms: &Terms) -> bool {
         match self.project.as_deref() {
             None => self.audience == terms.audience,

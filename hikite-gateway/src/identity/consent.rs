@@ -1,4 +1,4 @@
-//! What a user let a client do, remembered for one client at one place it leads back to, and for one project where the
+//! Consents: what a user let a client do, remembered for one client at one place it leads back to, and for one project where the
 //! client asked for a project. The last answer of the user counts: answers are not added up.
 
 use hikite_core::caller::Scopes;

@@ -73,7 +73,7 @@ struct Last {
     project: Option<String>,
 }
 
-/// Whom a token is made for, and what it allows.
+/// The receiver of a token, and what it allows.
 #[derive(Clone, Copy)]
 pub(super) struct Holder<'a> {
     pub(super) subject: &'a str,

@@ -27,7 +27,7 @@ pub struct Login {
 }
 
 impl Identity {
-    /// Who has proved who they are is logged in from now on, unless they were locked out or removed meanwhile.
+    /// Logs in a user who has proved who they are, unless they were locked out or removed meanwhile.
     pub async fn begin_login(&self, user: &Arc<User>) -> Result<Login, Error> {
         let login = self.put_login(user, Holder::User).await?;
         login.ok_or_else(|| {

@@ -10,12 +10,12 @@ use super::user::User;
 use super::{Identity, REMOVED, hash};
 use crate::clock::now_ms;
 
-/// What whoever was removed is told.
+/// The message for people who were removed.
 pub const WAS_REMOVED: &str = "this account was removed from this hikite";
 const ID: &str = "rmv_";
 const ID_CHARS: usize = 24;
 
-/// What is remembered of a user who came from elsewhere; nothing of others.
+/// The record of a removed user who came from elsewhere; nothing of others.
 pub(super) fn of(user: &User) -> Option<Entry> {
     let (issuer, number) = user.subject.split_once('#')?;
     let form = Object::default()
@@ -43,7 +43,7 @@ impl Identity {
         Ok(())
     }
 
-    /// Whether somebody from elsewhere was removed, as far as is known here.
+    /// True if somebody from elsewhere was removed, as far as is known here.
     pub fn is_removed(&self, subject: &str) -> bool {
         self.book.load().is_removed(subject)
     }
@@ -88,7 +88,7 @@ impl Identity {
     }
 }
 
-/// Whether somebody from elsewhere was removed, as the store says.
+/// True if somebody from elsewhere was removed, as the store says.
 pub(crate) async fn was_removed(store: &Store, subject: &str) -> Result<bool, Error> {
     Ok(store.entry(REMOVED, &id_of(subject), now_ms()).await?.is_some())
 }

@@ -58,7 +58,7 @@ impl Identity {
         }
     }
 
-    /// Whether somebody is the owner, also one whose row cannot be read.
+    /// True if somebody is the owner, also one whose row cannot be read.
     async fn has_owner(&self) -> Result<bool, Error> {
         Ok(self.store.users().await?.iter().any(|row| row.role == Role::Owner.name()))
     }

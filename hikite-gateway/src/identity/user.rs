@@ -21,7 +21,7 @@ use super::Identity;
 pub use change::Successor;
 pub(super) use form::is_name;
 
-/// What every id begins with.
+/// The prefix of every id.
 pub(crate) const ID: &str = "usr_";
 
 #[derive(Clone, Debug)]
@@ -159,7 +159,7 @@ impl Identity {
         self.user(named).map(|user| user.object().raw())
     }
 
-    /// Whoever is the owner now.
+    /// The present owner.
     pub fn owner(&self) -> Option<Arc<User>> {
         self.book.load().users().find(|user| user.role == Role::Owner).cloned()
     }

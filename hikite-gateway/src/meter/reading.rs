@@ -79,7 +79,7 @@ impl Gateway {
         self.meter.take_stock(Instant::now());
     }
 
-    /// What callers share here, and who has how much of it.
+    /// The use of shared places, and who has how many.
     pub fn usages(&self) -> Vec<Usage> {
         let clients = self.people.identity().and_then(|identity| identity.client_usage());
         [self.batches.usage(), self.jq.usage()].into_iter().chain(clients).collect()

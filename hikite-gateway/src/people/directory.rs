@@ -26,7 +26,7 @@ pub(super) struct Directory {
     users: HashMap<Arc<str>, Person>,
 }
 
-/// What must be known of a user to let its tokens in.
+/// A user, as far as letting its tokens in needs it.
 #[derive(Clone, Debug)]
 pub(super) struct Person {
     pub(super) id: Arc<str>,
@@ -133,7 +133,7 @@ impl Directory {
         self.project(project).is_some_and(|project| self.is_open_to(project, &token.subject))
     }
 
-    /// Whether a subject may come in: not a user who is locked out, nor one who is gone.
+    /// True if a subject may come in: not a user who is locked out, nor one who is gone.
     pub(super) fn lets_in(&self, subject: &str) -> bool {
         match self.users.get(subject) {
             Some(user) => user.is_active(),
@@ -164,7 +164,7 @@ impl Directory {
         self.users.values().find(|user| user.is_owner())
     }
 
-    /// Whether a subject may work in a project: everybody may in one that names nobody.
+    /// True if a subject may work in a project: everybody may in one that names nobody.
     pub(super) fn is_open_to(&self, project: &Project, subject: &Arc<str>) -> bool {
         project.members.is_empty() || self.is_member(project, subject)
     }

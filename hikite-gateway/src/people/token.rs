@@ -27,7 +27,7 @@ const ID_CHARS: usize = 8;
 const PLAIN_LETTERS: &[u8; 31] = b"abcdefghijkmnpqrstuvwxyz2345678";
 /// The subject of a token that names none begins with it.
 pub(crate) const OF_TOKEN: &str = "token:";
-/// What subjects begin with that nobody is given by a form.
+/// Prefixes of subjects that no form may give.
 const OURS: [&str; 3] = [OF_TOKEN, USER_ID, OF_CLIENT];
 const WORD_CHARS: usize = 128;
 /// Ten years: longer is never.

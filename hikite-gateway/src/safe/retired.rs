@@ -29,7 +29,7 @@ impl Safe {
         self.keep_older_keys_since(&BTreeMap::new()).await
     }
 
-    /// The same, with since when each has been kept elsewhere, by id; now where nothing is said.
+    /// Retires keys, with since when each has been kept elsewhere, by id; now where nothing is said.
     pub async fn keep_older_keys_since(&self, since: &BTreeMap<String, u64>) -> Result<usize, Error> {
         let ring = self.ring.load_full();
         let mut kept = 0;

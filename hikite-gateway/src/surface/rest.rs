@@ -265,7 +265,7 @@ impl ToolFilter {
     }
 }
 
-/// What a result stands for, and what is told of how it was made.
+/// The value of a result, and what is told of how it was made.
 fn read_with_meta(result: &Raw) -> (Answer, Option<Raw>) {
     let about = result.object().and_then(|members| members.get("_meta")?.object()?.remove(META));
     let mut answer = Answer::read(result);

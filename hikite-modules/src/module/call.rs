@@ -24,7 +24,7 @@ pub(crate) struct Call<'a> {
     pub(crate) writes: bool,
     /// Which site is meant, if the account has several.
     pub(crate) site: Option<String>,
-    /// Whether any of several will do: a request that only proves the credential.
+    /// True if any of several will do: a request that only proves the credential.
     pub(crate) any_site: bool,
     /// Spreads repeated requests, from 0 to 1.
     pub(crate) share: f64,

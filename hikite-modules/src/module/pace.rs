@@ -109,7 +109,7 @@ impl Pace {
         next.saturating_duration_since(now)
     }
 
-    /// Whether a new one would do the same.
+    /// True if a new one would do the same.
     fn is_idle(&self) -> bool {
         self.wait(true).is_zero()
     }

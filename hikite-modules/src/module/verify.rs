@@ -1,4 +1,4 @@
-//! Whether a credential is good: one cheap request, which the module file names, with that credential and no other.
+//! Proves a credential: one cheap request, which the module file names, with that credential and no other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::scope::Scope;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Service {
-    /// Whether the file names a request that proves a credential.
+    /// True if the file names a request that proves a credential.
     pub fn can_verify(&self) -> bool {
         self.probe.is_some()
     }

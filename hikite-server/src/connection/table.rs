@@ -1,4 +1,4 @@
-//! Who has how many connections open. An address has a share of them, and connections without a request give way to new
+//! Open connections by address. An address has a share of them, and connections without a request give way to new
 //! ones, the longest idle first: nobody shuts out others by holding connections that nothing happens on.
 
 use std::net::IpAddr;

@@ -136,7 +136,7 @@ impl Session {
         *self.last_used.lock()
     }
 
-    /// Whether a request of it runs or its stream is open.
+    /// True if a request of it runs or its stream is open.
     pub(crate) fn is_busy(&self) -> bool {
         !self.running.lock().is_empty() || self.outbox.is_open()
     }

@@ -36,7 +36,7 @@ async fn answer(desk: &Desk, query: &str) -> Result<Response, Response> {
     consent::ask(desk, &asked, &login, scopes, query).await.map_err(trouble)
 }
 
-/// What of the request this user can allow at all. From inside a project nobody administers.
+/// The scopes of the request that this user can allow. From inside a project nobody administers.
 pub(crate) fn allowed(desk: &Desk, asked: &Asked, login: &Login) -> Result<Scopes, Response> {
     let people = desk.app.gateway.people();
     if !asked.resource.project().is_none_or(|project| people.person_may_enter(&login.user, project)) {

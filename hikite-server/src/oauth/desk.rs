@@ -52,7 +52,7 @@ impl Desk {
         self.identity.begin_login(user).await
     }
 
-    /// The same for who came with a password; nothing if it was changed, or they were locked out, meanwhile.
+    /// Logs in a user who came with a password; nothing if it was changed, or they were locked out, meanwhile.
     pub(crate) async fn begin_password_login(&self, user: &Arc<User>) -> Result<Option<Login>, Error> {
         self.take_in(user).await?;
         self.identity.begin_password_login(user).await

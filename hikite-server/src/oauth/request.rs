@@ -20,14 +20,14 @@ const STATE_CHARS: usize = 4096;
 pub(crate) struct Asked {
     pub(crate) client: Client,
     pub(crate) redirect: String,
-    /// Who is answered, as a consent remembers it.
+    /// The receiver of the answer, as a consent remembers it.
     pub(crate) place: String,
-    /// Who is answered, exactly and with the port, for people to see.
+    /// The receiver of the answer, exactly and with the port, for people to see.
     pub(crate) recipient: String,
     /// The same in the words of a policy.
     pub(crate) source: String,
     pub(crate) is_loopback: bool,
-    /// Whether the user must be asked whatever was allowed before: anybody can pass for a client without a secret that
+    /// True if the user must be asked whatever was allowed before: anybody can pass for a client without a secret that
     /// is answered by a program on the user's machine (RFC 8252, 8.6).
     pub(crate) is_asked_every_time: bool,
     /// The resource that the token is for.

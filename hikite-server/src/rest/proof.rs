@@ -1,4 +1,4 @@
-//! What needs more than a caller: a person who has just proved who they are. Handing over the ownership, and giving oneself
+//! Requests that need more than a caller: a person who has just proved who they are. Handing over the ownership, and giving oneself
 //! another password.
 
 use std::net::IpAddr;

@@ -8,7 +8,7 @@ use crate::drawer::Entry;
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// Who the owner of a new entry must be when it is put in.
+/// The owner that a new entry must have when it is put in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// A user who is not locked out.
@@ -20,14 +20,14 @@ pub enum Holder {
 }
 
 impl Store {
-    /// Whether a subject is that of a user, locked out or not.
+    /// True if a subject is that of a user, locked out or not.
     pub async fn is_user(&self, subject: &str) -> Result<bool, StoreError> {
         let Ok(subject) = self.keepable_text(subject) else { return Ok(false) };
         let query = sqlx::query("SELECT id FROM users WHERE subject = $1").bind(subject);
         Ok(query.fetch_optional(self.reader()).await.map_err(self.failed())?.is_some())
     }
 
-    /// Whether a subject is that of a user who is locked out.
+    /// True if a subject is that of a user who is locked out.
     pub async fn is_locked_out(&self, subject: &str) -> Result<bool, StoreError> {
         let Ok(subject) = self.keepable_text(subject) else { return Ok(false) };
         let query = sqlx::query("SELECT id FROM users WHERE subject = $1 AND disabled <> 0").bind(subject);
@@ -42,7 +42,7 @@ impl Store {
         self.conclude(transaction, done).await
     }
 
-    /// Whether a subject is who it must be. If it is a user, nobody changes them until the transaction ends: the update
+    /// True if a subject is who it must be. If it is a user, nobody changes them until the transaction ends: the update
     /// changes nothing, and takes the lock on the row that PostgreSQL needs.
     pub(crate) async fn is_held(
         &self,

@@ -12,7 +12,7 @@ use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// What every id of a user begins with.
+/// The prefix of every id of a user.
 const ID: &str = "usr_";
 const ID_CHARS: usize = 24;
 

@@ -49,7 +49,7 @@ impl Row {
         }
     }
 
-    /// Whose it is, as people call them.
+    /// The name of its user.
     fn who(&self) -> &str {
         self.user.as_deref().unwrap_or(&self.subject)
     }

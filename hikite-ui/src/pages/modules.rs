@@ -28,7 +28,7 @@ pub(crate) struct Module {
     pub(crate) managed_by: String,
     pub(crate) state: String,
     pub(crate) error: Option<String>,
-    /// Whose calls are held back for a while.
+    /// The accounts whose calls are held back for a while.
     pub(crate) accounts: Vec<Troubled>,
     pub(crate) version: Option<String>,
     pub(crate) tools: u64,

@@ -12,7 +12,7 @@ const HALF: [u8; 32] = [
     0x73, 0x7d, 0x56, 0xd3, 0x8b, 0xcf, 0x42, 0x79, 0xdc, 0xe5, 0x61, 0x7e, 0x31, 0x92, 0xa8,
 ];
 
-/// Whether this is a signature in the fixed form, `r` then `s`, with the lower `s`.
+/// True if this is a signature in the fixed form, `r` then `s`, with the lower `s`.
 pub(super) fn is_low(signature: &[u8]) -> bool {
     signature.get(32..).is_some_and(|s| s.len() == 32 && *s <= HALF[..])
 }

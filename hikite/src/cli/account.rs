@@ -130,7 +130,7 @@ pub(super) struct Desk {
     store: Store,
     pub(super) accounts: Arc<Accounts>,
     people: People,
-    /// Whoever sits at the terminal.
+    /// The person at the terminal.
     owner: Caller,
 }
 
@@ -321,7 +321,7 @@ impl Desk {
     }
 }
 
-/// What a new account is, as its vendor says.
+/// The state of a new account, as its vendor says.
 fn added(account: &Account) -> String {
     match (account.standing, &account.problem) {
         (AccountStanding::Connected, _) => "is connected".to_owned(),

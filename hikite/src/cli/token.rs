@@ -166,7 +166,7 @@ impl Create {
         form
     }
 
-    /// Who says nothing else and sits at a terminal means themselves; a script that says nothing gets what it always got.
+    /// A person at a terminal who says nothing else means themselves; a script that says nothing gets what it always got.
     fn acts_for_owner(&self) -> bool {
         self.user.is_none() && self.subject.is_none() && std::io::stdin().is_terminal()
     }

@@ -293,7 +293,7 @@ impl Mask {
     }
 }
 
-/// Whoever sits at the terminal is the owner.
+/// The person at the terminal is the owner.
 async fn change(desk: &Desk, identity: &Identity, name: &str, form: &Object) -> Result<Raw> {
     let what = Desk::described(identity, name);
     let work = identity.change_user(name, form, Right::Owner, None);

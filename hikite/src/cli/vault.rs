@@ -228,7 +228,7 @@ impl Desk {
     }
 }
 
-/// What backups need stays where the next backup takes it along.
+/// Keeps what backups need where the next backup takes it along.
 async fn keep_older(safe: &Safe) -> Result<()> {
     if safe.keep_older_keys().await? > 0 {
         note(

@@ -125,7 +125,7 @@ impl<'a> Report<'a> {
         self.lines.place(at).line
     }
 
-    /// Whether further errors are only counted.
+    /// True if further errors are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.errors.len() >= ERRORS_MAX
     }

@@ -24,7 +24,7 @@ struct World {
     gateway: TestGateway,
     model: Model,
     random: Random,
-    /// What was done, for the message of a failure.
+    /// The steps so far, for the message of a failure.
     story: String,
     _fixture: Fixture,
     _vendor: Api,

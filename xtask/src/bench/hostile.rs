@@ -25,14 +25,14 @@ use health::Health;
 
 /// Twice the input may take so much longer and still counts as in proportion: caches and the clock have their part.
 const LINEAR: f64 = 1.4;
-/// What is refused and grows less than so has met a limit.
+/// An answer that is refused and grows less than so has met a limit.
 const CAPPED: f64 = 0.5;
-/// What is quicker says nothing about growth.
+/// A quicker answer says nothing about growth.
 const NOTHING_MS: f64 = 5.0;
 /// The longest that one request may take; behind it something grows.
 const REQUEST: Duration = Duration::from_secs(60);
 
-/// What came of one case.
+/// The outcome of one case.
 struct Row {
     name: String,
     sizes: Vec<usize>,

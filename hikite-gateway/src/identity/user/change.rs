@@ -14,11 +14,11 @@ use super::{ID, Right, Role, User, only_the_owner};
 use crate::clock::now_ms;
 use crate::identity::{CHALLENGE, CODE, CONNECTION, GRANT, Identity, LOGIN, PASSKEY, hash, removal, secret};
 
-/// Who takes over what a user leaves behind.
+/// The user who takes over what another leaves behind.
 #[derive(Clone, Copy, Debug)]
 pub struct Successor<'a>(pub &'a str);
 
-/// What a form changes.
+/// The changes that a form asks for.
 struct Changes {
     name: Option<String>,
     role: Option<Role>,

@@ -17,7 +17,7 @@ const MEMBERS: [&str; 7] =
 const NAME_CHARS: usize = 64;
 const PROJECT_CHARS: usize = 128;
 
-/// Whether somebody may be called this.
+/// True if somebody may be called this.
 pub(crate) fn is_name(name: &str) -> bool {
     let fine = |c: char| c.is_lowercase() || c.is_numeric() || c.is_alphabetic() && !c.is_uppercase();
     let sign = |c: char| matches!(c, '-' | '_' | '.' | '@');
@@ -28,7 +28,7 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.to_lowercase() == name
 }
 
-/// What a form says of something that a user may have or not.
+/// A form's word on something that a user may have or not.
 #[derive(Clone)]
 pub(super) enum Change<T> {
     AsBefore,

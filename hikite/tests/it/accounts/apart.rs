@@ -1,4 +1,4 @@
-//! What goes wrong with one account stops that account alone: a vendor's limit, a token endpoint in trouble, a grant
+//! Trouble with one account stops that account alone: a vendor's limit, a token endpoint in trouble, a grant
 //! that is over.
 
 use hikite_testkit::gateway::TestGateway;

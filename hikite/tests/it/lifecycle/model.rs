@@ -1,4 +1,4 @@
-//! What the rules say, in as few words as possible: people, what they hold, and which calls succeed.
+//! The rules in as few words as possible: people, what they hold, and which calls succeed.
 
 use serde_json::{Value, json};
 

@@ -206,7 +206,7 @@ async fn a_user_who_is_gone_is_not_let_in_by_a_key() {
     assert_eq!(post(&mut late, &gateway, "/oauth/passkey/login", body).await.status, 401);
 }
 
-/// Whether a key logs in, at a browser that nobody has used yet.
+/// True if a key logs in, at a browser that nobody has used yet.
 async fn logs_in(gateway: &TestGateway, authenticator: &mut Authenticator) -> bool {
     let mut browser = Browser::default();
     let token = token(&browser.get(gateway, "/oauth/login").await);

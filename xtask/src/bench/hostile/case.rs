@@ -1,4 +1,4 @@
-//! What is sent: for each case a way to make it of any size.
+//! Hostile inputs: for each case a way to make it of any size.
 
 use serde_json::{Map, Value, json};
 
