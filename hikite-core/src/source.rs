@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::caller::{Session, SessionId};
+use crate::caller::{Abilities, Caller, Session, SessionId};
 use crate::error::{Error, Kind};
 use crate::json::{Object, Raw};
 use crate::listing::Listing;
@@ -178,6 +178,20 @@ pub struct CallContext {
     pub takes_rounds: bool,
     /// The id of the account that was chosen for the call; `None` leaves it to whoever knows the accounts.
     pub account: Option<Arc<str>>,
+}
+
+impl CallContext {
+    /// A request of hikite's own: in the owner's name, with nobody behind it who could be asked or told.
+    pub fn unattended() -> Self {
+        let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+        Self {
+            session: Arc::new(session),
+            back: Arc::new(Nobody),
+            origin: Origin::default(),
+            takes_rounds: false,
+            account: None,
+        }
+    }
 }
 
 /// Where a call came in: the id its logs carry, the trace it belongs to, and the program that sent it.

@@ -229,24 +229,22 @@ impl People {
         self.identity()?.user_of(&caller.subject)?.project.clone()
     }
 
-    /// True if a user who works in a project still belongs to it. What others may is said by their tokens.
-    fn may_stay_in_project(&self, caller: &Caller) -> bool {
-        let user = self.identity().and_then(|identity| identity.user_of(&caller.subject));
-        let (Some(name), Some(user)) = (&caller.project, user) else { return true };
-        let shown = self.shown.load();
-        let is_open = |project: &Arc<Project>| shown.is_open_to(project, &caller.subject);
-        shown.project(name).is_some_and(is_open) || self.person_may_enter(&user, name)
-    }
-
-    /// True if the token that a caller came with is still good, and its person not bound to another project by now; who
-    /// came without a token is not in question.
-    pub fn still_knows(&self, caller: &Caller) -> bool {
-        if !self.lets_in(&caller.subject)
-            || self.bound_to(caller).is_some_and(|own| caller.project.as_ref() != Some(&own))
-        {
+    /// True if a user may go on where the caller works: in the project that they are bound to, or in one that they belong to.
+    fn may_stay(&self, user: &User, caller: &Caller) -> bool {
+        if user.project.is_some() && user.project != caller.project {
             return false;
         }
-        if !self.may_stay_in_project(caller) {
+        let Some(name) = &caller.project else { return true };
+        let shown = self.shown.load();
+        let is_open = |project: &Arc<Project>| shown.is_open_to(project, &caller.subject);
+        shown.project(name).is_some_and(is_open) || self.person_may_enter(user, name)
+    }
+
+    /// True if what a caller came with is still good: its user may come in and belongs where it works, and its token or
+    /// grant lives. A caller without a token is not in question.
+    pub fn still_knows(&self, caller: &Caller) -> bool {
+        let user = self.identity().and_then(|identity| identity.user_of(&caller.subject));
+        if !self.lets_in(&caller.subject) || user.is_some_and(|user| !self.may_stay(&user, caller)) {
             return false;
         }
         let Some(id) = &caller.token else { return true };

@@ -107,7 +107,7 @@ fn of_others(people: &People, token: &str) -> Option<Caller> {
     // Nor that the user may do less here than it says.
     let user = people.identity().and_then(|identity| identity.user_of(&caller.subject));
     let caller = match user {
-        Some(user) => Caller { scopes: caller.scopes.both(user.role.scopes()), ..caller },
+        Some(user) => user.role.cap(caller),
         None => caller,
     };
     match caller.project.clone() {

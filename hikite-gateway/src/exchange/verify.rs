@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::caller::Caller;
 use hikite_core::credential::{Credential, Proof};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{CallContext, Nobody, Origin};
+use hikite_core::source::CallContext;
 use hikite_core::time::rfc3339;
 
 use super::account::{Account, Standing};
@@ -80,7 +80,7 @@ impl Accounts {
             Error::new(Kind::NotFound, format!("there is no account `{id}`"))
                 .hint("`hikite account list` names those there are")
         })?;
-        let proof = match self.configured.credential(provider, &alone()).await {
+        let proof = match self.configured.credential(provider, &CallContext::unattended()).await {
             Ok(Some(credential)) => self.verifier.verify(provider, credential).await,
             Ok(None) => Proof::Refused("the config has no token for it".into()),
             Err(error) => Proof::Refused(error.message.into()),
@@ -140,17 +140,5 @@ fn judge(standing: &mut Standing, problem: &mut Option<String>, at: &mut u64, pr
         Proof::Refused(words) => (*standing, *problem) = (Standing::Reconnect, Some(words.clone())),
         Proof::Unclear(words) => *problem = Some(words.clone()),
         Proof::NoProbe => *problem = None,
-    }
-}
-
-/// A request of hikite's own, behind which nobody is.
-fn alone() -> CallContext {
-    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
-    CallContext {
-        session: Arc::new(session),
-        back: Arc::new(Nobody),
-        origin: Origin::default(),
-        takes_rounds: false,
-        account: None,
     }
 }

@@ -7,7 +7,7 @@ mod form;
 
 use std::sync::Arc;
 
-use hikite_core::caller::Scopes;
+use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::permission::Permissions;
@@ -60,6 +60,12 @@ impl Role {
             Self::Owner | Self::Admin => Scopes::ALL,
             Self::Member => Scopes::USUAL,
         }
+    }
+
+    /// A caller who acts for such a user does no more than the role allows.
+    #[must_use]
+    pub fn cap(self, caller: Caller) -> Caller {
+        Caller { scopes: caller.scopes.both(self.scopes()), ..caller }
     }
 
     pub fn name(self) -> &'static str {

@@ -145,7 +145,7 @@ impl Directory {
     fn caller(&self, token: &Token) -> Caller {
         let caller = token.caller();
         match self.users.get(&token.subject).and_then(|user| user.role) {
-            Some(role) => Caller { scopes: caller.scopes.both(role.scopes()), ..caller },
+            Some(role) => role.cap(caller),
             None => caller,
         }
     }

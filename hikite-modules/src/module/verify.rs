@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
 use hikite_core::credential::{Credential, Proof};
 use hikite_core::error::{Error, Kind};
-use hikite_core::source::{CallContext, Nobody, Origin};
+use hikite_core::source::CallContext;
 
 use super::Service;
 use super::call::Call;
@@ -30,7 +29,7 @@ impl Service {
     /// Sends that request with this credential. The words of a refusal are the vendor's.
     pub async fn verify(&self, credential: Arc<Credential>) -> Proof {
         let Some(probe) = &self.probe else { return Proof::NoProbe };
-        let context = nobody();
+        let context = CallContext::unattended();
         let call = Call { any_site: true, ..Call::new(self, &context, false, None) };
         match tokio::time::timeout(PATIENCE, call.prove(credential, probe)).await {
             Ok(Ok(())) => Proof::Accepted,
@@ -56,17 +55,5 @@ fn judged(error: &Error) -> Proof {
     match error.kind {
         Kind::AccountRequired | Kind::Authorization => Proof::Refused(words),
         _ => Proof::Unclear(words),
-    }
-}
-
-/// The request is hikite's own: nobody waits for its progress, and it asks nobody.
-fn nobody() -> CallContext {
-    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
-    CallContext {
-        session: Arc::new(session),
-        back: Arc::new(Nobody),
-        origin: Origin::default(),
-        takes_rounds: false,
-        account: None,
     }
 }

@@ -6,10 +6,9 @@ use std::{io::Write, process::ExitCode, sync::Arc, time::Duration};
 
 use hikite::Endpoint;
 use hikite_core::{
-    caller::{Abilities, Caller, Session, SessionId},
     credential::{Credential, Exchanger, NoProbes},
     error::Error,
-    source::{BoxFuture, CallContext, Nobody, Origin},
+    source::{BoxFuture, CallContext},
 };
 use hikite_egress::Client;
 use hikite_gateway::{AccountSettings, Accounts, App, Pace, Provider, Safe, TokenAuth};
@@ -38,7 +37,7 @@ async fn run(store: &str, key: &str, provider: &str) -> Result<(), String> {
     let accounts = Accounts::paced(Arc::new(safe), endpoint, Arc::new(NoAccounts), Arc::new(NoProbes), pace);
     accounts.follow(AccountSettings { providers: vec![definition(provider)], ..AccountSettings::default() });
     accounts.read_store().await.map_err(|error| error.to_string())?;
-    let context = context();
+    let context = CallContext::unattended();
     let mut credential = ask(accounts.credential(PROVIDER, &context).await)?;
     for number in 0_u64.. {
         let mut out = std::io::stdout();
@@ -75,17 +74,6 @@ fn definition(base: &str) -> Provider {
             client_id: hikite_testkit::provider::CLIENT_ID.into(),
             client_secret: Some(hikite_core::secret::Secret::hidden(hikite_testkit::provider::CLIENT_SECRET)),
         }),
-    }
-}
-
-fn context() -> CallContext {
-    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
-    CallContext {
-        session: Arc::new(session),
-        back: Arc::new(Nobody),
-        origin: Origin::default(),
-        takes_rounds: false,
-        account: None,
     }
 }
 

@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hikite::Endpoint;
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
 use hikite_core::credential::{Credential, Exchanger, NoProbes};
 use hikite_core::error::Error;
 use hikite_core::secret::Secret;
-use hikite_core::source::{BoxFuture, CallContext, Nobody, Origin};
+use hikite_core::source::{BoxFuture, CallContext};
 use hikite_egress::Client;
 use hikite_gateway::{AccountSettings, Accounts, App, Browser, Returned, Safe, TokenAuth};
 use hikite_store::{Store, StoreUrl};
@@ -93,17 +92,6 @@ async fn connect(accounts: &Accounts, provider: &Provider) {
     accounts.arrive(returned, Some(&browser), None).await.expect("connected");
 }
 
-fn context() -> CallContext {
-    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
-    CallContext {
-        session: Arc::new(session),
-        back: Arc::new(Nobody),
-        origin: Origin::default(),
-        takes_rounds: false,
-        account: None,
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_callers_of_two_processes_ask_the_provider_once() {
     let provider = Provider::start().await;
@@ -116,7 +104,11 @@ async fn a_thousand_callers_of_two_processes_ask_the_provider_once() {
     provider.delay(Duration::from_millis(100));
     let before = provider.requests();
     let call = |accounts: Arc<Accounts>| async move {
-        let credential = accounts.credential(NAME, &context()).await.expect("a token").expect("an account");
+        let credential = accounts
+            .credential(NAME, &CallContext::unattended())
+            .await
+            .expect("a token")
+            .expect("an account");
         credential.secret.expose().to_owned()
     };
     let calls = (0..1000).map(|number| call(Arc::clone(if number % 2 == 0 { &here } else { &there })));
@@ -168,7 +160,8 @@ async fn two_hundred_kills_in_the_middle_of_a_refresh_lose_nothing() {
     assert_eq!(provider.refused(), 0, "no refresh token was lost");
     let after = process(&url, key.expose(), &provider).await;
     provider.forget_access();
-    let held = after.credential(NAME, &context()).await.expect("a token").expect("an account");
-    after.renewed(NAME, &held, &context()).await.expect("renewed").expect("a new one");
+    let held =
+        after.credential(NAME, &CallContext::unattended()).await.expect("a token").expect("an account");
+    after.renewed(NAME, &held, &CallContext::unattended()).await.expect("renewed").expect("a new one");
     assert_eq!(provider.refused(), 0);
 }
