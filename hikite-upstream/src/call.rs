@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hikite_core::about::Promise;
 use hikite_core::caller::Abilities;
 use hikite_core::error::Error;
-use hikite_core::json::Raw;
+use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, Invocation, Method};
 use hikite_wire::stateless::MISSING_CAPABILITY;
 
@@ -81,9 +81,9 @@ impl Inner {
         invocation: &Invocation,
         context: &CallContext,
     ) -> Result<Arc<Connection>, Error> {
-        let mut connection = self.ready_for(context).await?;
+        let mut connection = self.ready_for(invocation.method, context).await?;
         if self.leave_if_outgrown(&connection, &context.session) {
-            connection = self.ready_for(context).await?;
+            connection = self.ready_for(invocation.method, context).await?;
         }
         // Without the connection that made it, a task is known only where there are no sessions.
         if is_of_task(invocation.method) && !connection.is_stateless() {
@@ -92,13 +92,17 @@ impl Inner {
         Ok(connection)
     }
 
-    async fn ready_for(self: &Arc<Self>, context: &CallContext) -> Result<Arc<Connection>, Error> {
-        let mut slot = self.slot_for(&context.session);
+    async fn ready_for(
+        self: &Arc<Self>,
+        method: Method,
+        context: &CallContext,
+    ) -> Result<Arc<Connection>, Error> {
+        let mut slot = self.slot_for(method, context);
         if slot.live().is_none() {
             self.connection(&slot, Some(context)).await?;
             // The start may have shown that the server offers more to a client it may ask, or that it has no
             // sessions and all share one connection.
-            let first = std::mem::replace(&mut slot, self.slot_for(&context.session));
+            let first = std::mem::replace(&mut slot, self.slot_for(method, context));
             if matches!((&first.purpose, &slot.purpose), (Purpose::Owned(_), Purpose::Shared)) {
                 self.drop_owned(context.session.id);
             }
@@ -115,7 +119,12 @@ impl Inner {
         let _hold = connection.hold();
         // Boxed, so that it takes no room in a call to a server with sessions.
         if connection.is_stateless() {
-            return Box::pin(self.send_stateless(connection, invocation, context)).await;
+            let could_ask = self.wants_session(&context);
+            let answer = Box::pin(self.send_stateless(connection, invocation, context)).await;
+            if could_ask && misses_session(&answer) {
+                self.note_asks_back();
+            }
+            return answer;
         }
         let Invocation { method, mut params } = invocation;
         if context.takes_rounds && method != Method::UpdateTask {
@@ -252,6 +261,21 @@ fn misses_ability(result: &Raw) -> bool {
     let text = result.as_str().to_lowercase();
     text.contains("does not support")
         && ["sampling", "elicitation", "roots"].iter().any(|word| text.contains(word))
+}
+
+/// Whether a tool failed because its server may ask nothing without a session: the words of the public SDKs.
+fn misses_session(answer: &Result<Raw, Error>) -> bool {
+    let speaks_of_it = |text: &str| {
+        text.contains("no back-channel for server-initiated requests")
+            || text.contains("Server-to-client requests are not available")
+    };
+    match answer {
+        Ok(result) => {
+            let failed = |object: Object| object.get("isError").is_some_and(|flag| flag.as_str() == "true");
+            result.object().is_some_and(failed) && speaks_of_it(&result.as_str())
+        }
+        Err(error) => speaks_of_it(&error.message),
+    }
 }
 
 #[cfg(test)]

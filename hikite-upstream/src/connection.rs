@@ -195,6 +195,17 @@ impl Connection {
         self.greeted.get().is_some_and(|greeted| greeted.stateless)
     }
 
+    /// Whether the server keeps a session for it, in which it can ask. Over HTTP some greet in the old way and know
+    /// nobody afterwards.
+    pub(crate) fn has_session(&self) -> bool {
+        let kept = match self.outbound() {
+            Some(Outbound::Http(sender)) => sender.has_session(),
+            Some(_) => true,
+            None => false,
+        };
+        kept && !self.is_stateless()
+    }
+
     /// Whether the server runs tool calls as tasks, in the form of its dialect.
     pub(crate) fn runs_tasks(&self) -> bool {
         self.greeted.get().is_some_and(|greeted| greeted.runs_tasks)

@@ -1,7 +1,7 @@
 //! Which kind of revision a server speaks: those with sessions, or the one without. Judged from what it
 //! answers, remembered with its lists, and doubted when a later answer does not fit.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
@@ -31,7 +31,11 @@ pub(crate) enum Opening {
 
 /// The kind of revision the server was last spoken to in.
 #[derive(Debug)]
-pub(crate) struct Memory(AtomicU8);
+pub(crate) struct Memory {
+    kind: AtomicU8,
+    /// Whether a server without sessions refused to have one as well.
+    refuses_sessions: AtomicBool,
+}
 
 const UNKNOWN: u8 = 0;
 const SESSIONS: u8 = 1;
@@ -45,28 +49,39 @@ impl Memory {
             Some(stateless::REVISION) => STATELESS,
             Some(_) => SESSIONS,
         };
-        Self(AtomicU8::new(known))
+        Self { kind: AtomicU8::new(known), refuses_sessions: AtomicBool::new(false) }
     }
 
     pub(crate) fn is_stateless(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == STATELESS
+        self.kind.load(Ordering::Relaxed) == STATELESS
+    }
+
+    /// Whether a server that speaks the stateless revision may know sessions as well. Few say so when asked what they
+    /// are, so that it is tried.
+    pub(crate) fn may_speak_both(&self) -> bool {
+        self.is_stateless() && !self.refuses_sessions.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn speaks_one(&self) {
+        self.refuses_sessions.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn is_known(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != UNKNOWN
+        self.kind.load(Ordering::Relaxed) != UNKNOWN
     }
 
     pub(crate) fn learn(&self, is_stateless: bool) {
-        self.0.store(if is_stateless { STATELESS } else { SESSIONS }, Ordering::Relaxed);
+        self.kind.store(if is_stateless { STATELESS } else { SESSIONS }, Ordering::Relaxed);
     }
 
     /// Whether there was anything to forget.
     pub(crate) fn forget(&self) -> bool {
-        self.0.swap(UNKNOWN, Ordering::Relaxed) != UNKNOWN
+        self.refuses_sessions.store(false, Ordering::Relaxed);
+        self.kind.swap(UNKNOWN, Ordering::Relaxed) != UNKNOWN
     }
 
     pub(crate) fn opening(&self) -> Opening {
-        match self.0.load(Ordering::Relaxed) {
+        match self.kind.load(Ordering::Relaxed) {
             SESSIONS => Opening::Sessions,
             STATELESS => Opening::Stateless,
             _ => Opening::Probe,

@@ -159,6 +159,11 @@ impl HttpSender {
         self.inner.tasks.spawn(sent);
     }
 
+    /// Whether the server gave us a session.
+    pub(crate) fn has_session(&self) -> bool {
+        self.inner.headers.read().contains_key(SESSION)
+    }
+
     pub(crate) fn negotiated(&self, revision: &str) {
         if let Ok(value) = HeaderValue::from_str(revision) {
             self.inner.headers.write().insert(REVISION, value);

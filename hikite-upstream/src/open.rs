@@ -12,7 +12,7 @@ use crate::call::plain;
 use crate::connection::{Connection, Purpose};
 use crate::definition::Transport;
 use crate::entry::Entry;
-use crate::era::Opening;
+use crate::era::{self, Opening};
 use crate::greeting::{GREETED_TWICE, MUTE};
 use crate::process::Launch;
 use crate::upstream::Inner;
@@ -57,6 +57,10 @@ impl Inner {
         if version.is_some() && version != welcome.info.text("version") && !connection.is_stateless() {
             return self.forget_era();
         }
+        // One that speaks both is spoken to without sessions by all who need none.
+        if self.era.may_speak_both() && matches!(connection.purpose, Purpose::Owned(_)) {
+            return;
+        }
         self.era.learn(connection.is_stateless());
         let revision = Some(welcome.protocol_version.clone());
         if let Some(known) = known.filter(|known| known.revision != revision) {
@@ -77,6 +81,18 @@ impl Inner {
             Transport::Sse { .. } => Opening::SessionsOnly,
             Transport::Stdio { .. } | Transport::Http { .. } => self.era.opening(),
         };
+        let wants_session = asker.as_ref().is_some_and(|asker| self.wants_session(asker));
+        if wants_session && matches!(purpose, Purpose::Owned(_)) {
+            match open(transport, Opening::SessionsOnly).await {
+                Ok(connection) if connection.has_session() => return Ok(connection),
+                Ok(connection) => {
+                    connection.close(Error::new(Kind::UpstreamUnavailable, "it keeps no session"));
+                }
+                Err(error) if era::refuses_sessions(&error) => {}
+                Err(error) => return Err(error),
+            }
+            self.era.speaks_one();
+        }
         match (transport, open(transport, opening).await) {
             // Some servers end when the first they hear is not `initialize`.
             (Transport::Stdio { .. }, Err(error))

@@ -13,7 +13,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::level::Level;
 use hikite_core::limits::Limits;
 use hikite_core::listing::{Cleaned, ListCache, Listing};
-use hikite_core::source::{BoxFuture, CallContext, Event, Invocation, Listener, Source, State};
+use hikite_core::source::{BoxFuture, CallContext, Event, Invocation, Listener, Method, Source, State};
 use hikite_egress::Client;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -221,13 +221,14 @@ impl Source for Upstream {
 
 impl Inner {
     /// The slot that the session's calls go through.
-    pub(crate) fn slot_for(self: &Arc<Self>, session: &Arc<Session>) -> Arc<Slot> {
+    pub(crate) fn slot_for(self: &Arc<Self>, method: Method, context: &CallContext) -> Arc<Slot> {
+        let session = &context.session;
         let cheap = !self.definition.transport.is_stdio();
         let own = match self.definition.share {
             Share::Always => false,
             Share::Never => true,
             // Nothing is asked through a connection without sessions, so that one serves all.
-            Share::Auto if self.era.is_stateless() => false,
+            Share::Auto if self.era.is_stateless() && !(may_ask(method) && self.wants_session(context)) => false,
             Share::Auto => session.abilities.any() && (cheap || self.asks_back.load(Ordering::Relaxed)),
         };
         if !own {
@@ -246,6 +247,13 @@ impl Inner {
         let slot = Arc::new(Slot::new(Purpose::Owned(Arc::clone(session)), claim));
         owned.insert(session.id, Arc::clone(&slot));
         slot
+    }
+
+    /// Whether this client should have a session with a server that speaks the stateless revision, if the server knows
+    /// both: what was written for sessions asks in the middle of its work, and can do so in one alone. Changes are
+    /// heard of without.
+    pub(crate) fn wants_session(&self, context: &CallContext) -> bool {
+        self.era.may_speak_both() && !context.takes_rounds && context.session.abilities.any()
     }
 
     /// A slot that was made for a session before it was clear that it needs none.
@@ -422,4 +430,9 @@ fn authorization(definition: &Definition) -> Option<Arc<Authorization>> {
     };
     let access = definition.access.clone()?;
     Some(Arc::new(Authorization::new(Arc::clone(&definition.name), url.clone(), access)))
+}
+
+/// Requests that a server may have to ask something for.
+fn may_ask(method: Method) -> bool {
+    matches!(method, Method::CallTool | Method::GetPrompt | Method::ReadResource)
 }

@@ -2,7 +2,7 @@
 
 Five published clients hold the same conversation (talk.py) over both transports, in front of a
 published server that knows sessions only, and of servers on today's SDKs, which speak both eras or
-2026-07-28 alone. The latter say in which revision hikite came to them, whoever was in front.
+2026-07-28 alone. The latter say in which revision hikite came to them.
 """
 
 import json
@@ -193,8 +193,13 @@ def test_the_tools_of_all_servers_are_listed(met):
 
 
 @pytest.mark.parametrize("name", DUAL)
-def test_a_server_that_can_is_spoken_to_without_a_session(met, name):
-    assert json.loads(met(f"{name} era")["text"]) == {"revision": MODERN, "session": None}
+def test_a_server_that_can_is_spoken_to_without_a_session(who, met, name):
+    # Its tools may be ones that ask only in a session: a client that can be asked so has one, where the server
+    # keeps it. The TypeScript SDK's handler greets in the old way, too, but knows nobody afterwards.
+    if name == "py_http" and CLIENTS[who] == LEGACY:
+        assert json.loads(met(f"{name} era")["text"])["revision"] == LEGACY
+    else:
+        assert json.loads(met(f"{name} era")["text"]) == {"revision": MODERN, "session": None}
 
 
 @pytest.mark.parametrize("name", DUAL)
