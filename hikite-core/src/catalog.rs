@@ -13,7 +13,7 @@ use crate::json::{Object, Raw};
 use crate::keeper::Keeper;
 use crate::key::ToolKey;
 use crate::listing::{Item, ListKind, Listing};
-use crate::name;
+use crate::name::{self, NameLength, Names};
 use crate::narrow::Given;
 use crate::offer::{HeldTool, Offer};
 use crate::permission::Permissions;
@@ -91,8 +91,8 @@ pub struct Tool {
     pub key: ToolKey,
     /// The name after the module's own override.
     pub name: Arc<str>,
-    /// The name the `direct` surface shows.
-    pub direct_name: Arc<str>,
+    /// The names the `direct` surface shows.
+    pub direct: Names,
     /// The definition under `name`.
     pub definition: Raw,
     pub arguments: Arc<[Argument]>,
@@ -113,8 +113,8 @@ impl Tool {
         self.off.is_none()
     }
 
-    pub fn direct_definition(&self) -> Raw {
-        renamed(&self.definition, &self.name, &self.direct_name)
+    pub fn direct_definition(&self, length: NameLength) -> Raw {
+        renamed(&self.definition, &self.name, self.direct.of(length))
     }
 }
 
@@ -122,8 +122,15 @@ impl Tool {
 #[derive(Clone, Debug)]
 pub struct Prompt {
     pub module: usize,
+    /// As its source has it.
     pub item: Item,
-    pub direct_name: Arc<str>,
+    pub direct: Names,
+}
+
+impl Prompt {
+    pub fn direct_definition(&self, length: NameLength) -> Raw {
+        renamed(&self.item.raw, &self.item.name, self.direct.of(length))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -239,13 +246,15 @@ impl Catalog {
     }
 
     pub fn prompt(&self, direct_name: &str) -> Option<&Prompt> {
-        self.prompts.iter().find(|prompt| &*prompt.direct_name == direct_name)
+        self.prompts.iter().find(|prompt| prompt.direct.contains(direct_name))
     }
 
     fn index(&mut self) {
         for (at, module) in self.modules.iter().enumerate() {
             for (index, tool) in module.tools.iter().enumerate() {
-                self.by_direct_name.insert(Arc::clone(&tool.direct_name), (at, index));
+                for name in [&tool.direct.short, &tool.direct.shown] {
+                    self.by_direct_name.insert(Arc::clone(name), (at, index));
+                }
                 self.by_key.insert(tool.key.clone(), (at, index));
             }
             let listed =
@@ -332,7 +341,7 @@ impl Tool {
         );
         Self {
             key,
-            direct_name: Arc::clone(&name),
+            direct: Names::plain(&name),
             name,
             definition: change.map_or_else(|| item.raw.clone(), |change| change.apply(&item.raw)),
             arguments: change.map_or_else(|| [].into(), |change| change.arguments.as_slice().into()),
@@ -391,8 +400,8 @@ fn name_tools(modules: &mut [Module]) {
         all.map(|name| (&*module.name, &**name, module.needs_login))
     }));
     let places = modules.iter_mut().flat_map(|module| {
-        let tools = module.tools.iter_mut().map(|tool| &mut tool.direct_name);
-        tools.chain(module.held.iter_mut().map(|held| &mut held.direct_name))
+        let tools = module.tools.iter_mut().map(|tool| &mut tool.direct);
+        tools.chain(module.held.iter_mut().map(|held| &mut held.direct))
     });
     for (place, name) in places.zip(names) {
         *place = name;
@@ -406,13 +415,7 @@ fn prompts(modules: &[Module]) -> Vec<Prompt> {
     let names = name::assign(
         all.clone().map(|(at, item)| (&*modules[at].name, &*item.name, modules[at].needs_login)),
     );
-    all.zip(names)
-        .map(|((module, item), direct_name)| Prompt {
-            module,
-            item: Item { name: Arc::clone(&item.name), raw: renamed(&item.raw, &item.name, &direct_name) },
-            direct_name,
-        })
-        .collect()
+    all.zip(names).map(|((module, item), direct)| Prompt { module, item: item.clone(), direct }).collect()
 }
 
 /// The definition with its name replaced, the same bytes if the name is the same.

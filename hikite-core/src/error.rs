@@ -94,7 +94,7 @@ pub const TABLE: &[Face] = &[
         cure: "Connect it as the hint says." },
     Face { kind: Kind::PayloadTooLarge,     code: "PAYLOAD_TOO_LARGE",     http: 413, rpc: -32600, fault: Fault::Caller,   retry: false,
         meaning: "The request or the answer is larger than its limit.",
-        cure: "Ask for less, or raise `limits.body_bytes`, `limits.answer_bytes` or `limits.line_bytes`." },
+        cure: "Ask for less, or raise `limits.body_bytes` or `limits.answer_bytes`." },
     Face { kind: Kind::Conflict,            code: "CONFLICT",              http: 409, rpc: -32602, fault: Fault::Caller,   retry: false,
         meaning: "There is something of this name already, it belongs to the configuration file, or it is another by now.",
         cure: "Choose another name, say `overwrite`, change the file, or look at it again." },

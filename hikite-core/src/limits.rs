@@ -7,10 +7,10 @@ use std::time::Duration;
 pub struct Limits {
     /// The largest request body and the longest line on stdin.
     pub body_bytes: usize,
-    /// The largest answer taken from an upstream.
+    /// The largest answer taken from an upstream, whatever its transport.
     pub answer_bytes: usize,
-    /// The longest line taken from a stdio upstream.
-    pub line_bytes: usize,
+    /// Deprecated: the longest line taken from a stdio upstream, where it is to be another than `answer_bytes`.
+    pub line_bytes: Option<usize>,
     /// Open client connections.
     pub connections: usize,
     /// Of connections, sessions, streams, suspended calls, batches, programs in jq and unused clients: the percentage that
@@ -112,13 +112,30 @@ pub struct Limits {
     pub drain: Duration,
 }
 
+/// The longest line taken from a stdio upstream, and the name of the limit that says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineLimit {
+    pub bytes: usize,
+    pub name: &'static str,
+}
+
+impl Limits {
+    /// The bound on answers of stdio upstreams: the one on all answers, unless the deprecated one is set.
+    pub fn stdio_line(&self) -> LineLimit {
+        match self.line_bytes {
+            Some(bytes) => LineLimit { bytes, name: "line_bytes" },
+            None => LineLimit { bytes: self.answer_bytes, name: "answer_bytes" },
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         const MIB: usize = 1024 * 1024;
         Self {
             body_bytes: 8 * MIB,
             answer_bytes: 64 * MIB,
-            line_bytes: 8 * MIB,
+            line_bytes: None,
             connections: 4096,
             caller_share: 50,
             failed_logins: 30,

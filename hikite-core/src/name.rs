@@ -1,18 +1,54 @@
 //! The names under which the `direct` surface shows the tools of many modules without a clash.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
 use crate::hex::hex;
 
-/// What clients accept at most.
-const LONGEST: usize = 64;
+/// What the specification allows.
+const LONGEST: usize = 128;
+/// What clients with a limit of their own accept.
+const SHORT: usize = 64;
 
-/// The shown name of each `(module, name, aside)`: bare where it is the only one, `module__name` where modules share it.
+/// The names of one tool or prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// What clients are shown.
+    pub shown: Arc<str>,
+    /// What those are shown that take no more than 64 characters; it means the same for all.
+    pub short: Arc<str>,
+}
+
+impl Names {
+    /// A name that needs no other.
+    pub fn plain(name: &Arc<str>) -> Self {
+        Self { shown: Arc::clone(name), short: Arc::clone(name) }
+    }
+
+    pub fn of(&self, length: NameLength) -> &Arc<str> {
+        match length {
+            NameLength::Whole => &self.shown,
+            NameLength::Short => &self.short,
+        }
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        *self.shown == *name || *self.short == *name
+    }
+}
+
+/// How long names may be for one client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameLength {
+    Whole,
+    Short,
+}
+
+/// The names of each `(module, name, aside)`: bare where it is the only one, `module__name` where modules share it.
 /// What stands aside is never bare, and takes no bare name from others.
-pub fn assign<'a>(items: impl Iterator<Item = (&'a str, &'a str, bool)> + Clone) -> Vec<Arc<str>> {
+pub fn assign<'a>(items: impl Iterator<Item = (&'a str, &'a str, bool)> + Clone) -> Vec<Names> {
     let mut holders: HashMap<&str, (&str, bool)> = HashMap::new();
     for (module, name, _) in items.clone().filter(|(_, _, aside)| !aside) {
         let holder = holders.entry(name).or_insert((module, false));
@@ -29,19 +65,32 @@ pub fn assign<'a>(items: impl Iterator<Item = (&'a str, &'a str, bool)> + Clone)
     for name in &shown {
         *counts.entry(name).or_default() += 1;
     }
-    // A server may call its tool what another's is shown as: then both end in their hash.
-    items
+    let hashes: Vec<Option<String>> = items
+        .clone()
         .zip(&shown)
         .map(|((module, name, _), shown)| {
-            let unique = counts[shown.as_str()] == 1 && shown.chars().count() <= LONGEST;
-            if unique { shown.as_str().into() } else { hashed(shown, module, name).into() }
+            let is_short = counts[shown.as_str()] == 1 && shown.chars().count() <= SHORT;
+            (!is_short).then(|| hashed(shown, module, name))
+        })
+        .collect();
+    // A server may call its tool what another's is shown as, or what stands for it: then both end in their hash.
+    let taken: HashSet<&str> = hashes.iter().flatten().map(String::as_str).collect();
+    items
+        .zip(shown.iter().zip(&hashes))
+        .map(|((module, name, _), (shown, hash))| match hash {
+            Some(hash) if counts[shown.as_str()] == 1 && shown.chars().count() <= LONGEST => {
+                Names { shown: shown.as_str().into(), short: hash.as_str().into() }
+            }
+            Some(hash) => Names::plain(&hash.as_str().into()),
+            None if taken.contains(shown.as_str()) => Names::plain(&hashed(shown, module, name).into()),
+            None => Names::plain(&shown.as_str().into()),
         })
         .collect()
 }
 
 fn hashed(shown: &str, module: &str, name: &str) -> String {
     let digest = Sha256::digest(format!("{module}:{name}"));
-    let mut short: String = shown.chars().take(LONGEST - 9).collect();
+    let mut short: String = shown.chars().take(SHORT - 9).collect();
     short.push('_');
     short.push_str(&hex(&digest[..4]));
     short
@@ -54,7 +103,8 @@ mod tests {
     #[track_caller]
     fn check(items: &[(&str, &str)], expected: &[&str]) {
         let names = assign(items.iter().map(|(module, name)| (*module, *name, false)));
-        assert_eq!(names.iter().map(|name| &**name).collect::<Vec<_>>(), expected);
+        assert_eq!(names.iter().map(|names| &*names.shown).collect::<Vec<_>>(), expected);
+        assert!(names.iter().all(|names| names.shown == names.short), "{names:?}");
     }
 
     #[test]
@@ -72,21 +122,39 @@ mod tests {
             [("git", "status", false), ("k8s", "status", false), ("evil", "git__status", false)].into_iter(),
         );
         assert_ne!(names[0], names[2]);
-        assert!(names[0].starts_with("git__status_") && names[2].starts_with("git__status_"), "{names:?}");
-        assert_eq!(&*names[1], "k8s__status");
+        let is_hashed = |names: &Names| names.shown.starts_with("git__status_");
+        assert!(is_hashed(&names[0]) && is_hashed(&names[2]), "{names:?}");
+        assert_eq!(&*names[1].shown, "k8s__status");
     }
 
     #[test]
     fn what_stands_aside_takes_no_name_from_others() {
         let names = assign([("git", "status", false), ("github", "status", true)].into_iter());
-        assert_eq!((&*names[0], &*names[1]), ("status", "github__status"));
+        assert_eq!((&*names[0].shown, &*names[1].shown), ("status", "github__status"));
     }
 
     #[test]
-    fn a_long_name_ends_in_its_hash() {
+    fn a_legal_name_stays_whole_and_has_a_short_one_beside_it() {
+        let names = |length: usize| {
+            let long = "x".repeat(length);
+            assign([("m", long.as_str(), false)].into_iter()).remove(0)
+        };
+        assert_eq!(names(64), Names::plain(&"x".repeat(64).into()));
+        for length in [65, 128] {
+            let Names { shown, short } = names(length);
+            assert_eq!((&*shown, short.len()), (&*"x".repeat(length), 64));
+            assert!(short.starts_with(&format!("{}_", "x".repeat(55))));
+        }
+        let Names { shown, short } = names(129);
+        assert_eq!((shown.len(), &shown), (64, &short));
+    }
+
+    #[test]
+    fn no_tool_can_take_the_short_name_of_another() {
         let long = "x".repeat(80);
-        let names = assign([("m", long.as_str(), false)].into_iter());
-        assert_eq!(names[0].len(), 64);
-        assert!(names[0].starts_with(&format!("{}_", "x".repeat(55))));
+        let short = assign([("m", long.as_str(), false)].into_iter()).remove(0).short;
+        let names = assign([("m", long.as_str(), false), ("evil", &*short, false)].into_iter());
+        assert_eq!(names[0].short, short);
+        assert!(!names[1].contains(&short), "{names:?}");
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::catalog::ModuleRule;
 use crate::key::ToolKey;
 use crate::listing::{Item, Listing};
+use crate::name::Names;
 use crate::pin::Why;
 use crate::selection::ToolRef;
 use crate::switch::Off;
@@ -40,8 +41,8 @@ pub struct HeldTool {
     pub key: ToolKey,
     /// The name after the module's own override.
     pub name: Arc<str>,
-    /// The name the `direct` surface would show.
-    pub direct_name: Arc<str>,
+    /// The names the `direct` surface would show.
+    pub direct: Names,
     pub why: Why,
 }
 
@@ -52,7 +53,7 @@ impl HeldTool {
         let name: Arc<str> =
             change.and_then(|change| change.name.as_deref()).map_or_else(|| Arc::clone(own), Arc::from);
         let key = ToolKey::new(Arc::clone(&rule.name), Arc::clone(own));
-        Self { key, direct_name: Arc::clone(&name), name, why: held.why }
+        Self { key, direct: Names::plain(&name), name, why: held.why }
     }
 
     pub(crate) fn off(&self) -> Off {

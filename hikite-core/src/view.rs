@@ -168,7 +168,7 @@ impl View {
     fn held(&self, name: &str) -> Option<Error> {
         let keyed = name.split_once(':').or_else(|| name.split_once("__"));
         let is_meant = |held: &&HeldTool| {
-            *held.direct_name == *name || keyed == Some((&*held.key.module, &*held.key.tool))
+            held.direct.contains(name) || keyed == Some((&*held.key.module, &*held.key.tool))
         };
         let held = self.modules().iter().flat_map(|module| &module.held).find(is_meant)?;
         Some(held.off().error(name))
@@ -184,7 +184,7 @@ impl View {
             .map(|tool| format!("`{}`", tool.key))
             .collect();
         if namesakes.is_empty() {
-            return unknown_tool(name, self.enabled_tools().map(|tool| &*tool.direct_name));
+            return unknown_tool(name, self.enabled_tools().map(|tool| &*tool.direct.shown));
         }
         Error::new(Kind::ToolNotFound, format!("several tools are called `{name}`"))
             .hint(format!("say which: {}", namesakes.join(" or ")))
@@ -228,7 +228,7 @@ impl View {
 
     pub fn prompt(&self, name: &str) -> Result<(&Module, &Prompt), Error> {
         let prompt = self.catalog.prompt(name);
-        self.or_no_prompt(prompt, name, self.prompts().iter().map(|prompt| &*prompt.direct_name))
+        self.or_no_prompt(prompt, name, self.prompts().iter().map(|prompt| &*prompt.direct.shown))
     }
 
     /// The same by its module and its name there.

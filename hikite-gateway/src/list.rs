@@ -79,7 +79,7 @@ pub(crate) fn items(view: &View, surfaces: Surfaces, kind: ListKind, limits: &Li
         ListKind::Tools => surfaces.tools(view, limits),
         ListKind::Prompts => {
             let ready = view.prompts().iter().filter(|prompt| !view.modules()[prompt.module].needs_login);
-            ready.map(|prompt| prompt.item.raw.clone()).collect()
+            ready.map(|prompt| prompt.direct_definition(surfaces.name_length())).collect()
         }
         ListKind::Resources | ListKind::Templates | ListKind::Skills => {
             // Two modules may offer one address; reads go to the first, so it alone is listed.

@@ -58,6 +58,10 @@ pub enum Step {
     Parked(Object),
 }
 
+/// Members of a question's `_meta` that mean something only in the session of its server: for progress that a client
+/// without a session has no way to tell, the task that it belongs to, and the name that stands beside it here.
+const META_TIES: [&str; 3] = ["progressToken", "io.modelcontextprotocol/related-task", "hikite/key"];
+
 /// For questions that are asked at the same time.
 const TOGETHER: Duration = Duration::from_millis(20);
 
@@ -123,14 +127,28 @@ impl<B> Running<B> {
     fn requests(&self) -> Object {
         self.open.iter().fold(Object::default(), |all, open| {
             let question = &open.asked.question;
-            let mut params = question.params.object().unwrap_or_default();
-            for gone in ["_meta", "task", "elicitationId"] {
-                params.remove(gone);
-            }
+            let params = without_ties(&question.params);
             let request = Object::default().with("method", question.kind.method()).with("params", params);
             all.with(&open.key, request)
         })
     }
+}
+
+/// The params of a question as a client without a session reads them: whatever its server says in `_meta` stays, and what
+/// ties the question to a session goes.
+fn without_ties(params: &Raw) -> Object {
+    let mut params = params.object().unwrap_or_default();
+    for tie in ["task", "elicitationId"] {
+        params.remove(tie);
+    }
+    let mut meta = params.remove("_meta").and_then(|meta| meta.object()).unwrap_or_default();
+    for tie in META_TIES {
+        meta.remove(tie);
+    }
+    if !meta.is_empty() {
+        params.set("_meta", meta);
+    }
+    params
 }
 
 /// The name of a question: its server's, else that of the one thing it asks for, else its kind and number.
@@ -287,6 +305,15 @@ mod tests {
     fn parking(capacity: usize) -> Arc<Parking<()>> {
         let allowance = Allowance::of(capacity, 50).without_reserve();
         Parking::new(Seal::new([7; 32]), "here".into(), allowance, Duration::from_secs(60))
+    }
+
+    #[test]
+    fn a_question_keeps_what_its_server_says_in_meta() {
+        let shown = |params: &str| without_ties(&Raw::parse(params.to_owned()).expect("valid")).raw();
+        let params = r#"{"message":"?","_meta":{"x":{"a":1},"progressToken":1,"hikite/key":"k"},"task":{}}"#;
+        assert_eq!(shown(params).as_str(), r#"{"message":"?","_meta":{"x":{"a":1}}}"#);
+        assert_eq!(shown(r#"{"_meta":{"progressToken":1},"elicitationId":"e"}"#).as_str(), "{}");
+        assert_eq!(shown(r#"{"_meta":null}"#).as_str(), "{}");
     }
 
     /// A call that asks one thing and answers with what it was told.

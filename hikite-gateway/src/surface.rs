@@ -12,6 +12,7 @@ mod search;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
+use hikite_core::name::NameLength;
 use hikite_core::view::View;
 use serde_json::{Value, json};
 
@@ -42,9 +43,12 @@ impl Surface {
     }
 }
 
-/// The surfaces of one client, at least one.
+/// The surfaces of one client, at least one, and how long the names on them may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Surfaces(u8);
+pub struct Surfaces {
+    bits: u8,
+    short_names: bool,
+}
 
 /// How a failure of the command is shown to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,16 +72,27 @@ pub(crate) struct Misread {
 
 impl Surfaces {
     pub fn of(surfaces: impl IntoIterator<Item = Surface>) -> Self {
-        Self(surfaces.into_iter().fold(0, |bits, surface| bits | 1 << surface as u8))
+        let bits = surfaces.into_iter().fold(0, |bits, surface| bits | 1 << surface as u8);
+        Self { bits, short_names: false }
+    }
+
+    /// The same for a client that takes no names of more than 64 characters, or for one that takes all.
+    #[must_use]
+    pub fn with_short_names(self, short_names: bool) -> Self {
+        Self { short_names, ..self }
     }
 
     pub fn contains(self, surface: Surface) -> bool {
-        self.0 & 1 << surface as u8 != 0
+        self.bits & 1 << surface as u8 != 0
     }
 
     /// Whether `other` has them all.
     pub(crate) fn is_within(self, other: Self) -> bool {
-        self.0 & !other.0 == 0
+        self.bits & !other.bits == 0
+    }
+
+    pub(crate) fn name_length(self) -> NameLength {
+        if self.short_names { NameLength::Short } else { NameLength::Whole }
     }
 
     pub fn names(self) -> Vec<&'static str> {
@@ -109,7 +124,7 @@ impl Surfaces {
             tools.extend(if beside { search::tools_beside_modules() } else { search::tools(view, limits) });
         }
         if self.contains(Surface::Direct) {
-            tools.extend(direct::tools(view));
+            tools.extend(direct::tools(view, self.name_length()));
         }
         tools
     }

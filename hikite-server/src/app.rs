@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use hikite_core::caller::SessionId;
+use hikite_core::json::Object;
 use hikite_core::limits::Limits;
+use hikite_core::pattern::Pattern;
 use hikite_core::rate::Rate;
 use hikite_core::secret::Secret;
 use hikite_core::share::Allowance;
@@ -73,12 +75,25 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// The surfaces of a client that does not choose.
     pub surfaces: Surfaces,
+    /// Names of clients that take no names of tools of more than 64 characters.
+    pub short_names: Vec<Pattern>,
     /// How often one caller may come; without it as often as it likes.
     pub rate: Option<Rate>,
     /// Opens `/metrics` and nothing else.
     pub metrics_token: Option<Secret>,
     /// What we say of ourselves to authorization servers, where others can reach us.
     pub document: Option<Value>,
+}
+
+impl Settings {
+    /// The surfaces for a client that says this of itself.
+    pub(crate) fn fitting(&self, surfaces: Surfaces, client: Option<&Object>) -> Surfaces {
+        if self.short_names.is_empty() {
+            return surfaces;
+        }
+        let name = client.and_then(|client| client.text("name")).unwrap_or_default().to_ascii_lowercase();
+        surfaces.with_short_names(self.short_names.iter().any(|pattern| pattern.matches(&name)))
+    }
 }
 
 impl std::fmt::Debug for App {

@@ -23,6 +23,7 @@ pub(crate) fn app_with(auth: Auth) -> Arc<App> {
         proxies: Proxies::default(),
         tls: None,
         surfaces: Surfaces::of([Surface::Direct]),
+        short_names: Vec::new(),
         rate: None,
         metrics_token: None,
         document: None,

@@ -27,7 +27,7 @@ use crate::carry;
 use crate::level::Levels;
 use crate::listen::Listening;
 use crate::outbound::Outbound;
-use crate::pending::{Answer, Pending};
+use crate::pending::{Outcome, Pending};
 use crate::retire::Leaving;
 use crate::tasks::desk::Desks;
 use crate::tasks::running::Running;
@@ -100,7 +100,7 @@ pub(crate) struct Ticket {
     pub(crate) id: u64,
     /// Where the call came in that it is for.
     pub(crate) origin: Origin,
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<Outcome>,
 }
 
 /// The name of an error that means: the request was not sent, another connection may take it.
@@ -261,13 +261,16 @@ impl Connection {
         // A greeting must not be cancelled, and over HTTP a stateless request is by closing its exchange.
         let tell = !matches!(method, "initialize" | "server/discover") && routing.is_none();
         let _cancel = CancelOnDrop { connection: self, id, tell };
+        if tell {
+            self.pending.cancellable(id);
+        }
         let Some(outbound) = self.outbound.get() else { return Err(self.ending()) };
         let message = encode::request(&Id::number(id), method, params.map(|params| params.raw()).as_ref());
-        let outcome: Result<Answer, Error> = {
+        let outcome: Outcome = {
             let mut exchange = pin!(async {
                 match outbound.request(id, message, routing, &origin).await? {
                     Some(answer) => Ok(answer),
-                    None => answer.await.map_err(|_| self.ending()),
+                    None => answer.await.map_err(|_| self.ending())?,
                 }
             });
             tokio::select! {
@@ -304,11 +307,32 @@ impl Connection {
         !self.closed.is_cancelled()
     }
 
-    /// Ends the connection; every waiting request fails with `reason`.
+    /// Sends a notification and waits until the server has it, as far as its transport can tell.
+    pub(crate) async fn deliver(&self, message: Bytes) {
+        if let Some(outbound) = self.outbound.get() {
+            outbound.deliver(message).await;
+        }
+    }
+
+    /// Ends the connection; every waiting request fails with `reason`, and its server hears that it is cancelled before
+    /// the way out is closed.
     pub(crate) fn close(&self, reason: Error) {
         self.ending.lock().get_or_insert(reason);
+        let unanswered = self.pending.fail_all();
+        if self.is_open() {
+            for id in unanswered {
+                self.tell_cancelled(id);
+            }
+        }
         self.closed.cancel();
-        self.pending.fail_all();
+    }
+
+    fn tell_cancelled(&self, id: u64) {
+        let params = Object::default()
+            .with("requestId", Raw::of(&id))
+            .with("reason", "the caller no longer waits")
+            .raw();
+        self.notify("notifications/cancelled", Some(&params));
     }
 
     /// The transport broke: ends the connection, and remembers how long it lived.
@@ -316,7 +340,10 @@ impl Connection {
         if self.is_open() {
             *self.lived.lock() = Some(self.opened.elapsed());
         }
-        self.close(reason);
+        self.ending.lock().get_or_insert(reason);
+        // There is nobody left to be told that they are cancelled.
+        self.closed.cancel();
+        self.pending.fail_all();
     }
 
     /// How long it lived, if it broke by itself; told once.
@@ -365,11 +392,7 @@ struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if self.connection.pending.abandon(self.id) && self.tell && self.connection.is_open() {
-            let params = Object::default()
-                .with("requestId", Raw::of(&self.id))
-                .with("reason", "the caller no longer waits")
-                .raw();
-            self.connection.notify("notifications/cancelled", Some(&params));
+            self.connection.tell_cancelled(self.id);
         }
         self.connection.rested();
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use hikite_core::caller::Abilities;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
+use hikite_wire::encode;
 use hikite_wire::handshake::{Hello, Welcome, own_info};
 use hikite_wire::revision::Revision;
 use hikite_wire::stateless::TASKS;
@@ -33,10 +34,10 @@ impl Connection {
         match opening {
             Opening::SessionsOnly => {
                 let welcome = self.initialize().await?;
-                self.has_sessions(welcome);
+                self.has_sessions(welcome).await;
             }
             Opening::Sessions => match self.initialize().await {
-                Ok(welcome) => self.has_sessions(welcome),
+                Ok(welcome) => self.has_sessions(welcome).await,
                 Err(error) if era::refuses_sessions(&error) => match self.discover().await {
                     Verdict::Stateless(welcome) => self.has_none(welcome),
                     _ => return Err(error),
@@ -71,12 +72,12 @@ impl Connection {
             // What wants a login for what it does not know may let the rest in.
             Verdict::Nothing(error) if error.kind == Kind::AccountRequired => {
                 let welcome = self.initialize().await.map_err(|_| error)?;
-                self.has_sessions(welcome);
+                self.has_sessions(welcome).await;
             }
             // Whatever stands before a web server may be in the way of what it does not know.
             Verdict::Sessions | Verdict::Nothing(_) => {
                 let welcome = self.initialize().await?;
-                self.has_sessions(welcome);
+                self.has_sessions(welcome).await;
             }
         }
         Ok(())
@@ -97,10 +98,10 @@ impl Connection {
             verdict = &mut discovering => match verdict {
                 Verdict::Stateless(welcome) if stdio => self.settle(welcome, initializing).await?,
                 Verdict::Stateless(welcome) => self.has_none(welcome),
-                _ => self.has_sessions(initializing.await?),
+                _ => self.has_sessions(initializing.await?).await,
             },
             welcome = &mut initializing => match welcome {
-                Ok(welcome) => self.has_sessions(welcome),
+                Ok(welcome) => self.has_sessions(welcome).await,
                 Err(error) => match discovering.await {
                     Verdict::Stateless(welcome) => self.has_none(welcome),
                     _ => return Err(error),
@@ -161,13 +162,18 @@ impl Connection {
         }
     }
 
-    fn has_sessions(self: &Arc<Self>, welcome: Welcome) {
+    /// Ends the handshake: the server has `notifications/initialized`, and over HTTP the stream is open on which it may ask
+    /// at once, before the first request is sent.
+    async fn has_sessions(self: &Arc<Self>, welcome: Welcome) {
         if let Some(Outbound::Http(sender)) = self.outbound() {
             sender.negotiated(&welcome.protocol_version);
         }
         let runs_tasks = member(&welcome.capabilities, &["tasks", "requests", "tools", "call"]).is_some();
         self.greeted(Greeted { welcome, stateless: false, runs_tasks });
-        self.notify("notifications/initialized", None);
+        self.deliver(encode::notification("notifications/initialized", None)).await;
+        if let Some(Outbound::Http(sender)) = self.outbound() {
+            sender.listen().await;
+        }
     }
 
     fn has_none(self: &Arc<Self>, welcome: Welcome) {

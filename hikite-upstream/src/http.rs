@@ -1,6 +1,8 @@
 //! Streamable HTTP, the client's side: every message is a POST whose answer is JSON or an event stream; a GET
 //! stream carries what the server sends between calls.
 
+mod stream;
+
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -9,13 +11,13 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::Raw;
 use hikite_core::source::Origin;
 use hikite_egress::{Body, SendError, read};
-use hikite_wire::message::Message;
-use hikite_wire::sse::{Parser, TooLarge};
+use hikite_wire::message::{Id, Message, split};
 use hikite_wire::stateless::supported_revisions;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use parking_lot::RwLock;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -26,18 +28,12 @@ use crate::era::{self, ERA_LOST};
 use crate::outbound::Outbound;
 use crate::patience;
 use crate::pending::Answer;
+use crate::settling::Settling;
 
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-/// How often a broken stream is taken up again before the call counts as lost.
-const RESUMES: u32 = 5;
-const RESUME_PAUSE: Duration = Duration::from_secs(1);
-const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// For a message that nobody waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// For the goodbye of a session that is over.
@@ -72,6 +68,7 @@ struct Inner {
     tasks: TaskTracker,
     /// Messages on their way that nobody waits for; the goodbye comes after them.
     sends: TaskTracker,
+    settling: Settling,
     answer_bytes: usize,
 }
 
@@ -80,6 +77,7 @@ pub(crate) fn connect(
     entry: Entry,
     url: Uri,
     headers: HeaderMap,
+    settling: Settling,
     answer_bytes: usize,
 ) {
     let sender = HttpSender {
@@ -92,6 +90,7 @@ pub(crate) fn connect(
             closed: connection.closed.clone(),
             tasks: connection.tasks.clone(),
             sends: TaskTracker::new(),
+            settling,
             answer_bytes,
         }),
     };
@@ -117,18 +116,28 @@ impl HttpSender {
         }
         // Boxed, so that they take no room in a call that is answered at once.
         if !status.is_success() {
-            return Box::pin(inner.refused(status, answer, stateless)).await;
+            return Box::pin(inner.refused(id, status, answer, stateless)).await;
         }
         if is_stream(&answer) {
             return Box::pin(inner.follow(id, answer.into_body(), !stateless)).await;
         }
         let body =
             read(answer.into_body(), inner.answer_bytes).await.map_err(|error| inner.failed(&error))?;
-        inner.answer(&body)
+        inner.answer(id, &body)
     }
 
     /// Posts a notification or an answer; nobody waits for it.
     pub(crate) fn send(&self, message: Bytes) {
+        drop(self.post_detached(message));
+    }
+
+    /// Posts a notification and waits for its receipt, within reason.
+    pub(crate) async fn deliver(&self, message: Bytes) {
+        let received = self.post_detached(message);
+        self.inner.settling.receipt.wait(received, &self.inner.tasks).await;
+    }
+
+    fn post_detached(&self, message: Bytes) -> JoinHandle<()> {
         let inner = Arc::clone(&self.inner);
         let sent = self.inner.sends.track_future(async move {
             let sending = async {
@@ -156,7 +165,7 @@ impl HttpSender {
                 () = patience => {}
             }
         });
-        self.inner.tasks.spawn(sent);
+        self.inner.tasks.spawn(sent)
     }
 
     /// Whether the server gave us a session.
@@ -164,12 +173,11 @@ impl HttpSender {
         self.inner.headers.read().contains_key(SESSION)
     }
 
+    /// The revision of the session is settled: later requests carry it, and the session is ended with the connection.
     pub(crate) fn negotiated(&self, revision: &str) {
         if let Ok(value) = HeaderValue::from_str(revision) {
             self.inner.headers.write().insert(REVISION, value);
         }
-        let inner = Arc::clone(&self.inner);
-        self.inner.tasks.spawn(async move { inner.listen().await });
         let inner = Arc::clone(&self.inner);
         self.inner.tasks.spawn(async move { inner.say_goodbye().await });
     }
@@ -202,16 +210,39 @@ impl Inner {
         request
     }
 
-    fn answer(&self, body: &Bytes) -> Result<Answer, Error> {
-        match Message::decode(body) {
-            Ok(Message::Response { body, .. }) => Ok(body),
-            _ => Err(self.broken("its answer is not a JSON-RPC answer").named(NO_ANSWER)),
+    fn answer(&self, id: u64, body: &Bytes) -> Result<Answer, Error> {
+        if let Some(answer) = self.take(Some(id), body) {
+            return Ok(answer);
         }
+        let what = match Message::decode(body) {
+            Ok(Message::Response { .. }) => "it answered with the id of another request",
+            _ => "its answer is not a JSON-RPC answer",
+        };
+        Err(self.broken(what).named(NO_ANSWER))
+    }
+
+    /// Takes the answer to `id` out of what arrived with it; the rest is handed on.
+    fn take(&self, id: Option<u64>, data: &Bytes) -> Option<Answer> {
+        let is_own = |answered: &Id| id.is_some() && answered.as_number() == id;
+        let mut found = None;
+        // Servers of 2025-03-26 may send several at once.
+        for message in split(data).unwrap_or_else(|| vec![data.clone()]) {
+            match Message::decode(&message) {
+                Ok(Message::Response { id: answered, body }) if is_own(&answered) => found = Some(body),
+                _ => {
+                    if let Some(connection) = self.connection.upgrade() {
+                        connection.receive(&message, id);
+                    }
+                }
+            }
+        }
+        found
     }
 
     /// A status other than success: a JSON-RPC error if the body holds one, else an error of our own.
     async fn refused(
         &self,
+        id: u64,
         status: StatusCode,
         answer: Response<Body>,
         stateless: bool,
@@ -223,7 +254,9 @@ impl Inner {
             return Err(self.broken("it no longer knows our session").named(SESSION_LOST));
         }
         let relayed = match Message::decode(&body) {
-            Ok(Message::Response { body: Err(error), .. }) => Some(error),
+            Ok(Message::Response { id: answered, body: Err(error) }) if may_answer(&answered, id) => {
+                Some(error)
+            }
             _ => nameless_error(&body).filter(|_| stateless),
         };
         let no_access = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -251,99 +284,6 @@ impl Inner {
         })
     }
 
-    /// Reads the stream of one request until its answer, taking it up again where the server allows that.
-    async fn follow(&self, id: u64, body: Body, resumable: bool) -> Result<Answer, Error> {
-        let mut reading =
-            Reading { body, parser: Parser::new(self.answer_bytes), last_event: None, pause: RESUME_PAUSE };
-        let mut resumes = 0;
-        loop {
-            let before = reading.last_event.clone();
-            if let Some(answer) = self.read_stream(&mut reading, Some(id)).await? {
-                return Ok(answer);
-            }
-            if reading.last_event != before {
-                // It got further; the call's own deadline ends what never ends.
-                resumes = 0;
-            }
-            let Some(last) = reading.last_event.clone().filter(|_| resumable && resumes < RESUMES) else {
-                return Err(self.broken("its stream ended before the answer").named(NO_ANSWER));
-            };
-            resumes += 1;
-            tokio::time::sleep(reading.pause).await;
-            let answer = self.open_stream(Some(&last)).await?;
-            if !answer.status().is_success() {
-                return Err(self.broken("its stream ended before the answer and cannot be taken up again"));
-            }
-            reading.body = answer.into_body();
-            reading.parser = Parser::new(self.answer_bytes);
-        }
-    }
-
-    /// Hands on the messages of a stream; `Some` is the answer to `id`, `None` the end of the stream.
-    async fn read_stream(&self, reading: &mut Reading, id: Option<u64>) -> Result<Option<Answer>, Error> {
-        while let Some(frame) = reading.body.frame().await {
-            let Ok(frame) = frame else { return Ok(None) };
-            let Some(data) = frame.data_ref() else { continue };
-            reading.parser.feed(data).map_err(|error| self.senseless(&error))?;
-            while let Some(event) = reading.parser.next_event().map_err(|error| self.senseless(&error))? {
-                reading.last_event = event.id.or(reading.last_event.take());
-                if let Some(pause) = event.retry_ms {
-                    reading.pause = Duration::from_millis(pause).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
-                }
-                if event.data.is_empty() {
-                    continue;
-                }
-                if let Some(answer) = answer_to(id, &event.data) {
-                    return Ok(Some(answer));
-                }
-                if let Some(connection) = self.connection.upgrade() {
-                    connection.receive(&event.data, id);
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// The GET stream, kept open as long as the connection, where the server has one.
-    async fn listen(self: Arc<Self>) {
-        self.closed.run_until_cancelled(self.keep_listening()).await;
-    }
-
-    async fn keep_listening(&self) {
-        let mut last = None;
-        let mut pause = RESUME_PAUSE;
-        loop {
-            match self.open_stream(last.as_deref()).await {
-                Ok(answer) if answer.status().is_success() && is_stream(&answer) => {
-                    let parser = Parser::new(self.answer_bytes);
-                    let mut reading = Reading { body: answer.into_body(), parser, last_event: last, pause };
-                    if let Err(error) = self.read_stream(&mut reading, None).await {
-                        tracing::debug!(
-                            module = &*self.name,
-                            error = error.guarded(),
-                            "the event stream broke"
-                        );
-                    }
-                    (last, pause) = (reading.last_event, reading.pause);
-                }
-                Ok(answer) if answer.status().is_server_error() => pause = (pause * 2).min(LONGEST_PAUSE),
-                // The server has no such stream, or the session is over.
-                Ok(_) => return,
-                Err(_) => pause = (pause * 2).min(LONGEST_PAUSE),
-            }
-            tokio::time::sleep(pause).await;
-        }
-    }
-
-    async fn open_stream(&self, last_event: Option<&str>) -> Result<Response<Body>, Error> {
-        let mut request = self.bare(Method::GET, Full::default());
-        request.headers_mut().insert(ACCEPT, STREAM);
-        if let Some(last) = last_event.and_then(|last| HeaderValue::from_str(last).ok()) {
-            request.headers_mut().insert(LAST_EVENT, last);
-        }
-        self.entry.send(request).await
-    }
-
     /// Ends the session at the server when the connection is closed.
     async fn say_goodbye(self: Arc<Self>) {
         self.closed.cancelled().await;
@@ -359,13 +299,15 @@ impl Inner {
         Error::new(Kind::UpstreamUnavailable, format!("`{}` failed: {what}", self.name))
     }
 
-    fn senseless(&self, error: &TooLarge) -> Error {
-        self.broken("its stream makes no sense").because(error.to_string())
-    }
-
     fn failed(&self, error: &SendError) -> Error {
         failure(&self.name, &self.url, error)
     }
+}
+
+/// An answer over `limits.answer_bytes`.
+pub(crate) fn too_large(name: &str, limit: usize) -> Error {
+    Error::new(Kind::PayloadTooLarge, format!("`{name}` answered with more than {limit} bytes"))
+        .hint("ask for less, or raise `limits.answer_bytes`")
 }
 
 /// Why a request could not be sent or its answer not be read. Where it went is for the log alone.
@@ -375,10 +317,7 @@ pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> Error {
         SendError::Connect(reason) => {
             unavailable("cannot be reached").because(format!("{}: {reason}", origin(url))).named(UNREACHED)
         }
-        SendError::TooLarge(limit) => {
-            Error::new(Kind::PayloadTooLarge, format!("`{name}` answered with more than {limit} bytes"))
-                .hint("ask for less, or raise `limits.answer_bytes`")
-        }
+        SendError::TooLarge(limit) => too_large(name, *limit),
         SendError::Certificates(_) => {
             unavailable("cannot be reached: the system's certificates cannot be read")
                 .because(error.to_string())
@@ -390,18 +329,10 @@ pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> Error {
     }
 }
 
-struct Reading {
-    body: Body,
-    parser: Parser,
-    last_event: Option<String>,
-    pause: Duration,
-}
-
-fn answer_to(id: Option<u64>, data: &Bytes) -> Option<Answer> {
-    match Message::decode(data) {
-        Ok(Message::Response { id: answered, body }) if answered.as_number() == Some(id?) => Some(body),
-        _ => None,
-    }
+/// Whether a refusal may be about our request. A server that cannot say which one it refuses names none of ours: the
+/// Python SDK writes `server-error`.
+fn may_answer(answered: &Id, id: u64) -> bool {
+    answered.as_number().is_none_or(|answered| answered == id)
 }
 
 /// An error about revisions may come without the id of its request.

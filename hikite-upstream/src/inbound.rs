@@ -36,7 +36,9 @@ impl Connection {
     fn receive_one(self: &Arc<Self>, bytes: &Bytes, origin: Option<u64>) {
         match Message::decode(bytes) {
             Ok(Message::Response { id, body }) => {
-                let settled = id.as_number().is_some_and(|id| self.pending.settle(id, body));
+                // Over HTTP an answer comes with its own request, which takes it; any other is foreign there.
+                let expected = !self.outbound().is_some_and(Outbound::is_http);
+                let settled = id.as_number().is_some_and(|id| expected && self.pending.settle(id, body));
                 if !settled {
                     tracing::debug!(module = &*self.name, "an answer that nobody waits for");
                 }

@@ -31,6 +31,7 @@ mod process;
 mod refresh;
 mod retire;
 mod rounds;
+mod settling;
 mod slot;
 mod spawner;
 mod sse;

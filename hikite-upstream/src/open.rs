@@ -140,6 +140,7 @@ impl Inner {
         let (closed, levels) = (self.closed.child_token(), Arc::clone(&self.levels));
         let number = self.connections.fetch_add(1, Ordering::Relaxed) + 1;
         let connection = Connection::new(name, number, purpose, notices, self.tasks.clone(), closed, levels);
+        self.note_alive(&connection);
         match connection.purpose {
             Purpose::Owned(_) => *connection.latest.lock() = asker,
             Purpose::Shared => self.declare_for(&connection, asker.as_ref()),
@@ -176,6 +177,12 @@ impl Inner {
         }
     }
 
+    fn note_alive(&self, connection: &Arc<Connection>) {
+        let mut alive = self.alive.lock();
+        alive.retain(|other| other.strong_count() > 0);
+        alive.push(Arc::downgrade(connection));
+    }
+
     async fn attach(&self, connection: &Arc<Connection>, transport: &Transport) -> Result<(), Error> {
         let environment = &self.environment;
         let entry = || Entry {
@@ -184,19 +191,20 @@ impl Inner {
             authorization: self.authorization.clone(),
         };
         let bytes = environment.limits.answer_bytes;
+        let settling = || self.settling.clone();
         match transport {
             Transport::Stdio { command, args, env, cwd, inherit_env } => {
                 let launch = Launch { command, args, env, cwd: cwd.as_deref(), inherit_env: *inherit_env };
-                let line_bytes = environment.limits.line_bytes;
+                let longest = environment.limits.stdio_line();
                 let records = (&self.stderr, &self.crashes);
-                stdio::connect(connection, launch, &environment.spawner, records, line_bytes).await
+                stdio::connect(connection, launch, &environment.spawner, records, longest).await
             }
             Transport::Http { url, headers } => {
-                http::connect(connection, entry(), url.clone(), headers.clone(), bytes);
+                http::connect(connection, entry(), url.clone(), headers.clone(), settling(), bytes);
                 Ok(())
             }
             Transport::Sse { url, headers } => {
-                sse::connect(connection, entry(), url.clone(), headers.clone(), bytes).await
+                sse::connect(connection, entry(), url.clone(), headers.clone(), settling(), bytes).await
             }
         }
     }

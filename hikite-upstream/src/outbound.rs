@@ -38,6 +38,15 @@ impl Outbound {
         }
     }
 
+    /// Sends a notification and waits until it is in the queue before everything later, or has been received.
+    pub(crate) async fn deliver(&self, message: Bytes) {
+        match self {
+            Self::Stdio(queue) => drop(queue.send(message).await),
+            Self::Http(sender) => sender.deliver(message).await,
+            Self::Sse(sender) => sender.deliver(message).await,
+        }
+    }
+
     pub(crate) fn is_http(&self) -> bool {
         matches!(self, Self::Http(_))
     }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hikite_core::caller::SessionId;
+use hikite_core::error::Error;
 use hikite_core::json::Raw;
 use hikite_core::source::CallContext;
 use parking_lot::Mutex;
@@ -12,6 +13,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The upstream's answer: its result, or its error object.
 pub(crate) type Answer = Result<Raw, Raw>;
+/// An answer, or why none can be taken.
+pub(crate) type Outcome = Result<Answer, Error>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
@@ -35,9 +38,11 @@ const ABANDONED: usize = 1024;
 
 #[derive(Debug)]
 struct Waiting {
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<Outcome>,
     context: Option<CallContext>,
     counts: bool,
+    /// Whether the server has the request and wants to hear that nobody waits for its answer any more.
+    cancellable: bool,
     /// Fires when the request is answered or given up; its questions end with it.
     over: CancellationToken,
     _fires: DropGuard,
@@ -63,7 +68,7 @@ impl Pending {
         &self,
         context: Option<CallContext>,
         counts: bool,
-    ) -> Option<(u64, oneshot::Receiver<Answer>)> {
+    ) -> Option<(u64, oneshot::Receiver<Outcome>)> {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, answer) = oneshot::channel();
         let mut waiting = self.waiting.lock();
@@ -72,16 +77,33 @@ impl Pending {
         }
         let over = CancellationToken::new();
         let fires = over.clone().drop_guard();
-        waiting.insert(id, Waiting { answer: sender, context, counts, over, _fires: fires });
+        let cancellable = false;
+        waiting.insert(id, Waiting { answer: sender, context, counts, cancellable, over, _fires: fires });
         Some((id, answer))
     }
 
+    /// The request is on its way: if it is given up, its server hears of it.
+    pub(crate) fn cancellable(&self, id: u64) {
+        if let Some(waiting) = self.waiting.lock().get_mut(&id) {
+            waiting.cancellable = true;
+        }
+    }
+
     pub(crate) fn settle(&self, id: u64, answer: Answer) -> bool {
+        self.end(id, Ok(answer))
+    }
+
+    /// The answer came and cannot be taken.
+    pub(crate) fn fail(&self, id: u64, error: Error) {
+        self.end(id, Err(error));
+    }
+
+    fn end(&self, id: u64, outcome: Outcome) -> bool {
         let waiting = self.waiting.lock().remove(&id);
         if waiting.is_none() {
             self.abandoned.lock().by_id.remove(&id);
         }
-        waiting.is_some_and(|waiting| waiting.answer.send(answer).is_ok())
+        waiting.is_some_and(|waiting| waiting.answer.send(outcome).is_ok())
     }
 
     pub(crate) fn call(&self, id: u64) -> Option<Call> {
@@ -147,8 +169,14 @@ impl Pending {
         true
     }
 
-    /// Drops every waiting request; each sees its answer's sender gone.
-    pub(crate) fn fail_all(&self) {
-        self.waiting.lock().clear();
+    /// Takes no more requests, and drops every waiting one, which sees its answer's sender gone. Returns those whose
+    /// server wants to hear of it.
+    pub(crate) fn fail_all(&self) -> Vec<u64> {
+        let mut waiting = self.waiting.lock();
+        self.closed.store(true, Ordering::Relaxed);
+        let mut dropped: Vec<_> = waiting.drain().collect();
+        drop(waiting);
+        dropped.retain(|(_, waiting)| waiting.cancellable);
+        dropped.into_iter().map(|(id, _)| id).collect()
     }
 }

@@ -8,18 +8,21 @@ use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
 use hikite_core::source::Origin;
 use hikite_egress::{Body, read, resolve_same_origin};
-use hikite_wire::sse::Parser;
+use hikite_wire::sse::{Parser, TooLarge};
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::carry;
 use crate::connection::Connection;
 use crate::entry::Entry;
+use crate::http::too_large;
 use crate::outbound::Outbound;
 use crate::patience;
+use crate::settling::Settling;
 
 #[derive(Clone, Debug)]
 pub(crate) struct SseSender {
@@ -34,17 +37,23 @@ struct Inner {
     headers: HeaderMap,
     closed: CancellationToken,
     tasks: TaskTracker,
+    /// Messages on their way that nobody waits for; the stream is closed after them.
+    sends: TaskTracker,
+    settling: Settling,
     answer_bytes: usize,
 }
 
 /// For a message that nobody waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// For the last messages of a connection that is over: mostly that a call is cancelled.
+const GOODBYE: Duration = Duration::from_secs(2);
 
 pub(crate) async fn connect(
     connection: &Arc<Connection>,
     entry: Entry,
     url: Uri,
     headers: HeaderMap,
+    settling: Settling,
     answer_bytes: usize,
 ) -> Result<(), Error> {
     let name = Arc::clone(&connection.name);
@@ -60,32 +69,47 @@ pub(crate) async fn connect(
     let mut stream = Stream { body: answer.into_body(), parser: Parser::new(answer_bytes) };
     let named = loop {
         match stream.next().await {
-            Some(event) if event.name.as_deref() == Some("endpoint") => break event.data,
-            Some(_) => {}
-            None => return Err(failed("its stream ended before it named an endpoint".into())),
+            Ok(Some(event)) if event.name.as_deref() == Some("endpoint") => break event.data,
+            Ok(Some(_)) => {}
+            _ => return Err(failed("its stream ended before it named an endpoint".into())),
         }
     };
     let endpoint = resolve_same_origin(&url, &String::from_utf8_lossy(&named))
         .ok_or_else(|| failed("the endpoint it names is on another host".into()))?;
     let (closed, tasks) = (connection.closed.clone(), connection.tasks.clone());
-    let inner = Inner { name: Arc::clone(&name), entry, endpoint, headers, closed, tasks, answer_bytes };
-    connection.attach(Outbound::Sse(SseSender { inner: Arc::new(inner) }));
-    connection.tasks.spawn(read_on(Arc::clone(connection), stream));
+    let (name, sends) = (Arc::clone(&name), TaskTracker::new());
+    let inner = Inner { name, entry, endpoint, headers, closed, tasks, sends, settling, answer_bytes };
+    let sender = SseSender { inner: Arc::new(inner) };
+    connection.attach(Outbound::Sse(sender.clone()));
+    connection.tasks.spawn(read_on(Arc::clone(connection), sender, stream));
     Ok(())
 }
 
-async fn read_on(connection: Arc<Connection>, mut stream: Stream) {
+async fn read_on(connection: Arc<Connection>, sender: SseSender, mut stream: Stream) {
     let closed = connection.closed.clone();
     let reading = async {
-        while let Some(event) = stream.next().await {
-            if !event.data.is_empty() {
-                connection.receive(&event.data, None);
+        loop {
+            match stream.next().await {
+                Ok(Some(event)) if event.data.is_empty() => {}
+                Ok(Some(event)) => connection.receive(&event.data, None),
+                Ok(None) => {
+                    let reason = format!("`{}` is gone: its event stream ended", connection.name);
+                    return Error::new(Kind::UpstreamUnavailable, reason);
+                }
+                Err(error) => {
+                    return too_large(&connection.name, sender.inner.answer_bytes).because(error.to_string());
+                }
             }
         }
     };
-    closed.run_until_cancelled(reading).await;
-    let reason = format!("`{}` is gone: its event stream ended", connection.name);
-    connection.broke(Error::new(Kind::UpstreamUnavailable, reason));
+    match closed.run_until_cancelled(reading).await {
+        Some(reason) => connection.broke(reason),
+        None => {
+            // The session ends with its stream, and the last messages belong to it.
+            sender.inner.sends.close();
+            let _ = tokio::time::timeout(GOODBYE, sender.inner.sends.wait()).await;
+        }
+    }
 }
 
 impl SseSender {
@@ -104,18 +128,36 @@ impl SseSender {
     }
 
     pub(crate) fn send(&self, message: Bytes) {
+        drop(self.post_detached(message));
+    }
+
+    /// Posts a notification and waits for its receipt, within reason.
+    pub(crate) async fn deliver(&self, message: Bytes) {
+        let received = self.post_detached(message);
+        self.inner.settling.receipt.wait(received, &self.inner.tasks).await;
+    }
+
+    fn post_detached(&self, message: Bytes) -> JoinHandle<()> {
         let sender = self.clone();
-        self.inner.tasks.spawn(async move {
-            let none = Origin::default();
-            let posting = tokio::time::timeout(PATIENCE, sender.post(message, &none));
-            if let Some(Ok(Err(error))) = sender.inner.closed.run_until_cancelled(posting).await {
+        let sent = self.inner.sends.track_future(async move {
+            let (inner, none) = (&sender.inner, Origin::default());
+            let patience = async {
+                inner.closed.run_until_cancelled(tokio::time::sleep(PATIENCE)).await;
+                tokio::time::sleep(GOODBYE).await;
+            };
+            let posted = tokio::select! {
+                posted = sender.post(message, &none) => posted,
+                () = patience => return,
+            };
+            if let Err(error) = posted {
                 tracing::debug!(
-                    module = &*sender.inner.name,
+                    module = &*inner.name,
                     error = error.guarded(),
                     "a message was not delivered"
                 );
             }
         });
+        self.inner.tasks.spawn(sent)
     }
 }
 
@@ -131,15 +173,15 @@ struct Stream {
 }
 
 impl Stream {
-    /// The next event; `None` at the end, or where the stream no longer makes sense.
-    async fn next(&mut self) -> Option<hikite_wire::sse::Event> {
+    /// The next event; `None` at the end of the stream.
+    async fn next(&mut self) -> Result<Option<hikite_wire::sse::Event>, TooLarge> {
         loop {
-            if let Some(event) = self.parser.next_event().ok()? {
-                return Some(event);
+            if let Some(event) = self.parser.next_event()? {
+                return Ok(Some(event));
             }
-            let frame = self.body.frame().await?.ok()?;
+            let Some(Ok(frame)) = self.body.frame().await else { return Ok(None) };
             if let Some(data) = frame.data_ref() {
-                self.parser.feed(data).ok()?;
+                self.parser.feed(data)?;
             }
         }
     }

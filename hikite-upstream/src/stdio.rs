@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hikite_core::error::{Error, Kind};
-use hikite_core::json::Object;
+use hikite_core::limits::LineLimit;
 use hikite_wire::line::{Line, Lines, push};
+use hikite_wire::message::Head;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
@@ -25,13 +26,15 @@ const QUEUE: usize = 1024;
 pub(crate) const DIED: &str = "Died";
 /// For the last lines of a process that has ended.
 const LAST_WORDS: Duration = Duration::from_millis(50);
+/// For a process to read the last messages of a connection that is closed.
+const FAREWELL: Duration = Duration::from_millis(250);
 
 pub(crate) async fn connect(
     connection: &Arc<Connection>,
     launch: Launch<'_>,
     spawner: &Spawner,
     (stderr, crashes): (&Arc<StderrRing>, &Arc<Crashes>),
-    line_bytes: usize,
+    longest: LineLimit,
 ) -> Result<(), Error> {
     let name = Arc::clone(&connection.name);
     if let Some(rest) = crashes.rest(Instant::now()) {
@@ -55,23 +58,29 @@ pub(crate) async fn connect(
     let tasks = connection.tasks.clone();
     let ring = Arc::clone(stderr);
     let drain = tasks.spawn(async move { ring.drain(&name, pipes.stderr).await });
-    tasks.spawn(write(Arc::clone(connection), pipes.stdin, messages));
-    let reader = tasks.spawn(read(Arc::clone(connection), pipes.stdout, line_bytes));
+    let writer = tasks.spawn(write(Arc::clone(connection), pipes.stdin, messages));
+    let reader = tasks.spawn(read(Arc::clone(connection), pipes.stdout, longest));
     let records = (Arc::clone(stderr), Arc::clone(crashes));
-    tasks.spawn(watch(Arc::clone(connection), process, reader, drain, records));
+    tasks.spawn(watch(Arc::clone(connection), process, Pumps { writer, reader, drain }, records));
     Ok(())
+}
+
+/// The tasks at the three pipes of a process.
+struct Pumps {
+    writer: JoinHandle<()>,
+    reader: JoinHandle<()>,
+    drain: JoinHandle<()>,
 }
 
 /// Ends the connection when its process ends, and the process when the connection is closed.
 async fn watch(
     connection: Arc<Connection>,
     process: Process,
-    reader: JoinHandle<()>,
-    drain: JoinHandle<()>,
+    pumps: Pumps,
     (stderr, crashes): (Arc<StderrRing>, Arc<Crashes>),
 ) {
     let start = Instant::now();
-    let mut reader = reader;
+    let Pumps { writer, mut reader, drain } = pumps;
     tokio::select! {
         () = process.ended.cancelled() => { let _ = tokio::time::timeout(LAST_WORDS, &mut reader).await; }
         _ = &mut reader => {
@@ -87,6 +96,8 @@ async fn watch(
     }
     let reason = reason(&connection, &process, stderr.last());
     connection.broke(reason);
+    // It hears what is cancelled before it is ended; the writer gives up soon if nobody reads.
+    let _ = writer.await;
     process.stop.cancel();
     reader.abort();
     process.ended.cancelled().await;
@@ -119,10 +130,24 @@ fn reason(connection: &Connection, process: &Process, last_words: Option<String>
     error.hint(format!("`hikite doctor` looks at it; its definition is `mcpServers.{}`", connection.name))
 }
 
-async fn write(connection: Arc<Connection>, mut stdin: ChildStdin, mut messages: mpsc::Receiver<Bytes>) {
+/// Writes until the connection is closed, and then what is still in the queue if it is read at once: mostly that calls
+/// are cancelled.
+async fn write(connection: Arc<Connection>, stdin: ChildStdin, messages: mpsc::Receiver<Bytes>) {
+    let overdue = async {
+        connection.closed.cancelled().await;
+        tokio::time::sleep(FAREWELL).await;
+    };
+    tokio::select! {
+        () = write_all(&connection, stdin, messages) => {}
+        () = overdue => {}
+    }
+}
+
+async fn write_all(connection: &Connection, mut stdin: ChildStdin, mut messages: mpsc::Receiver<Bytes>) {
     let mut buffer = Vec::with_capacity(8192);
     loop {
         let message = tokio::select! {
+            biased;
             message = messages.recv() => message,
             () = connection.closed.cancelled() => None,
         };
@@ -135,39 +160,37 @@ async fn write(connection: Arc<Connection>, mut stdin: ChildStdin, mut messages:
         {
             push(&message, &mut buffer);
         }
-        let written = tokio::select! {
-            written = stdin.write_all(&buffer) => written,
-            () = connection.closed.cancelled() => return,
-        };
-        if written.is_err() {
+        if stdin.write_all(&buffer).await.is_err() {
             // The reader sees the end of the process and says why.
             return;
         }
     }
 }
 
-async fn read(connection: Arc<Connection>, mut stdout: ChildStdout, line_bytes: usize) {
-    let mut lines = Lines::new(line_bytes);
+async fn read(connection: Arc<Connection>, mut stdout: ChildStdout, longest: LineLimit) {
+    let mut lines = Lines::new(longest.bytes);
     while let Ok(1..) = stdout.read_buf(lines.buffer()).await {
         while let Some(line) = lines.next_line() {
             match line {
                 Line::Text(bytes) => connection.receive(&bytes, None),
-                Line::TooLong => too_long(&connection, line_bytes),
+                Line::TooLong => too_long(&connection, longest, Head::read(lines.head_of_too_long())),
             }
         }
     }
 }
 
-/// The line is gone, and with it the id of the answer it may have been: certain only if one request waits.
-fn too_long(connection: &Connection, line_bytes: usize) {
-    tracing::warn!(module = &*connection.name, line_bytes, "a line over the limit was dropped");
-    if let Some(id) = connection.pending.sole_request() {
-        let error = Object::default()
-            .with("code", hikite_core::json::Raw::of(&Kind::PayloadTooLarge.face().rpc))
-            .with(
-                "message",
-                format!("`{}` answered with more than {line_bytes} bytes", connection.name).as_str(),
-            );
-        connection.pending.settle(id, Err(error.raw()));
+/// The line is gone. Whose answer it was is certain only if its beginning says so, or if one request waits.
+fn too_long(connection: &Connection, longest: LineLimit, head: Head) {
+    let LineLimit { bytes, name } = longest;
+    tracing::warn!(module = &*connection.name, limit = name, bytes, "a line over the limit was dropped");
+    let answered = match head {
+        Head::Answer(id) => Some(id),
+        Head::Unasked => None,
+        Head::Unknown => connection.pending.sole_request(),
+    };
+    if let Some(id) = answered {
+        let message = format!("`{}` answered with more than {bytes} bytes", connection.name);
+        let hint = format!("ask for less, or raise `limits.{name}`");
+        connection.pending.fail(id, Error::new(Kind::PayloadTooLarge, message).hint(hint));
     }
 }

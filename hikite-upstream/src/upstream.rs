@@ -2,8 +2,8 @@
 //! none yet. Its lists are kept by `refresh`, its connections by their slots.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -28,6 +28,7 @@ use crate::definition::{Definition, Share, Transport};
 use crate::era::Memory;
 use crate::level::Levels;
 use crate::oauth::Authorization;
+use crate::settling::Settling;
 use crate::slot::Slot;
 use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
@@ -76,6 +77,8 @@ pub(crate) struct Inner {
     pub(crate) levels: Arc<Levels>,
     /// The kind of revision it was last spoken to in.
     pub(crate) era: Memory,
+    /// Which steps of its handshakes it let wait.
+    pub(crate) settling: Settling,
     /// How its tools want to be called.
     pub(crate) annotations: ArcSwap<Annotations>,
     /// Held while lists are fetched because a call needs fresh ones.
@@ -86,6 +89,8 @@ pub(crate) struct Inner {
     pub(crate) calls: AtomicUsize,
     /// Connections there have been.
     pub(crate) connections: AtomicU64,
+    /// Those that may still be there, also out of their slots: whatever runs on them is cancelled at the end.
+    pub(crate) alive: Mutex<Vec<Weak<Connection>>>,
     /// Whether a shared connection declared more than all its callers can: none declares anything again.
     pub(crate) outgrown: AtomicBool,
     /// Whether the offer on the shared connection has been held against the full one.
@@ -108,6 +113,7 @@ impl Upstream {
             era: Memory::of(cached.as_deref()),
             annotations: ArcSwap::from_pointee(Annotations::of(cached.as_deref())),
             renewing: tokio::sync::Mutex::default(),
+            settling: Settling::default(),
             places: Places::default(),
             asks_back: AtomicBool::new(cached.as_ref().is_some_and(|listing| listing.asks_back)),
             tried: watch::Sender::new(cached.is_some()),
@@ -124,6 +130,7 @@ impl Upstream {
             levels: Arc::default(),
             calls: AtomicUsize::new(0),
             connections: AtomicU64::new(0),
+            alive: Mutex::default(),
             outgrown: AtomicBool::new(false),
             compared: AtomicBool::new(false),
             keeping: Mutex::default(),
@@ -413,11 +420,20 @@ impl Inner {
         while busy() && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        self.closed.cancel();
-        for slot in &slots {
+        let reason = || {
             let name = &self.definition.name;
-            slot.end(Error::new(Kind::UpstreamUnavailable, format!("`{name}` is being shut down")));
+            Error::new(Kind::UpstreamUnavailable, format!("`{name}` is being shut down"))
+        };
+        for slot in &slots {
+            slot.end(reason());
         }
+        // One by one and before the token of all: a server hears which of its calls are cancelled.
+        let alive: Vec<_> =
+            self.alive.lock().drain(..).filter_map(|connection| connection.upgrade()).collect();
+        for connection in alive {
+            connection.close(reason());
+        }
+        self.closed.cancel();
         self.tasks.close();
         self.tasks.wait().await;
     }

@@ -3,6 +3,13 @@
 
 use bytes::{Bytes, BytesMut};
 
+/// What is read at once, at most.
+const CHUNK: usize = 64 * 1024;
+/// What is kept of a line that is too long.
+const HEAD: usize = 256;
+/// A line whose room is given back.
+const LONG: usize = 1024 * 1024;
+
 #[derive(Debug)]
 pub struct Lines {
     buffer: BytesMut,
@@ -10,6 +17,8 @@ pub struct Lines {
     searched: usize,
     longest: usize,
     skipping: bool,
+    /// How the last line over the limit began.
+    head: Bytes,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,11 +30,23 @@ pub enum Line {
 
 impl Lines {
     pub fn new(longest: usize) -> Self {
-        Self { buffer: BytesMut::new(), searched: 0, longest, skipping: false }
+        Self { buffer: BytesMut::new(), searched: 0, longest, skipping: false, head: Bytes::new() }
     }
 
-    /// Where the next bytes are to be read into.
+    /// The first bytes of the last line that was too long.
+    pub fn head_of_too_long(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Where the next bytes are to be read into. It doubles as it grows, but a long one becomes as large as the longest line
+    /// at once: not twice that.
     pub fn buffer(&mut self) -> &mut BytesMut {
+        let length = self.buffer.len();
+        if length == self.buffer.capacity() && length > self.longest / 4 {
+            let mut larger = BytesMut::with_capacity(self.longest.max(length) + CHUNK);
+            larger.extend_from_slice(&self.buffer);
+            self.buffer = larger;
+        }
         &mut self.buffer
     }
 
@@ -37,6 +58,10 @@ impl Lines {
             };
             let mut line = self.buffer.split_to(self.searched + at + 1);
             self.searched = 0;
+            if line.len() > LONG {
+                // The rest of a long line's room would hold all of it for as long as nothing is read.
+                self.buffer = BytesMut::from(&self.buffer[..]);
+            }
             if std::mem::take(&mut self.skipping) {
                 continue;
             }
@@ -45,6 +70,7 @@ impl Lines {
                 line.truncate(line.len() - 1);
             }
             if line.len() > self.longest {
+                self.head = Bytes::copy_from_slice(&line[..line.len().min(HEAD)]);
                 return Some(Line::TooLong);
             }
             if !line.is_empty() {
@@ -60,9 +86,13 @@ impl Lines {
         if length <= self.longest {
             return None;
         }
-        self.buffer.clear();
+        let line = std::mem::take(&mut self.buffer);
         self.searched = 0;
-        (!std::mem::replace(&mut self.skipping, true)).then_some(Line::TooLong)
+        if std::mem::replace(&mut self.skipping, true) {
+            return None;
+        }
+        self.head = Bytes::copy_from_slice(&line[..line.len().min(HEAD)]);
+        Some(Line::TooLong)
     }
 }
 
@@ -108,6 +138,18 @@ mod tests {
         assert_eq!(feed(&[b"12345", b"67890", b"1\nok\n"], 4), [Line::TooLong, text("ok")]);
         assert_eq!(feed(&[b"123456\nok\n"], 4), [Line::TooLong, text("ok")]);
         assert_eq!(feed(&[b"1234\r", b"\n"], 4), [text("1234")]);
+    }
+
+    #[test]
+    fn how_a_line_over_the_limit_began_is_known() {
+        let mut lines = Lines::new(4);
+        for chunk in [&b"12345"[..], b"678\nok\nabcdefgh\n"] {
+            lines.buffer().extend_from_slice(chunk);
+            while lines.next_line().is_some() {
+                assert!([&b"12345"[..], b"abcdefgh"].contains(&lines.head_of_too_long()));
+            }
+        }
+        assert_eq!(lines.head_of_too_long(), b"abcdefgh");
     }
 
     proptest! {

@@ -146,6 +146,54 @@ impl Message {
     }
 }
 
+/// What the beginning of a message says of it, where the rest is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Head {
+    /// It answers the request of this number.
+    Answer(u64),
+    /// It answers nothing: a request or a notification.
+    Unasked,
+    /// Its id comes later, or it is no message.
+    Unknown,
+}
+
+impl Head {
+    pub fn read(bytes: &[u8]) -> Self {
+        Self::find(bytes).unwrap_or(Self::Unknown)
+    }
+
+    /// Goes through members up to the first that is nested, which may be cut off.
+    fn find(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes.trim_ascii_start().strip_prefix(b"{")?;
+        let mut id = None;
+        loop {
+            let (name, after) = word(rest.trim_ascii_start())?;
+            rest = after.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+            match name {
+                br#""method""# => return Some(Self::Unasked),
+                br#""result""# | br#""error""# => return id.map(Self::Answer),
+                _ => {}
+            }
+            let (value, after) = word(rest)?;
+            if name == br#""id""# {
+                let text = std::str::from_utf8(value).ok()?;
+                id = Some(text.trim_matches('"').parse().ok()?);
+            }
+            rest = after.trim_ascii_start().strip_prefix(b",")?;
+        }
+    }
+}
+
+/// A string without escapes, or a number or the like, and what follows.
+fn word(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = match bytes.first()? {
+        b'"' => bytes[1..].iter().position(|byte| *byte == b'"')? + 2,
+        b'{' | b'[' => return None,
+        _ => bytes.iter().position(|byte| b",}] \t".contains(byte))?,
+    };
+    Some(bytes.split_at(end))
+}
+
 /// The messages of a body: one, or the elements of an array.
 pub fn split(bytes: &Bytes) -> Option<Vec<Bytes>> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace())?;
@@ -173,6 +221,20 @@ mod tests {
         assert_eq!((id.raw().as_str().as_ref(), &*method), (r#""a""#, "tools/call"));
         assert_eq!(params.as_str(), r#"{"x": 1.0 }"#);
         assert!(bytes.as_ptr_range().contains(&params.bytes().as_ptr()));
+    }
+
+    #[test]
+    fn the_beginning_of_a_message_may_say_what_it_is() {
+        let head = |text: &str| Head::read(text.as_bytes());
+        assert_eq!(head(r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"ty"#), Head::Answer(7));
+        assert_eq!(head(r#" { "id" : "7" , "jsonrpc" : "2.0", "result": "#), Head::Answer(7));
+        assert_eq!(head(r#"{"jsonrpc":"2.0","id":7,"error":{"#), Head::Answer(7));
+        assert_eq!(head(r#"{"jsonrpc":"2.0","id":7,"method":"x","#), Head::Unasked);
+        assert_eq!(head(r#"{"jsonrpc":"2.0","method":"notifications/message","#), Head::Unasked);
+        for unknown in [r#"{"result":{"id":7}"#, r#"{"jsonrpc":"2.0","id":7"#, "[{", "", "log", r#"{"id":{}"#]
+        {
+            assert_eq!(head(unknown), Head::Unknown, "{unknown}");
+        }
     }
 
     #[test]

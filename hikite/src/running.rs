@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use hikite_core::pattern::Pattern;
 use hikite_egress::Client;
 use hikite_gateway::Surfaces;
 use hikite_gateway::identity::Terms;
@@ -142,6 +143,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
             reachable: !config.server.listen.ip().is_loopback(),
         },
         surfaces: Surfaces::of(config.server.surfaces.iter().copied()),
+        short_names: config.server.short_names.iter().filter_map(|text| Pattern::parse(text).ok()).collect(),
         rate: config.server.rate,
         metrics_token: config.telemetry.metrics_token.clone(),
         document: config.server.public_url.as_deref().map(hikite_core::login::document),

@@ -26,7 +26,7 @@ fn row(timer: Timer, count: usize) -> Value {
     let rules: Vec<ModuleRule> = (0..count / PER_MODULE).map(rule).collect();
     let catalog = Catalog::build(&rules, &[], &Switches::default(), &Catalog::default());
     let keys: Vec<ToolKey> = catalog.tools().map(|tool| tool.key.clone()).collect();
-    let names: Vec<Arc<str>> = catalog.tools().map(|tool| Arc::clone(&tool.direct_name)).collect();
+    let names: Vec<Arc<str>> = catalog.tools().map(|tool| Arc::clone(&tool.direct.shown)).collect();
     assert_eq!(keys.len(), count);
     let mut order = scattered(count);
     let by_key = timer.nanoseconds(|| catalog.tool_by_key(&keys[order.next()]).expect("found").is_enabled());

@@ -1,14 +1,14 @@
 //! The `direct` surface: the real tools of all modules under names that do not clash.
 
-use hikite_core::catalog::Tool;
 use hikite_core::json::{Object, Raw};
+use hikite_core::name::NameLength;
 use hikite_core::view::View;
 
 use crate::command::{CallOptions, Command, Target};
 
-pub(super) fn tools(view: &View) -> Vec<Raw> {
+pub(super) fn tools(view: &View, names: NameLength) -> Vec<Raw> {
     let tools = view.ready_modules().flat_map(|module| &module.tools);
-    tools.filter(|tool| tool.is_enabled()).map(Tool::direct_definition).collect()
+    tools.filter(|tool| tool.is_enabled()).map(|tool| tool.direct_definition(names)).collect()
 }
 
 /// A single server's own instructions; those of many would cost what hikite is there to save.

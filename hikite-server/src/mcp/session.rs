@@ -63,6 +63,7 @@ impl std::fmt::Debug for Session {
 
 impl Session {
     pub(crate) fn open(app: &Arc<App>, caller: Caller, surfaces: Surfaces, hello: Hello) -> Arc<Self> {
+        let surfaces = app.settings.load().fitting(surfaces, Some(&hello.client));
         let core = Arc::new(CoreSession { id: app.next_session(), caller, abilities: hello.abilities });
         let session = Arc::new(Self {
             app: Arc::clone(app),

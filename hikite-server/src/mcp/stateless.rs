@@ -95,6 +95,7 @@ pub(crate) async fn post(
         Ok(claim) => claim,
         Err(refusal) => return refusal.answer(&id).response(),
     };
+    let surfaces = fitting(&app, surfaces, &claim);
     let request = Request { id, method, params, claim, surfaces, arrival };
     if let Some(as_it_came) = as_it_came
         && let Some(answer) = Box::pin(elsewhere(&app, &request, &as_it_came, sent)).await
@@ -106,6 +107,11 @@ pub(crate) async fn post(
     }
     let (sender, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
     answer_or_stream(Box::pin(handle(app, request, sender)), messages, None).await
+}
+
+/// The surfaces for the client that a request is from.
+fn fitting(app: &App, surfaces: Surfaces, claim: &Claim) -> Surfaces {
+    app.settings.load().fitting(surfaces, claim.client.as_ref().and_then(Raw::object).as_ref())
 }
 
 /// The answer of another node, if what the request names is kept there: a call that waits, or a long answer.
@@ -144,7 +150,8 @@ pub(crate) async fn on_pipe(pipe: &Pipe, (id, method, params): (Id, Box<str>, Op
     });
     match checked {
         Ok(claim) => {
-            let request = Request { id, method, params, claim, surfaces: pipe.surfaces, arrival };
+            let surfaces = fitting(&pipe.app, pipe.surfaces, &claim);
+            let request = Request { id, method, params, claim, surfaces, arrival };
             if &*request.method == "subscriptions/listen" {
                 return listen::on_pipe(pipe, request).await;
             }

@@ -125,6 +125,7 @@ fn app() -> Arc<App> {
         proxies: Proxies::default(),
         tls: None,
         surfaces: Surfaces::of([Surface::Direct]),
+        short_names: Vec::new(),
         rate: None,
         metrics_token: None,
         document: None,

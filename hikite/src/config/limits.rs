@@ -18,11 +18,12 @@ pub(crate) struct LimitsFile {
     /// The largest request body and the longest line on stdin.
     #[schemars(extend("default" = "8MiB"))]
     pub(crate) body_bytes: Option<Size>,
-    /// The largest answer taken from an upstream.
+    /// The largest answer taken from an upstream, whatever its transport.
     #[schemars(extend("default" = "64MiB"))]
     pub(crate) answer_bytes: Option<Size>,
-    /// The longest line taken from a stdio upstream.
-    #[schemars(extend("default" = "8MiB"))]
+    /// Deprecated: `answer_bytes` bounds the answers of stdio upstreams too. Where it is set, it is the longest line taken
+    /// from a stdio upstream.
+    #[schemars(extend("deprecated" = true))]
     pub(crate) line_bytes: Option<Size>,
     /// Open client connections.
     #[schemars(extend("default" = 4096))]
@@ -180,7 +181,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
     Limits {
         body_bytes: read.size("body_bytes", raw.body_bytes.as_ref(), default.body_bytes),
         answer_bytes: read.size("answer_bytes", raw.answer_bytes.as_ref(), default.answer_bytes),
-        line_bytes: read.size("line_bytes", raw.line_bytes.as_ref(), default.line_bytes),
+        line_bytes: read.deprecated_size("line_bytes", raw.line_bytes.as_ref(), "answer_bytes"),
         connections: read.count("connections", raw.connections, default.connections),
         caller_share: read.percent("caller_share", raw.caller_share, default.caller_share),
         failed_logins: small(raw.failed_logins, default.failed_logins),
@@ -276,6 +277,14 @@ impl Reader<'_, '_, '_> {
     fn size(&mut self, key: &str, raw: Option<&Size>, default: usize) -> usize {
         let size = self.any_size(key, raw, default);
         self.positive(key, size, &0)
+    }
+
+    /// A size that another limit has taken the place of.
+    fn deprecated_size(&mut self, key: &str, raw: Option<&Size>, successor: &str) -> Option<usize> {
+        let size = self.size(key, Some(raw?), usize::MAX);
+        let message = format!("deprecated: use `limits.{successor}`");
+        self.check.report.warning(&self.path.key(key), message);
+        Some(size)
     }
 
     fn any_size(&mut self, key: &str, raw: Option<&Size>, default: usize) -> usize {

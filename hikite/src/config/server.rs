@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use hikite_core::pattern::Pattern;
 use hikite_core::rate::Rate;
 use hikite_egress::Network;
 use hikite_gateway::Surface;
@@ -40,6 +41,10 @@ pub(crate) struct ServerFile {
     pub(crate) trusted_proxies: Option<Vec<String>>,
     /// What clients are shown. Default: `categories` if the file has any, else `modules` and `search`.
     pub(crate) surface: Option<OneOrMany<SurfaceWord>>,
+    /// Clients that take no names of tools of more than 64 characters, by the names they give themselves: globs like
+    /// `my-editor*`, whatever the case. On `direct` they are shown longer names shortened. Default: none; legal names (up to
+    /// 128 characters) are shown whole.
+    pub(crate) short_names: Option<Vec<String>>,
     /// Names, with or without a port, under which clients may address hikite besides the local ones.
     pub(crate) allowed_hosts: Option<Vec<String>>,
     /// Origins of web pages that may speak to hikite besides the local ones, like `https://app.example`.
@@ -76,6 +81,8 @@ pub struct ServerSection {
     pub trusted_proxies: Vec<String>,
     /// Never empty.
     pub surfaces: Vec<Surface>,
+    /// Patterns of clients' names, in lower case.
+    pub short_names: Vec<String>,
     pub allowed_hosts: Vec<String>,
     pub allowed_origins: Vec<String>,
     pub cors: Cors,
@@ -136,6 +143,10 @@ pub(crate) fn check(
         tls: tls::check(check, &path.key("tls"), raw.tls.as_ref()),
         trusted_proxies: tls::proxies(check, &path.key("trusted_proxies"), raw.trusted_proxies.as_deref()),
         surfaces: surfaces(check, path, raw, has_categories),
+        short_names: texts(check, &path.key("short_names"), raw.short_names.as_deref(), |name| {
+            let bad = name.is_empty() || name.starts_with('/') || Pattern::parse(name).is_err();
+            bad.then_some(("a pattern of names", "write the name of a client, or a glob like `my-editor*`"))
+        }),
         allowed_hosts: texts(check, &path.key("allowed_hosts"), raw.allowed_hosts.as_deref(), |host| {
             let bad = host.is_empty() || host.contains("://") || host.contains(['/', ' ', '*']);
             bad.then_some(("a host", "write `example.com` or `example.com:8443`"))

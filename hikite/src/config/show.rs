@@ -43,6 +43,7 @@ pub fn show(config: &Config) -> Value {
             "tls": server.tls.as_ref().map(show_tls),
             "trusted_proxies": server.trusted_proxies,
             "surface": surfaces,
+            "short_names": server.short_names,
             "allowed_hosts": server.allowed_hosts,
             "allowed_origins": server.allowed_origins,
             "cors": show_cors(&server.cors),
@@ -297,7 +298,7 @@ fn show_limits(limits: &Limits) -> Value {
     let shown = [
         ("body_bytes", size(limits.body_bytes)),
         ("answer_bytes", size(limits.answer_bytes)),
-        ("line_bytes", size(limits.line_bytes)),
+        ("line_bytes", limits.line_bytes.map_or(Value::Null, size)),
         ("connections", count(limits.connections)),
         ("caller_share", count(limits.caller_share)),
         ("failed_logins", limits.failed_logins.into()),

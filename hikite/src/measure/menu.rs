@@ -8,6 +8,7 @@ use hikite_core::answer::Answer;
 use hikite_core::caller::{Abilities, Caller, Session, SessionId};
 use hikite_core::catalog::Tool;
 use hikite_core::json::Raw;
+use hikite_core::name::NameLength;
 use hikite_core::source::{CallContext, Nobody, Origin};
 use hikite_gateway::{Command, Detail, Gateway, Opening, Surface, Surfaces};
 use serde_json::Value;
@@ -74,7 +75,8 @@ pub(crate) async fn offers(gateway: &Gateway) -> Result<Vec<Offer>> {
     let mut offers = Vec::new();
     for module in view.ready_modules().filter(|module| module.listing.is_some()) {
         let tools: Vec<&Tool> = module.tools.iter().filter(|tool| tool.is_enabled()).collect();
-        let list: Value = tools.iter().map(|tool| tool.direct_definition().value()).collect();
+        let list: Value =
+            tools.iter().map(|tool| tool.direct_definition(NameLength::Whole).value()).collect();
         offers.push(Offer {
             name: module.name.to_string(),
             tools: tools.len(),
@@ -113,7 +115,7 @@ pub(crate) fn largest(gateway: &Gateway, top: usize) -> Vec<Weight> {
     let view = gateway.owner_view();
     let weight = |tool: &Tool| Weight {
         key: tool.key.to_string(),
-        tokens: tokens_of(&tool.direct_definition().value()),
+        tokens: tokens_of(&tool.direct_definition(NameLength::Whole).value()),
     };
     let tools = view.ready_modules().flat_map(|module| &module.tools).filter(|tool| tool.is_enabled());
     let mut weights: Vec<Weight> = tools.map(weight).collect();

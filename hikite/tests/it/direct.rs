@@ -1,7 +1,7 @@
 //! The `direct` surface: the real tools, prompts and resources of all servers under names that do not clash.
 
 use hikite_testkit::fixture::{Fixture, Options, Transport};
-use hikite_testkit::gateway::Client;
+use hikite_testkit::gateway::{Client, Envelope};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -18,9 +18,16 @@ async fn a_name_is_bare_until_another_server_holds_it_too() {
         fixture.add_tool(&clashing);
     }
     one.add_tool(&long);
-    let gateway = gateway(json!({ "one": first, "two": second })).await;
+    let server = json!({ "surface": "direct", "short_names": ["Short*"] });
+    let gateway =
+        configured(json!({ "mcpServers": { "one": first, "two": second }, "server": server })).await;
     let client = gateway.client("direct").await;
     let names = client.names("tools/list").await;
+    let short_sighted = json!({ "name": "short-sighted", "version": "1" });
+    let short_sighted = gateway.stateless("direct", Envelope::default().client_info(short_sighted));
+    let listed = short_sighted.request("tools/list", json!({})).await.result();
+    let short: Vec<&str> =
+        listed["tools"].as_array().expect("tools").iter().filter_map(|t| t["name"].as_str()).collect();
     let fit = |shown: &str, module: &str, name: &str| {
         let digest = Sha256::digest(format!("{module}:{name}"));
         let hash = digest[..4].iter().fold(String::new(), |hash, byte| format!("{hash}{byte:02x}"));
@@ -28,22 +35,22 @@ async fn a_name_is_bare_until_another_server_holds_it_too() {
     };
     let has = |name: &str| names.iter().any(|shown| shown == name);
     assert!(has("who") && has("one__echo") && has("two__echo") && !has("echo"), "{names:?}");
-    let long_name = fit(&long, "one", &long);
-    let clashing_names =
-        ["one", "two"].map(|module| fit(&format!("{module}__{clashing}"), module, &clashing));
-    assert!(has(&long_name) && clashing_names.iter().all(|name| has(name)), "{names:?}");
-    assert!(names.iter().all(|name| name.len() <= 64));
-    for (name, tool) in
-        [(&long_name, &long), (&clashing_names[0], &clashing), (&clashing_names[1], &clashing)]
-    {
+    // Legal names are whole; who needs shorter ones is shown them, and they mean the same for everybody.
+    let whole = [long.clone(), format!("one__{clashing}"), format!("two__{clashing}")];
+    let fitted = [("one", &whole[0], &long), ("one", &whole[1], &clashing), ("two", &whole[2], &clashing)]
+        .map(|(module, shown, name)| (fit(shown, module, name), name));
+    assert!(whole.iter().all(|name| has(name)), "{names:?}");
+    assert!(fitted.iter().all(|(name, _)| !has(name) && short.contains(&name.as_str())), "{short:?}");
+    assert!(short.len() == names.len() && short.iter().all(|name| name.len() <= 64), "{short:?}");
+    for (name, tool) in fitted.iter().map(|(name, tool)| (name, tool)).chain([(&whole[0], &&long)]) {
         let said: Value =
             serde_json::from_str(&client.text(name, json!({ "text": "t" })).await).expect("JSON");
-        assert_eq!(said["tool"], **tool);
+        assert_eq!(said["tool"], ***tool);
     }
     for spelling in ["one__echo", "one:echo", "two:echo"] {
         assert_eq!(client.text(spelling, json!({ "text": spelling })).await, spelling);
     }
-    assert_eq!([one.calls(), two.calls()], [4, 2]);
+    assert_eq!([one.calls(), two.calls()], [5, 2]);
 }
 
 #[tokio::test]

@@ -97,10 +97,29 @@ async fn a_line_over_the_limit_fails_its_own_call() {
     let gateway =
         configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": { "line_bytes": "1MiB" } })).await;
     let client = gateway.client("direct").await;
-    let answer = client.request("tools/call", json!({ "name": "big_line", "arguments": {} })).await;
-    let text = format!("{answer:?}");
-    assert!(text.contains("answered with more than 1048576 bytes"), "{text}");
+    let hanging = client.begin_call("hang", json!({}));
+    let error = error_of(&client.call("big_line", json!({})).await);
+    assert_eq!(error["code"], "PAYLOAD_TOO_LARGE", "{error}");
+    assert!(!hanging.is_finished());
+    assert!(error.to_string().contains("answered with more than 1048576 bytes"), "{error}");
+    assert_eq!(error["hint"], "ask for less, or raise `limits.line_bytes`");
     assert_eq!(client.text("echo", json!({ "text": "on" })).await, "on");
+    assert!(gateway.stderr().contains("deprecated: use `limits.answer_bytes`"), "{}", gateway.stderr());
+}
+
+#[tokio::test]
+async fn an_answer_of_a_program_is_bounded_as_every_other() {
+    let gateway = gateway(json!({ "a": stdio(&[]) })).await;
+    let client = gateway.client("direct").await;
+    let bytes = 20_000_000;
+    assert_eq!(client.text("big_line", json!({ "bytes": bytes })).await.len(), bytes);
+    let limits = json!({ "answer_bytes": "1MiB" });
+    let gateway = gateway.restart(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": limits })).await;
+    let client = gateway.client("direct").await;
+    let error = error_of(&client.call("big_line", json!({ "bytes": bytes })).await);
+    assert_eq!(error["code"], "PAYLOAD_TOO_LARGE", "{error}");
+    assert_eq!(error["hint"], "ask for less, or raise `limits.answer_bytes`");
+    assert!(!gateway.stderr().contains("deprecated"), "{}", gateway.stderr());
 }
 
 /// The pids of a child in the server's group and of one that escaped from it.

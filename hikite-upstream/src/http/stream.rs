@@ -1,0 +1,139 @@
+//! Event streams of streamable HTTP: the one that answers a request, taken up again where the server allows that, and the
+//! GET stream for what the server sends between calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::error::Error;
+use hikite_egress::Body;
+use hikite_wire::sse::{Parser, TooLarge};
+use http::header::{ACCEPT, HeaderName, HeaderValue};
+use http::{Method, Response};
+use http_body_util::{BodyExt, Full};
+use tokio::sync::oneshot;
+
+use super::{HttpSender, Inner, NO_ANSWER, is_stream};
+use crate::pending::Answer;
+
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+/// How often a broken stream is taken up again before the call counts as lost.
+const RESUMES: u32 = 5;
+const RESUME_PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+struct Reading {
+    body: Body,
+    parser: Parser,
+    last_event: Option<String>,
+    pause: Duration,
+}
+
+impl HttpSender {
+    /// Opens the GET stream, which is kept open as long as the connection, and waits until it is open or refused, within
+    /// reason.
+    pub(crate) async fn listen(&self) {
+        let inner = Arc::clone(&self.inner);
+        let (opened, opening) = oneshot::channel();
+        self.inner.tasks.spawn(async move {
+            inner.closed.run_until_cancelled(inner.keep_listening(opened)).await;
+        });
+        self.inner.settling.stream.wait(opening, &self.inner.tasks).await;
+    }
+}
+
+impl Inner {
+    /// Reads the stream of one request until its answer, taking it up again where the server allows that.
+    pub(super) async fn follow(&self, id: u64, body: Body, resumable: bool) -> Result<Answer, Error> {
+        let mut reading =
+            Reading { body, parser: Parser::new(self.answer_bytes), last_event: None, pause: RESUME_PAUSE };
+        let mut resumes = 0;
+        loop {
+            let before = reading.last_event.clone();
+            if let Some(answer) = self.read_stream(&mut reading, Some(id)).await? {
+                return Ok(answer);
+            }
+            if reading.last_event != before {
+                // It got further; the call's own deadline ends what never ends.
+                resumes = 0;
+            }
+            let Some(last) = reading.last_event.clone().filter(|_| resumable && resumes < RESUMES) else {
+                return Err(self.broken("its stream ended before the answer").named(NO_ANSWER));
+            };
+            resumes += 1;
+            tokio::time::sleep(reading.pause).await;
+            let answer = self.open_stream(Some(&last)).await?;
+            if !answer.status().is_success() {
+                return Err(self.broken("its stream ended before the answer and cannot be taken up again"));
+            }
+            reading.body = answer.into_body();
+            reading.parser = Parser::new(self.answer_bytes);
+        }
+    }
+
+    /// Hands on the messages of a stream; `Some` is the answer to `id`, `None` the end of the stream.
+    async fn read_stream(&self, reading: &mut Reading, id: Option<u64>) -> Result<Option<Answer>, Error> {
+        while let Some(frame) = reading.body.frame().await {
+            let Ok(frame) = frame else { return Ok(None) };
+            let Some(data) = frame.data_ref() else { continue };
+            reading.parser.feed(data).map_err(|error| self.too_large(&error))?;
+            while let Some(event) = reading.parser.next_event().map_err(|error| self.too_large(&error))? {
+                reading.last_event = event.id.or(reading.last_event.take());
+                if let Some(pause) = event.retry_ms {
+                    reading.pause = Duration::from_millis(pause).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+                }
+                if event.data.is_empty() {
+                    continue;
+                }
+                if let Some(answer) = self.take(id, &event.data) {
+                    return Ok(Some(answer));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Keeps the GET stream open where the server has one. Dropping `opened` tells that the first attempt is over.
+    async fn keep_listening(&self, opened: oneshot::Sender<()>) {
+        let mut opened = Some(opened);
+        let mut last = None;
+        let mut pause = RESUME_PAUSE;
+        loop {
+            let answer = self.open_stream(last.as_deref()).await;
+            drop(opened.take());
+            match answer {
+                Ok(answer) if answer.status().is_success() && is_stream(&answer) => {
+                    let parser = Parser::new(self.answer_bytes);
+                    let mut reading = Reading { body: answer.into_body(), parser, last_event: last, pause };
+                    if let Err(error) = self.read_stream(&mut reading, None).await {
+                        tracing::debug!(
+                            module = &*self.name,
+                            error = error.guarded(),
+                            "the event stream broke"
+                        );
+                    }
+                    (last, pause) = (reading.last_event, reading.pause);
+                }
+                Ok(answer) if answer.status().is_server_error() => pause = (pause * 2).min(LONGEST_PAUSE),
+                // The server has no such stream, or the session is over.
+                Ok(_) => return,
+                Err(_) => pause = (pause * 2).min(LONGEST_PAUSE),
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn open_stream(&self, last_event: Option<&str>) -> Result<Response<Body>, Error> {
+        let mut request = self.bare(Method::GET, Full::default());
+        request.headers_mut().insert(ACCEPT, STREAM);
+        if let Some(last) = last_event.and_then(|last| HeaderValue::from_str(last).ok()) {
+            request.headers_mut().insert(LAST_EVENT, last);
+        }
+        self.entry.send(request).await
+    }
+
+    fn too_large(&self, error: &TooLarge) -> Error {
+        super::too_large(&self.name, self.answer_bytes).because(error.to_string())
+    }
+}

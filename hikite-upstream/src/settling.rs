@@ -1,0 +1,82 @@
+//! The steps of a handshake that a server need not answer: the receipt of `notifications/initialized`, and the headers of
+//! the GET stream. The first request waits for them, because a server may ask its first question on that stream. A server
+//! that lets one of them wait too long is not waited for again until it has answered in time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio_util::task::TaskTracker;
+
+/// For the receipt of `notifications/initialized`.
+const RECEIPT: Duration = Duration::from_secs(10);
+/// For the headers of the GET stream: some servers withhold them until the first event.
+const STREAM: Duration = Duration::from_secs(1);
+
+/// The steps of one server's handshakes, and which of them were late the last time.
+#[derive(Clone, Debug)]
+pub(crate) struct Settling {
+    pub(crate) receipt: Arc<Step>,
+    pub(crate) stream: Arc<Step>,
+}
+
+impl Default for Settling {
+    fn default() -> Self {
+        Self { receipt: Arc::new(Step::within(RECEIPT)), stream: Arc::new(Step::within(STREAM)) }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Step {
+    time: Duration,
+    was_late: AtomicBool,
+}
+
+impl Step {
+    fn within(time: Duration) -> Self {
+        Self { time, was_late: AtomicBool::new(false) }
+    }
+
+    /// Waits until the step is done, but no longer than its time, and not at all if it was late before. Either way the
+    /// next handshake knows how long it took this time.
+    pub(crate) async fn wait(self: &Arc<Self>, done: impl Future + Send + 'static, tasks: &TaskTracker) {
+        let was_late = self.was_late.load(Ordering::Relaxed);
+        let step = Arc::clone(self);
+        let timed = tasks.spawn(async move {
+            let is_late = tokio::time::timeout(step.time, done).await.is_err();
+            step.was_late.store(is_late, Ordering::Relaxed);
+        });
+        if !was_late {
+            let _ = timed.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_late_step_is_waited_for_once_until_it_is_in_time_again() {
+        let (step, tasks) = (Arc::new(Step::within(STREAM)), TaskTracker::new());
+        let waits = async |done: bool| {
+            let begin = Instant::now();
+            match done {
+                true => step.wait(ready(()), &tasks).await,
+                false => step.wait(pending::<()>(), &tasks).await,
+            }
+            begin.elapsed()
+        };
+        assert_eq!(waits(true).await, Duration::ZERO);
+        assert_eq!(waits(false).await, STREAM);
+        assert_eq!(waits(false).await, Duration::ZERO);
+        tokio::time::sleep(STREAM * 2).await;
+        assert_eq!(waits(true).await, Duration::ZERO);
+        tokio::time::sleep(STREAM).await;
+        assert_eq!(waits(false).await, STREAM, "it was in time, so it is waited for again");
+    }
+}

@@ -1,0 +1,128 @@
+//! What servers and clients say in `_meta` of a question and of its answer survives between clients and servers with
+//! sessions and without.
+
+use std::sync::Arc;
+
+use hikite_testkit::gateway::{Envelope, Hello, TestGateway};
+use serde_json::{Value, json};
+
+use crate::gateway;
+
+/// Asks whatever it is told to, with more to say in `_meta`, and gives back the answer it got.
+const WITH_SESSIONS: &str = r#"
+import json, sys
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+waiting = {}
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    if method == "initialize":
+        send(id=id, result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "s", "version": "1"}})
+    elif method == "tools/list":
+        send(id=id, result={"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]})
+    elif method == "tools/call":
+        question = message["params"]["arguments"]
+        params = dict(question["params"])
+        params["_meta"] = {**params["_meta"], "progressToken": 7}
+        waiting["q%d" % id] = id
+        send(id="q%d" % id, method=question["method"], params=params)
+    elif method is None and id in waiting:
+        text = json.dumps(message.get("result", message.get("error")))
+        send(id=waiting.pop(id), result={"content": [{"type": "text", "text": text}]})
+    elif id is not None:
+        send(id=id, error={"code": -32601, "message": "no such method"})
+"#;
+
+/// The same of 2026-07-28.
+const WITHOUT_SESSIONS: &str = r#"
+import json, sys
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    if method == "server/discover":
+        send(id=id, result={"resultType": "complete", "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}}, "ttlMs": 1000, "cacheScope": "public"})
+    elif method == "tools/list":
+        send(id=id, result={"resultType": "complete", "ttlMs": 1000, "cacheScope": "public",
+            "tools": [{"name": "ask", "inputSchema": {"type": "object"}}]})
+    elif method == "tools/call" and "inputResponses" in message["params"]:
+        text = json.dumps(message["params"]["inputResponses"]["q"])
+        send(id=id, result={"resultType": "complete", "content": [{"type": "text", "text": text}]})
+    elif method == "tools/call":
+        send(id=id, result={"resultType": "input_required", "requestState": "s",
+            "inputRequests": {"q": message["params"]["arguments"]}})
+    elif id is not None:
+        send(id=id, error={"code": -32601, "message": "no such method"})
+"#;
+
+async fn house(script: &str) -> TestGateway {
+    let program = json!({ "description": "d", "command": "python3", "args": ["-c", script] });
+    gateway(json!({ "a": program })).await
+}
+
+fn meta() -> Value {
+    json!({ "example.com/why": { "deep": [1, "2"] } })
+}
+
+/// Each kind of question, and an answer with more to say.
+fn questions() -> Vec<(Value, Value)> {
+    let because = json!({ "example.com/because": "of it" });
+    let form = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let said = json!({ "role": "user", "content": { "type": "text", "text": "hi" } });
+    vec![
+        (
+            json!({ "method": "elicitation/create",
+                "params": { "message": "?", "requestedSchema": form, "_meta": meta() } }),
+            json!({ "action": "accept", "content": { "name": "n" }, "_meta": because }),
+        ),
+        (
+            json!({ "method": "sampling/createMessage",
+                "params": { "messages": [said], "maxTokens": 5, "_meta": meta() } }),
+            json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "t" }, "_meta": because }),
+        ),
+        (
+            json!({ "method": "roots/list", "params": { "_meta": meta() } }),
+            json!({ "roots": [], "_meta": because }),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_client_without_a_session_reads_what_a_server_says_beside_its_question() {
+    for script in [WITH_SESSIONS, WITHOUT_SESSIONS] {
+        let gateway = house(script).await;
+        let client = gateway.stateless("direct", Envelope::capable());
+        for (question, answer) in questions() {
+            let through = client.call_through("ask", question.clone(), |_, _| Some(answer.clone())).await;
+            let asked = through.rounds[0]["inputRequests"].as_object().expect("questions").values().next();
+            let asked = asked.expect("a question");
+            assert_eq!(asked["params"]["_meta"], meta(), "{asked}");
+            assert_eq!(asked["method"], question["method"]);
+            let told: Value = serde_json::from_str(&through.outcome.first_text()).expect("JSON");
+            assert_eq!(told, answer, "{question}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_with_a_session_reads_what_a_server_says_beside_its_question() {
+    for script in [WITH_SESSIONS, WITHOUT_SESSIONS] {
+        let gateway = house(script).await;
+        let answers = |method: &str| {
+            let all = questions();
+            all.into_iter().find(|(question, _)| question["method"] == *method).map(|(_, answer)| answer)
+        };
+        let hello = Hello { answer: Arc::new(move |asked| answers(&asked.method)), ..Hello::silent() };
+        let client = gateway.client_with("direct", hello).await;
+        for (question, answer) in questions() {
+            let told = client.text("ask", question.clone()).await;
+            let asked = client.questions().pop().expect("a question");
+            assert_eq!(asked.params["_meta"]["example.com/why"], meta()["example.com/why"], "{asked:?}");
+            assert_eq!(serde_json::from_str::<Value>(&told).expect("JSON"), answer, "{question}");
+        }
+    }
+}
