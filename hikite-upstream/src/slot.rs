@@ -90,8 +90,10 @@ impl Slot {
                 }
                 Ok(connection)
             }
-            // A login is nothing that waiting helps with.
-            Err(error) if error.kind == Kind::AccountRequired => Err(Error { unsent: true, ..error }),
+            // A login is nothing that waiting helps with, and that there is no room is not its own failure.
+            Err(error) if matches!(error.kind, Kind::AccountRequired | Kind::Overloaded) => {
+                Err(Error { unsent: true, ..error })
+            }
             Err(error) => {
                 self.backoff.lock().failed(Instant::now(), error.message.to_string());
                 Err(Error { unsent: true, ..error })

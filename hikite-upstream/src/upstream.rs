@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::annotation::Annotations;
+use crate::call::Counted;
 use crate::connection::{Connection, Notice, Purpose};
 use crate::crash::Crashes;
 use crate::definition::{Definition, Share, Transport};
@@ -82,6 +83,10 @@ pub(crate) struct Inner {
     pub(crate) renewing: tokio::sync::Mutex<()>,
     /// Where its tasks run.
     pub(crate) places: Places,
+    /// Requests that wait for it to start or to tell its lists; those of many servers that most wait for start first.
+    pub(crate) wanted: Arc<AtomicUsize>,
+    /// Starts that wait for those of others.
+    pub(crate) queued: AtomicUsize,
     /// Calls under way, those that wait for a start included.
     pub(crate) calls: AtomicUsize,
     /// Connections there have been.
@@ -122,6 +127,8 @@ impl Upstream {
             tasks: TaskTracker::new(),
             closed: CancellationToken::new(),
             levels: Arc::default(),
+            wanted: Arc::default(),
+            queued: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
             connections: AtomicU64::new(0),
             outgrown: AtomicBool::new(false),
@@ -187,6 +194,7 @@ impl Source for Upstream {
     fn first_listing(&self) -> BoxFuture<'_, ()> {
         let mut tried = self.inner.tried.subscribe();
         Box::pin(async move {
+            let _wanted = Counted::new(&self.inner.wanted);
             let _ = tried.wait_for(|tried| *tried).await;
         })
     }
@@ -239,7 +247,7 @@ impl Inner {
         }
         // A process of its own is a favour where others wait for a place.
         let favour = self.definition.share == Share::Auto && !cheap;
-        let claim = favour.then(|| self.environment.spawner.claim_own()).flatten();
+        let claim = favour.then(|| self.environment.spawner.room.claim_own()).flatten();
         if favour && claim.is_none() {
             return Arc::clone(&self.shared);
         }
@@ -269,6 +277,7 @@ impl Inner {
         if let Some(connection) = slot.live() {
             return Ok(connection);
         }
+        let _wanted = asker.map(|_| Counted::new(&self.wanted));
         let (inner, slot, asker) = (Arc::clone(self), Arc::clone(slot), asker.cloned());
         let opening = self.tasks.spawn(async move {
             slot.get(&inner.definition.name, || inner.open(slot.purpose.clone(), asker)).await

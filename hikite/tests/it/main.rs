@@ -31,6 +31,7 @@ mod identity;
 mod lifecycle;
 mod lists;
 mod log;
+mod many;
 mod measure;
 mod metrics;
 mod mixup;
@@ -59,6 +60,7 @@ mod store;
 mod tasks;
 mod tls;
 mod traces;
+mod unlisted;
 mod upstream_login;
 mod vault;
 
