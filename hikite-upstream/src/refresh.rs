@@ -16,6 +16,7 @@ use crate::definition::Share;
 use crate::lister::{ListBudget, now, read_lists};
 use crate::open::failing;
 use crate::retire::Why;
+use crate::slot::Attempt;
 use crate::upstream::Inner;
 
 /// The name of a failure to read the lists of a server that runs.
@@ -163,7 +164,7 @@ impl Inner {
     /// Reads the first lists of a program. Its process stays for the calls that follow, unless it has asked something
     /// meanwhile: then it has been told of more than any caller need be able to do.
     async fn fetch_first(self: &Arc<Self>) -> Result<Listing, Error> {
-        let connection = self.connection(&self.shared, None).await?;
+        let connection = self.connection_for(Attempt::Lists, &self.shared, None).await?;
         let lists = self.read_lists(&connection).await;
         let asks_back = self.asks_back.load(Ordering::Relaxed);
         if asks_back && connection.starter.get().is_some() {

@@ -29,7 +29,7 @@ use crate::definition::{Definition, Share, Transport};
 use crate::era::Memory;
 use crate::level::Levels;
 use crate::oauth::Authorization;
-use crate::slot::Slot;
+use crate::slot::{Attempt, Slot};
 use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
 use crate::tasks::place::Places;
@@ -274,13 +274,22 @@ impl Inner {
         slot: &Arc<Slot>,
         asker: Option<&CallContext>,
     ) -> Result<Arc<Connection>, Error> {
+        self.connection_for(Attempt::Call, slot, asker).await
+    }
+
+    pub(crate) async fn connection_for(
+        self: &Arc<Self>,
+        attempt: Attempt,
+        slot: &Arc<Slot>,
+        asker: Option<&CallContext>,
+    ) -> Result<Arc<Connection>, Error> {
         if let Some(connection) = slot.live() {
             return Ok(connection);
         }
         let _wanted = asker.map(|_| Counted::new(&self.wanted));
         let (inner, slot, asker) = (Arc::clone(self), Arc::clone(slot), asker.cloned());
         let opening = self.tasks.spawn(async move {
-            slot.get(&inner.definition.name, || inner.open(slot.purpose.clone(), asker)).await
+            slot.get(&inner.definition.name, attempt, || inner.open(slot.purpose.clone(), asker)).await
         });
         opening.await.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the start was interrupted")))
     }

@@ -65,7 +65,9 @@ async fn says(gateway: &TestGateway, module: &str, code: &str, message: &str) {
     }
     let client = gateway.client("direct").await;
     let prompt = client.request("prompts/get", json!({ "name": format!("{module}__p") }));
-    check("prompts/get", &prompt.await.expect_err("no such prompt")["data"]);
+    let mut refused = prompt.await.expect_err("no such prompt");
+    refused["data"]["message"] = refused["message"].take();
+    check("prompts/get", &refused["data"]);
     let status = if code == "ACCOUNT_REQUIRED" { 403 } else { 502 };
     let name = format!("{module}:fetch");
     for reply in [
