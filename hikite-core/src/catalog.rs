@@ -273,7 +273,7 @@ impl Module {
     }
 
     /// Why nothing can be said of what it offers: its source has not told it.
-    pub(crate) fn untold(&self) -> Error {
+    pub fn why_untold(&self) -> Error {
         let message = match self.source.state() {
             State::Failing { reason, .. } => reason,
             State::NeedsLogin { .. } => {

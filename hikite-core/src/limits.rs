@@ -44,8 +44,11 @@ pub struct Limits {
     pub cache_entry_bytes: usize,
     /// Records of the audit that wait to be written, and calls that run and will have one.
     pub audit_queue: usize,
-    /// Processes of stdio upstreams.
+    /// Processes of stdio upstreams. Where there are more, those that are called take the place of those that are not.
     pub stdio_processes: usize,
+    /// Stdio upstreams that are started at a time, those first that a request waits for; zero means twice the
+    /// processors, at least four.
+    pub starting: usize,
     /// Lines of stderr kept per upstream.
     pub stderr_lines: usize,
     /// Items in one page of a list; zero means one page.
@@ -153,6 +156,7 @@ impl Default for Limits {
             cache_entry_bytes: MIB,
             audit_queue: 10_000,
             stdio_processes: 64,
+            starting: 0,
             stderr_lines: 200,
             list_page: 0,
             list_bytes: 32 * MIB,

@@ -136,7 +136,7 @@ impl View {
             return held.off().error(&key.tool);
         }
         if module.listing.is_none() {
-            return module.untold();
+            return module.why_untold();
         }
         let usable = module.tools.iter().filter(|tool| tool.is_enabled());
         let hint = suggest::did_you_mean(&key.tool, usable.map(|tool| &*tool.name));
@@ -152,7 +152,7 @@ impl View {
                 None => error,
             }
         })?;
-        if module.listing.is_none() { Err(module.untold()) } else { Ok(module) }
+        if module.listing.is_none() { Err(module.why_untold()) } else { Ok(module) }
     }
 
     /// The same, whether it is switched on or not.
@@ -174,9 +174,48 @@ impl View {
         Some(held.off().error(name))
     }
 
+    /// The module that a name says it is of: `module:tool` or `module__tool`, the longest name that fits.
+    pub fn owner(&self, name: &str) -> Option<&Module> {
+        let owns = |module: &&Module| {
+            let rest = name.strip_prefix(&*module.name);
+            rest.is_some_and(|rest| rest.starts_with(':') || rest.starts_with("__"))
+        };
+        self.modules().iter().filter(owns).max_by_key(|module| module.name.len())
+    }
+
+    /// The module without a list that a name belongs to, as far as the config says so: it names the module, or the
+    /// module's own rule writes it.
+    fn untold_owner(&self, name: &str) -> Option<&Module> {
+        let writes = |module: &&Module| {
+            let mut written = module.selection.written();
+            written.any(|written| written.means(&module.name, name))
+                && self.permits(&ToolKey::new(Arc::clone(&module.name), name))
+        };
+        let owner = self.owner(name).or_else(|| self.untold().find(writes));
+        owner.filter(|module| module.listing.is_none())
+    }
+
+    fn untold(&self) -> impl Iterator<Item = &Module> {
+        self.modules().iter().filter(|module| module.listing.is_none())
+    }
+
+    /// Which modules might have a tool that no list has.
+    fn may_have(&self) -> Option<String> {
+        let mut untold = self.untold();
+        let first = untold.next()?;
+        let others = untold.count();
+        if others > 0 {
+            return Some(format!("`{}` and {others} more have not told what they offer", first.name));
+        }
+        Some(format!("`{}` may have it: {}", first.name, first.why_untold().message))
+    }
+
     fn no_tool(&self, name: &str) -> Error {
         if let Some(error) = self.held(name) {
             return error;
+        }
+        if let Some(module) = self.untold_owner(name) {
+            return module.why_untold();
         }
         let namesakes: Vec<String> = self
             .enabled_tools()
@@ -184,7 +223,11 @@ impl View {
             .map(|tool| format!("`{}`", tool.key))
             .collect();
         if namesakes.is_empty() {
-            return unknown_tool(name, self.enabled_tools().map(|tool| &*tool.direct.shown));
+            let error = unknown_tool(name, self.enabled_tools().map(|tool| &*tool.direct.shown));
+            return match self.may_have() {
+                Some(hint) if error.hint.is_none() => error.hint(hint),
+                _ => error,
+            };
         }
         Error::new(Kind::ToolNotFound, format!("several tools are called `{name}`"))
             .hint(format!("say which: {}", namesakes.join(" or ")))
@@ -228,6 +271,10 @@ impl View {
 
     pub fn prompt(&self, name: &str) -> Result<(&Module, &Prompt), Error> {
         let prompt = self.catalog.prompt(name);
+        let untold = self.owner(name).filter(|module| module.listing.is_none());
+        if let Some(module) = untold.filter(|_| prompt.is_none()) {
+            return Err(module.why_untold());
+        }
         self.or_no_prompt(prompt, name, self.prompts().iter().map(|prompt| &*prompt.direct.shown))
     }
 

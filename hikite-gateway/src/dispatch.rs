@@ -1,8 +1,11 @@
 //! From command to outcome: one lookup in the caller's view decides both whether a thing exists and whether it
 //! may be used; then it is executed.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
+use futures_util::poll;
 use hikite_core::about::{Policy, Promise};
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::catalog::{Module, Tool, schema_of};
@@ -30,6 +33,7 @@ use crate::snapshot::Snapshot;
 use crate::surface::{Surfaces, arguments, describe};
 use crate::task;
 use crate::terms::Terms;
+use crate::wait::tell_wait;
 
 /// A tool that may be called, and how.
 struct Callable {
@@ -156,7 +160,13 @@ impl Gateway {
         let in_category = matches!(target, Target::InCategory { .. });
         let asked = choice::asked(&mut params)?;
         let again = target.clone();
-        let (snapshot, callable) = self.find(&context.session.caller, target).await?;
+        let (snapshot, callable) = {
+            let mut finding = pin!(self.find(&context.session.caller, target));
+            match poll!(&mut finding) {
+                Poll::Ready(found) => found?,
+                Poll::Pending => Box::pin(tell_wait(&*context.back, finding)).await?,
+            }
+        };
         audit.found(&callable.key);
         let module = module_of(snapshot.view_of(&context.session.caller), &callable.key.module)?;
         let context = if module.source.provider().is_some() {
@@ -215,7 +225,9 @@ impl Gateway {
     /// Finds the tool, waiting for the first list of its module where that is not known yet.
     async fn find(&self, caller: &Caller, target: Target) -> Result<(Arc<Snapshot>, Callable), Error> {
         match target {
-            Target::Named(name) => self.look_up(caller, |view| view.tool(&name).map(callable)).await,
+            Target::Named(name) => {
+                self.look_up_named(caller, &name, |view| view.tool(&name).map(callable)).await
+            }
             Target::Keyed(key) => {
                 let named = |module: &Module| module.name == key.module;
                 self.look_up_among(caller, named, |view| view.tool_of(&key).map(callable)).await
@@ -273,7 +285,7 @@ impl Gateway {
     ) -> Result<Raw, Error> {
         let name = required(&params, "name")?;
         let (snapshot, (module, own)) =
-            self.look_up(&context.session.caller, |view| prompt_of(view, &name)).await?;
+            self.look_up_named(&context.session.caller, &name, |view| prompt_of(view, &name)).await?;
         params.set("name", &*own);
         let invocation = Invocation { method: Method::GetPrompt, params };
         self.pass_on(&snapshot, &module, format!("prompts/get {name}"), invocation, context, audit).await
@@ -290,7 +302,8 @@ impl Gateway {
         let (snapshot, module) = match reference.text("type").as_deref() {
             Some("ref/prompt") => {
                 let name = required(&reference, "name")?;
-                let (snapshot, (module, own)) = self.look_up(caller, |view| prompt_of(view, &name)).await?;
+                let (snapshot, (module, own)) =
+                    self.look_up_named(caller, &name, |view| prompt_of(view, &name)).await?;
                 params.set("ref", reference.with("name", &*own));
                 (snapshot, module)
             }
@@ -336,18 +349,30 @@ fn prompt_of(view: &View, name: &str) -> Result<(Arc<str>, Arc<str>), Error> {
     view.prompt(name).map(|(module, prompt)| (named(module), Arc::clone(&prompt.item.name)))
 }
 
-/// A server that runs but whose list cannot be read is another failure than one that cannot be reached.
+/// A server that runs but whose list cannot be read is another failure than one that cannot be reached, and one that
+/// nobody logged in to is a third.
 fn tell_why(view: &View, category: &Category, error: Error) -> Error {
-    let states =
-        category.missing.iter().filter_map(|missing| view.module(&missing.server)?.source.state().into());
-    let unreadable = states.into_iter().find_map(|state| match state {
+    let missing: Vec<&Module> =
+        category.missing.iter().filter_map(|missing| view.module(&missing.server)).collect();
+    let unreadable = missing.iter().find_map(|module| match module.source.state() {
         State::Failing { reason, answers: true, .. } => Some(reason),
         _ => None,
     });
-    match unreadable {
-        Some(reason) => Error { message: reason.into(), ..error }.named("SchemaFetchError"),
-        None => error,
+    if let Some(reason) = unreadable {
+        return Error { message: reason.into(), ..error }.named("SchemaFetchError");
     }
+    if error.kind != Kind::UpstreamUnavailable {
+        return error;
+    }
+    let whys: Vec<Error> = missing.iter().map(|module| module.why_untold()).collect();
+    let Some(first) = whys.first() else { return error };
+    let told: Vec<&str> = whys.iter().map(|why| &*why.message).collect();
+    let message = format!("{} ({})", error.message, told.join("; "));
+    // One login may be all that is missing.
+    let login = whys.iter().all(|why| why.kind == Kind::AccountRequired);
+    let hint = if login { first.hint.clone() } else { error.hint.clone() };
+    let kind = if login { Kind::AccountRequired } else { error.kind };
+    Error { kind, message: message.into(), hint, ..error }
 }
 
 fn find_category<'a>(view: &'a View, name: &str) -> Result<&'a Category, Error> {

@@ -10,11 +10,16 @@ use hikite_core::caller::Caller;
 use hikite_core::catalog::Module;
 use hikite_core::category::Category;
 use hikite_core::error::{Error, Kind};
+use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
+use hikite_core::source::Backchannel;
 use hikite_core::view::View;
 
 use crate::gateway::Gateway;
 use crate::snapshot::Snapshot;
+
+/// How often a client hears of a wait that takes long.
+const TOLD: Duration = Duration::from_secs(2);
 
 impl Gateway {
     /// Finds something in the caller's view. What is not there may come with the first list of a module that has not
@@ -25,6 +30,21 @@ impl Gateway {
         find: impl Fn(&View) -> Result<T, Error>,
     ) -> Result<(Arc<Snapshot>, T), Error> {
         self.look_up_among(caller, |_| true, find).await
+    }
+
+    /// The same for a tool or a prompt: where its name says of which module it is, no other is waited for.
+    pub(crate) async fn look_up_named<T>(
+        &self,
+        caller: &Caller,
+        name: &str,
+        find: impl Fn(&View) -> Result<T, Error>,
+    ) -> Result<(Arc<Snapshot>, T), Error> {
+        let may_tell = |module: &Module| {
+            let snapshot = self.snapshot();
+            let owner = snapshot.view_of(caller).owner(name).map(|owner| Arc::clone(&owner.name));
+            owner.is_none_or(|owner| owner == module.name)
+        };
+        self.look_up_among(caller, may_tell, find).await
     }
 
     /// The same for what can come with the list of some modules alone.
@@ -121,5 +141,20 @@ impl Gateway {
         if self.snapshot().catalog.modules.iter().any(behind) {
             self.look_again();
         }
+    }
+}
+
+/// Tells the client that its call waits for a server which has never told what it offers, and starts by now.
+pub(crate) async fn tell_wait<T>(back: &dyn Backchannel, mut waited: impl Future<Output = T> + Unpin) -> T {
+    let mut told = 0_u32;
+    loop {
+        if let Ok(found) = tokio::time::timeout(TOLD, &mut waited).await {
+            return found;
+        }
+        told += 1;
+        // Small steps: what the server tells of its own progress is to be more.
+        let step = Raw::of(&(f64::from(told) / 1000.0));
+        let message = "waiting for the server's list of tools";
+        back.progress(Object::default().with("progress", step).with("message", message));
     }
 }

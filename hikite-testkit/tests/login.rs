@@ -13,7 +13,9 @@ use hikite_egress::{Allow, Client};
 use hikite_testkit::api::Api;
 use hikite_testkit::authority::{Authority, Wrong};
 use hikite_testkit::keep::Memory;
-use hikite_upstream::{Access, Definition, Environment, Grant, Share, Spawner, Transport, Upstream};
+use hikite_upstream::{
+    Access, Definition, Environment, Grant, ProcessLimits, Share, Spawner, Transport, Upstream,
+};
 use serde_json::json;
 
 const REDIRECT: &str = "http://127.0.0.1:9/connect/callback";
@@ -47,7 +49,7 @@ fn upstream(url: &str, keep: &Arc<Memory>) -> Upstream {
         hash: url.to_owned(),
     };
     let environment = Environment {
-        spawner: Spawner::start("none".into(), 1).expect("a thread"),
+        spawner: Spawner::start("none".into(), ProcessLimits { running: 1, starting: 1 }).expect("a thread"),
         client: Client::new(),
         cache: Arc::new(Forgetful),
         limits: Arc::new(Limits::default()),

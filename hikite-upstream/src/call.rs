@@ -1,8 +1,10 @@
 //! One call on its way: over which connection it goes, in which dialect, and what happens when the connection
 //! turns out to be the wrong one.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use hikite_core::about::Promise;
 use hikite_core::caller::Abilities;
@@ -21,6 +23,9 @@ use crate::rounds;
 use crate::stdio::DIED;
 use crate::tasks::place::Place;
 use crate::upstream::Inner;
+
+/// How often a client hears of a start that takes long.
+const TOLD: Duration = Duration::from_secs(2);
 
 impl Inner {
     pub(crate) async fn call(
@@ -99,7 +104,7 @@ impl Inner {
     ) -> Result<Arc<Connection>, Error> {
         let mut slot = self.slot_for(method, context);
         if slot.live().is_none() {
-            self.connection(&slot, Some(context)).await?;
+            Box::pin(self.tell_start(context, self.connection(&slot, Some(context)))).await?;
             // The start may have shown that the server offers more to a client it may ask, or that it has no
             // sessions and all share one connection.
             let first = std::mem::replace(&mut slot, self.slot_for(method, context));
@@ -108,6 +113,28 @@ impl Inner {
             }
         }
         self.connection(&slot, Some(context)).await
+    }
+
+    /// Tells the client how the start goes that its call waits for. What is told extends the call's time, so that it is
+    /// told again only while others are started first: from then on the time of the start counts.
+    async fn tell_start<T>(&self, context: &CallContext, start: impl Future<Output = T>) -> T {
+        let mut start = pin!(start);
+        let (mut told, mut starts) = (0_u32, false);
+        loop {
+            if let Ok(started) = tokio::time::timeout(TOLD, &mut start).await {
+                return started;
+            }
+            let queued = self.queued.load(Ordering::Relaxed) > 0;
+            if !queued && std::mem::replace(&mut starts, true) {
+                continue;
+            }
+            told += 1;
+            let how = if queued { "waits for its turn to start" } else { "is starting" };
+            let message = format!("`{}` {how}", self.definition.name);
+            // Small steps: what the server tells of its own progress is to be more.
+            let step = Raw::of(&(f64::from(told) / 1000.0));
+            context.back.progress(Object::default().with("progress", step).with("message", message.as_str()));
+        }
     }
 
     async fn send(
@@ -201,10 +228,10 @@ impl Inner {
 }
 
 /// One more call, as long as it lives.
-struct Counted<'a>(&'a AtomicUsize);
+pub(crate) struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {
-    fn new(calls: &'a AtomicUsize) -> Self {
+    pub(crate) fn new(calls: &'a AtomicUsize) -> Self {
         calls.fetch_add(1, Ordering::Relaxed);
         Self(calls)
     }

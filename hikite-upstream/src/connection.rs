@@ -62,6 +62,8 @@ pub(crate) struct Connection {
     pub(crate) latest: Mutex<Option<CallContext>>,
     /// What the session can be asked that a shared connection was started for.
     pub(crate) starter: OnceLock<Abilities>,
+    /// Whether it was opened before anything was known of its server, to list what that offers.
+    pub(crate) lists_first: AtomicBool,
     /// Questions of the server that wait for an answer, by its id.
     pub(crate) questions: Mutex<HashMap<Id, CancellationToken>>,
     /// What a stateless server is asked to tell of its own accord.
@@ -152,6 +154,7 @@ impl Connection {
             users: Mutex::default(),
             latest: Mutex::default(),
             starter: OnceLock::new(),
+            lists_first: AtomicBool::new(false),
             questions: Mutex::default(),
             listening: Listening::default(),
             desks: Desks::default(),
@@ -369,8 +372,18 @@ impl Connection {
         })
     }
 
-    fn note_use(&self, context: &CallContext) {
+    /// When the last call began, or it was opened.
+    pub(crate) fn last_used(&self) -> Instant {
+        *self.last_used.lock()
+    }
+
+    /// It is about to be used.
+    pub(crate) fn touch(&self) {
         *self.last_used.lock() = Instant::now();
+    }
+
+    fn note_use(&self, context: &CallContext) {
+        self.touch();
         match self.purpose {
             // Of a stateless server nothing comes that belongs to no request.
             _ if self.is_stateless() => {}

@@ -132,7 +132,7 @@ impl Connection {
             return self.refuse(&id, &format!("`{method}` is not supported"));
         };
         (self.notices)(Notice::AskedBack);
-        if matches!(self.purpose, Purpose::Lists) {
+        if matches!(self.purpose, Purpose::Lists) || self.only_lists() {
             return self.answer_while_listing(&id, kind);
         }
         let addressee = self.desks.addressee(&params, origin);
@@ -152,6 +152,10 @@ impl Connection {
         };
         if !kind.can_ask(&call.context.session) {
             call.context.back.lacks(kind);
+            // It was told that there may be roots, and this caller has none.
+            if kind == QuestionKind::Roots && self.lists_first.load(Ordering::Relaxed) {
+                return self.answer_while_listing(&id, kind);
+            }
             return self.refuse(&id, &format!("the client does not support `{method}`"));
         }
         self.ask(id, Question { kind, params, key }, call);
@@ -176,6 +180,11 @@ impl Connection {
                 None => {}
             }
         });
+    }
+
+    /// Whether it was opened to list and nobody has called over it.
+    fn only_lists(&self) -> bool {
+        self.lists_first.load(Ordering::Relaxed) && self.users.lock().is_empty()
     }
 
     fn answer_while_listing(&self, id: &Id, kind: QuestionKind) {

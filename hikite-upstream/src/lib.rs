@@ -45,5 +45,5 @@ mod upstream;
 pub use definition::{Definition, Share, Transport};
 pub use guard::guard;
 pub use oauth::{Access, Document, Fixed, Grant};
-pub use spawner::Spawner;
+pub use spawner::{ProcessLimits, Spawner};
 pub use upstream::{Environment, Upstream};

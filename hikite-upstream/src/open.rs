@@ -1,5 +1,6 @@
 //! How a connection to an upstream is opened: over its transport, in whichever dialect the server speaks.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,17 +8,22 @@ use std::time::Duration;
 use hikite_core::error::{Error, Kind};
 use hikite_core::listing::Listing;
 use hikite_core::source::{CallContext, State};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
-use crate::call::plain;
+use crate::call::{Counted, plain};
 use crate::connection::{Connection, Purpose};
 use crate::definition::Transport;
 use crate::entry::Entry;
 use crate::era::{self, Opening};
 use crate::greeting::{GREETED_TWICE, MUTE};
 use crate::process::Launch;
+use crate::spawner::Turn;
 use crate::upstream::Inner;
 use crate::{http, sse, stdio};
 
+/// A start that takes longer goes on, but no longer keeps others from theirs: it may hang, or load something.
+const TURN: Duration = Duration::from_secs(10);
 /// For a process that is started anew to be gone.
 const GONE: Duration = Duration::from_secs(10);
 
@@ -36,6 +42,7 @@ impl Inner {
             Err(error) => failing(error, false),
         };
         let connection = opened?;
+        connection.touch();
         if let Some(authorization) = &self.authorization {
             authorization.opened();
         }
@@ -148,18 +155,11 @@ impl Inner {
         }
         // Whoever stops waiting for the start ends it.
         let unfinished = connection.closed.clone().drop_guard();
-        let start_timeout = self.environment.limits.start_timeout;
-        let greeting = async {
-            self.attach(&connection, transport).await?;
-            connection.greet(opening, start_timeout).await
-        };
         let opened = tokio::select! {
             biased;
             // The transport may give up before there is anything to wait for, and we may be closing.
             () = connection.closed.cancelled() => Err(connection.ending()),
-            opened = tokio::time::timeout(start_timeout, greeting) => {
-                opened.unwrap_or_else(|_| Err(self.too_slow()))
-            }
+            opened = self.attach_and_greet(&connection, transport, opening) => opened,
         };
         match opened {
             Ok(()) => {
@@ -183,7 +183,47 @@ impl Inner {
         alive.push(Arc::downgrade(connection));
     }
 
-    async fn attach(&self, connection: &Arc<Connection>, transport: &Transport) -> Result<(), Error> {
+    /// The time to start counts from when it does start: how long others take before it is not its own fault.
+    async fn attach_and_greet(
+        &self,
+        connection: &Arc<Connection>,
+        transport: &Transport,
+        opening: Opening,
+    ) -> Result<(), Error> {
+        let start_timeout = self.environment.limits.start_timeout;
+        let (turn, place) = match transport {
+            Transport::Stdio { .. } => {
+                self.await_turn(connection).await.map(|(turn, place)| (Some(turn), Some(place)))?
+            }
+            Transport::Http { .. } | Transport::Sse { .. } => (None, None),
+        };
+        let greeting = async {
+            self.attach(connection, transport, place).await?;
+            connection.greet(opening, start_timeout).await
+        };
+        let greeting = keeping(turn, greeting);
+        tokio::time::timeout(start_timeout, greeting).await.unwrap_or_else(|_| Err(self.too_slow()))
+    }
+
+    /// Waits until its process may start and there is room for it.
+    async fn await_turn(&self, connection: &Arc<Connection>) -> Result<(Turn, OwnedSemaphorePermit), Error> {
+        if let Some(rest) = self.crashes.rest(Instant::now()) {
+            let reason = format!("`{}` keeps ending soon after its start", self.definition.name);
+            let error = Error::new(Kind::UpstreamUnavailable, reason).after(rest);
+            return Err(error.hint(format!("it is started again in {} s", rest.as_secs() + 1)));
+        }
+        let _queued = Counted::new(&self.queued);
+        let turn = self.environment.spawner.turns.take(&self.wanted).await;
+        let place = self.environment.spawner.room.place(connection).await?;
+        Ok((turn, place))
+    }
+
+    async fn attach(
+        &self,
+        connection: &Arc<Connection>,
+        transport: &Transport,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Result<(), Error> {
         let environment = &self.environment;
         let entry = || Entry {
             name: Arc::clone(&self.definition.name),
@@ -194,7 +234,9 @@ impl Inner {
         let settling = || self.settling.clone();
         match transport {
             Transport::Stdio { command, args, env, cwd, inherit_env } => {
-                let launch = Launch { command, args, env, cwd: cwd.as_deref(), inherit_env: *inherit_env };
+                let place = place.ok_or_else(|| Error::new(Kind::Internal, "a program without a place"))?;
+                let launch =
+                    Launch { command, args, env, cwd: cwd.as_deref(), inherit_env: *inherit_env, place };
                 let longest = environment.limits.stdio_line();
                 let records = (&self.stderr, &self.crashes);
                 stdio::connect(connection, launch, &environment.spawner, records, longest).await
@@ -221,6 +263,16 @@ impl Inner {
             None => error,
         }
     }
+}
+
+/// Does the work and keeps the turn for it, but not for ever.
+async fn keeping<T>(turn: Option<Turn>, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    if let Ok(done) = tokio::time::timeout(TURN, &mut work).await {
+        return done;
+    }
+    drop(turn);
+    work.await
 }
 
 pub(crate) fn failing(error: &Error, answers: bool) -> State {

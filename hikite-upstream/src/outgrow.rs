@@ -1,5 +1,7 @@
-//! What a shared process is told its callers can. The first caller's abilities are declared, so that the first
-//! question of a server is not its first failure; that connection is left as soon as it no longer fits.
+//! What a shared process is told its callers can. One that is started to list what its server offers is told everything,
+//! because what is offered may depend on it, and stays for the calls that follow. One that is started for a call is told
+//! what that caller can, so that the first question of a server is not its first failure. Either is left as soon as it
+//! no longer fits.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,22 +16,28 @@ use crate::retire::Why;
 use crate::upstream::Inner;
 
 impl Inner {
-    /// A process that nobody knows to ask declares what its first caller can. A question still goes only to the
-    /// caller it belongs to; once one was asked, callers that can answer have processes of their own.
+    /// A process that nobody knows to ask declares what its first caller can; where not even its lists are known, it
+    /// declares everything. A question still goes only to the caller it belongs to; once one was asked, callers that can
+    /// answer have processes of their own.
     pub(crate) fn declare_for(&self, connection: &Connection, asker: Option<&CallContext>) {
         let known = self.asks_back.load(Ordering::Relaxed) || self.outgrown.load(Ordering::Relaxed);
         let unknown = self.definition.share == Share::Auto && !known;
-        if let Some(asker) = asker.filter(|asker| unknown && asker.session.abilities.any()) {
+        if unknown && self.definition.transport.is_stdio() && self.listing.load().is_none() {
+            connection.lists_first.store(true, Ordering::Relaxed);
+            let _ = connection.starter.set(Abilities::all());
+        } else if let Some(asker) = asker.filter(|asker| unknown && asker.session.abilities.any()) {
             // An extension is spoken by a client of its own accord; nobody else does so in its place.
             let abilities = Abilities { extensions: None, ..asker.session.abilities.clone() };
             let _ = connection.starter.set(abilities);
         }
     }
 
-    /// Leaves a shared connection that declares too much for this session, or at all; whether it did.
+    /// Leaves a shared connection that declares too much for this session, or at all; whether it did. The process that
+    /// listed serves everybody until it asks: most servers never do, and would all be started twice.
     pub(crate) fn leave_if_outgrown(&self, connection: &Arc<Connection>, session: &Session) -> bool {
         let Some(declared) = declared(connection) else { return false };
-        if !self.asks_back.load(Ordering::Relaxed) && covers(&session.abilities, declared) {
+        let fits = connection.lists_first.load(Ordering::Relaxed) || covers(&session.abilities, declared);
+        if !self.asks_back.load(Ordering::Relaxed) && fits {
             return false;
         }
         self.outgrown.store(true, Ordering::Relaxed);

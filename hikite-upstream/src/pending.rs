@@ -143,6 +143,16 @@ impl Pending {
         self.waiting.lock().get(&id).is_some_and(|waiting| !waiting.counts)
     }
 
+    /// Whether nothing waits that counts.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.waiting.lock().values().any(|waiting| waiting.counts)
+    }
+
+    /// Whether a call of somebody waits.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.waiting.lock().values().any(|waiting| waiting.context.is_some())
+    }
+
     /// Takes no more requests, if none waits that counts.
     pub(crate) fn close_if_empty(&self) -> bool {
         let waiting = self.waiting.lock();

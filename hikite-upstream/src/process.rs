@@ -9,6 +9,7 @@ use std::time::Duration;
 use hikite_core::secret::Secret;
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -79,6 +80,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) env: &'a [(String, Secret)],
     pub(crate) cwd: Option<&'a std::path::Path>,
     pub(crate) inherit_env: bool,
+    /// The place that it takes, as long as it runs.
+    pub(crate) place: OwnedSemaphorePermit,
 }
 
 impl Process {
@@ -86,7 +89,6 @@ impl Process {
         launch: Launch<'_>,
         spawner: &Spawner,
         tasks: &TaskTracker,
-        place: tokio::sync::OwnedSemaphorePermit,
     ) -> io::Result<(Self, Pipes)> {
         let mut child = spawner.spawn(command(&launch, spawner)).await?;
         let missing = || io::Error::other("a pipe is missing");
@@ -97,7 +99,7 @@ impl Process {
         };
         let process =
             Self { stop: CancellationToken::new(), ended: CancellationToken::new(), status: Arc::default() };
-        let watched = process.clone();
+        let (watched, place) = (process.clone(), launch.place);
         tasks.spawn(async move {
             watched.watch(child).await;
             drop(place);

@@ -15,6 +15,8 @@ use crate::connection::{Connection, Purpose};
 use crate::definition::Share;
 use crate::lister::{ListBudget, now, read_lists};
 use crate::open::failing;
+use crate::retire::Why;
+use crate::slot::Attempt;
 use crate::upstream::Inner;
 
 /// The name of a failure to read the lists of a server that runs.
@@ -126,6 +128,9 @@ impl Inner {
             }
             return self.fetch_all().await;
         }
+        if self.lists_together() {
+            return self.fetch_first().await;
+        }
         let known = self.listing.load_full().filter(|_| !self.asks_back.load(Ordering::Relaxed));
         let Some(known) = known.filter(|_| together) else {
             return self.fetch_all().await;
@@ -144,6 +149,35 @@ impl Inner {
         self.asks_back.store(true, Ordering::Relaxed);
         self.leave_declared();
         Ok(Listing { asks_back: true, ..shared.with_more_of(&all) })
+    }
+
+    /// Whether the first lists are read over the process that then serves calls.
+    fn lists_together(&self) -> bool {
+        let may_stay = match self.definition.share {
+            Share::Never => false,
+            Share::Always => true,
+            Share::Auto => !self.asks_back.load(Ordering::Relaxed),
+        };
+        may_stay && self.definition.transport.is_stdio() && self.listing.load().is_none()
+    }
+
+    /// Reads the first lists of a program. Its process stays for the calls that follow, unless it has asked something
+    /// meanwhile: then it has been told of more than any caller need be able to do.
+    async fn fetch_first(self: &Arc<Self>) -> Result<Listing, Error> {
+        let connection = self.connection_for(Attempt::Lists, &self.shared, None).await?;
+        let lists = self.read_lists(&connection).await;
+        let asks_back = self.asks_back.load(Ordering::Relaxed);
+        if asks_back && connection.starter.get().is_some() {
+            connection.retire(Why::Outgrown);
+        }
+        match lists {
+            Ok(listing) => Ok(Listing { asks_back, ..listing }),
+            Err(error) => {
+                // The next attempt begins with another process.
+                connection.retire(Why::Doubted);
+                Err(error.named(UNREADABLE))
+            }
+        }
     }
 
     /// Once, when the shared process first runs: does it offer all that was seen when everything was declared?

@@ -95,6 +95,17 @@ impl Connection {
         self.leaving.holds.load(Ordering::Acquire) > 0 || self.running.any(Instant::now())
     }
 
+    /// Whether its server has been greeted and has nothing to do, so that it could be stopped.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let unheard = self.subscriptions.lock().is_empty();
+        unheard && self.welcome().is_some() && !self.is_needed() && self.pending.is_empty()
+    }
+
+    /// Whether somebody waits for what its server does: an answer, a task or news.
+    pub(crate) fn works_for_somebody(&self) -> bool {
+        self.pending.has_calls() || self.running.any(Instant::now()) || !self.subscriptions.lock().is_empty()
+    }
+
     /// Something ended that a retired connection may have waited for.
     pub(crate) fn rested(&self) {
         if self.is_retired() {

@@ -30,6 +30,15 @@ pub(crate) struct Slot {
     ended: CancellationToken,
 }
 
+/// What a connection is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// Somebody calls, or may.
+    Call,
+    /// The first lists, which have pauses of their own: a call that comes meanwhile is not to wait for these.
+    Lists,
+}
+
 /// So many short lives are bad luck; more are a server that crashes, which is then left to rest.
 const SHORT_LIVES: u32 = 3;
 
@@ -56,7 +65,12 @@ impl Slot {
     }
 
     /// The live connection, or the one that `open` makes.
-    pub(crate) async fn get<F>(&self, name: &str, open: impl FnOnce() -> F) -> Result<Arc<Connection>, Error>
+    pub(crate) async fn get<F>(
+        &self,
+        name: &str,
+        attempt: Attempt,
+        open: impl FnOnce() -> F,
+    ) -> Result<Arc<Connection>, Error>
     where
         F: Future<Output = Result<Arc<Connection>, Error>>,
     {
@@ -65,7 +79,8 @@ impl Slot {
             return Ok(connection);
         }
         self.judge_the_last();
-        if let Some((rest, reason)) = self.backoff.lock().pause(Instant::now()) {
+        let heeds = attempt == Attempt::Call;
+        if let Some((rest, reason)) = self.backoff.lock().pause(Instant::now()).filter(|_| heeds) {
             let seconds = rest.as_secs() + 1;
             let error = Error::new(Kind::UpstreamUnavailable, reason.to_owned())
                 .hint(format!("`{name}` is tried again in {seconds} s"))
@@ -90,10 +105,14 @@ impl Slot {
                 }
                 Ok(connection)
             }
-            // A login is nothing that waiting helps with.
-            Err(error) if error.kind == Kind::AccountRequired => Err(Error { unsent: true, ..error }),
+            // A login is nothing that waiting helps with, and that there is no room is not its own failure.
+            Err(error) if matches!(error.kind, Kind::AccountRequired | Kind::Overloaded) => {
+                Err(Error { unsent: true, ..error })
+            }
             Err(error) => {
-                self.backoff.lock().failed(Instant::now(), error.message.to_string());
+                if heeds {
+                    self.backoff.lock().failed(Instant::now(), error.message.to_string());
+                }
                 Err(Error { unsent: true, ..error })
             }
         }

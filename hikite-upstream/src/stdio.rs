@@ -37,22 +37,12 @@ pub(crate) async fn connect(
     longest: LineLimit,
 ) -> Result<(), Error> {
     let name = Arc::clone(&connection.name);
-    if let Some(rest) = crashes.rest(Instant::now()) {
-        let reason = format!("`{name}` keeps ending soon after its start");
-        let error = Error::new(Kind::UpstreamUnavailable, reason).after(rest);
-        return Err(error.hint(format!("it is started again in {} s", rest.as_secs() + 1)));
-    }
-    let place = spawner.place().ok_or_else(|| {
-        Error::new(Kind::Overloaded, format!("`{name}` cannot start: too many server processes are running"))
-            .hint("stop some, or raise `limits.stdio_processes`")
-    })?;
     let command = launch.command.to_owned();
-    let (process, pipes) =
-        Process::start(launch, spawner, &connection.tasks, place).await.map_err(|error| {
-            Error::new(Kind::UpstreamUnavailable, format!("`{name}` cannot be started"))
-                .because(format!("`{command}`: {error}"))
-                .hint(format!("check `mcpServers.{name}.command`"))
-        })?;
+    let (process, pipes) = Process::start(launch, spawner, &connection.tasks).await.map_err(|error| {
+        Error::new(Kind::UpstreamUnavailable, format!("`{name}` cannot be started"))
+            .because(format!("`{command}`: {error}"))
+            .hint(format!("check `mcpServers.{name}.command`"))
+    })?;
     let (queue, messages) = mpsc::channel(QUEUE);
     connection.attach(Outbound::Stdio(queue));
     let tasks = connection.tasks.clone();

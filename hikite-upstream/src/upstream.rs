@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::annotation::Annotations;
+use crate::call::Counted;
 use crate::connection::{Connection, Notice, Purpose};
 use crate::crash::Crashes;
 use crate::definition::{Definition, Share, Transport};
@@ -29,7 +30,7 @@ use crate::era::Memory;
 use crate::level::Levels;
 use crate::oauth::Authorization;
 use crate::settling::Settling;
-use crate::slot::Slot;
+use crate::slot::{Attempt, Slot};
 use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
 use crate::tasks::place::Places;
@@ -85,6 +86,10 @@ pub(crate) struct Inner {
     pub(crate) renewing: tokio::sync::Mutex<()>,
     /// Where its tasks run.
     pub(crate) places: Places,
+    /// Requests that wait for it to start or to tell its lists; those of many servers that most wait for start first.
+    pub(crate) wanted: Arc<AtomicUsize>,
+    /// Starts that wait for those of others.
+    pub(crate) queued: AtomicUsize,
     /// Calls under way, those that wait for a start included.
     pub(crate) calls: AtomicUsize,
     /// Connections there have been.
@@ -128,6 +133,8 @@ impl Upstream {
             tasks: TaskTracker::new(),
             closed: CancellationToken::new(),
             levels: Arc::default(),
+            wanted: Arc::default(),
+            queued: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
             connections: AtomicU64::new(0),
             alive: Mutex::default(),
@@ -194,6 +201,7 @@ impl Source for Upstream {
     fn first_listing(&self) -> BoxFuture<'_, ()> {
         let mut tried = self.inner.tried.subscribe();
         Box::pin(async move {
+            let _wanted = Counted::new(&self.inner.wanted);
             let _ = tried.wait_for(|tried| *tried).await;
         })
     }
@@ -247,7 +255,7 @@ impl Inner {
         }
         // A process of its own is a favour where others wait for a place.
         let favour = self.definition.share == Share::Auto && !cheap;
-        let claim = favour.then(|| self.environment.spawner.claim_own()).flatten();
+        let claim = favour.then(|| self.environment.spawner.room.claim_own()).flatten();
         if favour && claim.is_none() {
             return Arc::clone(&self.shared);
         }
@@ -281,12 +289,22 @@ impl Inner {
         slot: &Arc<Slot>,
         asker: Option<&CallContext>,
     ) -> Result<Arc<Connection>, Error> {
+        self.connection_for(Attempt::Call, slot, asker).await
+    }
+
+    pub(crate) async fn connection_for(
+        self: &Arc<Self>,
+        attempt: Attempt,
+        slot: &Arc<Slot>,
+        asker: Option<&CallContext>,
+    ) -> Result<Arc<Connection>, Error> {
         if let Some(connection) = slot.live() {
             return Ok(connection);
         }
+        let _wanted = asker.map(|_| Counted::new(&self.wanted));
         let (inner, slot, asker) = (Arc::clone(self), Arc::clone(slot), asker.cloned());
         let opening = self.tasks.spawn(async move {
-            slot.get(&inner.definition.name, || inner.open(slot.purpose.clone(), asker)).await
+            slot.get(&inner.definition.name, attempt, || inner.open(slot.purpose.clone(), asker)).await
         });
         opening.await.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the start was interrupted")))
     }

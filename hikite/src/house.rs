@@ -29,7 +29,7 @@ use hikite_gateway::{
 };
 use hikite_modules::{Service, Settings};
 use hikite_store::{Store, StoreListCache};
-use hikite_upstream::{Definition, Environment, Spawner, Upstream};
+use hikite_upstream::{Definition, Environment, ProcessLimits, Spawner, Upstream};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -142,8 +142,9 @@ impl House {
         let lists = store.list_cache().await?;
         let limits = Arc::new(config.limits.clone());
         let client = Client::new();
+        let processes = ProcessLimits { running: limits.stdio_processes, starting: limits.starting };
         let environment = Environment {
-            spawner: Spawner::start(program, limits.stdio_processes).context("cannot start a thread")?,
+            spawner: Spawner::start(program, processes).context("cannot start a thread")?,
             client: client.clone(),
             cache: Arc::clone(&lists) as Arc<dyn ListCache>,
             limits: Arc::clone(&limits),

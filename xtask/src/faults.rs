@@ -7,6 +7,7 @@ mod clock;
 mod hang;
 mod input;
 mod kill;
+mod many;
 mod overload;
 mod reload;
 mod reset;
@@ -36,6 +37,7 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("hang",     true,  "a server that hangs, falls silent, or answers without end"),
     ("reset",    true,  "connections to a server reset at every byte"),
     ("child",    false, "server processes that crash, talk nonsense, flood stderr and have children"),
+    ("many",     true,  "200 stdio servers where 64 may run at once"),
     ("stream",   false, "streams that are open and idle"),
     ("stop",     true,  "SIGTERM while calls run"),
     ("kill",     true,  "SIGKILL while the store is written, and the start afterwards"),
@@ -121,6 +123,7 @@ async fn row(name: &str, stage: &Stage) -> Result<Vec<Check>> {
         "hang" => hang::run(stage).await,
         "reset" => reset::run(stage).await,
         "child" => child::run(stage).await,
+        "many" => many::run(stage).await,
         "stream" => stream::run(stage).await,
         "stop" => stop::run(stage).await,
         "kill" => kill::run(stage).await,

@@ -29,6 +29,8 @@ const NAME_COST: usize = 32;
 
 const HINT: &str = "nothing was run; correct the tasks and send the batch again";
 
+const AWAY: &str = "nothing was run; send the batch again once the servers it names are there";
+
 /// A plan that may run.
 pub(super) struct Checked {
     pub(super) plan: Plan,
@@ -40,18 +42,22 @@ impl Gateway {
     pub(super) async fn check_batch(&self, batch: &Batch, caller: &Caller) -> Result<Checked, Error> {
         let cost = batch.commands.bytes().len();
         let read = || Plan::read(&batch.commands, batch.on_error, self.limits.batch_tasks);
-        let plan = by_cost(cost.saturating_mul(READ_COST), read).await.map_err(refused)?;
+        let plan = by_cost(cost.saturating_mul(READ_COST), read)
+            .await
+            .map_err(|faults| refused(Kind::Validation, faults))?;
         let keys: Vec<&ToolKey> = plan.tasks.iter().map(|task| &task.tool).collect();
         self.wait_for_tools(caller, &keys).await;
         let snapshot = self.snapshot();
         let view = snapshot.view_of(caller);
         let (mut faults, mut risks) = (Vec::new(), Vec::with_capacity(plan.tasks.len()));
+        let mut kinds = Vec::new();
         for (at, task) in plan.tasks.iter().enumerate() {
             let cost = match view.tool_by_key(&task.tool) {
                 Some(tool) => tool.checker.template_cost(task.params.cost()),
                 // What is not told need not be put into words.
                 None if faults.len() >= FAULTS && !is_shown(view, &task.tool) => {
                     faults.push(Fault::new(format!("/commands/{at}/tool"), ""));
+                    kinds.push(Kind::Validation);
                     continue;
                 }
                 // Names that may have been meant are looked for.
@@ -59,32 +65,35 @@ impl Gateway {
             };
             let check = || match self.check_task(&snapshot, caller, (at, task)) {
                 Ok(risk) => risks.push(risk),
-                Err(more) => faults.extend(more),
+                Err((kind, more)) => {
+                    kinds.push(kind);
+                    faults.extend(more);
+                }
             };
             by_cost(cost, check).await;
         }
-        if faults.is_empty() { Ok(Checked { plan, risks }) } else { Err(refused(faults)) }
+        if faults.is_empty() { Ok(Checked { plan, risks }) } else { Err(refused(kind_of(&kinds), faults)) }
     }
 
-    /// The checked task, or all that is wrong with it.
+    /// The checked task, or all that is wrong with it, and of which kind that is.
     fn check_task(
         &self,
         snapshot: &Snapshot,
         caller: &Caller,
         (at, task): (usize, &Task),
-    ) -> Result<Risk, Vec<Fault>> {
+    ) -> Result<Risk, (Kind, Vec<Fault>)> {
         let view = snapshot.view_of(caller);
-        let no_tool = |error: &Error| vec![no_tool(view, caller, (at, task), error)];
+        let no_tool = |error: &Error| (error.kind, vec![no_tool(view, caller, (at, task), error)]);
         let tool = view.tool_of(&task.tool).map_err(|error| no_tool(&error))?;
         if let Err((field, error)) = self.check_account(snapshot, caller, task, tool) {
             let message = format!("task `{}`: {}", task.id, error.message);
             return Err(match field {
                 "tool" => no_tool(&error),
-                _ => vec![Fault::new(format!("/commands/{at}/{field}"), message)],
+                _ => (Kind::Validation, vec![Fault::new(format!("/commands/{at}/{field}"), message)]),
             });
         }
         let faults = params(tool, task, at);
-        if faults.is_empty() { Ok(tool.risk) } else { Err(faults) }
+        if faults.is_empty() { Ok(tool.risk) } else { Err((Kind::Validation, faults)) }
     }
 }
 
@@ -113,13 +122,25 @@ fn is_shown(view: &View, key: &ToolKey) -> bool {
     view.module(&key.module).is_some_and(|module| module.tools.iter().any(|tool| tool.name == key.tool))
 }
 
-fn refused(mut faults: Vec<Fault>) -> Error {
+/// What a batch is refused for: that a server is not there only where nothing is wrong with the tasks themselves.
+fn kind_of(kinds: &[Kind]) -> Kind {
+    let is_away = |kind: &Kind| matches!(kind, Kind::UpstreamUnavailable | Kind::AccountRequired);
+    match kinds {
+        [] => Kind::Validation,
+        [first, others @ ..] if is_away(first) && others.iter().all(|other| other == first) => *first,
+        _ if kinds.iter().all(is_away) => Kind::UpstreamUnavailable,
+        _ => Kind::Validation,
+    }
+}
+
+fn refused(kind: Kind, mut faults: Vec<Fault>) -> Error {
     let more = faults.len().saturating_sub(FAULTS);
     faults.truncate(FAULTS);
     if more > 0 {
         faults.push(Fault::new("/commands", format!("and {more} more")));
     }
-    fault::error(&faults).hint(HINT)
+    let hint = if kind == Kind::Validation { HINT } else { AWAY };
+    Error { kind, ..fault::error(&faults).hint(hint) }
 }
 
 /// A tool that is not there or is switched off. Who may use but not look is not told what there is instead.

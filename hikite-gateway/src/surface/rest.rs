@@ -73,7 +73,7 @@ impl Gateway {
     pub async fn tool(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
         caller.must_have(Scopes::READ)?;
         let find = |view: &View| view.any_tool(name).map(|tool| tool.key.clone());
-        let (snapshot, key) = self.look_up(caller, find).await?;
+        let (snapshot, key) = self.look_up_named(caller, name, find).await?;
         self.object_in(snapshot.view_of(caller), &key, caller.is_admin())
     }
 

@@ -21,7 +21,8 @@ use hikite_core::{
 use hikite_egress::Allow;
 use hikite_testkit::keep::{Key, Memory};
 use hikite_upstream::{
-    Access, Definition, Document, Environment, Fixed, Grant, Share, Spawner, Transport, Upstream,
+    Access, Definition, Document, Environment, Fixed, Grant, ProcessLimits, Share, Spawner, Transport,
+    Upstream,
 };
 use serde_json::{Map, Value, json};
 
@@ -106,7 +107,8 @@ async fn run(plan: &Plan, url: &str) -> Result<(), String> {
     };
     let environment = Environment {
         // No process is started: the server is the suite's.
-        spawner: Spawner::start("none".into(), 1).map_err(|error| error.to_string())?,
+        spawner: Spawner::start("none".into(), ProcessLimits { running: 1, starting: 1 })
+            .map_err(|error| error.to_string())?,
         client: hikite_egress::Client::new(),
         cache: Arc::new(Forgetful),
         limits: Arc::clone(&limits),

@@ -74,9 +74,13 @@ pub(crate) struct LimitsFile {
     /// Records of the audit that wait to be written, and calls that run and will have one.
     #[schemars(extend("default" = 10_000))]
     pub(crate) audit_queue: Option<usize>,
-    /// Processes of stdio upstreams.
+    /// Processes of stdio upstreams. Where there are more, those that are called take the place of those that are not.
     #[schemars(extend("default" = 64))]
     pub(crate) stdio_processes: Option<usize>,
+    /// Stdio upstreams that are started at a time, those first that a request waits for; zero means twice the
+    /// processors, at least four.
+    #[schemars(extend("default" = 0))]
+    pub(crate) starting: Option<usize>,
     /// Lines of stderr kept per upstream.
     #[schemars(extend("default" = 200))]
     pub(crate) stderr_lines: Option<usize>,
@@ -207,6 +211,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
         ),
         audit_queue: read.count("audit_queue", raw.audit_queue, default.audit_queue),
         stdio_processes: read.count("stdio_processes", raw.stdio_processes, default.stdio_processes),
+        starting: raw.starting.unwrap_or(default.starting),
         stderr_lines: raw.stderr_lines.unwrap_or(default.stderr_lines),
         list_page: raw.list_page.unwrap_or(default.list_page),
         list_bytes: read.size("list_bytes", raw.list_bytes.as_ref(), default.list_bytes),

@@ -316,6 +316,7 @@ fn show_limits(limits: &Limits) -> Value {
         ("cache_entry_bytes", size(limits.cache_entry_bytes)),
         ("audit_queue", count(limits.audit_queue)),
         ("stdio_processes", count(limits.stdio_processes)),
+        ("starting", count(limits.starting)),
         ("stderr_lines", count(limits.stderr_lines)),
         ("list_page", count(limits.list_page)),
         ("list_bytes", size(limits.list_bytes)),

@@ -314,7 +314,11 @@ async fn what_the_first_caller_can_is_not_said_of_others_once_it_was_asked() {
 
 #[tokio::test]
 async fn what_the_first_caller_can_is_not_said_of_one_that_cannot() {
-    let gateway = gateway(json!({ "a": careful() })).await;
+    let config = json!({ "mcpServers": { "a": careful() }, "server": { "surface": "direct" } });
+    let gateway = crate::configured(config.clone()).await;
+    assert_eq!(gateway.client("direct").await.text("told", json!({})).await, "elicitation roots sampling");
+    // Its lists are known by now: the next process is started for a caller.
+    let gateway = gateway.restart(config).await;
     let capabilities = json!({ "elicitation": {}, "extensions": { "example.com/x": {} } });
     let ada = gateway.client_with("direct", Hello { capabilities, ..Hello::silent() }).await;
     let (able, bob) = (obliging(&gateway, "able").await, gateway.client("direct").await);

@@ -89,7 +89,7 @@ async fn every_error_has_its_name_its_message_and_a_hint() {
         &get("gone").await,
         "UPSTREAM_UNAVAILABLE",
         "UpstreamUnavailable",
-        "no server of the category `gone` has told its tools: down",
+        "no server of the category `gone` has told its tools: down (`down` cannot be reached)",
         Some("try again in a moment, or use another category; `hikite doctor` tells the reason"),
     );
     check(

@@ -33,6 +33,7 @@ mod identity;
 mod lifecycle;
 mod lists;
 mod log;
+mod many;
 mod measure;
 mod metrics;
 mod mixup;
@@ -62,6 +63,7 @@ mod store;
 mod tasks;
 mod tls;
 mod traces;
+mod unlisted;
 mod upstream_login;
 mod vault;
 

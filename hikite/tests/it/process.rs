@@ -208,8 +208,9 @@ async fn the_number_of_processes_has_a_limit() {
     assert!(eventually(|| gateway.descendants().len() == 2).await, "{}", gateway.stderr());
     let refused = error_of(&client.call("b__echo", json!({ "text": "x" })).await);
     assert_eq!(refused["code"], "OVERLOADED");
-    assert_eq!(refused["message"], "`b` cannot start: too many server processes are running");
-    assert_eq!(refused["hint"], "stop some, or raise `limits.stdio_processes`");
+    assert_eq!(refused["message"], "`b` cannot start: all 1 server processes are busy");
+    let hint = "try again when some of their calls have ended, or raise `limits.stdio_processes`";
+    assert_eq!(refused["hint"], hint);
     held.answer().await.expect("a result");
     let begin = Instant::now();
     while client.call("b__echo", json!({ "text": "x" })).await["isError"] == true {

@@ -25,24 +25,47 @@ pub(crate) fn open_files(pid: u32) -> Result<usize> {
 
 /// Children, theirs and so on, that live, and those of them that are dead and were not taken notice of.
 pub(crate) fn family(pid: u32) -> Result<(usize, usize)> {
+    let all = below(pid)?;
+    let dead = all.iter().filter(|(_, is_dead)| *is_dead).count();
+    Ok((all.len() - dead, dead))
+}
+
+/// Children, theirs and so on.
+pub(crate) fn descendants(pid: u32) -> Result<Vec<u32>> {
+    Ok(below(pid)?.into_iter().map(|(pid, _)| pid).collect())
+}
+
+/// Whether there is such a process, and it is not dead.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    read(pid).is_some_and(|process| !process.is_dead)
+}
+
+/// Everything below a process, and whether it is dead.
+fn below(pid: u32) -> Result<Vec<(u32, bool)>> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {
-        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
-        let (Some((own, _)), Some((_, rest))) = (stat.split_once(' '), stat.rsplit_once(") ")) else {
-            continue;
-        };
-        let mut fields = rest.split(' ');
-        let (state, parent) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
-        if let (Ok(own), Ok(parent)) = (own.parse::<u32>(), parent.parse::<u32>()) {
-            all.push((own, parent, state == "Z"));
-        }
+        all.extend(entry.file_name().to_str().and_then(|name| read(name.parse().ok()?)));
     }
-    let (mut line, mut alive, mut dead) = (vec![pid], 0, 0);
+    let (mut line, mut found) = (vec![pid], Vec::new());
     while let Some(next) = line.pop() {
-        for (own, _, is_dead) in all.iter().filter(|(_, parent, _)| *parent == next) {
-            *(if *is_dead { &mut dead } else { &mut alive }) += 1;
+        for Process { own, is_dead, .. } in all.iter().filter(|process| process.parent == next) {
+            found.push((*own, *is_dead));
             line.push(*own);
         }
     }
-    Ok((alive, dead))
+    Ok(found)
+}
+
+struct Process {
+    own: u32,
+    parent: u32,
+    is_dead: bool,
+}
+
+fn read(pid: u32) -> Option<Process> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The program's name, in brackets, may hold spaces.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let (state, parent) = (fields.next()?, fields.next()?);
+    Some(Process { own: pid, parent: parent.parse().ok()?, is_dead: state == "Z" })
 }

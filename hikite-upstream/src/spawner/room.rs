@@ -1,0 +1,157 @@
+//! Room for processes: so many run at once and no more. Where there is none left, the one that was used the longest ago
+//! and has nothing to do makes way. One that has something to do never does.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use hikite_core::error::{Error, Kind};
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use crate::connection::{Connection, Purpose};
+
+/// For a process to make way, or for one that is only starting to be ready for it.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is looked again.
+const LOOK: Duration = Duration::from_millis(50);
+/// A process that was used so recently is probably used again at once.
+const REST: Duration = Duration::from_millis(200);
+
+#[derive(Debug)]
+pub(crate) struct Room {
+    all: usize,
+    places: Arc<Semaphore>,
+    running: Mutex<Vec<Weak<Connection>>>,
+    claimed: Arc<AtomicUsize>,
+    /// Starts that wait for a place.
+    waiting: AtomicUsize,
+}
+
+/// A place that a process of one session is about to take.
+#[derive(Debug)]
+pub(crate) struct Claim(Arc<AtomicUsize>);
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// One more that waits, as long as it does.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Room {
+    pub(crate) fn new(processes: usize) -> Arc<Self> {
+        let all = processes.min(Semaphore::MAX_PERMITS);
+        Arc::new(Self {
+            all,
+            places: Arc::new(Semaphore::new(all)),
+            running: Mutex::default(),
+            claimed: Arc::default(),
+            waiting: AtomicUsize::new(0),
+        })
+    }
+
+    /// A place for a session's own process, as long as a quarter of all stays free for those that serve everybody.
+    pub(crate) fn claim_own(&self) -> Option<Claim> {
+        // Counted before it is looked, so that of many at once not all find the same place free.
+        let claimed = self.claimed.fetch_add(1, Ordering::AcqRel) + 1;
+        let claim = Claim(Arc::clone(&self.claimed));
+        let free = self.places.available_permits() + self.shared_at_rest();
+        leaves_a_quarter(self.all, free, claimed).then_some(claim)
+    }
+
+    /// A place for the process of a connection, held while that runs. Waits for another to make way.
+    pub(crate) async fn place(&self, connection: &Arc<Connection>) -> Result<OwnedSemaphorePermit, Error> {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        let _waits = Waits(&self.waiting);
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let free = Arc::clone(&self.places);
+            let free = match free.try_acquire_owned() {
+                Ok(place) => Some(place),
+                Err(_) if !self.make_way() || Instant::now() >= until => None,
+                Err(_) => {
+                    let freed = Arc::clone(&self.places).acquire_owned();
+                    match tokio::time::timeout(LOOK, freed).await {
+                        Ok(Ok(place)) => Some(place),
+                        _ => continue,
+                    }
+                }
+            };
+            let Some(place) = free else { return Err(self.all_busy(&connection.name)) };
+            self.running.lock().push(Arc::downgrade(connection));
+            return Ok(place);
+        }
+    }
+
+    /// Ends processes without work for those that wait, the one used the longest ago first. Whether there is hope: one
+    /// that leaves, that is only starting, or that was used a moment ago.
+    fn make_way(&self) -> bool {
+        let mut running: Vec<Arc<Connection>> = {
+            let mut all = self.running.lock();
+            all.retain(|one| one.upgrade().is_some_and(|one| !one.gone.is_cancelled()));
+            all.iter().filter_map(Weak::upgrade).collect()
+        };
+        let mut leaving = running.iter().filter(|one| !one.is_open()).count();
+        running.retain(|one| one.is_open() && one.is_at_rest());
+        running.sort_by_key(|one| one.last_used());
+        let at_rest = !running.is_empty();
+        let Some(before) = Instant::now().checked_sub(REST) else { return true };
+        let waiting = self.waiting.load(Ordering::Acquire);
+        for one in running {
+            if leaving >= waiting {
+                break;
+            }
+            if one.close_if_idle(before) {
+                tracing::debug!(module = &*one.name, "stopped, another server needs its place");
+                leaving += 1;
+            }
+        }
+        leaving > 0 || at_rest || self.some_only_start()
+    }
+
+    fn some_only_start(&self) -> bool {
+        let running = self.running.lock();
+        running.iter().filter_map(Weak::upgrade).any(|one| one.is_open() && !one.works_for_somebody())
+    }
+
+    /// Processes for everybody that would make way.
+    fn shared_at_rest(&self) -> usize {
+        let running = self.running.lock();
+        let shared = |one: &Arc<Connection>| matches!(one.purpose, Purpose::Shared) && one.is_open();
+        running.iter().filter_map(Weak::upgrade).filter(|one| shared(one) && one.is_at_rest()).count()
+    }
+
+    fn all_busy(&self, name: &str) -> Error {
+        let message = format!("`{name}` cannot start: all {} server processes are busy", self.all);
+        Error::new(Kind::Overloaded, message)
+            .hint("try again when some of their calls have ended, or raise `limits.stdio_processes`")
+            .after(Duration::from_secs(1))
+    }
+}
+
+fn leaves_a_quarter(all: usize, free: usize, claimed: usize) -> bool {
+    free.checked_sub(claimed).is_some_and(|left| left >= all.div_ceil(4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_of_all_places_is_nobodys_own() {
+        assert!(leaves_a_quarter(64, 64, 48) && !leaves_a_quarter(64, 64, 49));
+        assert!(leaves_a_quarter(64, 17, 1) && !leaves_a_quarter(64, 16, 1));
+        assert!(leaves_a_quarter(2, 2, 1) && !leaves_a_quarter(2, 1, 1));
+        assert!(!leaves_a_quarter(1, 1, 1) && !leaves_a_quarter(64, 0, 1));
+    }
+}

@@ -1,0 +1,149 @@
+//! Turns to start: so many processes start at a time and no more, because many at once would slow each other down until
+//! none is ready in its time. The server that most requests wait for is next; among equals the one that came first.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+/// Fewer at a time would only wait for each other.
+const LEAST: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Turns {
+    most: usize,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    taken: usize,
+    waiting: Vec<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    /// How many requests wait for this start; it may change while it is in the queue.
+    demand: Arc<AtomicUsize>,
+    go: oneshot::Sender<Turn>,
+}
+
+/// One start under way; dropping it lets the next one begin.
+#[derive(Debug)]
+pub(crate) struct Turn(Option<Arc<Turns>>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(turns) = self.0.take() {
+            turns.pass_on();
+        }
+    }
+}
+
+impl Turns {
+    /// `most` at a time; zero means twice the processors.
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        let most = if most == 0 { usual() } else { most };
+        Arc::new(Self { most, queue: Mutex::default() })
+    }
+
+    /// Waits for a turn.
+    pub(crate) async fn take(self: &Arc<Self>, demand: &Arc<AtomicUsize>) -> Turn {
+        let turn = {
+            let mut queue = self.queue.lock();
+            if queue.taken < self.most {
+                queue.taken += 1;
+                return Turn(Some(Arc::clone(self)));
+            }
+            let (go, turn) = oneshot::channel();
+            queue.waiting.push(Waiting { demand: Arc::clone(demand), go });
+            turn
+        };
+        // The sender is dropped only with all of this.
+        turn.await.unwrap_or(Turn(None))
+    }
+
+    /// Gives a turn that is over to the next in the queue that still waits.
+    fn pass_on(self: &Arc<Self>) {
+        let mut queue = self.queue.lock();
+        while let Some(next) = queue.next() {
+            match next.go.send(Turn(Some(Arc::clone(self)))) {
+                Ok(()) => return,
+                // It does not wait any more; what comes back is not a turn that is over.
+                Err(mut turn) => turn.0 = None,
+            }
+        }
+        queue.taken -= 1;
+    }
+}
+
+impl Queue {
+    fn next(&mut self) -> Option<Waiting> {
+        let demand = |waiting: &Waiting| waiting.demand.load(Ordering::Relaxed);
+        // Of several with the same demand `min_by_key` gives the first.
+        let at = (0..self.waiting.len()).min_by_key(|at| std::cmp::Reverse(demand(&self.waiting[*at])))?;
+        Some(self.waiting.remove(at))
+    }
+}
+
+fn usual() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    processors.saturating_mul(2).max(LEAST)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn demand(count: usize) -> Arc<AtomicUsize> {
+        Arc::new(AtomicUsize::new(count))
+    }
+
+    #[tokio::test]
+    async fn whoever_is_waited_for_most_is_next() {
+        let turns = Turns::new(1);
+        let first = turns.take(&demand(0)).await;
+        let (low, high, risen) = (demand(0), demand(2), demand(0));
+        let (mut a, mut b, mut c) =
+            (pin!(turns.take(&low)), pin!(turns.take(&high)), pin!(turns.take(&risen)));
+        assert!(a.as_mut().now_or_never().is_none());
+        assert!(b.as_mut().now_or_never().is_none());
+        assert!(c.as_mut().now_or_never().is_none());
+        drop(first);
+        let second = b.as_mut().now_or_never().expect("the most requests wait for it");
+        risen.store(1, Ordering::Relaxed);
+        drop(second);
+        let third = c.as_mut().now_or_never().expect("somebody began to wait for it in the queue");
+        assert!(a.as_mut().now_or_never().is_none());
+        drop(third);
+        assert!(a.as_mut().now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_turn_is_not_lost_with_who_gave_up() {
+        let turns = Turns::new(1);
+        let first = turns.take(&demand(0)).await;
+        let (wanted, other) = (demand(1), demand(0));
+        let mut gone = Box::pin(turns.take(&wanted));
+        let mut stays = pin!(turns.take(&other));
+        assert!(gone.as_mut().now_or_never().is_none() && stays.as_mut().now_or_never().is_none());
+        drop(first);
+        // It has the turn by now, and goes without having looked.
+        drop(gone);
+        let turn = stays.as_mut().now_or_never().expect("the turn went on");
+        drop(turn);
+        assert!(turns.take(&other).now_or_never().is_some(), "and came back");
+    }
+
+    #[test]
+    fn without_a_number_it_goes_by_the_processors() {
+        assert!(usual() >= LEAST && Turns::new(0).most == usual());
+        assert_eq!(Turns::new(3).most, 3);
+    }
+}

@@ -1,0 +1,210 @@
+//! More servers than processes, and more starts than there are processors for: each server is started once, in its turn,
+//! and makes way for others when it has nothing to do.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hikite_testkit::gateway::{Client, Hello, TestGateway, eventually};
+use serde_json::{Map, Value, json};
+
+use crate::{PROGRAMS, configured, error_of, stdio};
+
+/// For the starts of many, one after the other, on a machine that stands still at times.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A fixture that writes down its name whenever it is started, and does something more before it is there.
+fn written(name: &str, starts: &Path, more: &str) -> Value {
+    let script = format!("echo {name} >> '{}'; {more} exec {} --stdio", starts.display(), PROGRAMS.fixture());
+    json!({ "description": "d", "command": "sh", "args": ["-c", script] })
+}
+
+fn starts(file: &Path) -> Vec<String> {
+    std::fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+struct Folder {
+    _folder: tempfile::TempDir,
+    starts: PathBuf,
+    go: PathBuf,
+}
+
+fn folder() -> Folder {
+    let folder = tempfile::tempdir().expect("a folder");
+    Folder { starts: folder.path().join("starts"), go: folder.path().join("go"), _folder: folder }
+}
+
+async fn with_abilities(gateway: &TestGateway, capabilities: Value) -> Client {
+    gateway.client_with("direct", Hello { capabilities, ..Hello::silent() }).await
+}
+
+/// Waits until so many tools are listed.
+async fn listed(client: &Client, count: usize) {
+    let listing = async {
+        while client.names("tools/list").await.len() != count {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(LONG, listing).await.expect("all are listed");
+}
+
+#[tokio::test]
+async fn a_server_without_a_known_list_is_started_once() {
+    let folder = folder();
+    let gateway = crate::gateway(json!({ "a": written("a", &folder.starts, "") })).await;
+    let plain = gateway.client("direct").await;
+    assert_eq!(plain.text("echo", json!({ "text": "one" })).await, "one");
+    let able = with_abilities(&gateway, json!({ "roots": {}, "elicitation": {} })).await;
+    assert_eq!(able.text("echo", json!({ "text": "two" })).await, "two");
+    assert_eq!(starts(&folder.starts), ["a"]);
+}
+
+#[tokio::test]
+async fn a_server_is_started_once_for_a_first_caller_that_can_be_asked() {
+    let folder = folder();
+    let gateway = crate::gateway(json!({ "a": written("a", &folder.starts, "") })).await;
+    let able = with_abilities(&gateway, json!({ "roots": {}, "elicitation": {} })).await;
+    assert_eq!(able.text("echo", json!({ "text": "one" })).await, "one");
+    assert_eq!(starts(&folder.starts), ["a"]);
+    // It asks, and the one that called is asked.
+    let call = able.begin_call("ask", json!({ "kind": "elicitation", "marker": "sure?" }));
+    let asked = able.asked().await;
+    able.answer(&asked, json!({ "action": "accept", "content": { "answer": "yes" } })).await;
+    let answer = call.answer().await.expect("a result");
+    assert!(answer["content"][0]["text"].as_str().expect("text").contains("yes"), "{answer}");
+    assert_eq!(starts(&folder.starts), ["a"]);
+}
+
+#[tokio::test]
+async fn a_caller_that_cannot_be_asked_is_not() {
+    let folder = folder();
+    let gateway = crate::gateway(json!({ "a": written("a", &folder.starts, "") })).await;
+    let (plain, able) = (
+        gateway.client("direct").await,
+        with_abilities(&gateway, json!({ "roots": {}, "elicitation": {} })).await,
+    );
+    let roots = plain.call("ask", json!({ "kind": "roots", "marker": "m" })).await;
+    assert_eq!(roots["content"][0]["text"], r#"{"roots":[]}"#, "it has none");
+    let refused = plain.call("ask", json!({ "kind": "elicitation", "marker": "m" })).await;
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(plain.questions().is_empty() && able.questions().is_empty());
+    // From then on it is known to ask, and who can be asked has a process of its own.
+    let pid = async |client: &Client| client.call("who", json!({})).await["structuredContent"]["pid"].clone();
+    assert_ne!(pid(&plain).await, pid(&able).await);
+}
+
+#[tokio::test]
+async fn as_many_start_at_a_time_as_the_limit_says_and_what_a_request_waits_for_is_next() {
+    let folder = folder();
+    let wait = format!("while [ ! -e '{}' ]; do sleep 0.05; done;", folder.go.display());
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let servers: Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), written(name, &folder.starts, &wait))).collect();
+    // A client is greeted without a wait for lists.
+    let limits = json!({ "starting": 1, "first_list": "60s", "all_lists": "100ms" });
+    let gateway =
+        configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } }))
+            .await;
+    assert!(eventually(|| starts(&folder.starts).len() == 1).await, "{}", gateway.stderr());
+    let first = starts(&folder.starts).remove(0);
+    let wanted = names.iter().rev().find(|name| **name != first).expect("another");
+    let client = gateway.client("direct").await;
+    let params = json!({ "name": format!("{wanted}__echo"), "arguments": { "text": "x" },
+        "_meta": { "progressToken": "p" } });
+    let call = client.begin("tools/call", params);
+    // It is told that the request waits.
+    let told = client.told("notifications/progress", 1).await;
+    assert_eq!(told[0]["progressToken"], "p", "{told:?}");
+    assert!(told[0]["message"].is_string(), "{told:?}");
+    assert_eq!(starts(&folder.starts).len(), 1, "one at a time");
+    std::fs::write(&folder.go, "").expect("a file");
+    assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], "x");
+    assert_eq!(starts(&folder.starts)[1], **wanted);
+    listed(&client, 33 * names.len()).await;
+    assert_eq!(starts(&folder.starts).len(), names.len(), "each once");
+}
+
+#[tokio::test]
+async fn the_time_to_start_counts_from_the_start() {
+    let folder = folder();
+    let names = ["a", "b", "c", "d", "e"];
+    let servers: Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), written(name, &folder.starts, "sleep 2;"))).collect();
+    // Together they take longer than one of them may.
+    let limits = json!({ "starting": 1, "start_timeout": "9s", "first_list": "60s" });
+    let gateway =
+        configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } }))
+            .await;
+    let client = gateway.client("direct").await;
+    listed(&client, 33 * names.len()).await;
+    for name in names {
+        assert_eq!(client.text(&format!("{name}__echo"), json!({ "text": name })).await, name);
+    }
+    assert_eq!(starts(&folder.starts).len(), names.len(), "none was given up");
+}
+
+#[tokio::test]
+async fn all_of_many_servers_answer_in_turn_through_a_few_processes() {
+    let names: Vec<String> = (0..12).map(|number| format!("s{number:02}")).collect();
+    let servers: Map<String, Value> = names.iter().map(|name| (name.clone(), stdio(&[]))).collect();
+    let limits = json!({ "stdio_processes": 3, "first_list": "60s" });
+    let gateway =
+        configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } }))
+            .await;
+    let client = gateway.client("direct").await;
+    for round in 0..2 {
+        for name in &names {
+            let text = format!("{name} {round}");
+            assert_eq!(client.text(&format!("{name}__echo"), json!({ "text": text })).await, text);
+            let processes = gateway.descendants();
+            assert!(processes.len() <= 6, "a guard and a server each: {processes:?}");
+        }
+    }
+    assert!(eventually(|| gateway.zombies().is_empty()).await, "{:?}", gateway.zombies());
+}
+
+#[tokio::test]
+async fn the_one_that_was_used_longest_ago_makes_way_and_a_busy_one_never_does() {
+    let folder = folder();
+    let names = ["a", "b", "c"];
+    let servers: Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), written(name, &folder.starts, ""))).collect();
+    let limits = json!({ "stdio_processes": 2, "first_list": "60s" });
+    let gateway =
+        configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } }))
+            .await;
+    let client = gateway.client("direct").await;
+    listed(&client, 99).await;
+    let echo = async |name: &str| client.text(&format!("{name}__echo"), json!({ "text": name })).await;
+    for name in ["a", "b", "a"] {
+        assert_eq!(echo(name).await, name);
+    }
+    let before = starts(&folder.starts).len();
+    assert_eq!(echo("c").await, "c");
+    assert_eq!(echo("a").await, "a");
+    assert_eq!(starts(&folder.starts)[before..], ["c"], "b made way, and a did not");
+    // Both are busy: the third has to wait, and is told what to do.
+    let held: Vec<_> = ["a__hang", "c__hang"].map(|tool| client.begin_call(tool, json!({}))).into();
+    let mut refused = Value::Null;
+    for _ in 0..200 {
+        refused = client.call("b__echo", json!({ "text": "b" })).await;
+        if refused["isError"] == true {
+            break;
+        }
+        // The calls had not arrived.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let error = error_of(&refused);
+    assert_eq!(error["code"], "OVERLOADED", "{error}");
+    assert_eq!(error["message"], "`b` cannot start: all 2 server processes are busy");
+    assert!(error["hint"].as_str().expect("a hint").contains("limits.stdio_processes"), "{error}");
+    assert!(held.iter().all(|call| !call.is_finished()));
+    for call in &held {
+        client.cancel(call.id).await;
+    }
+    let freed = async {
+        while client.call("b__echo", json!({ "text": "b" })).await["isError"] == true {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(LONG, freed).await.expect("a place is free again");
+}

@@ -1,0 +1,165 @@
+//! Servers whose lists nobody has ever seen, because they are down or nobody logged in to them: whoever may see them is
+//! told why, on every surface, and whoever may not is told what is told of a name that does not exist.
+
+use hikite_testkit::authority::{Authority, Wrong};
+use hikite_testkit::gateway::{Client, TestGateway};
+use serde_json::{Value, json};
+
+use crate::identity::{as_bearer, client, project, token};
+use crate::rest::{get, post};
+use crate::{configured, error_of, stdio};
+
+const SURFACES: &str = "direct,modules,search,categories";
+
+async fn house(name: &str, server: Value) -> TestGateway {
+    configured(json!({
+        "mcpServers": { name: server, "up": stdio(&[]) },
+        "categories": { "work": { "description": "d", "server": name, "tools": { "includeNames": ["fetch"] } } },
+        "server": { "surface": SURFACES.split(',').collect::<Vec<_>>() },
+        "limits": { "first_list": "20s" },
+    }))
+    .await
+}
+
+fn down() -> Value {
+    json!({ "description": "d", "command": "hikite-no-such-command" })
+}
+
+/// Every way to ask for a tool of a module that says so in a result.
+fn calls(module: &str) -> Vec<(&'static str, Value)> {
+    let key = format!("{module}:fetch");
+    vec![
+        ("call", json!({ "module": module, "tool": "fetch", "params": {} })),
+        ("call", json!({ "toolKey": key, "params": {} })),
+        ("call", json!({ "tool": format!("{module}__fetch"), "params": {} })),
+        ("get_module_schema", json!({ "modules": [module] })),
+        ("tool_execute", json!({ "toolKey": key })),
+        ("batch", json!({ "commands": [{ "id": "a", "module": module, "tool": "fetch" }] })),
+        ("get-category-tools", json!({ "category": "work" })),
+        ("call-category-tool", json!({ "category": "work", "name": "fetch", "args": {} })),
+    ]
+}
+
+/// A call on a surface that shows the meta tool, or on `direct`.
+async fn on(gateway: &TestGateway, tool: &str, arguments: Value) -> Value {
+    let surface = match tool {
+        "call" | "get_module_schema" | "batch" => "modules",
+        "tool_execute" => "search",
+        "get-category-tools" | "call-category-tool" => "categories",
+        _ => "direct",
+    };
+    gateway.client(surface).await.call(tool, arguments).await
+}
+
+async fn says(gateway: &TestGateway, module: &str, code: &str, message: &str) {
+    let check = |place: &str, error: &Value| {
+        assert_eq!(error["code"], code, "{place}: {error}");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains(message)), "{place}: {error}");
+        assert!(error["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{place}: {error}");
+    };
+    for (tool, arguments) in calls(module) {
+        check(&format!("{tool} {arguments}"), &error_of(&on(gateway, tool, arguments.clone()).await));
+    }
+    for name in [format!("{module}__fetch"), format!("{module}:fetch")] {
+        check(&name, &error_of(&on(gateway, &name, json!({})).await));
+    }
+    let client = gateway.client("direct").await;
+    let prompt = client.request("prompts/get", json!({ "name": format!("{module}__p") }));
+    let mut refused = prompt.await.expect_err("no such prompt");
+    refused["data"]["message"] = refused["message"].take();
+    check("prompts/get", &refused["data"]);
+    let status = if code == "ACCOUNT_REQUIRED" { 403 } else { 502 };
+    let name = format!("{module}:fetch");
+    for reply in [
+        post(gateway, "/v1/tools/call", &json!({ "name": name })).await,
+        get(gateway, &format!("/v1/tools/{name}")).await,
+        post(
+            gateway,
+            "/v1/batch",
+            &json!({ "commands": [{ "id": "a", "module": module, "tool": "fetch" }] }),
+        )
+        .await,
+    ] {
+        let mut body = reply.value();
+        body["message"] = body["error"].take();
+        assert_eq!(reply.status, status, "{body}");
+        check("REST", &body);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_says_so_on_every_surface() {
+    let gateway = house("down", down()).await;
+    says(&gateway, "down", "UPSTREAM_UNAVAILABLE", "`down`").await;
+    // A name that no module is said of may be anybody's; one that exists is found all the same.
+    let client = gateway.client("direct").await;
+    let unknown = client.request("tools/call", json!({ "name": "qqqqqqqq", "arguments": {} })).await;
+    let unknown = unknown.expect_err("no such tool");
+    assert_eq!(unknown["data"]["code"], "TOOL_NOT_FOUND", "{unknown}");
+    assert!(
+        unknown["data"]["hint"].as_str().expect("a hint").starts_with("`down` may have it: "),
+        "{unknown}"
+    );
+    assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
+}
+
+#[tokio::test]
+async fn a_server_that_nobody_logged_in_to_says_so_on_every_surface() {
+    let authority = Authority::start(Wrong::default()).await;
+    let gateway = house("vault", json!({ "description": "d", "url": authority.url() })).await;
+    says(&gateway, "vault", "ACCOUNT_REQUIRED", "login").await;
+}
+
+#[tokio::test]
+async fn a_batch_with_a_fault_of_its_own_is_refused_for_that() {
+    let gateway = house("down", down()).await;
+    let tasks = json!([{ "id": "a", "module": "down", "tool": "fetch" }, { "id": "b", "module": "up", "tool": "ecko" }]);
+    let error = error_of(&on(&gateway, "batch", json!({ "commands": tasks })).await);
+    assert_eq!(error["code"], "VALIDATION_ERROR", "{error}");
+    let message = error["message"].as_str().expect("text");
+    assert!(message.contains("`down`") && message.contains("did you mean `echo`?"), "{message}");
+}
+
+/// All that is asked about a module, and all that is answered, with its name taken out.
+async fn heard(gateway: &TestGateway, secret: &str, module: &str) -> Vec<String> {
+    let open =
+        async |surface: &str| -> Client { client(gateway, &format!("/mcp?surface={surface}"), secret).await };
+    let (direct, others) = (open("direct").await, open("modules,search").await);
+    let mut all = Vec::new();
+    for name in [format!("{module}__fetch"), format!("{module}:fetch"), "fetch".into()] {
+        let params = json!({ "name": name, "arguments": {} });
+        all.push(format!("{:?}", direct.request("tools/call", params).await));
+    }
+    let prompt = json!({ "name": format!("{module}__p") });
+    all.push(format!("{:?}", direct.request("prompts/get", prompt).await));
+    let category = |tool: &str| tool.contains("category");
+    for (tool, arguments) in calls(module).into_iter().filter(|(tool, _)| !category(tool)) {
+        let params = json!({ "name": tool, "arguments": arguments });
+        all.push(format!("{:?}", others.request("tools/call", params).await));
+    }
+    let name = format!("{module}:fetch");
+    let requests = [
+        as_bearer(secret, "POST", "/v1/tools/call").json(json!({ "name": name }).to_string()),
+        as_bearer(secret, "GET", &format!("/v1/tools/{name}")),
+        as_bearer(secret, "GET", &format!("/v1/modules/{module}")),
+    ];
+    for request in requests {
+        let reply = gateway.send(request).await;
+        let body = reply.value();
+        all.push(format!("{} {} {} {}", reply.status, body["code"], body["error"], body["hint"]));
+    }
+    all.iter().map(|text| text.replace(module, "M")).collect()
+}
+
+#[tokio::test]
+async fn who_may_not_see_a_server_that_is_down_hears_what_is_said_of_no_server() {
+    let gateway = house("down", down()).await;
+    project(&gateway, "work", json!({ "permissions": { "deny": ["down"] } })).await;
+    let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
+    // It has failed by now: what is known of it is told to the owner.
+    says(&gateway, "down", "UPSTREAM_UNAVAILABLE", "`down`").await;
+    let (hidden, absent) =
+        (heard(&gateway, &made.secret, "down").await, heard(&gateway, &made.secret, "none").await);
+    assert_eq!(hidden, absent);
+    assert!(hidden.iter().all(|text| !text.contains("UPSTREAM_UNAVAILABLE")), "{hidden:?}");
+}

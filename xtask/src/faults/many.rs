@@ -1,0 +1,149 @@
+//! Far more stdio servers than there is room for: each answers when it is called, whoever has nothing to do makes way,
+//! there are never more processes than allowed, and none is left when hikite ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use serde_json::{Value, json};
+
+use super::check::Check;
+use super::stage::{Scene, Stage, number};
+use crate::rig::process::stdio_server;
+use crate::rig::rest::Rest;
+use crate::rig::vital;
+
+/// Servers that run at once unless the config says otherwise, each with its guard.
+const PROCESSES: usize = 64;
+/// For all of them to be listed the first time, however busy the machine.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How often it is looked at what runs.
+const LOOK: Duration = Duration::from_millis(20);
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let all = stage.count(200, 80);
+    let scene = stage.open(&json!({}), &[], 0).await?;
+    let mut config: Value = serde_json::from_slice(&std::fs::read(scene.config_file())?)?;
+    for index in 0..all {
+        config["mcpServers"][name(index)] = stdio_server(index)?;
+    }
+    let started = Instant::now();
+    std::fs::write(scene.config_file(), config.to_string())?;
+    let watch = Watch::begin(scene.gateway.pid());
+    let listed = listed(&scene, all).await?;
+    let seconds = started.elapsed().as_secs_f64();
+    let calls = call_each(&scene, all).await?;
+    let most = watch.end()?;
+    let (_, dead) = vital::family(scene.gateway.pid())?;
+    let mut checks = vec![
+        Check::that(
+            format!("servers of {all} that told what they offer (after {seconds:.0} s)"),
+            all.to_string(),
+            listed.to_string(),
+            listed == all,
+        ),
+        Check::none("calls in turn, forwards and back, that fail", calls.failed.len(), 2 * all),
+        Check::at_most("the slowest of them", calls.slowest.as_secs_f64(), stage.at_worst(5.0), "s"),
+        Check::at_most(
+            "processes at once, guards included",
+            number(most),
+            number(2 * PROCESSES),
+            "processes",
+        ),
+        Check::that("dead children", "0", dead.to_string(), dead == 0),
+        scene.no_panic()?,
+    ];
+    if let Some(first) = calls.failed.first() {
+        crate::print(&format!("  … the first that failed: {first}"));
+    }
+    checks.push(left_behind(scene).await?);
+    Ok(checks)
+}
+
+fn name(index: usize) -> String {
+    format!("s{index:03}")
+}
+
+/// How many of them have told their lists, once it is all or no more are waited for.
+async fn listed(scene: &Scene, all: usize) -> Result<usize> {
+    let started = Instant::now();
+    let mut client = Rest::open(scene.gateway.target.address).await?;
+    loop {
+        let body: Value = serde_json::from_slice(&client.get("/v1/tools?limit=1").await?)?;
+        let tools = body["pagination"]["total"].as_u64().context("no count of tools")?;
+        let servers = usize::try_from(tools)? / crate::rig::TOOLS;
+        // One of them is the healthy one over HTTP.
+        if servers > all || started.elapsed() > PATIENCE {
+            return Ok(servers.saturating_sub(1));
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+struct Calls {
+    failed: Vec<String>,
+    slowest: Duration,
+}
+
+/// One call of each, from the first to the last and back again.
+async fn call_each(scene: &Scene, all: usize) -> Result<Calls> {
+    let mut client = Rest::open(scene.gateway.target.address).await?;
+    let mut calls = Calls { failed: Vec::new(), slowest: Duration::ZERO };
+    for (step, index) in (0..all).chain((0..all).rev()).enumerate() {
+        let body = json!({ "name": format!("{}:echo", name(index)), "parameters": { "text": "x" } });
+        let request = client.posting("/v1/tools/call", body.to_string())?;
+        let started = Instant::now();
+        let answer = client.ask(request).await?;
+        calls.slowest = calls.slowest.max(started.elapsed());
+        if !answer.status().is_success() {
+            calls.failed.push(String::from_utf8_lossy(answer.body()).into_owned());
+        }
+        if step % 100 == 99 {
+            crate::print(&format!("  … {} of {} calls", step + 1, 2 * all));
+        }
+    }
+    Ok(calls)
+}
+
+/// Looks again and again how many processes there are.
+struct Watch {
+    over: Arc<AtomicBool>,
+    looking: JoinHandle<Result<usize>>,
+}
+
+impl Watch {
+    fn begin(pid: u32) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&over);
+        let looking = std::thread::spawn(move || {
+            let mut most = 0;
+            while !seen.load(Ordering::Relaxed) {
+                most = most.max(vital::family(pid)?.0);
+                std::thread::sleep(LOOK);
+            }
+            Ok(most)
+        });
+        Self { over, looking }
+    }
+
+    fn end(self) -> Result<usize> {
+        self.over.store(true, Ordering::Relaxed);
+        self.looking.join().map_err(|_| anyhow!("nobody looked at the processes"))?
+    }
+}
+
+/// Ends hikite and looks for what it started.
+async fn left_behind(scene: Scene) -> Result<Check> {
+    let family = vital::descendants(scene.gateway.pid())?;
+    scene.gateway.stop()?;
+    let started = Instant::now();
+    loop {
+        let left = family.iter().filter(|pid| vital::is_alive(**pid)).count();
+        if left == 0 || started.elapsed() > Duration::from_secs(20) {
+            return Ok(Check::none("processes left behind after SIGTERM", left, family.len()));
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
