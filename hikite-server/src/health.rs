@@ -12,6 +12,7 @@ use http::header::{ACCEPT, ALLOW, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
 use crate::app::App;
+use crate::readiness;
 use crate::refusal::{json, refusal};
 
 /// At the root a person is shown the pages; everybody else is told that we are up.
@@ -34,14 +35,9 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Response {
     json(StatusCode::OK, &body.raw())
 }
 
-/// Whether load balancers may send somebody here. It says no while we are about to stop, and go on as before.
+/// Whether load balancers may send somebody here, and if not, why.
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
-    let (status, word) = if app.is_leaving() {
-        (StatusCode::SERVICE_UNAVAILABLE, "leaving")
-    } else {
-        (StatusCode::OK, "ready")
-    };
-    json(status, &Object::default().with("status", word).raw())
+    readiness::answer(&app.unready())
 }
 
 pub(crate) async fn not_found() -> Response {

@@ -26,10 +26,12 @@ mod probe;
 mod project;
 mod proxy;
 mod rate;
+mod readiness;
 mod refusal;
 pub mod request_id;
 mod rest;
 mod router;
+mod staleness;
 mod tls;
 
 pub use accept::serve;

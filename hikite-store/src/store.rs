@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::connect::{Engine, Target, WAIT};
 use crate::error::{Fault, StoreError};
 use crate::migrate::{self, Before, NEWEST, Refused};
+use crate::pools::Pools;
 use crate::url::StoreUrl;
 
 #[derive(Clone)]
@@ -23,8 +24,7 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     url: StoreUrl,
     engine: Engine,
-    reader: AnyPool,
-    writer: AnyPool,
+    pools: Pools,
     /// The version it had before it was opened, and the one it has now.
     found: i64,
     version: i64,
@@ -78,14 +78,13 @@ impl Store {
     fn of(
         target: &Target,
         url: &StoreUrl,
-        (reader, writer): (AnyPool, AnyPool),
+        pools: (AnyPool, AnyPool),
         (found, version): (i64, i64),
     ) -> Self {
         Self(Arc::new(Inner {
             url: url.clone(),
             engine: target.engine,
-            reader,
-            writer,
+            pools: Pools::new(pools),
             found,
             version,
             news: Notify::new(),
@@ -117,20 +116,29 @@ impl Store {
         self.0.closing.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
-        self.0.reader.close().await;
-        self.0.writer.close().await;
+        let Pools { reader, writer, .. } = self.pools();
+        // One that hangs does not keep the process.
+        let _ = tokio::time::timeout(WAIT, async {
+            reader.close().await;
+            writer.close().await;
+        })
+        .await;
     }
 
     pub(crate) fn engine(&self) -> Engine {
         self.0.engine
     }
 
+    pub(crate) fn pools(&self) -> &Pools {
+        self.0.pools.current()
+    }
+
     pub(crate) fn reader(&self) -> &AnyPool {
-        &self.0.reader
+        &self.pools().reader
     }
 
     pub(crate) fn writer(&self) -> &AnyPool {
-        &self.0.writer
+        &self.pools().writer
     }
 
     pub(crate) fn news(&self) -> &Notify {
@@ -222,6 +230,7 @@ mod tests {
             movable(store.changed(PAUSE));
             movable(store.first_seen());
             movable(store.note_seen(&[], 0));
+            movable(store.answers());
             movable(store.revision());
             movable(store.list_cache());
             movable(store.vectors("", &[], 0));

@@ -110,6 +110,7 @@ impl Gateway {
             "Requests refused because their caller was over its rate.",
             Point::alone(float(self.meter.rate_limited.load(Ordering::Relaxed))),
         ));
+        metrics.extend(self.freshness.metrics());
         metrics.extend(audit(self.auditor.counts()));
         metrics.push(Metric::counter(
             "hikite.trace.dropped",
