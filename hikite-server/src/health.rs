@@ -10,6 +10,7 @@ use hikite_core::time::rfc3339;
 use hikite_gateway::now_ms;
 use http::header::{ACCEPT, ALLOW, HeaderValue};
 use http::{HeaderMap, StatusCode};
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::readiness;
@@ -25,12 +26,17 @@ pub(crate) async fn root(app: State<Arc<App>>, headers: HeaderMap) -> Response {
 }
 
 pub(crate) async fn health(State(app): State<Arc<App>>) -> Response {
+    alive(app.started)
+}
+
+/// The process lives, since then.
+pub(crate) fn alive(started: Instant) -> Response {
     let body = Object::default()
         .with("status", "ok")
         .with("message", "MCP Server is running")
         .with("name", "hikite")
         .with("version", env!("CARGO_PKG_VERSION"))
-        .with("uptime", Raw::of(&app.started.elapsed().as_secs_f64()))
+        .with("uptime", Raw::of(&started.elapsed().as_secs_f64()))
         .with("timestamp", rfc3339(now_ms()).as_str());
     json(StatusCode::OK, &body.raw())
 }

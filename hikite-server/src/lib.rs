@@ -33,6 +33,7 @@ mod rest;
 mod router;
 mod staleness;
 mod tls;
+mod waiting;
 
 pub use accept::serve;
 pub use app::{App, Settings};
@@ -42,3 +43,4 @@ pub use oauth::{Cimd, Oauth};
 pub use origin::Origins;
 pub use proxy::Proxies;
 pub use tls::{Tls, TlsFault};
+pub use waiting::serve_until;

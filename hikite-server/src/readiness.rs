@@ -1,6 +1,8 @@
 //! Why load balancers should send nobody here at present. Every part of hikite that can say so adds a line to
 //! [`App::unready`]; without any the process is ready.
 
+use std::time::Duration;
+
 use axum::response::Response;
 use hikite_core::json::{Object, Raw};
 use http::StatusCode;
@@ -10,7 +12,7 @@ use crate::app::App;
 use crate::refusal::json;
 
 /// When it is worth asking again.
-const RETRY_SECONDS: u64 = 2;
+pub(crate) const RETRY: Duration = Duration::from_secs(2);
 
 /// One reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub(crate) fn answer(reasons: &[Unready]) -> Response {
         .collect();
     let body = Object::default().with("status", first.code).with("reasons", Raw::array(&listed));
     let mut response = json(StatusCode::SERVICE_UNAVAILABLE, &body.raw());
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS));
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY.as_secs()));
     response
 }
 

@@ -53,6 +53,18 @@ impl Store {
         Ok(store)
     }
 
+    /// Fails unless the store can be reached now. Nothing is changed.
+    pub async fn reach(url: &StoreUrl) -> Result<(), StoreError> {
+        let reached = tokio::time::timeout(WAIT, async {
+            if let Some(first) = Target::of(url)?.first().await.map_err(|error| StoreError::of(url, &error))? {
+                close(first).await;
+            }
+            Ok(())
+        });
+        let silent = |_| Err(StoreError::new(Fault::Unreachable, url, "it does not answer"));
+        reached.await.unwrap_or_else(silent)
+    }
+
     /// Opens the store in a version that need not be the newest.
     pub(crate) async fn open_at(
         url: &StoreUrl,
