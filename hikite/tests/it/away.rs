@@ -65,8 +65,8 @@ async fn hikite_starts_while_its_database_is_away_and_is_ready_when_it_is_back()
     let database = Server::start_on_tcp();
     let address = database.address().expect("a port");
     let proxy = FaultProxy::start(address).await.expect("a proxy");
-    let url = database.database().replace(&address.to_string(), &proxy.address().to_string());
     for fault in [Fault::refuse(), Fault::stall()] {
+        let url = database.database().replace(&address.to_string(), &proxy.address().to_string());
         proxy.set(fault).await;
         let config = json!({ "store": { "url": url } });
         let mut gateway = configured(config.clone()).await;

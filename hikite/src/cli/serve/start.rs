@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use hikite_store::Store;
+use hikite_store::{Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
@@ -29,7 +29,7 @@ pub(super) async fn start(
             Ok(running) => return Ok(Some(running)),
             Err(error) => error,
         };
-        if !is_store_away(config).await {
+        if !is_store_away(config, &error).await {
             return Err(error);
         }
         let (scheme, address) = (config.server.scheme(), config.server.listen);
@@ -43,9 +43,16 @@ pub(super) async fn start(
 }
 
 /// A file that cannot be opened is the owner's to put right; a database comes back by itself.
-async fn is_store_away(config: &Config) -> bool {
+async fn is_store_away(config: &Config, error: &anyhow::Error) -> bool {
     let url = config.store_url();
-    url.path().is_none() && !url.is_memory() && Store::reach(&url).await.is_err_and(|error| error.is_away())
+    if url.path().is_some() || url.is_memory() {
+        return false;
+    }
+    match error.downcast_ref::<StoreError>() {
+        Some(error) => error.is_away(),
+        // It may have gone in the middle of the start, where errors do not say so.
+        None => Store::reach(&url).await.is_err_and(|error| error.is_away()),
+    }
 }
 
 /// Waits until the database answers, well or badly. `false` if a signal came first.
