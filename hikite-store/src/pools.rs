@@ -56,6 +56,16 @@ impl Store {
         }
     }
 
+    /// Runs what asks the store until its connections are given up: what was under way on them would wait for ever.
+    pub(crate) async fn unless_given_up<T>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let given_up = self.pools().replaced.clone();
+        let silent = || Err(self.refused(Fault::Unreachable, "it does not answer"));
+        given_up.run_until_cancelled(work).await.unwrap_or_else(silent)
+    }
+
     /// Makes new connections in the place of those that hang. Without any there is nothing that could.
     fn replace(&self, pools: &Pools) {
         if self.engine() != Engine::Postgres || !pools.has_connections() {

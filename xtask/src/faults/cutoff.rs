@@ -56,6 +56,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         becomes(place, "/v1/tools", Some(token), 200).await?;
     }
     let mut client = Client::open_as(&cut_off.gateway.target, Some(&good.secret), PATIENCE).await?;
+    client.echo(echo).await?;
 
     gate.set_open(false);
     let begin = Instant::now();
@@ -72,7 +73,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let after = [status(place, "/v1/tools", Some(&revoked)).await?.0, status(place, "/v1/tools", Some(&good)).await?.0];
     let goes_on = client.echo(echo).await.is_ok();
     // The audit comes after.
-    let calls = seen.answered + u64::from(goes_on);
+    let calls = 1 + seen.answered + u64::from(goes_on);
     let records = audited(&mut rest, calls, &good.id).await?;
     let chain: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
     let bound = f64::from(u32::try_from(staleness)?) + stage.within(BEYOND_S);

@@ -144,6 +144,37 @@ async fn a_node_whose_store_refuses_it_refuses_what_may_have_been_revoked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn connections_that_hang_for_ever_are_given_up() {
+    let (_database, proxy, cluster) = divided().await;
+    let (_, good) = token(&cluster, "good").await;
+    becomes(&cluster, 1, &tools(&good), 200).await;
+    let call = |text: &str| {
+        let body = json!({ "name": "a:echo", "parameters": { "text": text } }).to_string();
+        let request = Request::new("POST", "/v1/tools/call").json(body);
+        request.header("authorization", &format!("Bearer {good}"))
+    };
+    assert_eq!(call("before").send(cluster.address(1)).await.status, 200);
+    proxy.freeze();
+    cluster.nodes[1].says("its connections are given up and made anew").await;
+    becomes(&cluster, 1, &call("after"), 200).await;
+    becomes(&cluster, 1, &Request::new("GET", "/readyz"), 200).await;
+    // What was under way on the old ones is written on the new ones.
+    let begin = Instant::now();
+    loop {
+        let page = cluster.send(0, Request::new("GET", "/v1/audit?kind=call&outcome=ok")).await.value();
+        if page["records"].as_array().expect("records").len() >= 2 {
+            break;
+        }
+        assert!(begin.elapsed() < IN_THE_END, "{page}\n{}", cluster.nodes[1].stderr());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let (id, secret) = token(&cluster, "short").await;
+    becomes(&cluster, 1, &tools(&secret), 200).await;
+    assert_eq!(cluster.send(0, Request::new("DELETE", &format!("/v1/tokens/{id}"))).await.status, 204);
+    becomes(&cluster, 1, &tools(&secret), 401).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn clocks_of_nodes_that_differ_too_much_are_named() {
     let free = TcpListener::bind("127.0.0.1:0").expect("a port");
     let own = free.local_addr().expect("bound");
