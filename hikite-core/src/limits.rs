@@ -113,6 +113,8 @@ pub struct Limits {
     pub leave: Duration,
     /// For running calls to finish when we stop.
     pub drain: Duration,
+    /// For how long what the store said counts without a new answer (`store.max_staleness`).
+    pub max_staleness: Duration,
 }
 
 /// The longest line taken from a stdio upstream, and the name of the limit that says so.
@@ -189,6 +191,7 @@ impl Default for Limits {
             jq_timeout: Duration::from_secs(2),
             leave: Duration::ZERO,
             drain: Duration::from_secs(10),
+            max_staleness: Duration::from_secs(30),
         }
     }
 }

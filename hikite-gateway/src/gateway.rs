@@ -26,6 +26,7 @@ use crate::audit::Auditor;
 use crate::cache::Cache;
 use crate::clock::now_ms;
 use crate::exchange::Accounts;
+use crate::freshness::Freshness;
 use crate::gate::{Gate, Throttle};
 use crate::generation::Generations;
 use crate::handle::Shelf;
@@ -85,6 +86,7 @@ pub struct Gateway {
     process: Arc<str>,
     pub(crate) registry: Registry,
     pub(crate) people: People,
+    pub(crate) freshness: Freshness,
     pub(crate) auditor: Auditor,
     pub(crate) cache: Cache,
     pub(crate) meter: Meter,
@@ -133,6 +135,7 @@ impl Gateway {
             wrong_config: Mutex::default(),
             workshop: OnceLock::new(),
             generations: Generations::default(),
+            freshness: Freshness::new(limits.max_staleness),
             limits,
             seal,
             people: People::new(registry.store().clone()),
@@ -255,6 +258,11 @@ impl Gateway {
     /// Whether the config names this module.
     pub(crate) fn is_configured(&self, module: &str) -> bool {
         self.current.with(|state| state.rules.modules.iter().any(|(rule, _)| &*rule.name == module))
+    }
+
+    /// How long ago the store last answered.
+    pub fn freshness(&self) -> &Freshness {
+        &self.freshness
     }
 
     pub fn seal(&self) -> &Seal {

@@ -16,6 +16,7 @@ mod execute;
 #[cfg(test)]
 mod fake;
 mod federation;
+mod freshness;
 mod gate;
 mod gateway;
 mod generation;
@@ -72,6 +73,7 @@ pub use exchange::{
     Provider, Returned, Settings as AccountSettings, TokenAuth, Waiting, choice::with_account,
 };
 pub use federation::{Comeback, Federation, LoginRule, Stranger};
+pub use freshness::Freshness;
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use handle::Part;

@@ -41,6 +41,8 @@ pub struct Meter {
     operations: Family<Operation>,
     exchanges: Family<Exchange>,
     rate_limited: AtomicU64,
+    /// Changed configs that were wrong.
+    reloads_failed: AtomicU64,
     /// Calls and failed calls that were not asked for yet.
     counted: [AtomicU64; 2],
     /// Looked up when the catalog is built; on the path of a call its gate has the module's own.
@@ -88,6 +90,7 @@ impl Default for Meter {
             operations: Family::new(OPERATIONS),
             exchanges: Family::new(EXCHANGES),
             rate_limited: AtomicU64::new(0),
+            reloads_failed: AtomicU64::new(0),
             counted: Default::default(),
             modules: RwLock::default(),
         }
@@ -102,6 +105,11 @@ impl Meter {
 
     pub fn tracer(&self) -> Option<&Arc<Tracer>> {
         self.tracer.get()
+    }
+
+    /// A changed config was wrong.
+    pub(crate) fn reload_failed(&self) {
+        self.reloads_failed.fetch_add(1, Ordering::Relaxed);
     }
 
     /// One request of an MCP client is over. `method` and `error` are words of bounded sets.

@@ -121,7 +121,9 @@ impl Nodes {
             if self.has_left() {
                 return;
             }
-            let done = self.beat(beats == 0).await;
+            // One that hangs is no reason to be silent for ever.
+            let done = tokio::time::timeout(LIFE, self.beat(beats == 0)).await;
+            let done = done.unwrap_or_else(|_| Err(Error::new(Kind::Overloaded, "the store does not answer")));
             match &done {
                 Err(error) if well => {
                     tracing::warn!(%error, "the other nodes cannot be told that this one is there");
@@ -207,6 +209,11 @@ impl Nodes {
         Ok(())
     }
 
+    /// How many are there, this one included.
+    pub fn count(&self) -> usize {
+        self.peers.load().len() + 1
+    }
+
     /// One whose name begins so, as far as we know.
     pub fn peer_like(&self, beginning: &str) -> Option<Peer> {
         let peers = self.peers.load();
@@ -233,8 +240,14 @@ impl Nodes {
         self.left.store(true, Ordering::Release);
         {
             let _turn = self.renewing.lock().await;
-            if let Err(error) = self.store.end_node(&self.id()).await {
-                tracing::warn!(%error, "the other nodes could not be told that this one leaves");
+            match tokio::time::timeout(LIFE, self.store.end_node(&self.id())).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "the other nodes could not be told that this one leaves");
+                }
+                Err(_) => tracing::warn!(
+                    "the other nodes could not be told that this one leaves: the store does not answer"
+                ),
             }
         }
         if !self.peers.load().is_empty() {

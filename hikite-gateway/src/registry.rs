@@ -16,6 +16,7 @@ use hikite_core::register::{Maker, Registration, taken};
 use hikite_core::source::Implementation;
 use hikite_core::switch::Off;
 use hikite_store::{Registered, Store};
+use tokio::time::Instant;
 
 use crate::aside::aside;
 use crate::clock::now_ms;
@@ -48,6 +49,20 @@ pub struct Registry {
     pub(crate) turn: tokio::sync::Mutex<()>,
     /// The store's revision that memory shows.
     revision: AtomicI64,
+}
+
+/// Has the store read again, unless it was read to the end.
+struct Unread<'a> {
+    registry: &'a Registry,
+    is_read: bool,
+}
+
+impl Drop for Unread<'_> {
+    fn drop(&mut self) {
+        if !self.is_read {
+            self.registry.look_again();
+        }
+    }
 }
 
 impl std::fmt::Debug for Registry {
@@ -173,14 +188,25 @@ impl Gateway {
 
     /// Takes in what the store holds and memory does not show yet, and writes down which tools are new.
     pub async fn catch_up_with_store(&self) -> Result<(), Error> {
-        self.write_down_news().await?;
+        // A disk that takes nothing more can still be read.
+        let written = self.write_down_news().await;
+        self.read_store().await?;
+        written
+    }
+
+    async fn read_store(&self) -> Result<(), Error> {
         let _turn = self.registry.turn.lock().await;
+        let began = Instant::now();
         let revision = self.registry.store.revision().await?;
-        if self.registry.revision.swap(revision, Ordering::Relaxed) == revision {
-            return Ok(());
+        if self.registry.revision.swap(revision, Ordering::Relaxed) != revision {
+            // What was not read whole is read again, also when whoever waits for it gives up: a token that was taken back
+            // must not stay.
+            let mut unread = Unread { registry: &self.registry, is_read: false };
+            self.take_in().await?;
+            unread.is_read = true;
         }
-        // What was not read whole is read again: a token that was taken back must not stay.
-        self.take_in().await.inspect_err(|_| self.registry.look_again())
+        self.freshness.note_read(began);
+        Ok(())
     }
 
     async fn take_in(&self) -> Result<(), Error> {

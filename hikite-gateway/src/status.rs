@@ -52,6 +52,9 @@ impl Gateway {
 
     /// What is wrong with the config file as it is now, while an older one is in force; nothing once it is right.
     pub fn note_config(&self, wrong: Option<String>) {
+        if wrong.is_some() {
+            self.meter.reload_failed();
+        }
         *self.wrong_config.lock() = wrong;
     }
 

@@ -13,9 +13,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::app::App;
 use crate::connection::{ConnectionPlace, Counted, Peer, Timed};
-use crate::departure;
 use crate::mcp::Sessions;
 use crate::router::router;
+use crate::{departure, staleness};
 
 /// After an accept that failed for want of file descriptors.
 const BREATH: Duration = Duration::from_millis(50);
@@ -29,6 +29,7 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
     let router = router(Arc::clone(&app));
     app.tasks.spawn(Sessions::expire(Arc::clone(&app)));
     app.tasks.spawn(departure::follow(Arc::clone(&app)));
+    app.tasks.spawn(staleness::follow(Arc::clone(&app)));
     while let Some(accepted) = app.stopping.run_until_cancelled(listener.accept()).await {
         match accepted {
             Ok((stream, peer)) => {

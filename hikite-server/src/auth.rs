@@ -87,14 +87,17 @@ pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
     require_admin(&judge(app, token, peer(request))?).map_err(refusal)
 }
 
-/// The bearer of a token, whatever the way it came: in the project that the token is for, or its person is bound to.
-pub(crate) fn known(app: &App, token: &str) -> Option<Caller> {
+/// The bearer of a token, whatever the way it came: in the project that the token is for, or its person is bound to. An
+/// error while the store has been away for too long to say whether the token was revoked; the local token needs no store.
+pub(crate) fn known(app: &App, token: &str) -> Result<Option<Caller>, Error> {
     match &app.settings.load().auth {
-        Auth::Token(own) if is_same(token, own) => Some(app.gateway.people().owner()),
+        Auth::Token(own) if is_same(token, own) => Ok(Some(app.gateway.people().owner())),
         _ => {
+            app.gateway.freshness().check()?;
             let people = app.gateway.people();
             let known = people.bearer(token).or_else(|| granted(app, token));
-            people.confine(known.or_else(|| of_others(people, token))?)
+            let known = known.or_else(|| of_others(people, token));
+            Ok(known.and_then(|caller| people.confine(caller)))
         }
     }
 }
@@ -136,7 +139,8 @@ fn access(app: &App, token: &str) -> Bearer {
 /// An access token that another process has just given is not refused because we have not heard of it yet, nor one of
 /// another issuer because we have not got its keys.
 async fn look_for_grant(app: &App, token: &str) {
-    if token.starts_with(SIGNED) {
+    // Nobody is let in by a store that is away for long, and nobody waits for it.
+    if token.starts_with(SIGNED) && !app.gateway.freshness().is_stale() {
         // Boxed, so that it takes no room in a call of anybody else.
         Box::pin(look_for_signed(app, token)).await;
     }
@@ -163,7 +167,7 @@ async fn look_for_signed(app: &App, token: &str) {
 
 /// The same, with wrong ones counted. While there have been too many, only a token that nobody can guess is let in.
 fn judge(app: &App, token: &str, peer: Option<IpAddr>) -> Result<Caller, Response> {
-    match known(app, token) {
+    match known(app, token).map_err(refusal)? {
         Some(caller) if token.starts_with(OURS) || token.starts_with(SIGNED) => Ok(caller),
         Some(caller) => app.brake.look(peer, app).map(|()| caller).map_err(refusal),
         None => Err(wrong(app, peer)),

@@ -164,7 +164,7 @@ async fn opener(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<Ope
 /// link, or, where nobody can log in, a token of that person.
 async fn proves(app: &App, waiting: &Waiting, link: &str, text: &str) -> Result<bool, Error> {
     if app.settings.load().oauth.is_none() {
-        let is_theirs = auth::known(app, text)
+        let is_theirs = auth::known(app, text)?
             .is_some_and(|caller| caller.subject == waiting.subject && caller.scopes.contains(Scopes::CALL));
         if is_theirs {
             return Ok(true);

@@ -122,6 +122,7 @@ impl Door {
         let Some(neighbours) = self.app.neighbours() else {
             return self.admit_nobody(request, visit, leaving).await;
         };
+        self.app.gateway.freshness().check().map_err(refusal)?;
         let arrival = node::admit(&self.app, neighbours, request, &visit.origin).await.map_err(refusal)?;
         request.extensions_mut().insert(arrival);
         Ok(())
@@ -147,6 +148,10 @@ impl Door {
         leaving.challenge = Some(Challenge::of(request));
         let (caller, proof) = auth::caller(&self.app, request, visit.is_mcp()).await?;
         leaving.caller = Some(caller.clone());
+        if visit.is_mcp() && self.app.neighbours().is_some() {
+            // Who holds which session stands in the store, for the owner as well.
+            self.app.gateway.freshness().check().map_err(refusal)?;
+        }
         leaving.turn = rate::take(&self.app, &caller)?;
         let caller = project::enter(&self.app, caller, request).await.map_err(refusal)?;
         let arrival = Arrival::over_http(caller, proof, visit.origin.clone());

@@ -10,8 +10,10 @@ use hikite_core::time::rfc3339;
 use hikite_gateway::now_ms;
 use http::header::{ACCEPT, ALLOW, HeaderValue};
 use http::{HeaderMap, StatusCode};
+use tokio::time::Instant;
 
 use crate::app::App;
+use crate::readiness;
 use crate::refusal::{json, refusal};
 
 /// At the root a person is shown the pages; everybody else is told that we are up.
@@ -24,24 +26,24 @@ pub(crate) async fn root(app: State<Arc<App>>, headers: HeaderMap) -> Response {
 }
 
 pub(crate) async fn health(State(app): State<Arc<App>>) -> Response {
+    alive(app.started)
+}
+
+/// The process lives, since then.
+pub(crate) fn alive(started: Instant) -> Response {
     let body = Object::default()
         .with("status", "ok")
         .with("message", "MCP Server is running")
         .with("name", "hikite")
         .with("version", env!("CARGO_PKG_VERSION"))
-        .with("uptime", Raw::of(&app.started.elapsed().as_secs_f64()))
+        .with("uptime", Raw::of(&started.elapsed().as_secs_f64()))
         .with("timestamp", rfc3339(now_ms()).as_str());
     json(StatusCode::OK, &body.raw())
 }
 
-/// Whether load balancers may send somebody here. It says no while we are about to stop, and go on as before.
+/// Whether load balancers may send somebody here, and if not, why.
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
-    let (status, word) = if app.is_leaving() {
-        (StatusCode::SERVICE_UNAVAILABLE, "leaving")
-    } else {
-        (StatusCode::OK, "ready")
-    };
-    json(status, &Object::default().with("status", word).raw())
+    readiness::answer(&app.unready())
 }
 
 pub(crate) async fn not_found() -> Response {

@@ -42,6 +42,13 @@ impl App {
                 Point::alone(self.started.elapsed().as_secs_f64()),
             ),
         ]);
+        let nodes = self.neighbours().map_or(1, |neighbours| neighbours.nodes.count());
+        metrics.push(Metric::gauge(
+            "hikite.nodes",
+            "{node}",
+            "Processes on this store, as far as this one knows; itself included.",
+            Point::alone(f64::from(u32::try_from(nodes).unwrap_or(u32::MAX))),
+        ));
         metrics.extend(share::metrics(&self.usages()));
         metrics.extend(process::reading());
         metrics

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::Error;
 use hikite_core::source::Origin;
 use hikite_egress::Client;
 use hikite_gateway::Nodes;
@@ -53,7 +53,7 @@ pub(crate) async fn admit(
     let own = neighbours.nodes.id();
     let (caller, proof) = neighbours.desk.admit(sent, &own, hikite_gateway::now_ms()).map_err(|why| {
         tracing::warn!("a request in the name of another node was refused: {why}");
-        Error::new(Kind::Authorization, "this address is for the other nodes alone")
+        why.error()
     })?;
     *request.body_mut() = Body::from(body);
     Ok(Arrival { is_relayed: true, ..Arrival::over_http(caller, proof, origin.clone()) })

@@ -64,6 +64,7 @@ pub(crate) async fn at_browser(app: &App, headers: &HeaderMap) -> Result<Option<
     let Some((oauth, identity)) = oauth.zip(app.gateway.people().identity()) else { return Ok(None) };
     let place = Place::of(&oauth, headers);
     let Some(secret) = cookie::read(headers, cookie::LOGIN, place.is_https()) else { return Ok(None) };
+    app.gateway.freshness().check()?;
     let Some(login) = identity.login(&secret).await? else { return Ok(None) };
     let form_token = identity.form_token(&secret).await?;
     let browser = BrowserLogin { secret: login.secret, since: login.since };

@@ -42,6 +42,7 @@ fn narrow(app: &App, caller: Caller, name: &str) -> Result<Caller, Error> {
     if caller.project.as_deref() == Some(name) {
         return Ok(caller);
     }
+    app.gateway.freshness().check()?;
     app.gateway.people().enter(&caller, name).ok_or_else(unknown)
 }
 

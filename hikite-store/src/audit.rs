@@ -44,6 +44,10 @@ impl AuditBatch {
 impl Store {
     /// Appends the records, all or none.
     pub async fn append_audit(&self, batch: &mut AuditBatch) -> Result<(), StoreError> {
+        self.unless_given_up(self.append(batch)).await
+    }
+
+    async fn append(&self, batch: &mut AuditBatch) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
         // Also waits for an attempt of ours whose end we did not hear of.

@@ -83,6 +83,11 @@ impl StoreError {
         Self { fault, place: place.to_string(), reason: reason.into() }
     }
 
+    /// True if it may be over by itself: the database is away, starts, or has no connection free.
+    pub fn is_away(&self) -> bool {
+        matches!(self.fault, Fault::Unreachable | Fault::Busy)
+    }
+
     pub(crate) fn of(place: &StoreUrl, error: &sqlx::Error) -> Self {
         let fault = match error {
             sqlx::Error::PoolTimedOut => Fault::Busy,

@@ -15,6 +15,7 @@ mod memory;
 mod migrate;
 mod news;
 mod node;
+mod pools;
 mod project;
 mod restore;
 mod seen;

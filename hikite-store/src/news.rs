@@ -21,9 +21,11 @@ impl Store {
         self.spawn(async move {
             let mut told = false;
             loop {
-                let Err(error) = hear(address.expose(), store.news()).await;
+                // A connection that was given up for its silence would say nothing for ever.
+                let given_up = store.pools().replaced.clone();
+                let heard = given_up.run_until_cancelled(hear(address.expose(), store.news())).await;
                 // The poll goes on meanwhile; it is told once, and not what the address is.
-                if !told {
+                if let (Some(Err(error)), false) = (heard, told) {
                     tracing::debug!(%error, "the store sends no word of changes; it is looked at instead");
                 }
                 told = true;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sqlx::Row;
 
+use crate::connect::Engine;
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::lease::Lease;
@@ -20,6 +21,9 @@ pub struct NodeRow {
 
 const NODE: &str = "node:";
 const SESSION: &str = "session:";
+/// Written exactly as the indexes of the table have it, or they are not used.
+const IS_NODE: &str = "substr(name, 1, 5) = 'node:'";
+pub(crate) const IS_SESSION: &str = "substr(name, 1, 8) = 'session:'";
 /// For how long it is remembered that a session has another holder, or none, since somebody last said so.
 const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The holder of what is over.
@@ -66,10 +70,7 @@ impl Store {
 
     /// All that are there.
     pub async fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
-        let text = format!(
-            "SELECT name, holder FROM lease WHERE name LIKE '{NODE}%' AND fence = 1 AND until > {}",
-            self.engine().now_ms()
-        );
+        let text = nodes_query(self.engine());
         let rows = sqlx::query(&text).fetch_all(self.writer()).await.map_err(self.failed())?;
         let read = |row: &sqlx::any::AnyRow| -> Result<NodeRow, sqlx::Error> {
             let name: String = row.try_get(0)?;
@@ -117,14 +118,13 @@ impl Store {
     /// What a process holds is remembered for longer, and what is too old is forgotten.
     pub async fn tend_sessions(&self, holder: &str) -> Result<(), StoreError> {
         let now = self.engine().now_ms();
-        let text =
-            format!("UPDATE lease SET until = {now} + $1 WHERE name LIKE '{SESSION}%' AND holder = $2");
+        let text = format!("UPDATE lease SET until = {now} + $1 WHERE {IS_SESSION} AND holder = $2");
         let query = sqlx::query(&text).bind(whole(REMEMBERED)).bind(holder);
         query.execute(self.writer()).await.map_err(self.failed())?;
-        let text = format!(
-            "DELETE FROM lease WHERE (name LIKE '{SESSION}%' AND until <= {now}) \
-             OR (name LIKE '{NODE}%' AND until <= {now} - $1)"
-        );
+        let text = format!("DELETE FROM lease WHERE {IS_SESSION} AND until <= {now}");
+        sqlx::query(&text).execute(self.writer()).await.map_err(self.failed())?;
+        // One that ended or was declared gone has another fence than one that is there.
+        let text = format!("DELETE FROM lease WHERE {IS_NODE} AND fence IN (1, 2) AND until <= {now} - $1");
         let query = sqlx::query(&text).bind(whole(REMEMBERED));
         query.execute(self.writer()).await.map_err(self.failed()).map(drop)
     }
@@ -133,6 +133,11 @@ impl Store {
         let Some(text) = self.engine().tell() else { return Ok(()) };
         sqlx::query(text).execute(self.writer()).await.map_err(self.failed()).map(drop)
     }
+}
+
+/// Asked every second, by every node.
+pub(crate) fn nodes_query(engine: Engine) -> String {
+    format!("SELECT name, holder FROM lease WHERE {IS_NODE} AND fence = 1 AND until > {}", engine.now_ms())
 }
 
 fn whole(time: Duration) -> i64 {

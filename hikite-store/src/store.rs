@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::connect::{Engine, Target, WAIT};
 use crate::error::{Fault, StoreError};
 use crate::migrate::{self, Before, NEWEST, Refused};
+use crate::pools::Pools;
 use crate::url::StoreUrl;
 
 #[derive(Clone)]
@@ -23,8 +24,7 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     url: StoreUrl,
     engine: Engine,
-    reader: AnyPool,
-    writer: AnyPool,
+    pools: Pools,
     /// The version it had before it was opened, and the one it has now.
     found: i64,
     version: i64,
@@ -53,6 +53,18 @@ impl Store {
         Ok(store)
     }
 
+    /// Fails unless the store can be reached now. Nothing is changed.
+    pub async fn reach(url: &StoreUrl) -> Result<(), StoreError> {
+        let reached = tokio::time::timeout(WAIT, async {
+            if let Some(first) = Target::of(url)?.first().await.map_err(|error| StoreError::of(url, &error))? {
+                close(first).await;
+            }
+            Ok(())
+        });
+        let silent = |_| Err(StoreError::new(Fault::Unreachable, url, "it does not answer"));
+        reached.await.unwrap_or_else(silent)
+    }
+
     /// Opens the store in a version that need not be the newest.
     pub(crate) async fn open_at(
         url: &StoreUrl,
@@ -78,14 +90,13 @@ impl Store {
     fn of(
         target: &Target,
         url: &StoreUrl,
-        (reader, writer): (AnyPool, AnyPool),
+        pools: (AnyPool, AnyPool),
         (found, version): (i64, i64),
     ) -> Self {
         Self(Arc::new(Inner {
             url: url.clone(),
             engine: target.engine,
-            reader,
-            writer,
+            pools: Pools::new(pools),
             found,
             version,
             news: Notify::new(),
@@ -117,20 +128,29 @@ impl Store {
         self.0.closing.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
-        self.0.reader.close().await;
-        self.0.writer.close().await;
+        let Pools { reader, writer, .. } = self.pools();
+        // One that hangs does not keep the process.
+        let _ = tokio::time::timeout(WAIT, async {
+            reader.close().await;
+            writer.close().await;
+        })
+        .await;
     }
 
     pub(crate) fn engine(&self) -> Engine {
         self.0.engine
     }
 
+    pub(crate) fn pools(&self) -> &Pools {
+        self.0.pools.current()
+    }
+
     pub(crate) fn reader(&self) -> &AnyPool {
-        &self.0.reader
+        &self.pools().reader
     }
 
     pub(crate) fn writer(&self) -> &AnyPool {
-        &self.0.writer
+        &self.pools().writer
     }
 
     pub(crate) fn news(&self) -> &Notify {
@@ -222,6 +242,7 @@ mod tests {
             movable(store.changed(PAUSE));
             movable(store.first_seen());
             movable(store.note_seen(&[], 0));
+            movable(store.answers());
             movable(store.revision());
             movable(store.list_cache());
             movable(store.vectors("", &[], 0));

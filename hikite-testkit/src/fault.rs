@@ -92,6 +92,8 @@ struct Shared {
     open: AtomicUsize,
     /// Replaced at every cut, so that connections after it live.
     cut: parking_lot::Mutex<CancellationToken>,
+    /// Likewise at every freeze.
+    frozen: parking_lot::Mutex<CancellationToken>,
     shutdown: CancellationToken,
     tasks: TaskTracker,
 }
@@ -109,6 +111,7 @@ impl FaultProxy {
             accepted: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
             cut: parking_lot::Mutex::new(shutdown.child_token()),
+            frozen: parking_lot::Mutex::default(),
             shutdown,
             tasks: TaskTracker::new(),
         });
@@ -143,6 +146,12 @@ impl FaultProxy {
     pub fn cut(&self) {
         let next = self.shared.shutdown.child_token();
         std::mem::replace(&mut *self.shared.cut.lock(), next).cancel();
+    }
+
+    /// Open connections carry nothing from now on and stay open; what connects later is carried well. So it looks when a
+    /// server is gone without a word and another has taken its address.
+    pub fn freeze(&self) {
+        std::mem::take(&mut *self.shared.frozen.lock()).cancel();
     }
 
     /// Connections accepted so far.
@@ -208,13 +217,17 @@ async fn next(listener: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAd
 
 async fn connection(shared: Arc<Shared>, client: TcpStream, faults: watch::Sender<Fault>) {
     let cut = shared.cut.lock().clone();
+    let frozen = shared.frozen.lock().clone();
     shared.open.fetch_add(1, Ordering::Relaxed);
+    let mut forward = std::pin::pin!(forward(&shared, client, faults.subscribe()));
     tokio::select! {
         // Either side may leave at any time; the other then sees the end of its connection.
-        end = forward(&shared, client, faults.subscribe()) => if end.is_err_and(|error| lane::is_cut(&error)) {
+        end = &mut forward => if end.is_err_and(|error| lane::is_cut(&error)) {
             faults.send_if_modified(|fault| fault.once && std::mem::take(fault) != Fault::default());
         },
         () = cut.cancelled() => {}
+        // Its sockets are held, and nobody reads them.
+        () = frozen.cancelled() => cut.cancelled().await,
     }
     shared.open.fetch_sub(1, Ordering::Relaxed);
 }

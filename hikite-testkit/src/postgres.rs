@@ -3,6 +3,7 @@
 
 use std::{
     io::{BufRead, BufReader, Read},
+    net::{SocketAddr, TcpListener},
     os::unix::{fs::chown, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -17,12 +18,12 @@ static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
 /// The guard of a server: makes it, tells that it runs, waits for the end of its own input, and ends it. That input
 /// is held open by the test program alone, so that it ends even with a program that is killed.
 const GUARD: &str = r#"
-programs=$1 folder=$2
+programs=$1 folder=$2 options=$3
 # Whoever waits for a word from here may be gone; the rest is done all the same.
 trap '' PIPE
 cd "$folder"
 if "$programs/initdb" --pgdata=data --username=hikite --auth=trust --encoding=UTF8 --locale=C --no-sync >log 2>&1 &&
-    "$programs/pg_ctl" start --wait --silent --pgdata=data --log=log --options="-k '$folder' -h ''" >/dev/null 2>&1
+    "$programs/pg_ctl" start --wait --silent --pgdata=data --log=log --options="$options" >/dev/null 2>&1
 then
     echo ready
     cat >/dev/null
@@ -37,6 +38,8 @@ cd / && rm -rf "$folder"
 #[derive(Debug)]
 pub struct Server {
     folder: PathBuf,
+    /// Where it listens beside its socket.
+    port: Option<u16>,
     programs: PathBuf,
     /// The other end of the guard's input.
     guard: Child,
@@ -46,11 +49,23 @@ pub struct Server {
 impl Server {
     /// One for this test alone, which may do to it what it likes. Others use [`database`].
     pub fn start() -> Self {
+        Self::start_at(None)
+    }
+
+    /// The same, which also listens on a loopback port, so that what is between it and hikite can break.
+    pub fn start_on_tcp() -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = free.local_addr().expect("bound").port();
+        drop(free);
+        Self::start_at(Some(port))
+    }
+
+    fn start_at(port: Option<u16>) -> Self {
         let programs = programs();
         let user = unprivileged();
         let folder = folder(user);
         let mut command = Command::new("sh");
-        command.args(["-c", GUARD, "guard"]).arg(&programs).arg(&folder);
+        command.args(["-c", GUARD, "guard"]).arg(&programs).arg(&folder).arg(options(&folder, port));
         // A group of its own: what a terminal sends to the tests is not for the guard.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         if let Some((uid, gid)) = user {
@@ -65,7 +80,7 @@ impl Server {
             let _ = output.read_to_string(&mut rest);
             panic!("PostgreSQL (package: postgresql) does not start:\n{first}{rest}");
         }
-        Self { folder, programs, guard, databases: AtomicU32::new(0) }
+        Self { folder, port, programs, guard, databases: AtomicU32::new(0) }
     }
 
     /// The address of a new database.
@@ -73,10 +88,19 @@ impl Server {
         let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
         let mut command = Command::new(self.programs.join("createdb"));
         command.arg("--host").arg(&self.folder).args(["--username=hikite", &name]);
+        command.args(self.port.map(|port| format!("--port={port}")));
         let made = command.output().expect("createdb");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        if let Some(port) = self.port {
+            return format!("postgres://hikite:not-asked-for@127.0.0.1:{port}/{name}");
+        }
         let socket = self.folder.to_str().expect("UTF-8").replace('/', "%2F");
         format!("postgres://hikite:not-asked-for@{socket}/{name}")
+    }
+
+    /// Where it listens, if it does on a port.
+    pub fn address(&self) -> Option<SocketAddr> {
+        Some(SocketAddr::from(([127, 0, 0, 1], self.port?)))
     }
 
     /// Ends every process of it at once, as a power cut would, and starts it again.
@@ -91,7 +115,7 @@ impl Server {
     }
 
     pub fn start_again(&self) {
-        self.control("start", &format!("--options=-k '{}' -h ''", self.folder.display()));
+        self.control("start", &format!("--options={}", options(&self.folder, self.port)));
     }
 
     fn control(&self, action: &str, how: &str) {
@@ -111,6 +135,11 @@ impl Drop for Server {
         drop(self.guard.stdin.take());
         let _ = self.guard.wait();
     }
+}
+
+fn options(folder: &Path, port: Option<u16>) -> String {
+    let listens = port.map_or("-h ''".to_owned(), |port| format!("-h 127.0.0.1 -p {port}"));
+    format!("-k '{}' {listens}", folder.display())
 }
 
 /// The address of a new, empty database on the server that all tests of this program share.

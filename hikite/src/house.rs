@@ -50,6 +50,10 @@ use stored::{Desk, Stored};
 
 /// How often the store is looked at for what other processes wrote.
 const LOOK: Duration = Duration::from_millis(500);
+/// After so long it is asked whether a store that is being read still answers.
+const DOUBT: Duration = Duration::from_secs(3);
+/// For all of the store to be read, where `store.max_staleness` is shorter.
+const READ: Duration = Duration::from_secs(30);
 /// After so many looks the counts of the day are written down: five seconds.
 const WRITE_DOWN: u32 = 10;
 /// After so many looks what has ended is taken out: ten minutes.
@@ -311,17 +315,20 @@ impl House {
             if told.is_none() {
                 return;
             }
-            let read = self.gateway.catch_up_with_store().await;
-            let read = if read.is_ok() { self.follow_stored().await } else { read };
+            let Some(read) = self.stopping.run_until_cancelled(self.look_at_store()).await else { return };
             // Told once, not twice a second.
             match &read {
-                Err(error) if well => {
-                    tracing::warn!(%error, "the store cannot be read; what is known stays in force");
-                }
+                Err(error) if well => tracing::warn!(
+                    "the store cannot be read; what is known stays in force for {} s: {error}",
+                    self.limits.max_staleness.as_secs()
+                ),
                 Ok(()) if !well => tracing::info!("the store can be read again"),
                 _ => {}
             }
             well = read.is_ok();
+            if !well {
+                self.gateway.freshness().note_failure();
+            }
             // The rest has its own pace, however much is written.
             if Instant::now() < next {
                 continue;
@@ -329,23 +336,57 @@ impl House {
             next = Instant::now() + LOOK;
             looks = (looks + 1) % SWEEP;
             self.gateway.take_stock();
-            if looks.is_multiple_of(WRITE_DOWN)
-                && let Err(error) = self.gateway.write_down_day().await
-            {
-                tracing::debug!(%error, "the counts of the day are written down later");
+            // What one that is away would be asked waits until it is back.
+            if well {
+                let _ = tokio::time::timeout(READ, self.look_after_store(looks, &mut signs)).await;
             }
-            let Some(identity) = self.gateway.people().identity() else { continue };
-            if looks == 0
-                && let Err(error) = identity.sweep().await
-            {
-                tracing::warn!(%error, "what has ended could not be taken out of the store");
+        }
+    }
+
+    /// What is done every now and then.
+    async fn look_after_store(&self, looks: u32, signs: &mut bool) {
+        if looks.is_multiple_of(WRITE_DOWN)
+            && let Err(error) = self.gateway.write_down_day().await
+        {
+            tracing::debug!(%error, "the counts of the day are written down later");
+        }
+        let Some(identity) = self.gateway.people().identity() else { return };
+        if looks == 0
+            && let Err(error) = identity.sweep().await
+        {
+            tracing::warn!(%error, "what has ended could not be taken out of the store");
+        }
+        if looks.is_multiple_of(TEND) {
+            let tended = identity.tend_keys().await;
+            if let (Err(error), true) = (&tended, *signs) {
+                tracing::warn!(%error, "the keys that tokens are signed with could not be looked after");
             }
-            if looks.is_multiple_of(TEND) && well {
-                let tended = identity.tend_keys().await;
-                if let (Err(error), true) = (&tended, signs) {
-                    tracing::warn!(%error, "the keys that tokens are signed with could not be looked after");
-                }
-                signs = tended.is_ok();
+            *signs = tended.is_ok();
+        }
+    }
+
+    /// Takes in what other processes wrote. A store that does not answer is given up, and asked again later.
+    async fn look_at_store(&self) -> Result<(), String> {
+        // One that is away is not asked for the rest: each question would wait, and be a line in the log.
+        self.store.answers().await.map_err(|error| error.to_string())?;
+        let read = async {
+            self.gateway.catch_up_with_store().await?;
+            self.follow_stored().await
+        };
+        let limit = self.limits.max_staleness.max(READ);
+        tokio::select! {
+            read = read => read.map_err(|error| error.to_string()),
+            silence = self.silence() => Err(silence),
+            () = tokio::time::sleep(limit) => Err(format!("it was not read within {} s", limit.as_secs())),
+        }
+    }
+
+    /// Resolves when the store does not answer any more. To read all of a large one may take its time.
+    async fn silence(&self) -> String {
+        loop {
+            tokio::time::sleep(DOUBT).await;
+            if let Err(error) = self.store.answers().await {
+                return error.to_string();
             }
         }
     }

@@ -4,6 +4,7 @@
 mod check;
 mod child;
 mod clock;
+mod cutoff;
 mod hang;
 mod input;
 mod kill;
@@ -43,6 +44,7 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("kill",     true,  "SIGKILL while the store is written, and the start afterwards"),
     ("reload",   true,  "another config every second while calls run"),
     ("store",    true,  "a disk that is full for a while"),
+    ("cutoff",   true,  "a node that its PostgreSQL does not answer for a minute"),
     ("clock",    false,  "a wall clock that jumps by an hour (needs libfaketime)"),
     ("overload", false, "five times the calls that can be served"),
     ("soak",     false, "calls and faults of all kinds for a long time"),
@@ -129,6 +131,7 @@ async fn row(name: &str, stage: &Stage) -> Result<Vec<Check>> {
         "kill" => kill::run(stage).await,
         "reload" => reload::run(stage).await,
         "store" => store::run(stage).await,
+        "cutoff" => cutoff::run(stage).await,
         "clock" => clock::run(stage).await,
         "overload" => overload::run(stage).await,
         "soak" => soak::run(stage).await,

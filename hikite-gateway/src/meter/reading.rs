@@ -110,6 +110,13 @@ impl Gateway {
             "Requests refused because their caller was over its rate.",
             Point::alone(float(self.meter.rate_limited.load(Ordering::Relaxed))),
         ));
+        metrics.push(Metric::counter(
+            "hikite.config.reloads_failed",
+            "{reload}",
+            "Changed configs that were wrong; the one before stayed in force.",
+            Point::alone(float(self.meter.reloads_failed.load(Ordering::Relaxed))),
+        ));
+        metrics.extend(self.freshness.metrics());
         metrics.extend(audit(self.auditor.counts()));
         metrics.push(Metric::counter(
             "hikite.trace.dropped",

@@ -54,8 +54,13 @@ impl OpenStreams {
 
     /// Ends the streams of callers who were locked out, removed, or lost their token.
     pub(crate) fn end_gone(&self, people: &People) {
+        self.end_where(|caller| !people.still_knows(caller));
+    }
+
+    /// Ends the streams of these callers.
+    pub(crate) fn end_where(&self, is_over: impl Fn(&Caller) -> bool) {
         self.0.for_each(|open| {
-            if !people.still_knows(&open.caller) {
+            if is_over(&open.caller) {
                 open.ending.cancel();
             }
         });

@@ -46,6 +46,8 @@ async fn among_nodes(
     arrival: &Arrival,
     sent: &Sent,
 ) -> Result<Arc<Session>, Response> {
+    // The store says who holds a session; without it another node may serve this one by now.
+    app.gateway.freshness().check().map_err(refusal)?;
     if let Some(entry) = app.sessions.entry(id, &arrival.caller) {
         if neighbours.nodes.holds(entry.holder.as_deref().unwrap_or_default()).await {
             return Ok(entry.session);

@@ -138,7 +138,8 @@ impl Sender {
 
     fn prove(&self, app: &App, arrival: Arrival) -> Result<Arrival, Error> {
         let Some(token) = self.token.as_ref().filter(|token| !token.is_null()) else { return Ok(arrival) };
-        let known = token.text().and_then(|token| auth::known(app, &token)).ok_or_else(not_the_sender)?;
+        let token = token.text().ok_or_else(not_the_sender)?;
+        let known = auth::known(app, &token)?.ok_or_else(not_the_sender)?;
         match arrival.proof {
             Proof::Token | Proof::Local | Proof::Login if known.is_same_person(&arrival.caller) => {
                 Ok(arrival)

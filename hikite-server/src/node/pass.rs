@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use hikite_core::caller::{Caller, Scopes};
-use hikite_core::error::Error;
+use hikite_core::error::{Error, Kind};
 use hikite_core::hex::hex;
 use hikite_core::seal::Seal;
 use http::Method;
@@ -66,6 +66,47 @@ struct Pass<'a> {
     shown: bool,
 }
 
+/// Why a request is not one of another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It shows no pass that is good here.
+    Foreign(&'static str),
+    /// It is another node's, and the clocks of the two differ by so much that a copy could not be told from it.
+    Clock { apart: Duration, is_ahead: bool },
+}
+
+impl Refused {
+    /// What the other node's client is told.
+    pub(super) fn error(self) -> Error {
+        match self {
+            Self::Foreign(_) => Error::new(Kind::Authorization, "this address is for the other nodes alone"),
+            Self::Clock { apart, .. } => {
+                let (apart, most) = (apart.as_secs(), LEEWAY.as_secs());
+                let error = Error::new(
+                    Kind::Overloaded,
+                    format!("the clocks of two nodes differ by {apart} s, and {most} s are allowed"),
+                );
+                let hint = "whoever runs hikite must set the clocks of all nodes, for example by NTP; \
+                            until then sessions work at the node that they began at";
+                error.hint(hint).after(LEEWAY)
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Foreign(why) => f.write_str(why),
+            Self::Clock { apart, is_ahead } => {
+                let (seconds, side) = (apart.as_secs(), if *is_ahead { "ahead of" } else { "behind" });
+                let most = LEEWAY.as_secs();
+                write!(f, "the clock here is {seconds} s {side} that of the other node, and {most} s are allowed")
+            }
+        }
+    }
+}
+
 /// Method, address, headers and body of a request.
 pub(super) type Request<'a> = (&'a Method, &'a str, &'a HeaderMap, &'a [u8]);
 
@@ -116,21 +157,22 @@ impl Desk {
         request: Request<'_>,
         own: &str,
         now: u64,
-    ) -> Result<(Caller, Proof), &'static str> {
+    ) -> Result<(Caller, Proof), Refused> {
         let mut shown = request.2.get_all(HEADER).iter();
         let (Some(text), None) = (shown.next().and_then(|text| text.to_str().ok()), shown.next()) else {
-            return Err("it shows no pass, or several");
+            return Err(Refused::Foreign("it shows no pass, or several"));
         };
         let payload = self.seal.open(text, &bound(request).each_ref().map(Vec::as_slice));
-        let payload = payload.ok_or("its pass is not ours, or not for this request")?;
-        let pass: Pass<'_> = serde_json::from_slice(&payload).map_err(|_| "its pass cannot be read")?;
+        let payload = payload.ok_or(Refused::Foreign("its pass is not ours, or not for this request"))?;
+        let pass: Pass<'_> = serde_json::from_slice(&payload).map_err(|_| Refused::Foreign("its pass cannot be read"))?;
         if pass.to != own {
-            return Err("its pass is for another node");
+            return Err(Refused::Foreign("its pass is for another node"));
         }
-        if u128::from(pass.at.abs_diff(now)) > LEEWAY.as_millis() {
-            return Err("its pass is of another time; the clocks of the nodes may differ");
+        let apart = Duration::from_millis(pass.at.abs_diff(now));
+        if apart > LEEWAY {
+            return Err(Refused::Clock { apart, is_ahead: now > pass.at });
         }
-        self.seen.lock().take(&pass.once)?;
+        self.seen.lock().take(&pass.once).map_err(Refused::Foreign)?;
         let scopes = pass.scopes.iter().filter_map(|name| Scopes::parse(name));
         let caller = Caller {
             subject: pass.subject.as_str().into(),
@@ -249,9 +291,26 @@ mod tests {
         }
         let request = (&Method::POST, path, &good, &b"{}"[..]);
         assert!(desk.admit(request, "b", NOW).is_ok());
-        assert_eq!(desk.admit(request, "b", NOW), Err("its pass was shown before"));
+        assert_eq!(desk.admit(request, "b", NOW), Err(Refused::Foreign("its pass was shown before")));
         tokio::time::advance(LEEWAY * 2 + Duration::from_secs(1)).await;
-        assert_eq!(desk.admit(request, "b", NOW), Err("its pass was shown before"));
+        assert_eq!(desk.admit(request, "b", NOW), Err(Refused::Foreign("its pass was shown before")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clocks_that_differ_are_told_from_strangers() {
+        let desk = Desk::new([7; 32]);
+        let sent = headers(Some(&issue(&desk, &Caller::owner())), "s");
+        let request = (&Method::POST, "/mcp?surface=direct", &sent, &b"{}"[..]);
+        for (now, side) in [(NOW + 42_000, "42 s ahead of"), (NOW - 42_000, "42 s behind")] {
+            let refused = desk.admit(request, "b", now).expect_err("too far apart");
+            assert!(refused.to_string().contains(side), "{refused}");
+            let error = refused.error();
+            assert_eq!(error.kind, Kind::Overloaded);
+            assert!(error.message.contains("42 s") && error.message.contains("10 s"), "{error}");
+            assert!(error.hint.is_some_and(|hint| hint.contains("NTP")));
+        }
+        let stranger = Refused::Foreign("it shows no pass, or several").error();
+        assert_eq!(stranger.kind, Kind::Authorization);
     }
 
     #[test]

@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
+use sqlx::Row;
+
 use super::{Place, tool};
 use crate::NOBODY;
+use crate::connect::Engine;
+use crate::node::{IS_SESSION, nodes_query};
+use crate::store::Store;
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -63,4 +68,40 @@ async fn word_of_a_change_comes_from_another_process_where_it_is_sent() {
     let silent = Place::sqlite().open().await;
     silent.listen();
     assert!(!silent.changed(Duration::from_millis(1)).await);
+}
+
+/// How the database goes about a query.
+async fn plan(store: &Store, query: &str) -> String {
+    let (explain, column) = match store.engine() {
+        Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
+        Engine::Postgres => ("EXPLAIN", 0),
+    };
+    let rows = sqlx::query(&format!("{explain} {query}")).fetch_all(store.writer()).await.expect("a plan");
+    let line = |row: &sqlx::any::AnyRow| row.try_get::<String, _>(column).expect("a line");
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn what_nodes_ask_every_second_uses_an_index() {
+    const MANY: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) \
+        INSERT INTO lease (name, holder, fence, until) \
+        SELECT 'session:' || i, CASE WHEN i % 100 = 0 THEN 'a' ELSE 'b' || i END, 1, 9000000000000 + i FROM n";
+    for place in Place::both() {
+        let store = place.open().await;
+        sqlx::query(MANY).execute(store.writer()).await.expect("many sessions that moved");
+        store.announce_node("a", "http://a", LONG).await.expect("announced");
+        sqlx::query("ANALYZE lease").execute(store.writer()).await.expect("counted");
+        let nodes = plan(&store, &nodes_query(store.engine())).await;
+        assert!(nodes.contains("lease_node"), "{nodes}");
+        let held = format!("SELECT name FROM lease WHERE {IS_SESSION} AND holder = 'b7'");
+        let held = plan(&store, &held).await;
+        assert!(held.contains("lease_session_holder"), "{held}");
+        let old = format!("SELECT name FROM lease WHERE {IS_SESSION} AND until <= 9000000000010");
+        let old = plan(&store, &old).await;
+        assert!(old.contains("lease_session_until"), "{old}");
+        // Nothing else than before is found by them.
+        assert_eq!(store.nodes().await.expect("read").len(), 1);
+        store.tend_sessions("a").await.expect("tended");
+        assert_eq!(store.nodes().await.expect("read").len(), 1);
+    }
 }

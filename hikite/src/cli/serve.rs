@@ -1,5 +1,7 @@
 //! `hikite serve`: MCP over HTTP until a signal ends it.
 
+mod start;
+
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -11,7 +13,7 @@ use tokio::net::TcpListener;
 
 use super::{Common, note, program};
 use crate::config::{Auth, Config, ServerSection, listen_hint, node_fault, parse_listen, url_fault};
-use crate::running::{Overrides, Running, settings};
+use crate::running::{Overrides, settings};
 use crate::{exposure, report};
 
 const MOST_THREADS: usize = 1024;
@@ -75,7 +77,9 @@ hint: another program may hold the port; name one with `--listen`"
         };
         let scheme = config.server.scheme();
         let base = config.oauth.is_some().then(|| config.server.url());
-        let running = Running::start(config, settings, overrides, program()?).await?;
+        let Some(running) = start::start(&config, &overrides, &listener).await? else {
+            return Ok(ExitCode::SUCCESS);
+        };
         tracing::info!("listening on {scheme}://{address}");
         note(&snippets.text());
         if snippets.token.as_deref() == Some(LOCAL_TOKEN) {

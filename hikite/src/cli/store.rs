@@ -65,6 +65,10 @@ impl StoreCommand {
             }
             command => command,
         };
+        if let Self::Migrate(Migrate { to: Some(_), .. }) = &command {
+            // What a running hikite wrote after the copy began would be missing in it.
+            Store::check_unused(&config.store_url()).await?;
+        }
         let store = Store::open_keeping(&config.store_url(), &config.data).await?;
         let outcome = match command {
             Self::Check(check) => check.run(&store).await,
@@ -139,6 +143,7 @@ impl Migrate {
 
 async fn copy(store: &Store, url: &str) -> Result<(StoreUrl, u64)> {
     let url = StoreUrl::parse(url).map_err(|bad| WrongSetup(format!("`--to`: {bad}")))?;
+    Store::check_unused(&url).await?;
     let other = Store::open(&url).await?;
     let outcome = progress::tell_if_long("copying the store", store.copy_to(&other)).await;
     other.close().await;

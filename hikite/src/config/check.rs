@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
+use hikite_core::limits::Limits;
+
 use super::file::File;
 use super::place::Path;
 use super::problem::Report;
@@ -46,6 +48,7 @@ impl Check<'_, '_> {
         let server = file.server.clone().unwrap_or_default();
         let raw_auth = file.auth.clone().unwrap_or_default();
         let auth_path = Path::ROOT.key("auth");
+        let (raw_store, store_path) = (file.store.clone().unwrap_or_default(), Path::ROOT.key("store"));
         let (auth, oauth) = auth::check(self, &auth_path, &raw_auth);
         Config {
             file: None,
@@ -82,8 +85,11 @@ impl Check<'_, '_> {
                 raw_auth.default_permissions.as_ref(),
             ),
             search: search::check(self, &Path::ROOT.key("search"), &file.search.clone().unwrap_or_default()),
-            limits: limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default()),
-            store: store::check(self, &Path::ROOT.key("store"), &file.store.clone().unwrap_or_default()),
+            limits: Limits {
+                max_staleness: store::max_staleness(self, &store_path, &raw_store),
+                ..limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default())
+            },
+            store: store::check(self, &store_path, &raw_store),
             vault: vault::check(self, &Path::ROOT.key("vault"), &file.vault.clone().unwrap_or_default()),
             telemetry: telemetry::check(
                 self,

@@ -59,7 +59,9 @@ pub fn show(config: &Config) -> Value {
         "egress": { "allow": config.egress.allow, "min_tls": config.egress.min_tls.word() },
         "audit": audit::show(&config.audit),
         "auth": show_auth(config),
-        "store": { "url": config.store_url().to_string() },
+        "store": {
+            "url": config.store_url().to_string(), "max_staleness": show_span(config.limits.max_staleness),
+        },
         "vault": vault::show(&config.vault),
         "search": show_search(&config.search),
         "limits": show_limits(&config.limits),

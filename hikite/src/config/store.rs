@@ -1,11 +1,18 @@
 //! The `store` section: where everything is kept that must survive a restart.
 
+use std::time::Duration;
+
+use hikite_core::limits::Limits;
 use hikite_store::StoreUrl;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::Check;
 use super::place::Path;
+use super::unit::Span;
+
+/// What is read twice a second is never fresher.
+const LEAST_STALENESS: Duration = Duration::from_secs(1);
 
 /// Where registered tools, switches and cached lists are kept.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
@@ -16,6 +23,26 @@ pub(crate) struct StoreFile {
     pub(crate) url: Option<String>,
     /// A file that holds the address, for one with a password.
     pub(crate) url_file: Option<String>,
+    /// For how long hikite goes on with what it knows while the store does not answer. After that it refuses what may have
+    /// been revoked, and `/readyz` says 503. At least `1s`.
+    #[schemars(extend("default" = "30s"))]
+    pub(crate) max_staleness: Option<Span>,
+}
+
+/// What the store said counts for so long.
+pub(crate) fn max_staleness(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &StoreFile) -> Duration {
+    let default = Limits::default().max_staleness;
+    let Some(raw) = &raw.max_staleness else { return default };
+    let path = path.key("max_staleness");
+    match raw.read() {
+        Ok(span) if span < LEAST_STALENESS => {
+            let hint = "the store is read twice a second; leave it out for the default of 30 seconds";
+            check.report.error(&path, "must be at least one second", Some(hint.into()));
+            default
+        }
+        Ok(span) => span,
+        Err((message, hint)) => check.fail(&path, message, hint).unwrap_or(default),
+    }
 }
 
 pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &StoreFile) -> Option<StoreUrl> {

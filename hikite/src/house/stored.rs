@@ -69,12 +69,12 @@ impl House {
     /// Takes in what other processes put into the store.
     pub(super) async fn follow_stored(&self) -> Result<(), Error> {
         let revision = self.store.revision().await?;
-        if self.stored_revision.swap(revision, Ordering::Relaxed) != revision {
-            let read = self.read_stored().await;
-            if read.as_ref().is_ok_and(|changed| *changed) {
+        if self.stored_revision.load(Ordering::Relaxed) != revision {
+            // What is not read to the end is read again.
+            if self.read_stored().await? {
                 self.compose();
             }
-            read.inspect_err(|_| self.stored_revision.store(-1, Ordering::Relaxed))?;
+            self.stored_revision.store(revision, Ordering::Relaxed);
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ mod answers;
 mod ask;
 mod audit;
 mod auth;
+mod away;
 mod batch;
 mod bridge;
 mod cache;

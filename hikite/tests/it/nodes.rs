@@ -1,6 +1,7 @@
 //! Several real processes on one PostgreSQL: whichever of them a client meets, it meets the same hikite. The bounds on
 //! time that stand here are promises, so that they are measured.
 
+mod away;
 mod crash;
 mod deploy;
 mod door;
@@ -73,6 +74,17 @@ impl Cluster {
     async fn start_again(&mut self, number: usize) {
         let node = self.node(number).await;
         self.nodes[number] = node;
+    }
+
+    /// One more, which reaches the store in its own way.
+    async fn add(&mut self, store: String) {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        self.ports.push(free.local_addr().expect("bound").port());
+        drop(free);
+        let before = std::mem::replace(&mut self.store, store);
+        let node = self.node(self.nodes.len()).await;
+        self.store = before;
+        self.nodes.push(node);
     }
 
     fn address(&self, number: usize) -> SocketAddr {

@@ -1,0 +1,150 @@
+//! How long ago the store last answered. Tokens, users, projects and accounts are judged by what it said then; once that
+//! is older than `store.max_staleness`, something may have been revoked that this process has not heard of, and it
+//! refuses instead of guessing.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use hikite_core::error::{Error, Kind};
+use tokio::time::Instant;
+
+use crate::meter::{Metric, Point};
+
+/// When it is worth asking again: the store is read twice a second.
+const RETRY: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub struct Freshness {
+    /// What the times below are counted from.
+    begin: Instant,
+    max: Duration,
+    /// When the last complete read began, in milliseconds.
+    read_at_ms: AtomicU64,
+    is_up: AtomicBool,
+    failed: AtomicU64,
+}
+
+impl Freshness {
+    pub(crate) fn new(max: Duration) -> Self {
+        Self {
+            begin: Instant::now(),
+            max,
+            read_at_ms: AtomicU64::new(0),
+            is_up: AtomicBool::new(true),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    /// The store was read as a whole; everything that was revoked before `began` is known.
+    pub fn note_read(&self, began: Instant) {
+        let at = milliseconds(began.saturating_duration_since(self.begin));
+        self.read_at_ms.fetch_max(at, Ordering::Release);
+        self.is_up.store(true, Ordering::Relaxed);
+    }
+
+    /// The store could not be read.
+    pub fn note_failure(&self) {
+        self.is_up.store(false, Ordering::Relaxed);
+        self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The time since the store was last read.
+    pub fn age(&self) -> Duration {
+        let read_at = Duration::from_millis(self.read_at_ms.load(Ordering::Acquire));
+        self.begin.elapsed().saturating_sub(read_at)
+    }
+
+    /// True if the last read is too old for anybody to be let in by it.
+    pub fn is_stale(&self) -> bool {
+        self.age() > self.max
+    }
+
+    pub fn max(&self) -> Duration {
+        self.max
+    }
+
+    /// Refuses what is judged by what the store said, once that is too old.
+    pub fn check(&self) -> Result<(), Error> {
+        let age = self.age();
+        if age <= self.max {
+            return Ok(());
+        }
+        let error = Error::new(Kind::Overloaded, reason(age));
+        Err(error.hint("try again later, or at another node; `/readyz` says when this one is ready").after(RETRY))
+    }
+
+    /// Why it is not ready, if it is not.
+    pub fn fault(&self) -> Option<String> {
+        let age = self.age();
+        (age > self.max).then(|| reason(age))
+    }
+
+    pub(crate) fn metrics(&self) -> [Metric; 3] {
+        let is_up = self.is_up.load(Ordering::Relaxed) && !self.is_stale();
+        [
+            Metric::gauge(
+                "hikite.store.up",
+                "1",
+                "1 if the last attempt to read the store succeeded, else 0.",
+                Point::alone(f64::from(u8::from(is_up))),
+            ),
+            Metric::gauge(
+                "hikite.store.age",
+                "s",
+                "Time since the store was last read.",
+                Point::alone(self.age().as_secs_f64()),
+            ),
+            Metric::counter(
+                "hikite.store.reads_failed",
+                "{read}",
+                "Attempts to read the store that failed.",
+                Point::alone(number(self.failed.load(Ordering::Relaxed))),
+            ),
+        ]
+    }
+}
+
+fn reason(age: Duration) -> String {
+    let age = age.as_secs();
+    format!("the store has not answered for {age} s, so it is not known what was revoked since")
+}
+
+fn milliseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count that a double holds exactly for centuries")]
+fn number(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_the_store_said_counts_for_so_long_and_no_longer() {
+        let freshness = Freshness::new(Duration::from_secs(30));
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert!(freshness.check().is_ok(), "not older than that");
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let refused = freshness.check().expect_err("too old");
+        assert_eq!((refused.kind, refused.retry_after), (Kind::Overloaded, Some(RETRY)));
+        assert!(refused.message.contains("30 s") && refused.hint.is_some());
+        assert!(freshness.is_stale() && freshness.fault().is_some());
+        freshness.note_read(Instant::now());
+        assert!(freshness.check().is_ok() && freshness.fault().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_counts_from_when_it_began() {
+        let freshness = Freshness::new(Duration::from_secs(30));
+        let began = Instant::now();
+        tokio::time::advance(Duration::from_secs(60)).await;
+        freshness.note_read(began);
+        assert!(freshness.is_stale(), "it hung for a minute: what was revoked meanwhile is not known");
+        freshness.note_read(Instant::now());
+        freshness.note_read(began);
+        assert!(!freshness.is_stale(), "an older read takes nothing away");
+    }
+}

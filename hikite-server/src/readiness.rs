@@ -1,0 +1,74 @@
+//! Why load balancers should send nobody here at present. Every part of hikite that can say so adds a line to
+//! [`App::unready`]; without any the process is ready.
+
+use std::time::Duration;
+
+use axum::response::Response;
+use hikite_core::json::{Object, Raw};
+use http::StatusCode;
+use http::header::{HeaderValue, RETRY_AFTER};
+
+use crate::app::App;
+use crate::refusal::json;
+
+/// When it is worth asking again.
+pub(crate) const RETRY: Duration = Duration::from_secs(2);
+
+/// One reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unready {
+    /// A fixed word, for programs.
+    pub(crate) code: &'static str,
+    /// For people; safe to show to anybody.
+    pub(crate) message: String,
+}
+
+impl Unready {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+impl App {
+    /// All reasons, the one that decides the status first.
+    pub(crate) fn unready(&self) -> Vec<Unready> {
+        let leaving = self.is_leaving().then(|| Unready::new("leaving", "this process is about to stop"));
+        let stale = self.gateway.freshness().fault();
+        let store = stale.map(|message| Unready::new("store_stale", message));
+        leaving.into_iter().chain(store).collect()
+    }
+}
+
+/// The answer of `/readyz`. Its `status` is `ready`, or the code of the first reason.
+pub(crate) fn answer(reasons: &[Unready]) -> Response {
+    let Some(first) = reasons.first() else {
+        return json(StatusCode::OK, &Object::default().with("status", "ready").raw());
+    };
+    let listed: Vec<Raw> = reasons
+        .iter()
+        .map(|reason| Object::default().with("code", reason.code).with("message", &*reason.message).raw())
+        .collect();
+    let body = Object::default().with("status", first.code).with("reasons", Raw::array(&listed));
+    let mut response = json(StatusCode::SERVICE_UNAVAILABLE, &body.raw());
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY.as_secs()));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_reason_is_told_and_the_first_is_the_status() {
+        assert_eq!(answer(&[]).status(), StatusCode::OK);
+        let reasons = [Unready::new("leaving", "it stops"), Unready::new("store_stale", "no answer")];
+        let response = answer(&reasons);
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[RETRY_AFTER], "2");
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+        let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!(body["status"], "leaving");
+        assert_eq!(body["reasons"][1]["code"], "store_stale");
+        assert_eq!(body["reasons"][1]["message"], "no answer");
+    }
+}

@@ -1,0 +1,103 @@
+//! What is answered while hikite cannot start yet, because its store is away: that the process lives, that it is not ready
+//! and why, and to everybody else that they should come back.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::routing::get;
+use hikite_core::error::{Error, Kind};
+use hikite_core::limits::Limits;
+use http::header::{CONNECTION, HeaderValue};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::connection::{Activity, Counted, Peer, Timed};
+use crate::health;
+use crate::readiness::{self, RETRY, Unready};
+use crate::refusal::refusal;
+use crate::request_id::RequestId;
+use crate::tls::Tls;
+
+/// Connections at once; one more waits until another ends.
+const CONNECTIONS: usize = 256;
+const REASON: &str = "the store cannot be reached yet";
+
+/// Answers on this port until `work` is done, and gives what came of it.
+pub async fn serve_until<T>(listener: &TcpListener, tls: Option<Tls>, work: impl Future<Output = T>) -> T {
+    let (router, limits) = (router(Instant::now()), Limits::default());
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections = JoinSet::new();
+    tokio::pin!(work);
+    loop {
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await;
+            (place, listener.accept().await)
+        };
+        tokio::select! {
+            // Whoever is still connected meets the real answers on the next connection.
+            outcome = &mut work => return outcome,
+            (place, accepted) = next => if let Ok((stream, peer)) = accepted {
+                let (router, tls, limits) = (router.clone(), tls.clone(), limits.clone());
+                connections.spawn(async move {
+                    let _place = place;
+                    connection((stream, peer.ip()), router, tls, &limits).await;
+                });
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn connection((stream, address): (TcpStream, IpAddr), router: Router, tls: Option<Tls>, limits: &Limits) {
+    let activity = Activity::new();
+    let stream = Timed::new(stream, activity.clone(), limits.header_timeout, limits.idle_timeout);
+    let service = Counted::new(router, activity, Peer { address, is_secure: tls.is_some() });
+    match tls {
+        None => talk(stream, service, limits).await,
+        Some(tls) => {
+            if let Some(stream) = tls.greet(stream, limits.header_timeout).await {
+                talk(stream, service, limits).await;
+            }
+        }
+    }
+}
+
+async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, service: Counted, limits: &Limits) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_timeout)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    if let Err(error) = connection.await {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+fn router(started: Instant) -> Router {
+    Router::new()
+        .route("/health", get(move || async move { health::alive(started) }))
+        .route("/readyz", get(|| async { readiness::answer(&[Unready::new("store_unreachable", REASON)]) }))
+        .fallback(not_yet)
+        .layer(from_fn(last))
+}
+
+async fn not_yet() -> Response {
+    let error = Error::new(Kind::Overloaded, format!("hikite is not ready: {REASON}"));
+    refusal(error.hint("try again in a few seconds; the log of hikite says why").after(RETRY))
+}
+
+/// One answer for each connection: the next one may meet the whole of hikite.
+async fn last(request: Request, next: Next) -> Response {
+    let mut response = RequestId::random().put_on(next.run(request).await);
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}

@@ -1,0 +1,205 @@
+//! A node that is cut off from the store, while others are not: it goes on for `store.max_staleness`, then it refuses what
+//! may have been revoked, and comes back by itself.
+
+use std::time::Instant;
+
+use hikite_testkit::fault::{Fault, FaultProxy, Lane};
+use hikite_testkit::gateway::LIMIT;
+use hikite_testkit::postgres::Server;
+use serde_json::json;
+
+use super::*;
+
+/// Machines stand still for seconds; whatever does not come at all is still found.
+const IN_THE_END: Duration = Duration::from_secs(60);
+/// What is waited for before anything is refused.
+const STALE: Duration = Duration::from_secs(3);
+
+/// Two nodes, of which the second reaches the database through a proxy.
+async fn divided() -> (Server, FaultProxy, Cluster) {
+    let database = Server::start_on_tcp();
+    let address = database.address().expect("a port");
+    let proxy = FaultProxy::start(address).await.expect("a proxy");
+    let store = database.database();
+    let through = store.replace(&address.to_string(), &proxy.address().to_string());
+    // A server that everybody shares: what is tried here is not about it.
+    let more = json!({ "mcpServers": { "a": stdio(&[]) } });
+    let mut cluster = Cluster::on(1, store.clone(), more).await;
+    cluster.more = json!({ "mcpServers": { "a": stdio(&[]) }, "store": { "url": through, "max_staleness": "3s" } });
+    cluster.add(through).await;
+    (database, proxy, cluster)
+}
+
+/// Nothing passes, nothing closes.
+fn black_hole() -> Fault {
+    let lane = Lane { stall: true, ..Lane::default() };
+    Fault { to_server: lane, to_client: lane, ..Fault::default() }
+}
+
+async fn token(cluster: &Cluster, name: &str) -> (String, String) {
+    let form = json!({ "name": name }).to_string();
+    let made = cluster.send(0, Request::new("POST", "/v1/tokens").json(form)).await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    let text = |member: &str| made.value()[member].as_str().expect("text").to_owned();
+    (text("id"), text("secret"))
+}
+
+fn tools(secret: &str) -> Request {
+    Request::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"))
+}
+
+/// Asks until the answer has this status. What has it must say why and when to come back.
+async fn becomes(cluster: &Cluster, node: usize, request: &Request, status: u16) -> Reply {
+    let begin = Instant::now();
+    loop {
+        let reply = request.clone().attempt(cluster.address(node), LIMIT).await;
+        if let Ok(reply) = &reply
+            && reply.status == status
+        {
+            return reply_of(reply);
+        }
+        assert!(begin.elapsed() < IN_THE_END, "{reply:?}\n{}", cluster.nodes[node].stderr());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn reply_of(reply: &Reply) -> Reply {
+    Reply { status: reply.status, headers: reply.headers.clone(), body: reply.body.clone() }
+}
+
+/// The value of a metric without labels, as a node tells it.
+async fn metric(cluster: &Cluster, node: usize, name: &str) -> f64 {
+    let reply = cluster.send(node, Request::new("GET", "/metrics")).await;
+    let line = reply.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::to_owned);
+    line.unwrap_or_else(|| panic!("no {name}: {}", reply.text())).parse().expect("a number")
+}
+
+async fn cut_off(fault: Fault, is_sudden: bool) {
+    let (_database, proxy, cluster) = divided().await;
+    let ((id, revoked), (_, good)) = (token(&cluster, "revoked").await, token(&cluster, "good").await);
+    for secret in [&revoked, &good] {
+        becomes(&cluster, 1, &tools(secret), 200).await;
+    }
+    let hello = Client::over_http(cluster.address(1), "/mcp", Some(&revoked), Hello::default()).await;
+    let session = hello.session();
+    let listen = Request::new("GET", "/mcp").header("authorization", &format!("Bearer {revoked}"));
+    let listen = listen.header("mcp-session-id", &session).header("accept", "text/event-stream");
+    let mut stream = listen.clone().open(cluster.address(1)).await.events();
+    assert_eq!(metric(&cluster, 1, "hikite_nodes").await, 2.0);
+    assert_eq!(metric(&cluster, 1, "hikite_store_up").await, 1.0);
+
+    proxy.set(fault).await;
+    if is_sudden {
+        proxy.cut();
+    }
+    let cut = Instant::now();
+    let gone = cluster.send(0, Request::new("DELETE", &format!("/v1/tokens/{id}"))).await;
+    assert_eq!(gone.status, 204);
+    let refused = becomes(&cluster, 1, &tools(&revoked), 503).await;
+    assert!(cut.elapsed() + Duration::from_millis(600) > STALE, "it goes on for a while: {:?}", cut.elapsed());
+    assert!(refused.headers.contains_key("retry-after"), "{:?}", refused.headers);
+    let said = refused.value();
+    assert!(said["error"].as_str().is_some_and(|said| said.contains("the store has not answered for")), "{said}");
+    assert!(said["hint"].as_str().is_some_and(|hint| hint.contains("another node")), "{said}");
+    // Nobody knows which ones were revoked.
+    assert_eq!(tools(&good).send(cluster.address(1)).await.status, 503);
+    let call = in_session(&session, "echo", &json!({ "text": "x" }));
+    let call = call.header("authorization", &format!("Bearer {revoked}"));
+    assert_eq!(call.send(cluster.address(1)).await.status, 503);
+    assert_eq!(listen.send(cluster.address(1)).await.status, 503);
+    let ended = tokio::time::timeout(IN_THE_END, async { while stream.next().await.is_some() {} }).await;
+    assert!(ended.is_ok(), "a stream of somebody who may have been revoked ends");
+    let ready = becomes(&cluster, 1, &Request::new("GET", "/readyz"), 503).await.value();
+    assert_eq!((&ready["status"], &ready["reasons"][0]["code"]), (&json!("store_stale"), &json!("store_stale")));
+    // The owner is known without the store; projects and sessions are not.
+    assert_eq!(cluster.send(1, Request::new("GET", "/v1/tools")).await.status, 200);
+    assert_eq!(cluster.send(1, Request::new("GET", "/v1/tools").header("hikite-project", "x")).await.status, 503);
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    assert_eq!(post(&list).header("mcp-session-id", &session).send(cluster.address(1)).await.status, 503);
+    assert_eq!(metric(&cluster, 1, "hikite_store_up").await, 0.0);
+    assert!(metric(&cluster, 1, "hikite_store_age_seconds").await > STALE.as_secs_f64());
+    let begin = Instant::now();
+    while metric(&cluster, 1, "hikite_store_reads_failed_total").await < 1.0 {
+        assert!(begin.elapsed() < IN_THE_END, "a read that hangs is given up");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(Request::new("GET", "/readyz").send(cluster.address(0)).await.status, 200, "the other goes on");
+
+    proxy.set(Fault::default()).await;
+    becomes(&cluster, 1, &Request::new("GET", "/readyz"), 200).await;
+    becomes(&cluster, 1, &tools(&good), 200).await;
+    assert_eq!(tools(&revoked).send(cluster.address(1)).await.status, 401, "revoked while it was away");
+    assert_eq!(metric(&cluster, 1, "hikite_store_up").await, 1.0);
+    cluster.nodes[1].says("the store answers again").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_store_falls_silent_refuses_what_may_have_been_revoked() {
+    cut_off(black_hole(), false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_store_refuses_it_refuses_what_may_have_been_revoked() {
+    cut_off(Fault::refuse(), true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_hang_for_ever_are_given_up() {
+    let (_database, proxy, cluster) = divided().await;
+    let (_, good) = token(&cluster, "good").await;
+    becomes(&cluster, 1, &tools(&good), 200).await;
+    let call = |text: &str| {
+        let body = json!({ "name": "a:echo", "parameters": { "text": text } }).to_string();
+        let request = Request::new("POST", "/v1/tools/call").json(body);
+        request.header("authorization", &format!("Bearer {good}"))
+    };
+    assert_eq!(call("before").send(cluster.address(1)).await.status, 200);
+    proxy.freeze();
+    cluster.nodes[1].says("its connections are given up and made anew").await;
+    becomes(&cluster, 1, &call("after"), 200).await;
+    becomes(&cluster, 1, &Request::new("GET", "/readyz"), 200).await;
+    // What was under way on the old ones is written on the new ones.
+    let begin = Instant::now();
+    loop {
+        let page = cluster.send(0, Request::new("GET", "/v1/audit?kind=call&outcome=ok")).await.value();
+        if page["records"].as_array().expect("records").len() >= 2 {
+            break;
+        }
+        assert!(begin.elapsed() < IN_THE_END, "{page}\n{}", cluster.nodes[1].stderr());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let (id, secret) = token(&cluster, "short").await;
+    becomes(&cluster, 1, &tools(&secret), 200).await;
+    assert_eq!(cluster.send(0, Request::new("DELETE", &format!("/v1/tokens/{id}"))).await.status, 204);
+    becomes(&cluster, 1, &tools(&secret), 401).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clocks_of_nodes_that_differ_too_much_are_named() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let own = free.local_addr().expect("bound");
+    drop(free);
+    let proxy = FaultProxy::start(own).await.expect("a proxy");
+    let mut cluster = Cluster::on(0, postgres::database(), json!({})).await;
+    let url = format!("http://{}", proxy.address());
+    cluster.more = json!({ "server": { "listen": own.to_string(), "node_url": url, "surface": "direct" } });
+    cluster.ports.push(own.port());
+    let node = cluster.node(0).await;
+    cluster.nodes.push(node);
+    cluster.more = json!({});
+    cluster.add(cluster.store.clone()).await;
+    let session = cluster.client(0).await.session();
+    assert!(cluster.server_of(1, &session).await > 0, "handed on");
+    // What is longer on its way than clocks may differ cannot be told from what comes from another clock.
+    let late = Lane { delay: Duration::from_secs(11), ..Lane::default() };
+    proxy.set(Fault { to_server: late, ..Fault::default() }).await;
+    let reply = in_session(&session, "who", &json!({})).attempt(cluster.address(1), IN_THE_END).await;
+    let reply = reply.expect("an answer");
+    assert_eq!(reply.status, 503, "{}", reply.text());
+    let said = reply.value();
+    assert!(said["error"].as_str().is_some_and(|said| said.contains("the clocks of two nodes differ by 1")), "{said}");
+    assert!(said["hint"].as_str().is_some_and(|hint| hint.contains("NTP")), "{said}");
+    cluster.nodes[0].says("that of the other node, and 10 s are allowed").await;
+    proxy.set(Fault::default()).await;
+    assert!(cluster.server_of(1, &session).await > 0, "and goes on");
+}

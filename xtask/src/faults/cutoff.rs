@@ -1,0 +1,221 @@
+//! Two nodes on one PostgreSQL, of which one is cut off: nothing passes between it and the database, and nothing closes.
+//! It goes on for `store.max_staleness`, then it refuses what may have been revoked; it comes back by itself, and the audit
+//! holds every call that was answered.
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use http_body_util::Full;
+use hyper::Request;
+use hyper::header::HOST;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::check::Check;
+use super::stage::{self, Stage};
+use crate::rig::TOOLS;
+use crate::rig::client::Client;
+use crate::rig::postgres::{Gate, Postgres};
+use crate::rig::process::{Gateway, Upstream};
+use crate::rig::rest::Rest;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long after `store.max_staleness` the last revoked call may be answered: the store is read twice a second.
+const BEYOND_S: f64 = 1.0;
+const READY_AGAIN_S: f64 = 10.0;
+
+/// One node, and what it leaves behind.
+struct Node {
+    gateway: Gateway,
+    folder: TempDir,
+}
+
+/// A token: what it is called by, and its secret.
+struct Token {
+    id: String,
+    secret: String,
+}
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let (staleness, cut) = if stage.is_short { (3, 8) } else { (30, stage.lasts(60, 0).as_secs()) };
+    let database = Postgres::start().await?;
+    let gate = Gate::before(database.address).await?;
+    let upstream = Upstream::start()?;
+    let open = |by: SocketAddr| node(stage, &upstream, &Postgres::url(by), staleness);
+    let well = open(database.address)?;
+    well.gateway.tools(TOOLS).await?;
+    let cut_off = open(gate.address)?;
+    let tools = cut_off.gateway.tools(TOOLS).await?;
+    let echo = tools.iter().find(|tool| tool.ends_with("echo")).context("no tool to call")?;
+    let mut rest = Rest::open(well.gateway.target.address).await?;
+    let (revoked, good) = (token(&mut rest, "revoked").await?, token(&mut rest, "good").await?);
+    let place = cut_off.gateway.target.address;
+    for token in [&revoked, &good] {
+        becomes(place, "/v1/tools", Some(token), 200).await?;
+    }
+    let mut client = Client::open_as(&cut_off.gateway.target, Some(&good.secret), PATIENCE).await?;
+    client.echo(echo).await?;
+
+    gate.set_open(false);
+    let begin = Instant::now();
+    rest.ask(Request::delete(format!("/v1/tokens/{}", revoked.id)).header(HOST, "localhost").body(Full::default())?)
+        .await?;
+    let seen = watch(&mut client, echo, (place, &revoked), begin, Duration::from_secs(cut)).await?;
+    let unready = status(place, "/readyz", None).await?.0;
+    let other = status(well.gateway.target.address, "/readyz", None).await?.0;
+
+    gate.set_open(true);
+    let back = Instant::now();
+    let ready = becomes(place, "/readyz", None, 200).await;
+    let ready_after = ready.map_or(f64::INFINITY, |()| back.elapsed().as_secs_f64());
+    let after = [status(place, "/v1/tools", Some(&revoked)).await?.0, status(place, "/v1/tools", Some(&good)).await?.0];
+    let goes_on = client.echo(echo).await.is_ok();
+    // The audit comes after.
+    let calls = 1 + seen.answered + u64::from(goes_on);
+    let records = audited(&mut rest, calls, &good.id).await?;
+    let chain: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
+    let bound = f64::from(u32::try_from(staleness)?) + stage.within(BEYOND_S);
+    Ok(vec![
+        Check::at_most("a revoked token is accepted for", seen.accepted_until.as_secs_f64(), bound, "s"),
+        Check::none("and accepted again while the store is away", seen.accepted_again, seen.asked),
+        Check::none("calls that fail before the store is held to be away", seen.failed_early, seen.early),
+        Check::that(
+            "what is refused is told why and when to come back",
+            "503 with Retry-After",
+            format!("{} of {}", seen.told, seen.refused),
+            seen.told == seen.refused && seen.refused > 0,
+        ),
+        Check::that("/readyz of the node, and of the other", "503, 200", format!("{unready}, {other}"), (unready, other) == (503, 200)),
+        Check::at_most(format!("ready again after {cut} s without the store"), ready_after, stage.within(READY_AGAIN_S), "s"),
+        Check::that("the revoked token and the other one afterwards", "401, 200", format!("{}, {}", after[0], after[1]), after == [401, 200]),
+        Check::that("the session goes on", "yes", if goes_on { "yes" } else { "no" }, goes_on),
+        Check::that(
+            "answered calls that are not in the audit",
+            "0, chain intact",
+            format!("{records} of {calls} there, intact {}", chain["intact"]),
+            records >= calls && chain["intact"] == true,
+        ),
+        no_panic(&[&well, &cut_off])?,
+    ])
+}
+
+fn node(stage: &Stage, upstream: &Upstream, store: &str, staleness: u64) -> Result<Node> {
+    let folder = tempfile::tempdir()?;
+    let mut config = stage::config(upstream, &json!({}), &[]);
+    config["store"] = json!({ "url": store, "max_staleness": format!("{staleness}s") });
+    let mut program = Command::new(&stage.hikite);
+    // The same for both, as the nodes of one store must have it.
+    program.env("HIKITE_VAULT_KEY", "7".repeat(64));
+    Ok(Node { gateway: Gateway::launch(program, folder.path(), &config)?, folder })
+}
+
+async fn token(rest: &mut Rest, name: &str) -> Result<Token> {
+    let made: Value = serde_json::from_slice(&rest.post("/v1/tokens", json!({ "name": name }).to_string()).await?)?;
+    let text = |member: &str| made[member].as_str().map(Into::into).context("a token without a name");
+    Ok(Token { id: text("id")?, secret: text("secret")? })
+}
+
+/// What was seen while the node was cut off.
+#[derive(Default)]
+struct Seen {
+    accepted_until: Duration,
+    accepted_again: usize,
+    asked: usize,
+    early: usize,
+    failed_early: usize,
+    refused: usize,
+    told: usize,
+    answered: u64,
+}
+
+/// Calls with a good token, and asks with a revoked one, for so long.
+async fn watch(
+    client: &mut Client,
+    echo: &str,
+    (place, revoked): (SocketAddr, &Token),
+    begin: Instant,
+    span: Duration,
+) -> Result<Seen> {
+    let mut seen = Seen::default();
+    while begin.elapsed() < span {
+        let asked = begin.elapsed();
+        let (status, retry) = status(place, "/v1/tools", Some(revoked)).await?;
+        seen.asked += 1;
+        if status == 200 {
+            seen.accepted_again += usize::from(seen.refused > 0);
+            seen.accepted_until = asked;
+        } else {
+            seen.refused += 1;
+            seen.told += usize::from(status == 503 && retry);
+        }
+        let called = client.echo(echo).await;
+        seen.answered += u64::from(called.is_ok());
+        if seen.refused == 0 {
+            seen.early += 1;
+            seen.failed_early += usize::from(called.is_err());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    // The last of the early ones may have met the end.
+    seen.failed_early = seen.failed_early.saturating_sub(1);
+    Ok(seen)
+}
+
+/// The status of an answer, and whether it says when to come back.
+async fn status(place: SocketAddr, path: &str, token: Option<&Token>) -> Result<(u16, bool)> {
+    let mut rest = Rest::open(place).await?;
+    if let Some(token) = token {
+        rest = rest.with_token(&token.secret)?;
+    }
+    let answer = rest.ask(Request::get(path).header(HOST, place.to_string()).body(Full::default())?).await?;
+    Ok((answer.status().as_u16(), answer.headers().contains_key("retry-after")))
+}
+
+async fn becomes(place: SocketAddr, path: &str, token: Option<&Token>, wanted: u16) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        let (status, _) = status(place, path, token).await?;
+        if status == wanted {
+            return Ok(());
+        }
+        anyhow::ensure!(begin.elapsed() < 5 * PATIENCE, "{path} stays at {status}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// How many calls of the good token the audit holds, once it holds as many as were answered or nothing more comes.
+async fn audited(rest: &mut Rest, calls: u64, token: &str) -> Result<u64> {
+    let begin = Instant::now();
+    loop {
+        let records = count(rest, token).await?;
+        if records >= calls || begin.elapsed() > PATIENCE {
+            return Ok(records);
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+async fn count(rest: &mut Rest, token: &str) -> Result<u64> {
+    let (mut count, mut next) = (0, String::new());
+    loop {
+        let path = format!("/v1/audit?kind=call&outcome=ok&limit=1000{next}");
+        let page: Value = serde_json::from_slice(&rest.get(&path).await?)?;
+        let records = page["records"].as_array().context("an audit without records")?;
+        count += u64::try_from(records.iter().filter(|record| record["token"] == token).count())?;
+        match page["next"].as_u64() {
+            Some(seq) => next = format!("&before={seq}"),
+            None => return Ok(count),
+        }
+    }
+}
+
+fn no_panic(nodes: &[&Node]) -> Result<Check> {
+    let mut panics = 0;
+    for node in nodes {
+        let log = std::fs::read_to_string(node.folder.path().join("stderr.log"))?;
+        panics += log.lines().filter(|line| line.contains("panicked")).count();
+    }
+    Ok(Check::that("panics in the logs", "0", panics.to_string(), panics == 0))
+}
