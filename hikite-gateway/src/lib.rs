@@ -50,6 +50,7 @@ pub mod scope;
 mod search;
 mod session;
 pub mod share;
+mod shown;
 mod snapshot;
 mod status;
 mod surface;
@@ -59,6 +60,7 @@ mod terms;
 mod text;
 mod ticket;
 pub mod trace;
+mod views;
 mod wait;
 mod workshop;
 

@@ -15,12 +15,14 @@ use hikite_core::key::ToolKey;
 use hikite_core::register::{Maker, Registration, taken};
 use hikite_core::source::Implementation;
 use hikite_core::switch::Off;
-use hikite_store::{Registered, Store};
+use hikite_store::{Changes, Registered, Store, change_kind};
 
 use crate::aside::aside;
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
+use crate::pin::PIN;
 use crate::roster::{Entry, Roster};
+use crate::text::TEXT;
 
 /// A tool from its form, with what backs it.
 pub fn read(form: &Object, maker: &Maker) -> Result<(Registration, Arc<dyn Implementation>), Error> {
@@ -175,21 +177,37 @@ impl Gateway {
     pub async fn catch_up_with_store(&self) -> Result<(), Error> {
         self.write_down_news().await?;
         let _turn = self.registry.turn.lock().await;
-        let revision = self.registry.store.revision().await?;
-        if self.registry.revision.swap(revision, Ordering::Relaxed) == revision {
+        let known = self.registry.revision.load(Ordering::Relaxed);
+        let changes = self.registry.store.changes_since(known).await?;
+        if changes.to == known {
             return Ok(());
         }
-        // What was not read whole is read again: a token that was taken back must not stay.
-        self.take_in().await.inspect_err(|_| self.registry.look_again())
+        self.take_in(&changes).await?;
+        // Not before: what was not read whole is read again. A token that was taken back must not stay.
+        let _ =
+            self.registry.revision.compare_exchange(known, changes.to, Ordering::Relaxed, Ordering::Relaxed);
+        Ok(())
     }
 
-    async fn take_in(&self) -> Result<(), Error> {
-        self.read_pins().await?;
-        if let Some(identity) = self.people.identity() {
-            identity.read_store().await?;
+    /// Reads what changed, and of the rest nothing.
+    async fn take_in(&self, changes: &Changes) -> Result<(), Error> {
+        if changes.concern(&[PIN]) {
+            self.read_pins().await?;
         }
-        self.follow_users().await?;
-        self.recall().await?;
+        if let Some(identity) = self.people.identity() {
+            identity.follow_store(changes).await?;
+        }
+        self.follow_people(changes).await?;
+        if changes.concern(&[change_kind::MEMORY]) {
+            self.recall().await?;
+        }
+        if changes.concern(&[change_kind::TOOL, change_kind::SWITCH, TEXT]) {
+            self.read_tools().await?;
+        }
+        Ok(())
+    }
+
+    async fn read_tools(&self) -> Result<(), Error> {
         let rows = self.registry.store.registered().await?;
         let switches = self.registry.store.switches().await?;
         let texts = self.read_texts().await?;

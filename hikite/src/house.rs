@@ -328,6 +328,7 @@ impl House {
             next = Instant::now() + LOOK;
             looks = (looks + 1) % SWEEP;
             self.gateway.take_stock();
+            self.gateway.drop_idle_views();
             if looks.is_multiple_of(WRITE_DOWN)
                 && let Err(error) = self.gateway.write_down_day().await
             {
