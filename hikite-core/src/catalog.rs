@@ -2,7 +2,7 @@
 //! off the path of a call and replaced as a whole.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::about::{About, Policy, Promise};
 use crate::annotation;
@@ -360,7 +360,7 @@ impl Tool {
             .map_or_else(|| Arc::clone(&item.name), Arc::from);
         let allowed =
             rule.selection.selects(&rule.name, &item.name) && change.is_none_or(|change| change.enabled);
-        let about = rule.about.get(&item.name).cloned().unwrap_or_default();
+        let about = rule.about.get(&item.name).unwrap_or(&NOTHING_SAID).clone();
         let switched_off = switches.get(&key) == Some(&false);
         let (promise, risk) = known.map_or_else(
             || {
@@ -374,7 +374,10 @@ impl Tool {
             direct_name: Arc::clone(&name),
             name,
             definition: change.map_or_else(|| item.raw.clone(), |change| change.apply(&item.raw)),
-            arguments: change.map_or_else(|| [].into(), |change| change.arguments.as_slice().into()),
+            arguments: match change {
+                Some(change) if !change.arguments.is_empty() => change.arguments.as_slice().into(),
+                _ => Arc::clone(&NO_ARGUMENTS),
+            },
             promise,
             risk,
             policy: change.map(|change| change.policy).unwrap_or_default().or(about.policy).or(rule.policy),
@@ -386,6 +389,10 @@ impl Tool {
         }
     }
 }
+
+/// Of nearly all tools nothing is said; in many views that would be many times nothing.
+static NOTHING_SAID: LazyLock<Arc<About>> = LazyLock::new(Arc::default);
+static NO_ARGUMENTS: LazyLock<Arc<[Argument]>> = LazyLock::new(|| [].into());
 
 /// The schema of a tool's arguments.
 pub fn schema_of(definition: &Raw) -> Option<Raw> {
@@ -434,7 +441,10 @@ fn name_tools(modules: &mut [Module]) {
         tools.chain(module.held.iter_mut().map(|held| &mut held.direct_name))
     });
     for (place, name) in places.zip(names) {
-        *place = name;
+        // The same name is not kept twice.
+        if *place != name {
+            *place = name;
+        }
     }
 }
 

@@ -30,6 +30,7 @@ use crate::snapshot::Snapshot;
 use crate::surface::{Surfaces, arguments, describe};
 use crate::task;
 use crate::terms::Terms;
+use crate::trace::Step;
 
 /// A tool that may be called, and how.
 struct Callable {
@@ -171,7 +172,9 @@ impl Gateway {
             preset(&callable.arguments, &mut arguments);
             params.set("arguments", arguments);
         }
-        check(&callable, &mut params).await?;
+        let mut step = Step::begin(self.meter.tracer(), "check arguments", &context.origin);
+        check(&callable, &mut params).await.inspect_err(|error| step.fail(error.code()))?;
+        drop(step);
         let takes_tasks = task::is_taken(&params, &context);
         let caller = takes_tasks.then(|| context.session.caller.clone());
         let gate = snapshot.gate(module);

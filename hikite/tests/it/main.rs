@@ -61,6 +61,7 @@ mod tls;
 mod traces;
 mod upstream_login;
 mod vault;
+mod views;
 
 use std::sync::LazyLock;
 
