@@ -87,6 +87,9 @@ pub struct Record {
     /// Records that found no place, since the last that says so.
     #[serde(skip_serializing_if = "is_zero")]
     pub lost: u64,
+    /// The trace that the request belonged to.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub trace_id: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]

@@ -1,8 +1,8 @@
 //! The catalog: an immutable snapshot of all modules, categories, tools, resources and prompts. It is built
 //! off the path of a call and replaced as a whole.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, LazyLock};
 
 use crate::about::{About, Policy, Promise};
 use crate::annotation;
@@ -249,6 +249,45 @@ impl Catalog {
         self.prompts.iter().find(|prompt| prompt.direct.contains(direct_name))
     }
 
+    /// The modules that are new, gone or no longer what they were; `None` if more than modules has changed. Whoever sees
+    /// none of them sees the same as before.
+    pub fn changed_modules(&self, before: &Self) -> Option<Vec<Arc<str>>> {
+        let (old, new) = (&before.given, &self.given);
+        let same_categories = old.categories.len() == new.categories.len()
+            && old.categories.iter().zip(&new.categories).all(|(old, new)| Arc::ptr_eq(old, new));
+        let earlier: HashMap<&str, usize> =
+            old.modules.iter().enumerate().map(|(at, offer)| (&*offer.rule.name, at)).collect();
+        let later: HashSet<&str> = new.modules.iter().map(|offer| &*offer.rule.name).collect();
+        let places = new.modules.iter().filter_map(|offer| earlier.get(&*offer.rule.name));
+        // Names are given in the order of the modules.
+        if !same_categories || !places.is_sorted() {
+            return None;
+        }
+        let is_same = |at: usize, offer: &Offer| {
+            earlier.get(&*offer.rule.name).is_some_and(|then| {
+                old.modules[*then].is_like(offer)
+                    && before.modules[*then].needs_login == self.modules[at].needs_login
+            })
+        };
+        let name = |offer: &Offer| Arc::clone(&offer.rule.name);
+        let news = new.modules.iter().enumerate().filter(|(at, offer)| !is_same(*at, offer));
+        let mut changed: Vec<Arc<str>> = news.map(|(_, offer)| name(offer)).collect();
+        changed.extend(old.modules.iter().filter(|offer| !later.contains(&*offer.rule.name)).map(name));
+        changed.extend(switch::switched(&old.switches, &new.switches));
+        Some(changed)
+    }
+
+    /// About how much memory it takes; definitions are shared with the lists that they came in.
+    pub fn bytes(&self) -> usize {
+        let tools: usize = self.modules.iter().map(|module| module.tools.len()).sum();
+        let indexed = size_of::<(Arc<str>, (usize, usize))>() + size_of::<(ToolKey, (usize, usize))>();
+        // Tables are kept at most seven eighths full, and grow by doubling.
+        tools * (size_of::<Tool>() + size_of::<Item>() + 2 * indexed)
+            + self.modules.len() * (size_of::<Module>() + size_of::<Offer>() + size_of::<Listing>())
+            + self.prompts.len() * size_of::<Prompt>()
+            + self.by_uri.len() * 2 * size_of::<(Arc<str>, usize)>()
+    }
+
     fn index(&mut self) {
         for (at, module) in self.modules.iter().enumerate() {
             for (index, tool) in module.tools.iter().enumerate() {
@@ -330,7 +369,7 @@ impl Tool {
             .map_or_else(|| Arc::clone(&item.name), Arc::from);
         let allowed =
             rule.selection.selects(&rule.name, &item.name) && change.is_none_or(|change| change.enabled);
-        let about = rule.about.get(&item.name).cloned().unwrap_or_default();
+        let about = rule.about.get(&item.name).unwrap_or(&NOTHING_SAID).clone();
         let switched_off = switches.get(&key) == Some(&false);
         let (promise, risk) = known.map_or_else(
             || {
@@ -344,7 +383,10 @@ impl Tool {
             direct: Names::plain(&name),
             name,
             definition: change.map_or_else(|| item.raw.clone(), |change| change.apply(&item.raw)),
-            arguments: change.map_or_else(|| [].into(), |change| change.arguments.as_slice().into()),
+            arguments: match change {
+                Some(change) if !change.arguments.is_empty() => change.arguments.as_slice().into(),
+                _ => Arc::clone(&NO_ARGUMENTS),
+            },
             promise,
             risk,
             policy: change.map(|change| change.policy).unwrap_or_default().or(about.policy).or(rule.policy),
@@ -356,6 +398,10 @@ impl Tool {
         }
     }
 }
+
+/// Of nearly all tools nothing is said; in many views that would be many times nothing.
+static NOTHING_SAID: LazyLock<Arc<About>> = LazyLock::new(Arc::default);
+static NO_ARGUMENTS: LazyLock<Arc<[Argument]>> = LazyLock::new(|| [].into());
 
 /// The schema of a tool's arguments.
 pub fn schema_of(definition: &Raw) -> Option<Raw> {
@@ -404,7 +450,10 @@ fn name_tools(modules: &mut [Module]) {
         tools.chain(module.held.iter_mut().map(|held| &mut held.direct))
     });
     for (place, name) in places.zip(names) {
-        *place = name;
+        // The same name is not kept twice.
+        if *place != name {
+            *place = name;
+        }
     }
 }
 

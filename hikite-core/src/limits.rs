@@ -71,6 +71,8 @@ pub struct Limits {
     pub results: usize,
     /// And what they may hold, all together.
     pub result_bytes: usize,
+    /// Memory for the views of callers who see a part of the catalog, all together; those used longest ago are dropped.
+    pub view_bytes: usize,
     /// Programs in jq that run at once.
     pub jq_processes: usize,
     /// Memory of one program in jq.
@@ -170,6 +172,7 @@ impl Default for Limits {
             compact_bytes: 32 * 1024,
             results: 1000,
             result_bytes: 64 * MIB,
+            view_bytes: 96 * MIB,
             jq_processes: 4,
             jq_bytes: 256 * MIB,
             header_timeout: Duration::from_secs(10),

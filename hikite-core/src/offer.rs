@@ -25,6 +25,23 @@ impl Offer {
         let listing = rule.source.listing();
         Self { rule, listing, held: [].into() }
     }
+
+    /// True if both bring the same to a catalog. What looks the same and was made anew is taken to be another.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let (old, new) = (&self.rule, &other.rule);
+        let same_listing = match (&self.listing, &other.listing) {
+            (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+            (old, new) => old.is_none() && new.is_none(),
+        };
+        same_listing
+            && self.held == other.held
+            && Arc::ptr_eq(&old.source, &new.source)
+            && Arc::ptr_eq(&old.selection, &new.selection)
+            && Arc::ptr_eq(&old.about, &new.about)
+            && old.description == new.description
+            && (old.registered, old.keeper, old.pins) == (new.registered, new.keeper, new.pins)
+            && (old.policy, old.resources) == (new.policy, new.resources)
+    }
 }
 
 /// A tool that nobody is shown, as its source offers it.

@@ -2,7 +2,9 @@
 //! `allow` everything is allowed that is not denied. What a module offers beside its tools goes by the key `module:*`.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use sha2::{Digest, Sha256};
 
 use crate::fault::{self, Fault};
 use crate::json::{Object, Raw};
@@ -29,7 +31,11 @@ pub struct Permissions {
     also: Vec<Arc<Permissions>>,
     /// Of modules that somebody's accounts serve: what one of these must allow.
     accounts: Accounts,
+    fingerprint: OnceLock<Fingerprint>,
 }
+
+/// A hash over what permissions say: those with the same one allow the same.
+pub type Fingerprint = [u8; 32];
 
 /// By module, what each account allows with which its tools may be called.
 pub type Accounts = HashMap<Arc<str>, Vec<Arc<Permissions>>>;
@@ -89,6 +95,30 @@ impl Permissions {
     /// Whether nothing is left out.
     pub fn is_everything(&self) -> bool {
         self.allow.is_none() && self.deny.is_empty() && self.also.is_empty() && self.accounts.is_empty()
+    }
+
+    /// Made once. Permissions that mean the same and are written differently may have different ones.
+    pub fn fingerprint(&self) -> Fingerprint {
+        *self.fingerprint.get_or_init(|| {
+            let mut hash = Sha256::new();
+            // A length before each part, so that no two lists of parts look alike.
+            let mut add = |part: &[u8]| {
+                hash.update(part.len().to_be_bytes());
+                hash.update(part);
+            };
+            match &self.form {
+                Some(form) => add(form.bytes()),
+                None => add(if self.allow.is_some() { b"nothing" } else { b"" }),
+            }
+            self.also.iter().for_each(|also| add(&also.fingerprint()));
+            let mut accounts: Vec<_> = self.accounts.iter().collect();
+            accounts.sort_unstable_by_key(|(module, _)| *module);
+            for (module, allowed) in accounts {
+                add(module.as_bytes());
+                allowed.iter().for_each(|one| add(&one.fingerprint()));
+            }
+            hash.finalize().into()
+        })
     }
 
     fn also_holds(&self, module: &str, holds: impl Fn(&Self) -> bool) -> bool {

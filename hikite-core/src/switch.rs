@@ -13,6 +13,17 @@ use crate::pin::Why;
 /// What was switched on or off while we ran, and is remembered.
 pub type Switches = HashMap<ToolKey, bool>;
 
+/// The modules of the tools that stand otherwise than before.
+pub(crate) fn switched(before: &Switches, after: &Switches) -> Vec<Arc<str>> {
+    let differs = |other: &Switches, key: &ToolKey, on: bool| other.get(key) != Some(&on);
+    let gone = before.iter().filter(|(key, on)| differs(after, key, **on));
+    let new = after.iter().filter(|(key, on)| differs(before, key, **on));
+    let mut modules: Vec<Arc<str>> = gone.chain(new).map(|(key, _)| Arc::clone(&key.module)).collect();
+    modules.sort_unstable();
+    modules.dedup();
+    modules
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Off {
     /// By the config file.

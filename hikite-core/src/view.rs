@@ -44,6 +44,18 @@ impl View {
         Self { catalog: Arc::default(), is_whole, permissions: Some(permission::nothing()) }
     }
 
+    /// True if none of these modules can be part of it, whatever they offer.
+    pub fn is_apart_from(&self, modules: &[Arc<str>]) -> bool {
+        let apart =
+            |permissions: &Arc<Permissions>| !modules.iter().any(|module| permissions.may_reach(module));
+        modules.is_empty() || self.permissions.as_ref().is_some_and(apart)
+    }
+
+    /// About how much memory it takes beside the whole catalog.
+    pub fn bytes(&self) -> usize {
+        if self.permissions.is_none() { 0 } else { self.catalog.bytes() }
+    }
+
     /// Whether every tool of the catalog that this is a view of is seen.
     pub fn is_whole(&self) -> bool {
         self.is_whole

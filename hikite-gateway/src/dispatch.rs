@@ -33,6 +33,7 @@ use crate::snapshot::Snapshot;
 use crate::surface::{Surfaces, arguments, describe};
 use crate::task;
 use crate::terms::Terms;
+use crate::trace::Step;
 use crate::wait::tell_wait;
 
 /// A tool that may be called, and how.
@@ -145,8 +146,8 @@ impl Gateway {
         self.wait_for_category(caller, name, self.patience(), |_| false).await;
         let snapshot = self.snapshot();
         let view = snapshot.view_of(caller);
-        let category = find_category(view, name)?;
-        describe(category, names).map_err(|error| tell_why(view, category, error))
+        let category = find_category(&view, name)?;
+        describe(category, names).map_err(|error| tell_why(&view, category, error))
     }
 
     pub(crate) async fn call(
@@ -168,7 +169,8 @@ impl Gateway {
             }
         };
         audit.found(&callable.key);
-        let module = module_of(snapshot.view_of(&context.session.caller), &callable.key.module)?;
+        let view = snapshot.view_of(&context.session.caller);
+        let module = module_of(&view, &callable.key.module)?;
         let context = if module.source.provider().is_some() {
             self.with_account(&snapshot, (module, &callable, &again), asked.as_deref(), context, audit)?
         } else {
@@ -180,7 +182,9 @@ impl Gateway {
             preset(&callable.arguments, &mut arguments);
             params.set("arguments", arguments);
         }
-        check(&callable, &mut params).await?;
+        let mut step = Step::begin(self.meter.tracer(), "check arguments", &context.origin);
+        check(&callable, &mut params).await.inspect_err(|error| step.fail(error.code()))?;
+        drop(step);
         let takes_tasks = task::is_taken(&params, &context);
         let caller = takes_tasks.then(|| context.session.caller.clone());
         let gate = snapshot.gate(module);
@@ -237,7 +241,7 @@ impl Gateway {
                 let sure = |category: &Category| !category.is_unsure_of(&name);
                 self.wait_for_category(caller, &category, self.limits.first_list, sure).await;
                 let snapshot = self.snapshot();
-                let callable = in_category(snapshot.view_of(caller), &category, &name)?;
+                let callable = in_category(&snapshot.view_of(caller), &category, &name)?;
                 Ok((snapshot, callable))
             }
         }
@@ -254,7 +258,8 @@ impl Gateway {
         let uri = required(&params, "uri")?;
         let caller = context.session.caller.clone();
         let (snapshot, module) = self.look_up(&caller, |view| view.resource(&uri).map(named)).await?;
-        let module = module_of(snapshot.view_of(&caller), &module)?;
+        let view = snapshot.view_of(&caller);
+        let module = module_of(&view, &module)?;
         let chosen = self.account_for(&caller, module, asked.as_deref())?;
         let allows = |mask: &Permissions| mask.allows_module(&module.name);
         if let Some(view) = Self::view_without(&snapshot, (&caller, module), chosen.as_ref(), allows) {
@@ -327,7 +332,8 @@ impl Gateway {
         context: CallContext,
         audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
-        let module = module_of(snapshot.view_of(&context.session.caller), module)?;
+        let view = snapshot.view_of(&context.session.caller);
+        let module = module_of(&view, module)?;
         let gate = snapshot.gate(module);
         let call = Call { what, terms: Terms::plain(&gate.throttle), invocation };
         execute(&self.cache, gate, module, call, context, audit).await

@@ -19,6 +19,7 @@ mod token;
 mod verify;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::hex::hex;
 use hikite_core::permission::{self, Permissions};
 use hikite_core::source::{BoxFuture, CallContext};
+use hikite_store::Changes;
 use hikite_vault::random_bytes;
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
@@ -38,7 +40,7 @@ use crate::safe::Safe;
 pub use account::{Account, Standing as AccountStanding};
 pub use connect::{Browser, Connected, Link, Returned, Waiting};
 use directory::Directory;
-pub(crate) use mask::{Mask, Masks};
+pub(crate) use mask::{Masks, SubjectMask};
 pub use provider::{App, Provider, TokenAuth};
 use refresh::Flight;
 use token::Tokens;
@@ -66,6 +68,8 @@ pub struct Accounts {
     verifier: Arc<dyn Verifier>,
     settings: ArcSwap<Settings>,
     known: ArcSwap<Directory>,
+    /// The store's revision that memory shows.
+    revision: AtomicI64,
     /// Changes are made one at a time, so that memory follows the store in order.
     turn: tokio::sync::Mutex<()>,
     held: Mutex<HashMap<Arc<str>, Held>>,
@@ -150,6 +154,7 @@ impl Accounts {
             verifier,
             settings: ArcSwap::default(),
             known: ArcSwap::default(),
+            revision: AtomicI64::new(-1),
             turn: tokio::sync::Mutex::default(),
             held: Mutex::default(),
             flights: Mutex::default(),
@@ -171,7 +176,9 @@ impl Accounts {
 
     /// Which account each project uses.
     pub(crate) fn follow_rules(&self, rules: &HashMap<Arc<str>, BTreeMap<String, String>>) {
-        self.settings.rcu(|settings| Settings { rules: rules.clone(), ..Settings::clone(settings) });
+        if self.settings.load().rules != *rules {
+            self.settings.rcu(|settings| Settings { rules: rules.clone(), ..Settings::clone(settings) });
+        }
     }
 
     /// Takes in what the store holds; whether anything of it changed what somebody sees.
@@ -181,16 +188,56 @@ impl Accounts {
     }
 
     async fn read(&self) -> Result<bool, Error> {
+        let changes = self.safe.store().changes_since(self.revision.load(Ordering::Relaxed)).await?;
+        self.take_in(&changes).await
+    }
+
+    /// Takes in what changed in the store, as far as it concerns accounts; whether that changed what somebody sees.
+    pub(crate) async fn follow_store(&self, changes: &Changes) -> Result<bool, Error> {
+        let _turn = self.turn.lock().await;
+        if changes.continue_from(self.revision.load(Ordering::Relaxed)) {
+            return self.take_in(changes).await;
+        }
+        self.read().await
+    }
+
+    async fn take_in(&self, changes: &Changes) -> Result<bool, Error> {
+        let differs = if changes.concern(&[ACCOUNT, PROVIDER]) {
+            let next = match changes.ids(ACCOUNT).filter(|_| !changes.concern(&[PROVIDER])) {
+                Some(ids) => self.read_some(&ids).await?,
+                None => self.read_all().await?,
+            };
+            self.show(Arc::new(next))
+        } else {
+            false
+        };
+        self.revision.store(changes.to, Ordering::Relaxed);
+        Ok(differs)
+    }
+
+    async fn read_all(&self) -> Result<Directory, Error> {
         let now = now_ms();
         let accounts = self.safe.store().entries(ACCOUNT, None, now).await?;
         let apps = self.safe.store().entries(PROVIDER, None, now).await?;
-        let next = Arc::new(Directory::of(&accounts, &apps));
+        Ok(Directory::of(&accounts, &apps))
+    }
+
+    async fn read_some(&self, ids: &[&str]) -> Result<Directory, Error> {
+        let mut changed = Vec::with_capacity(ids.len());
+        for id in ids {
+            changed.push((*id, self.safe.store().entry(ACCOUNT, id, now_ms()).await?));
+        }
+        Ok(self.known.load().with(&changed))
+    }
+
+    /// Shows other accounts; whether anything of it changed what somebody sees.
+    fn show(&self, next: Arc<Directory>) -> bool {
         let before = self.known.swap(Arc::clone(&next));
         let is_same = |id: &Arc<str>, held: &mut Held| {
             next.by_id(id).is_some_and(|account| account.version == held.version)
         };
         self.held.lock().retain(is_same);
-        Ok(!before.looks_like(&next))
+        !before.looks_like(&next)
     }
 
     /// Waits for what must not be broken off.

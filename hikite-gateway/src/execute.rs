@@ -22,6 +22,7 @@ use crate::meter::{TOOL_ERROR, says_error};
 use crate::random;
 use crate::request::Request;
 use crate::terms::Terms;
+use crate::trace::Step;
 
 /// What is run. `what` names it in the audit record.
 pub(crate) struct Call {
@@ -89,14 +90,17 @@ async fn run(
 ) -> Result<Raw, Error> {
     let account = context.account.clone();
     let account = account.as_ref();
-    let turn = gate.enter(&module.name, account, &context.session.caller).await?;
+    let mut step = Step::begin(gate.meter.tracer(), "queue", &context.origin);
+    let turn = gate.enter(&module.name, account, &context.session.caller).await;
+    let turn = turn.inspect_err(|error| step.fail(error.code()))?;
+    drop(step);
     let deadline = Deadline::new(Arc::clone(&context.back), Arc::clone(gate), turn.share(), terms.timeout);
     let _place = Place { turn: Some(turn), deadline: Arc::clone(&deadline) };
     let context = CallContext { back: Arc::new(Extending(Arc::clone(&deadline))), ..context };
     let Course { attempts, tool_error, .. } = course;
     let mut attempt = async |invocation, context, made| {
         let attempt = gate.health.attempt(&module.name, account, made == 0)?;
-        let outcome = once(gate, module, &deadline, invocation, context, tool_error).await;
+        let outcome = once(gate, module, &deadline, (invocation, made), context, tool_error).await;
         attempt.close(&outcome, terms.hasty);
         outcome
     };
@@ -111,6 +115,7 @@ async fn run(
         match pause((gate, account), retry, *attempts, error, deadline.left()) {
             Some(pause) => {
                 gate.meter.retried();
+                let _step = Step::begin(gate.meter.tracer(), "pause before another attempt", &context.origin);
                 tokio::time::sleep(pause).await;
             }
             None => return outcome,
@@ -123,11 +128,12 @@ async fn once(
     gate: &Gate,
     module: &Module,
     deadline: &Deadline,
-    invocation: Invocation,
+    (invocation, made): (Invocation, u32),
     mut context: CallContext,
     tool_error: &mut bool,
 ) -> Result<Raw, Error> {
-    let request = Request::begin(&gate.meter, module, &invocation, &mut context);
+    let mut request = Request::begin(&gate.meter, module, &invocation, &mut context);
+    request.is_again(made);
     let call = AssertUnwindSafe(module.source.call(invocation, context)).catch_unwind();
     let outcome = tokio::select! {
         biased;

@@ -1,6 +1,7 @@
 //! The gateway itself: holds the current snapshot, replaces it when a source's lists or the rules change, and
 //! tells the open sessions.
 
+use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -44,10 +45,11 @@ use crate::saving::Saving;
 use crate::search::Search;
 use crate::session::Sessions;
 use crate::share::{PlaceKind, Places};
-use crate::snapshot::{MaskInput, Snapshot, UserMasks};
+use crate::snapshot::{Bounds, CatalogParts, Projects, Snapshot, UserMasks};
 use crate::surface::Surfaces;
 use crate::swap::Swap;
 use crate::text::retold;
+use crate::views::BuiltCount;
 use crate::workshop::Workshop;
 
 const BATCHES: PlaceKind = PlaceKind { resource: "batches", limit: "batches", things: "batches running" };
@@ -71,8 +73,8 @@ pub struct Rules {
 struct State {
     rules: Rules,
     roster: Roster,
-    projects: Vec<Arc<Project>>,
-    masks: UserMasks,
+    projects: Arc<Projects>,
+    masks: Arc<UserMasks>,
     /// The subject of the owner, where there is one.
     owner: Option<Arc<str>>,
     pins: Book,
@@ -109,6 +111,8 @@ pub struct Gateway {
     pub(crate) workshop: OnceLock<Arc<dyn Workshop>>,
     generations: Generations,
     current: Swap<State, Snapshot>,
+    /// Views that were built since we run.
+    views_built: Arc<BuiltCount>,
     /// When the rules were last replaced.
     applied: Mutex<Instant>,
 }
@@ -123,7 +127,10 @@ impl Gateway {
     /// `seal` is for what clients bring back: ids of tasks, sessions and waiting calls.
     pub fn new(limits: Arc<Limits>, seal: Seal, registry: Registry) -> Arc<Self> {
         let process: Arc<str> = random_id().unwrap_or_default().into();
+        let views_built = Arc::new(BuiltCount::default());
         Arc::new_cyclic(|gateway| Self {
+            current: Swap::new(State::default(), Snapshot::empty(&limits, Arc::clone(&views_built))),
+            views_built,
             cache: Cache::new(&limits),
             shelf: Shelf::new(&limits, &process),
             batches: Places::new(BATCHES, Allowance::of(limits.batches, limits.caller_share)),
@@ -145,7 +152,6 @@ impl Gateway {
             search: Search::new(Weak::clone(gateway)),
             sent: Sent::default(),
             sessions: Sessions::default(),
-            current: Swap::new(State::default(), Snapshot::empty()),
             applied: Mutex::new(Instant::now()),
         })
     }
@@ -171,35 +177,44 @@ impl Gateway {
 
     /// Replaces all projects at once; whoever sees other lists from now on is told.
     pub fn set_projects(&self, projects: Vec<Arc<Project>>) {
+        let named = projects.into_iter().map(|project| (Arc::clone(&project.name), project));
+        self.replace_projects(Arc::new(named.collect()));
+    }
+
+    pub(crate) fn replace_projects(&self, projects: Arc<Projects>) {
         if let Some(accounts) = self.accounts.get() {
+            let naming = projects.values().filter(|project| !project.accounts.is_empty());
             let rule = |project: &Arc<Project>| (Arc::clone(&project.name), project.accounts.clone());
-            accounts.follow_rules(&projects.iter().map(rule).collect());
+            accounts.follow_rules(&naming.map(rule).collect());
         }
-        self.rebuild(|state| state.projects = projects);
+        self.rebound(|state| state.projects = projects);
     }
 
     /// The masks of users, wherever they work.
-    pub(crate) fn masks(&self) -> UserMasks {
-        self.current.with(|state| state.masks.clone())
+    pub(crate) fn masks(&self) -> Arc<UserMasks> {
+        self.current.with(|state| Arc::clone(&state.masks))
     }
 
     /// Replaces what each user is allowed wherever it works; whoever sees other lists from now on is told.
     pub fn set_masks(&self, masks: UserMasks) {
         let same = |known: &UserMasks| {
             let is_same = |(subject, mask): (&Arc<str>, &Arc<Permissions>)| {
-                known.get(subject).is_some_and(|own| own.form().bytes() == mask.form().bytes())
+                let alike = |own: &Arc<Permissions>| {
+                    Arc::ptr_eq(own, mask) || own.fingerprint() == mask.fingerprint()
+                };
+                known.get(subject).is_some_and(alike)
             };
             known.len() == masks.len() && masks.iter().all(is_same)
         };
         if !self.current.with(|state| same(&state.masks)) {
-            self.rebuild(|state| state.masks = masks);
+            self.rebound(|state| state.masks = Arc::new(masks));
         }
     }
 
     /// Says who the owner is, whom the default mask is not for.
     pub(crate) fn set_owner(&self, owner: Option<Arc<str>>) {
         if self.current.with(|state| state.owner != owner) {
-            self.rebuild(|state| state.owner = owner);
+            self.rebound(|state| state.owner = owner);
         }
     }
 
@@ -214,7 +229,7 @@ impl Gateway {
 
     /// Everyone sees the tools that the accounts allow as they are now.
     pub fn show_accounts(&self) {
-        self.look_again();
+        self.rebound(|_| {});
     }
 
     pub(crate) fn with_roster<T>(&self, look: impl FnOnce(&mut Roster) -> T) -> T {
@@ -286,7 +301,7 @@ impl Gateway {
 
     /// What one caller may see.
     pub fn view_of(&self, caller: &Caller) -> View {
-        self.snapshot().view_of(caller).clone()
+        self.snapshot().view_of(caller)
     }
 
     /// Whether calls of a module are sent at present; `None` if there is no such module.
@@ -341,6 +356,7 @@ impl Gateway {
 
     /// Makes the catalog anew after a change, and tells the sessions what it means for them.
     fn rebuild(&self, change: impl FnOnce(&mut State)) {
+        let changed = OnceCell::new();
         let make = |state: &mut State, before: &Snapshot| {
             change(state);
             let modules = state.modules(&self.limits);
@@ -353,24 +369,62 @@ impl Gateway {
                 })
                 .collect();
             let generations = self.generations.follow(before, &catalog, &self.cache);
-            let accounts = self.accounts.get().map(|accounts| accounts.masks()).unwrap_or_default();
-            let default = state.rules.default_permissions.as_ref();
-            let owner = state.owner.clone().unwrap_or_else(|| OWNER.into());
-            let masks = MaskInput { users: &state.masks, default, owner: &owner, accounts: &accounts };
-            Snapshot::new(catalog, gates, generations, &state.projects, masks)
+            let changed = changed.get_or_init(|| catalog.changed_modules(&before.catalog));
+            let parts = CatalogParts { catalog: Arc::new(catalog), gates, generations };
+            before.with_catalog(parts, changed.as_deref(), self.bounds(state, before))
         };
         let tell = |before: &Arc<Snapshot>, after: &Arc<Snapshot>| {
             self.meter.keep(|name| after.gates().contains_key(name));
             self.search.look_at_catalog();
-            self.sessions.tell_changes(|caller, surfaces: Surfaces, kind| {
-                let list = |snapshot: &Snapshot, kind| snapshot.list(caller, surfaces, kind, &self.limits);
-                let differs = |kind| list(before, kind) != list(after, kind);
-                // Templates and skills are news of the resources.
-                let resources = || differs(ListKind::Templates) || differs(ListKind::Skills);
-                differs(kind) || kind == ListKind::Resources && resources()
-            });
+            self.tell_sessions(before, after, changed.get().and_then(Option::as_deref));
         };
         aside(|| self.current.replace(make, tell));
+    }
+
+    /// Shows the same catalog within other bounds, and tells the sessions what it means for them. What nobody's bounds
+    /// changed for is not looked at.
+    fn rebound(&self, change: impl FnOnce(&mut State)) {
+        let make = |state: &mut State, before: &Snapshot| {
+            change(state);
+            before.with_bounds(self.bounds(state, before))
+        };
+        let tell = |before: &Arc<Snapshot>, after: &Arc<Snapshot>| {
+            self.tell_sessions(before, after, Some(&[]));
+        };
+        aside(|| self.current.replace(make, tell));
+    }
+
+    fn bounds(&self, state: &State, before: &Snapshot) -> Bounds {
+        let known = &before.bounds().accounts;
+        Bounds {
+            projects: Arc::clone(&state.projects),
+            users: Arc::clone(&state.masks),
+            default: state.rules.default_permissions.clone(),
+            owner: state.owner.clone().unwrap_or_else(|| OWNER.into()),
+            accounts: self.accounts.get().map_or_else(|| Arc::clone(known), |accounts| accounts.masks(known)),
+        }
+    }
+
+    /// Tells every session whose lists are others than before. `changed` are the modules that differ.
+    fn tell_sessions(&self, before: &Snapshot, after: &Snapshot, changed: Option<&[Arc<str>]>) {
+        let may_differ = |caller: &Caller| !after.shows_same_as(before, caller, changed);
+        self.sessions.tell_changes(may_differ, |caller, surfaces: Surfaces, kind| {
+            let list = |snapshot: &Snapshot, kind| snapshot.list(caller, surfaces, kind, &self.limits);
+            let differs = |kind| list(before, kind) != list(after, kind);
+            // Templates and skills are news of the resources.
+            let resources = || differs(ListKind::Templates) || differs(ListKind::Skills);
+            differs(kind) || kind == ListKind::Resources && resources()
+        });
+    }
+
+    /// How many views there are, and how many were built since we run.
+    pub fn view_counts(&self) -> (usize, u64) {
+        (self.snapshot().views().len(), self.views_built.get())
+    }
+
+    /// Drops views that nobody has used for a while.
+    pub fn drop_idle_views(&self) {
+        self.snapshot().drop_idle_views();
     }
 }
 

@@ -3,5 +3,6 @@
 
 mod news;
 mod property;
+mod reuse;
 mod rule;
 mod world;

@@ -26,12 +26,12 @@ mod user;
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use hikite_core::error::Error;
-use hikite_store::Store;
+use hikite_store::{Changes, Store, change_kind};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -41,6 +41,7 @@ use crate::safe::Safe;
 pub use bearer::Bearer;
 use bearer::Seen;
 use book::Book;
+pub(crate) use book::Users;
 use client::UnusedClients;
 pub use client::{Client, ClientForm, ClientRoom, Origin, Standing};
 pub use code::{Ask, Code};
@@ -136,6 +137,8 @@ pub struct Identity {
     /// What is shown follows what was written, in order.
     turn: tokio::sync::Mutex<()>,
     book: ArcSwap<Book>,
+    /// The store's revision that the book shows.
+    revision: AtomicI64,
     seen: Seen,
     hashing: Arc<Semaphore>,
     unused: Mutex<UnusedClients>,
@@ -157,6 +160,7 @@ impl Identity {
             looked: AtomicU64::new(0),
             turn: tokio::sync::Mutex::default(),
             book: ArcSwap::default(),
+            revision: AtomicI64::new(-1),
             seen: Seen::default(),
             hashing: Arc::new(Semaphore::new(HASHES)),
             unused: Mutex::default(),
@@ -171,12 +175,52 @@ impl Identity {
     /// Takes in what the store holds.
     pub async fn read_store(&self) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
+        self.read().await
+    }
+
+    /// Takes in what changed in the store, as far as it concerns people.
+    pub(crate) async fn follow_store(&self, changes: &Changes) -> Result<(), Error> {
+        let _turn = self.turn.lock().await;
+        if changes.continue_from(self.revision.load(Ordering::Relaxed)) {
+            return self.take_in(changes).await;
+        }
+        self.read().await
+    }
+
+    async fn read(&self) -> Result<(), Error> {
+        let changes = self.store.changes_since(self.revision.load(Ordering::Relaxed)).await?;
+        self.take_in(&changes).await
+    }
+
+    async fn take_in(&self, changes: &Changes) -> Result<(), Error> {
         let now = now_ms();
-        self.store.adopt_users().await?;
-        let users = self.store.users().await?;
-        let grants = self.store.entries(GRANT, None, now).await?;
-        let removed = self.store.entries(REMOVED, None, now).await?;
-        self.book.store(Arc::new(Book::of(&users, &grants, &removed)));
+        // One of these must be read whole, which is told from nothing having changed at all.
+        let ids = (changes.ids(change_kind::USER), changes.ids(GRANT), changes.ids(REMOVED));
+        if let (Some(users), Some(grants), Some([])) = (&ids.0, &ids.1, ids.2.as_deref()) {
+            let mut book = Book::clone(&self.book.load());
+            for id in users {
+                match self.store.user_by_id(id).await?.as_ref().and_then(User::of) {
+                    Some(user) => book.put_user(Arc::new(user)),
+                    None => book.lose_user(id),
+                }
+            }
+            for id in grants {
+                match self.store.entry(GRANT, id, now).await?.as_ref().and_then(grant::mark) {
+                    Some(mark) => book.put_grant(id, mark),
+                    None => book.remove_grants(&[(*id).to_owned()]),
+                }
+            }
+            if !users.is_empty() || !grants.is_empty() {
+                self.book.store(Arc::new(book));
+            }
+        } else {
+            self.store.adopt_users().await?;
+            let users = self.store.users().await?;
+            let grants = self.store.entries(GRANT, None, now).await?;
+            let removed = self.store.entries(REMOVED, None, now).await?;
+            self.book.store(Arc::new(Book::of(&users, &grants, &removed)));
+        }
+        self.revision.store(changes.to, Ordering::Relaxed);
         Ok(())
     }
 

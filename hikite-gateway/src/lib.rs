@@ -51,6 +51,7 @@ pub mod scope;
 mod search;
 mod session;
 pub mod share;
+mod shown;
 mod snapshot;
 mod status;
 mod surface;
@@ -60,6 +61,7 @@ mod terms;
 mod text;
 mod ticket;
 pub mod trace;
+mod views;
 mod wait;
 mod workshop;
 

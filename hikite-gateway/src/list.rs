@@ -62,7 +62,7 @@ impl Gateway {
     /// How to use what these surfaces show, for callers who may look.
     pub fn instructions(&self, caller: &Caller, surfaces: Surfaces) -> Option<String> {
         let may_look = caller.scopes.contains(Scopes::READ);
-        may_look.then(|| surfaces.instructions(self.snapshot().view_of(caller))).flatten()
+        may_look.then(|| surfaces.instructions(&self.snapshot().view_of(caller))).flatten()
     }
 }
 

@@ -3,9 +3,11 @@
 
 mod change;
 mod directory;
+mod news;
 mod token;
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -13,15 +15,16 @@ use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::fault::{self, Fault};
 use hikite_core::json::{Object, Raw};
-use hikite_store::{ProjectRow, Store, TokenRow};
+use hikite_store::{Changes, Store, change_kind};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
 use crate::entrance::Entrances;
 use crate::gateway::Gateway;
-use crate::identity::{Identity, Right, User, only_the_owner};
+use crate::identity::{Identity, Right, User, Users, only_the_owner};
 use crate::project::Project;
+use crate::snapshot::UserMasks;
 use directory::{Directory, Person};
 pub(crate) use token::OF_TOKEN;
 pub use token::Token;
@@ -30,7 +33,11 @@ pub struct People {
     store: Store,
     /// Changes are made one at a time, so that memory follows the store in order.
     turn: tokio::sync::Mutex<()>,
-    known: Mutex<Known>,
+    /// The store's revision that memory shows.
+    revision: AtomicI64,
+    /// The users that are shown, as whoever knows them has them.
+    users: Mutex<Option<Arc<Users>>>,
+    learning: Mutex<()>,
     shown: Arc<ArcSwap<Directory>>,
     changes: watch::Sender<u64>,
     /// Who people are that log in, where they can.
@@ -51,16 +58,6 @@ impl Names {
     }
 }
 
-/// What the directory is made of.
-#[derive(Debug, Default)]
-struct Known {
-    /// The projects of the config file.
-    file: Vec<Arc<Project>>,
-    projects: Vec<ProjectRow>,
-    tokens: Vec<TokenRow>,
-    users: Vec<Person>,
-}
-
 impl std::fmt::Debug for People {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("People").finish_non_exhaustive()
@@ -72,7 +69,9 @@ impl People {
         Self {
             store,
             turn: tokio::sync::Mutex::default(),
-            known: Mutex::default(),
+            revision: AtomicI64::new(-1),
+            users: Mutex::default(),
+            learning: Mutex::default(),
             shown: Arc::default(),
             changes: watch::Sender::default(),
             identity: OnceLock::new(),
@@ -101,7 +100,7 @@ impl People {
 
     /// Takes the projects of the file, in place of those it had before.
     pub fn take(&self, file: Vec<Arc<Project>>) {
-        self.learn(|known| known.file = file);
+        self.learn(|directory| directory.set_file(file));
     }
 
     /// Takes in what the store holds; whether that changed anything about projects.
@@ -118,23 +117,59 @@ impl People {
         self.read().await
     }
 
-    async fn read(&self) -> Result<bool, Error> {
-        let (projects, tokens) = (self.store.projects().await?, self.store.tokens().await?);
-        // Those that are known where people log in: a token is not let in before the mask of its user is.
-        let users: Vec<Person> = match self.identity() {
-            Some(identity) => identity.users().iter().map(Person::from).collect(),
-            None => self.store.users().await?.iter().map(Person::from).collect(),
-        };
-        let before = self.shown.load_full();
-        self.learn(|known| (known.projects, known.tokens, known.users) = (projects, tokens, users));
-        Ok(!before.has_same_projects(&self.shown.load()))
+    /// Takes in what changed in the store, as far as it concerns projects, tokens and users; whether that changed anything
+    /// about projects.
+    pub(crate) async fn follow_store(&self, changes: &Changes) -> Result<bool, Error> {
+        let _turn = self.turn.lock().await;
+        if changes.continue_from(self.revision.load(Ordering::Relaxed)) {
+            return self.take_in(changes).await;
+        }
+        self.read().await
     }
 
-    fn learn(&self, change: impl FnOnce(&mut Known)) {
-        let mut known = self.known.lock();
-        change(&mut known);
-        let next = Directory::of(&known);
-        next.warn_of_new(&self.shown.load());
+    async fn read(&self) -> Result<bool, Error> {
+        let changes = self.store.changes_since(self.revision.load(Ordering::Relaxed)).await?;
+        self.take_in(&changes).await
+    }
+
+    /// Reads what changed and nothing else, and shows it as one step.
+    async fn take_in(&self, changes: &Changes) -> Result<bool, Error> {
+        let news = news::read(&self.store, changes).await?;
+        // Those that are known where people log in: a token is not let in before the mask of its user is.
+        let users = match self.identity() {
+            Some(identity) => Some(identity.user_table()),
+            None if changes.concern(&[change_kind::USER]) => {
+                let rows = self.store.users().await?;
+                self.learn(|directory| directory.set_users(rows.iter().map(Person::from)));
+                None
+            }
+            None => None,
+        };
+        let users = users.filter(|users| !self.has_users(users));
+        let mut differs = false;
+        if users.is_some() || !news.is_empty() {
+            self.learn(|directory| {
+                if let Some(users) = &users {
+                    directory.set_users(users.values().map(Person::from));
+                }
+                differs = news.put_into(directory);
+            });
+            if users.is_some() {
+                *self.users.lock() = users;
+            }
+        }
+        self.revision.store(changes.to, Ordering::Relaxed);
+        Ok(differs)
+    }
+
+    fn has_users(&self, users: &Arc<Users>) -> bool {
+        self.users.lock().as_ref().is_some_and(|known| Arc::ptr_eq(known, users))
+    }
+
+    fn learn(&self, change: impl FnOnce(&mut Directory)) {
+        let _one = self.learning.lock();
+        let mut next = Directory::clone(&self.shown.load());
+        change(&mut next);
         self.shown.store(Arc::new(next));
         self.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
@@ -261,7 +296,7 @@ impl People {
     /// When a token or a grant expires; nothing if it never does or there is none.
     pub fn expires_at(&self, id: &str) -> Option<u64> {
         let shown = self.shown.load();
-        let Some(token) = shown.tokens().iter().find(|token| *token.id == *id) else {
+        let Some(token) = shown.token(id) else {
             return self.identity()?.ends_at(id);
         };
         Some(token.expires_at).filter(|at| *at > 0)
@@ -269,12 +304,12 @@ impl People {
 
     /// All of them by name.
     pub fn projects(&self) -> Vec<Arc<Project>> {
-        self.shown.load().projects().cloned().collect()
+        self.shown.load().projects().values().cloned().collect()
     }
 
     /// All of them, the oldest first, whether they are good or not.
     pub fn tokens(&self) -> Vec<Arc<Token>> {
-        self.shown.load().tokens().to_vec()
+        self.shown.load().tokens()
     }
 
     /// The project as people and programs see it.
@@ -284,7 +319,7 @@ impl People {
 
     pub fn project_objects(&self) -> Vec<Raw> {
         let shown = self.shown.load();
-        shown.projects().filter_map(|project| shown.project_object(&project.name)).collect()
+        shown.projects().keys().filter_map(|name| shown.project_object(name)).collect()
     }
 
     /// Refuses a form of a user that names a project that is not there.
@@ -314,7 +349,7 @@ impl Gateway {
         let mask = |user: &Arc<User>| Some((Arc::clone(&user.subject), user.permissions.clone()?));
         // What still runs for somebody who is gone sees no more than they did.
         let known: HashSet<&Arc<str>> = users.iter().map(|user| &user.subject).collect();
-        let mut masks = self.masks();
+        let mut masks = UserMasks::clone(&self.masks());
         masks.retain(|subject, _| !known.contains(subject));
         masks.extend(users.iter().filter_map(mask));
         self.set_masks(masks);
@@ -336,6 +371,22 @@ impl Gateway {
         Ok(())
     }
 
+    /// The same for what changed in the store.
+    pub(crate) async fn follow_people(&self, changes: &Changes) -> Result<(), Error> {
+        if changes.concern(&[change_kind::USER]) {
+            self.show_users();
+        }
+        if self.people.follow_store(changes).await? {
+            self.show_projects();
+        }
+        if let Some(accounts) = self.accounts()
+            && accounts.follow_store(changes).await?
+        {
+            self.show_accounts();
+        }
+        Ok(())
+    }
+
     /// Refuses a form of a user that names a project that is not there.
     pub fn check_project_of(&self, form: &Object) -> Result<(), Error> {
         self.people.check_project_of(form)
@@ -343,7 +394,7 @@ impl Gateway {
 
     /// Everyone sees the projects as they are now.
     pub fn show_projects(&self) {
-        self.set_projects(self.people.projects());
+        self.replace_projects(Arc::clone(self.people.shown.load().projects()));
     }
 }
 

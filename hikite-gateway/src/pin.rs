@@ -11,7 +11,7 @@ pub(crate) use book::Book;
 pub use object::{PinFilter, PinState, Waiting};
 
 /// The drawer of pins; an id is a tool's key.
-const PIN: &str = "pin";
+pub(crate) const PIN: &str = "pin";
 /// The drawer of definitions that were approved at some time; an id is a hash.
 const DEFINITION: &str = "definition";
 

@@ -38,6 +38,10 @@ pub struct Project {
     pub format: Option<Format>,
     /// Whether the config file names it, and alone may change it.
     pub managed_by_file: bool,
+    /// When it was made, in milliseconds since 1970; those of the file have always been there.
+    pub created_at: Option<u64>,
+    /// The form as the store has it, which a change has to name.
+    pub written: Option<Raw>,
 }
 
 /// How tools are searched for in a project.
@@ -164,6 +168,8 @@ impl<'a> Reader<'a> {
             optimization: self.optimization(),
             format: self.format(),
             managed_by_file: false,
+            created_at: None,
+            written: None,
         }
     }
 

@@ -15,13 +15,15 @@ use hikite_core::key::ToolKey;
 use hikite_core::register::{Maker, Registration, taken};
 use hikite_core::source::Implementation;
 use hikite_core::switch::Off;
-use hikite_store::{Registered, Store};
+use hikite_store::{Changes, Registered, Store, change_kind};
 use tokio::time::Instant;
 
 use crate::aside::aside;
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
+use crate::pin::PIN;
 use crate::roster::{Entry, Roster};
+use crate::text::TEXT;
 
 /// A tool from its form, with what backs it.
 pub fn read(form: &Object, maker: &Maker) -> Result<(Registration, Arc<dyn Implementation>), Error> {
@@ -49,20 +51,6 @@ pub struct Registry {
     pub(crate) turn: tokio::sync::Mutex<()>,
     /// The store's revision that memory shows.
     revision: AtomicI64,
-}
-
-/// Has the store read again, unless it was read to the end.
-struct Unread<'a> {
-    registry: &'a Registry,
-    is_read: bool,
-}
-
-impl Drop for Unread<'_> {
-    fn drop(&mut self) {
-        if !self.is_read {
-            self.registry.look_again();
-        }
-    }
 }
 
 impl std::fmt::Debug for Registry {
@@ -197,25 +185,41 @@ impl Gateway {
     async fn read_store(&self) -> Result<(), Error> {
         let _turn = self.registry.turn.lock().await;
         let began = Instant::now();
-        let revision = self.registry.store.revision().await?;
-        if self.registry.revision.swap(revision, Ordering::Relaxed) != revision {
-            // What was not read whole is read again, also when whoever waits for it gives up: a token that was taken back
-            // must not stay.
-            let mut unread = Unread { registry: &self.registry, is_read: false };
-            self.take_in().await?;
-            unread.is_read = true;
+        let known = self.registry.revision.load(Ordering::Relaxed);
+        let changes = self.registry.store.changes_since(known).await?;
+        if changes.to != known {
+            self.take_in(&changes).await?;
+            // Not before: what was not read whole is read again. A token that was taken back must not stay.
+            let _ = self.registry.revision.compare_exchange(
+                known,
+                changes.to,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
         }
         self.freshness.note_read(began);
         Ok(())
     }
 
-    async fn take_in(&self) -> Result<(), Error> {
-        self.read_pins().await?;
-        if let Some(identity) = self.people.identity() {
-            identity.read_store().await?;
+    /// Reads what changed, and of the rest nothing.
+    async fn take_in(&self, changes: &Changes) -> Result<(), Error> {
+        if changes.concern(&[PIN]) {
+            self.read_pins().await?;
         }
-        self.follow_users().await?;
-        self.recall().await?;
+        if let Some(identity) = self.people.identity() {
+            identity.follow_store(changes).await?;
+        }
+        self.follow_people(changes).await?;
+        if changes.concern(&[change_kind::MEMORY]) {
+            self.recall().await?;
+        }
+        if changes.concern(&[change_kind::TOOL, change_kind::SWITCH, TEXT]) {
+            self.read_tools().await?;
+        }
+        Ok(())
+    }
+
+    async fn read_tools(&self) -> Result<(), Error> {
         let rows = self.registry.store.registered().await?;
         let switches = self.registry.store.switches().await?;
         let texts = self.read_texts().await?;

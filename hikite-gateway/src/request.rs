@@ -41,6 +41,13 @@ impl Request {
         Self { meter: Arc::clone(meter), method: invocation.method, started: Instant::now(), error, span }
     }
 
+    /// So many attempts were made before this one.
+    pub(crate) fn is_again(&mut self, made: u32) {
+        if let Some(span) = self.span.as_mut().filter(|_| made > 0) {
+            span.set("hikite.resend_count", i64::from(made));
+        }
+    }
+
     /// Gives the word for why it is no success.
     pub(crate) fn end(mut self, outcome: &Result<Raw, Error>) -> Option<&'static str> {
         self.error = error_type(outcome);

@@ -95,13 +95,18 @@ impl Sessions {
         }
     }
 
-    /// Tells every session which of the lists that its caller sees are new.
-    pub(crate) fn tell_changes(&self, changed: impl Fn(&Caller, Surfaces, ListKind) -> bool) {
+    /// Tells every session which of the lists that its caller sees are new. `may_differ` says, at little cost, whether any
+    /// could be.
+    pub(crate) fn tell_changes(
+        &self,
+        may_differ: impl Fn(&Caller) -> bool,
+        changed: impl Fn(&Caller, Surfaces, ListKind) -> bool,
+    ) {
         let members: Vec<Member> = self.0.lock().values().cloned().collect();
         for member in members {
             let Some(inbox) = member.inbox.upgrade() else { continue };
             let caller = &member.session.caller;
-            if !caller.scopes.contains(Scopes::READ) {
+            if !caller.scopes.contains(Scopes::READ) || !may_differ(caller) {
                 continue;
             }
             for kind in [ListKind::Tools, ListKind::Resources, ListKind::Prompts] {

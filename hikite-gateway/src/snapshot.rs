@@ -1,142 +1,134 @@
 //! Everything a request needs to see of one moment: the catalog, what of it the callers of each project see, and the
-//! gates of its modules.
+//! gates of its modules. A change of one project, user or account makes a new one that shares all the rest with the last.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use hikite_core::caller::{Caller, OWNER};
 use hikite_core::catalog::{Catalog, Module};
 use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
-use hikite_core::permission::{self, Permissions};
+use hikite_core::permission::{self, Fingerprint, Permissions};
 use hikite_core::view::View;
-use parking_lot::RwLock;
 
+use crate::clock::now_ms;
 use crate::command::Detail;
-use crate::exchange::{Mask, Masks};
+use crate::exchange::{Masks, SubjectMask};
 use crate::gate::Gate;
 use crate::identity::OF_CLIENT;
-use crate::list::items;
 use crate::open::Sheet;
 use crate::people::OF_TOKEN;
-use crate::preview;
 use crate::project::Project;
+use crate::shown::Shown;
 use crate::surface::Surfaces;
+use crate::views::{BuiltCount, ViewKey, Views};
 
-type Lists = HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>;
-/// What a menu costs, and what it would with every tool in it; in tokens.
-type Weights = HashMap<Surfaces, (usize, usize)>;
-type Sheets = HashMap<(Arc<str>, Detail), Arc<Sheet>>;
+/// The projects by name.
+pub(crate) type Projects = BTreeMap<Arc<str>, Arc<Project>>;
+/// By subject, what its user is allowed.
+pub type UserMasks = HashMap<Arc<str>, Arc<Permissions>>;
 
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) catalog: Arc<Catalog>,
-    gates: HashMap<Arc<str>, Arc<Gate>>,
+    gates: Arc<HashMap<Arc<str>, Arc<Gate>>>,
     /// Which state of each module this is; what was kept of another is not asked for.
-    generations: HashMap<Arc<str>, u64>,
+    generations: Arc<HashMap<Arc<str>, u64>>,
     /// For callers without a project, who see everything.
-    everything: Shown,
+    everything: Arc<Shown>,
     /// For callers of a project that there is not, or not any more.
-    nothing: Shown,
-    projects: HashMap<Arc<str>, Within>,
-    /// By subject, for those with rules of their own; nothing where these allow everything.
-    personal: HashMap<Arc<str>, Option<Personal>>,
-    /// The owner, whom the default mask is not for.
-    owner: Arc<str>,
-    /// For everybody else, where the accounts that everybody uses allow less than everything.
-    others: Option<Personal>,
-    /// For people of whom no more is known than their subject: the same, and the default mask.
-    strangers: Option<Personal>,
+    nothing: Arc<Shown>,
+    views: Arc<Views>,
+    bounds: Bounds,
 }
 
-/// The masks that views are narrowed by.
-#[derive(Clone, Copy)]
-pub(crate) struct MaskInput<'a> {
-    pub(crate) users: &'a UserMasks,
-    /// Of people who have none of their own.
-    pub(crate) default: Option<&'a Arc<Permissions>>,
+/// What views are narrowed by.
+#[derive(Clone, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) projects: Arc<Projects>,
+    pub(crate) users: Arc<UserMasks>,
+    /// The mask of people who have none of their own.
+    pub(crate) default: Option<Arc<Permissions>>,
     /// The present owner, whom the default is not for.
-    pub(crate) owner: &'a Arc<str>,
-    pub(crate) accounts: &'a Masks,
+    pub(crate) owner: Arc<str>,
+    pub(crate) accounts: Arc<Masks>,
 }
 
-/// What one subject may use wherever it works, and what it sees, outside any project and in each, as soon as it looks.
-#[derive(Debug)]
-struct Personal {
-    mask: Arc<Permissions>,
-    outside: OnceLock<Shown>,
-    projects: HashMap<Arc<str>, OnceLock<Shown>>,
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            projects: Arc::default(),
+            users: Arc::default(),
+            default: None,
+            owner: OWNER.into(),
+            accounts: Arc::default(),
+        }
+    }
 }
 
-/// By subject, what its user is allowed.
-pub type UserMasks = HashMap<Arc<str>, Arc<Permissions>>;
-
-/// A project, and what is seen in it as soon as somebody looks.
+/// A catalog, with what belongs to its modules.
 #[derive(Debug)]
-struct Within {
-    project: Arc<Project>,
-    shown: OnceLock<Shown>,
-}
-
-/// A view, and what has been rendered from it so far.
-#[derive(Debug)]
-struct Shown {
-    view: View,
-    lists: RwLock<Lists>,
-    weights: RwLock<Weights>,
-    counted: RwLock<Weights>,
-    sheets: RwLock<Sheets>,
+pub(crate) struct CatalogParts {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) gates: HashMap<Arc<str>, Arc<Gate>>,
+    pub(crate) generations: HashMap<Arc<str>, u64>,
 }
 
 impl Snapshot {
     /// Before anything is known.
-    pub(crate) fn empty() -> Self {
-        let masks = MaskInput {
-            users: &UserMasks::new(),
-            default: None,
-            owner: &OWNER.into(),
-            accounts: &Masks::default(),
-        };
-        Self::new(Catalog::default(), HashMap::new(), HashMap::new(), &[], masks)
+    pub(crate) fn empty(limits: &Limits, built: Arc<BuiltCount>) -> Self {
+        let catalog: Arc<Catalog> = Arc::default();
+        Self {
+            everything: Arc::new(Shown::new(View::new(Arc::clone(&catalog)), 0)),
+            nothing: Arc::new(Shown::new(View::nothing(&catalog), 0)),
+            views: Arc::new(Views::new(Arc::clone(&catalog), limits.view_bytes, built)),
+            catalog,
+            gates: Arc::default(),
+            generations: Arc::default(),
+            bounds: Bounds::default(),
+        }
     }
 
-    pub(crate) fn new(
-        catalog: Catalog,
-        gates: HashMap<Arc<str>, Arc<Gate>>,
-        generations: HashMap<Arc<str>, u64>,
-        projects: &[Arc<Project>],
-        MaskInput { users, default, owner, accounts }: MaskInput<'_>,
+    /// With another catalog. `changed` says which modules differ; `None` that more does.
+    pub(crate) fn with_catalog(
+        &self,
+        parts: CatalogParts,
+        changed: Option<&[Arc<str>]>,
+        bounds: Bounds,
     ) -> Self {
-        let catalog = Arc::new(catalog);
-        let of = |user: Option<&Arc<Permissions>>, accounts: &Mask| {
-            let mask = Permissions::together(user.cloned(), by_module(&catalog, accounts));
-            (!mask.is_everything()).then(|| Personal::new(mask, projects))
-        };
-        let subjects: HashSet<&Arc<str>> = users.keys().chain(accounts.subjects.keys()).collect();
-        let personal = subjects.into_iter().map(|subject| {
-            let own = accounts.subjects.get(subject).unwrap_or(&accounts.others);
-            let user = users.get(subject).or(default.filter(|_| is_person(subject, owner)));
-            (Arc::clone(subject), of(user, own))
-        });
-        let personal = personal.collect();
-        let others = of(None, &accounts.others);
-        let strangers = of(default, &accounts.others);
-        let within = |project: &Arc<Project>| {
-            (Arc::clone(&project.name), Within { project: Arc::clone(project), shown: OnceLock::new() })
-        };
+        let CatalogParts { catalog, gates, generations } = parts;
         Self {
-            everything: Shown::new(View::new(Arc::clone(&catalog))),
-            nothing: Shown::new(View::nothing(&catalog)),
-            projects: projects.iter().map(within).collect(),
-            personal,
-            owner: Arc::clone(owner),
-            others,
-            strangers,
+            everything: Arc::new(Shown::new(View::new(Arc::clone(&catalog)), 0)),
+            nothing: Arc::new(Shown::new(View::nothing(&catalog), 0)),
+            views: Arc::new(self.views.of(Arc::clone(&catalog), changed)),
             catalog,
-            gates,
-            generations,
+            gates: Arc::new(gates),
+            generations: Arc::new(generations),
+            bounds,
         }
+    }
+
+    /// With the same catalog, and other bounds within it.
+    pub(crate) fn with_bounds(&self, bounds: Bounds) -> Self {
+        Self {
+            catalog: Arc::clone(&self.catalog),
+            gates: Arc::clone(&self.gates),
+            generations: Arc::clone(&self.generations),
+            everything: Arc::clone(&self.everything),
+            nothing: Arc::clone(&self.nothing),
+            views: Arc::clone(&self.views),
+            bounds,
+        }
+    }
+
+    pub(crate) fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    /// The views that somebody has looked at.
+    pub(crate) fn views(&self) -> &Views {
+        &self.views
     }
 
     /// What whoever runs this hikite sees: everything.
@@ -145,12 +137,12 @@ impl Snapshot {
     }
 
     /// What one caller sees.
-    pub(crate) fn view_of(&self, caller: &Caller) -> &View {
-        &self.shown_to(caller).view
+    pub(crate) fn view_of(&self, caller: &Caller) -> View {
+        self.shown_to(caller).view.clone()
     }
 
     pub(crate) fn project_of(&self, caller: &Caller) -> Option<&Arc<Project>> {
-        self.projects.get(caller.project.as_ref()?).map(|within| &within.project)
+        self.bounds.projects.get(caller.project.as_ref()?)
     }
 
     pub(crate) fn gates(&self) -> &HashMap<Arc<str>, Arc<Gate>> {
@@ -171,7 +163,7 @@ impl Snapshot {
         self.generations.get(module).copied()
     }
 
-    /// The items of a list as these surfaces show it, rendered once per snapshot and view.
+    /// The items of a list as these surfaces show it, rendered once per view.
     pub(crate) fn list(
         &self,
         caller: &Caller,
@@ -179,23 +171,12 @@ impl Snapshot {
         kind: ListKind,
         limits: &Limits,
     ) -> Arc<Vec<Raw>> {
-        let shown = self.shown_to(caller);
-        let key = (surfaces, kind);
-        if let Some(list) = shown.lists.read().get(&key) {
-            return Arc::clone(list);
-        }
-        let list = Arc::new(items(&shown.view, surfaces, kind, limits));
-        Arc::clone(shown.lists.write().entry(key).or_insert(list))
+        self.shown_to(caller).list(surfaces, kind, limits)
     }
 
     /// About how many tokens these surfaces cost as a menu, and how many a flat list of all tools would; weighed once.
     pub(crate) fn weight(&self, caller: &Caller, surfaces: Surfaces, limits: &Limits) -> (usize, usize) {
-        let shown = self.shown_to(caller);
-        if let Some(weight) = shown.weights.read().get(&surfaces) {
-            return *weight;
-        }
-        let weight = preview::guess(&shown.view, &self.list(caller, surfaces, ListKind::Tools, limits));
-        *shown.weights.write().entry(surfaces).or_insert(weight)
+        self.shown_to(caller).weight(surfaces, limits)
     }
 
     /// The same, counted exactly.
@@ -206,13 +187,7 @@ impl Snapshot {
         limits: &Limits,
         count: impl Fn(&str) -> usize,
     ) -> (usize, usize) {
-        let shown = self.shown_to(caller);
-        if let Some(counted) = shown.counted.read().get(&surfaces) {
-            return *counted;
-        }
-        let menu = self.list(caller, surfaces, ListKind::Tools, limits);
-        let counted = preview::weigh(&shown.view, &menu, count);
-        *shown.counted.write().entry(surfaces).or_insert(counted)
+        self.shown_to(caller).counted(surfaces, limits, count)
     }
 
     /// What one module of the caller's view offers, rendered once, too.
@@ -223,58 +198,79 @@ impl Snapshot {
         detail: Detail,
         limits: &Limits,
     ) -> Arc<Sheet> {
-        let shown = self.shown_to(caller);
-        let key = (Arc::clone(&module.name), detail);
-        if let Some(sheet) = shown.sheets.read().get(&key) {
-            return Arc::clone(sheet);
-        }
-        let sheet = Arc::new(Sheet::within(module, detail, limits.compact_bytes));
-        Arc::clone(shown.sheets.write().entry(key).or_insert(sheet))
+        self.shown_to(caller).sheet(module, detail, limits)
     }
 
     /// All that a caller's view is narrowed by.
     pub(crate) fn permissions_of(&self, caller: &Caller) -> Vec<Arc<Permissions>> {
-        let project = self.project_of(caller).map(|project| &project.permissions);
-        let personal = self.personal_of(caller);
-        project.into_iter().chain(personal.map(|personal| &personal.mask)).cloned().collect()
+        let project = self.project_of(caller).map(|project| Arc::clone(&project.permissions));
+        let user = self.mask_of(&caller.subject).cloned();
+        let accounts = self
+            .accounts_of(&caller.subject)
+            .map(|mask| Permissions::together([], by_module(&self.catalog, &mask)));
+        project.into_iter().chain(user).chain(accounts).collect()
     }
 
-    /// Nothing where the subject may have everything.
-    fn personal_of(&self, caller: &Caller) -> Option<&Personal> {
-        let unknown = || {
-            if is_person(&caller.subject, &self.owner) {
-                self.strangers.as_ref()
-            } else {
-                self.others.as_ref()
-            }
-        };
-        self.personal.get(&caller.subject).map_or_else(unknown, Option::as_ref)
-    }
-
-    fn shown_to(&self, caller: &Caller) -> &Shown {
-        let personal = self.personal_of(caller);
-        let narrowed =
-            |permissions: &Arc<Permissions>| Shown::new(View::narrowed(&self.catalog, permissions));
-        let Some(name) = &caller.project else {
-            return personal.map_or(&self.everything, |own| own.outside.get_or_init(|| narrowed(&own.mask)));
-        };
-        let Some(within) = self.projects.get(name) else { return &self.nothing };
-        let rules = &within.project.permissions;
-        match personal {
-            None => within.shown.get_or_init(|| narrowed(rules)),
-            Some(own) => {
-                let both =
-                    || Permissions::together([Arc::clone(rules), Arc::clone(&own.mask)], HashMap::new());
-                own.projects.get(name).map_or(&self.nothing, |shown| shown.get_or_init(|| narrowed(&both())))
-            }
+    /// True if a caller certainly sees the same as in an earlier snapshot, which is found out without building any view.
+    /// `changed` are the modules that differ between the catalogs.
+    pub(crate) fn shows_same_as(&self, before: &Self, caller: &Caller, changed: Option<&[Arc<str>]>) -> bool {
+        let (then, now) = (before.key_of(caller), self.key_of(caller));
+        if then != now {
+            return false;
         }
+        if Arc::ptr_eq(&self.views, &before.views) {
+            return true;
+        }
+        let Some(changed) = changed else { return false };
+        let Some(key) = now else { return true };
+        if let (Some(now), Some(then)) = (self.views.get(&key), before.views.get(&key)) {
+            return Arc::ptr_eq(&now, &then);
+        }
+        let apart = |one: &Arc<Permissions>| !changed.iter().any(|module| one.may_reach(module));
+        changed.is_empty() || self.permissions_of(caller).iter().any(apart)
     }
-}
 
-impl Personal {
-    fn new(mask: Arc<Permissions>, projects: &[Arc<Project>]) -> Self {
-        let projects = projects.iter().map(|project| (Arc::clone(&project.name), OnceLock::new()));
-        Self { mask, outside: OnceLock::new(), projects: projects.collect() }
+    /// The mask of the user behind a subject: their own, else the default for people.
+    fn mask_of(&self, subject: &str) -> Option<&Arc<Permissions>> {
+        let Bounds { users, default, owner, .. } = &self.bounds;
+        users.get(subject).or_else(|| default.as_ref().filter(|_| is_person(subject, owner)))
+    }
+
+    fn accounts_of(&self, subject: &str) -> Option<Arc<SubjectMask>> {
+        self.bounds.accounts.of(subject)
+    }
+
+    /// By what a caller's view is known; `None` for one who works in a project that there is not.
+    fn key_of(&self, caller: &Caller) -> Option<ViewKey> {
+        let of = |permissions: &Arc<Permissions>| {
+            if permissions.is_everything() { Fingerprint::default() } else { permissions.fingerprint() }
+        };
+        let project = match &caller.project {
+            Some(name) => of(&self.bounds.projects.get(name)?.permissions),
+            None => Fingerprint::default(),
+        };
+        let user = self.mask_of(&caller.subject).map(of).unwrap_or_default();
+        let accounts = self.accounts_of(&caller.subject).map(|mask| mask.fingerprint).unwrap_or_default();
+        Some(ViewKey { project, user, accounts })
+    }
+
+    fn shown_to(&self, caller: &Caller) -> Arc<Shown> {
+        let Some(key) = self.key_of(caller) else { return Arc::clone(&self.nothing) };
+        if key == ViewKey::default() {
+            return Arc::clone(&self.everything);
+        }
+        self.views.get_or_build(key, || {
+            let project = self.project_of(caller).map(|project| Arc::clone(&project.permissions));
+            let user = self.mask_of(&caller.subject).cloned();
+            let accounts = self.accounts_of(&caller.subject);
+            let accounts = accounts.map(|mask| by_module(&self.catalog, &mask)).unwrap_or_default();
+            Permissions::together(project.into_iter().chain(user), accounts)
+        })
+    }
+
+    /// Drops views that nobody has used for a while.
+    pub(crate) fn drop_idle_views(&self) {
+        self.views.drop_idle(now_ms());
     }
 }
 
@@ -284,22 +280,10 @@ fn is_person(subject: &str, owner: &str) -> bool {
 }
 
 /// What the accounts of a provider allow, for each module that is called with them.
-fn by_module(catalog: &Catalog, accounts: &Mask) -> permission::Accounts {
+fn by_module(catalog: &Catalog, accounts: &SubjectMask) -> permission::Accounts {
     let held_back = |module: &Module| {
-        let allowed = accounts.get(module.source.provider()?)?;
+        let allowed = accounts.allowed.get(module.source.provider()?)?;
         Some((Arc::clone(&module.name), allowed.clone()))
     };
     catalog.modules.iter().filter_map(held_back).collect()
-}
-
-impl Shown {
-    fn new(view: View) -> Self {
-        Self {
-            view,
-            lists: RwLock::default(),
-            weights: RwLock::default(),
-            counted: RwLock::default(),
-            sheets: RwLock::default(),
-        }
-    }
 }

@@ -17,7 +17,7 @@ use crate::clock::now_ms;
 use crate::gateway::Gateway;
 
 /// The drawer.
-const TEXT: &str = "tool_text";
+pub(crate) const TEXT: &str = "tool_text";
 const TITLE_CHARS: usize = 200;
 const DESCRIPTION_CHARS: usize = 10_000;
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use hikite_core::source::Origin;
 use hikite_core::trace::TraceContext;
@@ -31,6 +31,8 @@ pub struct Sampler {
 pub enum SpanKind {
     Server,
     Client,
+    /// A step inside hikite.
+    Internal,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +63,35 @@ pub struct Record {
 pub struct Span {
     tracer: Arc<Tracer>,
     record: Record,
+    /// It is not worth telling if it was over sooner.
+    at_least: Duration,
+}
+
+/// A step of a call inside hikite, which is told if it took long enough to matter. Over when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Step {
+    span: Option<Box<Span>>,
+}
+
+/// Shorter steps would make traces long and say nothing.
+const WORTH_TELLING: Duration = Duration::from_millis(1);
+
+impl Step {
+    pub(crate) fn begin(tracer: Option<&Arc<Tracer>>, name: &'static str, origin: &Origin) -> Self {
+        let span = tracer.and_then(|tracer| {
+            let mut span = tracer.begin(SpanKind::Internal, || name.to_owned(), context_of(origin))?;
+            span.at_least = WORTH_TELLING;
+            Some(span)
+        });
+        Self { span }
+    }
+
+    /// It came to nothing, in one word of a bounded set.
+    pub(crate) fn fail(&mut self, what: &'static str) {
+        if let Some(span) = &mut self.span {
+            span.fail(what);
+        }
+    }
 }
 
 impl From<&'static str> for Value {
@@ -137,7 +168,7 @@ impl Tracer {
             failed: false,
             link: None,
         };
-        Some(Box::new(Span { tracer: Arc::clone(self), record }))
+        Some(Box::new(Span { tracer: Arc::clone(self), record, at_least: Duration::ZERO }))
     }
 }
 
@@ -192,6 +223,9 @@ impl Drop for Span {
             return;
         }
         self.record.end = now().max(self.record.start);
+        if self.record.end.duration_since(self.record.start).unwrap_or_default() < self.at_least {
+            return;
+        }
         let (name, attributes) =
             (std::mem::take(&mut self.record.name), std::mem::take(&mut self.record.attributes));
         if self.tracer.queue.try_send(Record { name, attributes, ..self.record.clone() }).is_err() {
@@ -249,6 +283,26 @@ mod tests {
         drop(span);
         assert!(spans.try_recv().is_err());
         assert_eq!(tracer.dropped(), 0);
+    }
+
+    #[test]
+    fn a_step_is_told_if_it_took_long_enough_to_matter() {
+        let (tracer, mut spans) = tracer(ALL, 8);
+        let parent = tracer.begin(SpanKind::Server, || "outer".into(), None).expect("a span");
+        let origin = parent.origin(&Origin::default());
+        drop(Step::begin(None, "without a tracer", &origin));
+        let mut step = Step::begin(Some(&tracer), "queue", &origin);
+        let span = step.span.as_mut().expect("a span");
+        assert_eq!(span.at_least, WORTH_TELLING);
+        span.at_least = Duration::ZERO;
+        drop(step);
+        let told = spans.try_recv().expect("a span");
+        assert_eq!((told.name.as_str(), told.kind), ("queue", SpanKind::Internal));
+        assert_eq!(told.parent, Some(parent.context().span));
+        let mut quick = Step::begin(Some(&tracer), "quick", &origin);
+        quick.span.as_mut().expect("a span").at_least = Duration::MAX;
+        drop(quick);
+        assert!(spans.try_recv().is_err());
     }
 
     #[test]

@@ -57,21 +57,21 @@ impl Gateway {
         let may_come =
             |found: &Result<T, Error>| found.as_ref().is_err_and(|error| error.kind != Kind::ToolDisabled);
         let snapshot = self.snapshot();
-        let found = find(snapshot.view_of(caller));
+        let found = find(&snapshot.view_of(caller));
         if !may_come(&found) {
             return found.map(|found| (snapshot, found));
         }
         let enough = |view: &View| !may_come(&find(view));
         self.wait_until(caller, self.limits.first_list, which, enough).await;
         let snapshot = self.snapshot();
-        let found = find(snapshot.view_of(caller));
+        let found = find(&snapshot.view_of(caller));
         found.map(|found| (snapshot, found))
     }
 
     /// Waits for the modules of these tools until all of them are known.
     pub(crate) async fn wait_for_tools(&self, caller: &Caller, keys: &[&ToolKey]) {
         let known = |view: &View| keys.iter().all(|key| view.tool_by_key(key).is_some());
-        if known(self.snapshot().view_of(caller)) {
+        if known(&self.snapshot().view_of(caller)) {
             return;
         }
         let named = |module: &Module| keys.iter().any(|key| key.module == module.name);
@@ -87,7 +87,8 @@ impl Gateway {
         enough: impl Fn(&Category) -> bool,
     ) {
         let snapshot = self.snapshot();
-        let Ok(category) = snapshot.view_of(caller).category(name) else { return };
+        let view = snapshot.view_of(caller);
+        let Ok(category) = view.category(name) else { return };
         if category.missing.is_empty() || enough(category) {
             return;
         }
@@ -121,13 +122,13 @@ impl Gateway {
         enough: impl Fn(&View) -> bool,
     ) {
         let snapshot = self.snapshot();
-        let modules = snapshot.view_of(caller).modules().iter();
-        let missing = modules.filter(|module| module.listing.is_none() && which(module));
+        let view = snapshot.view_of(caller);
+        let missing = view.modules().iter().filter(|module| module.listing.is_none() && which(module));
         let mut waiting: FuturesUnordered<_> = missing.map(|module| module.source.first_listing()).collect();
         let waited = async {
             while waiting.next().await.is_some() {
                 self.catch_up();
-                if enough(self.snapshot().view_of(caller)) {
+                if enough(&self.snapshot().view_of(caller)) {
                     break;
                 }
             }

@@ -6,6 +6,7 @@ use hikite_core::key::ToolKey;
 use sqlx::any::AnyRow;
 use sqlx::{Any, Row, Transaction};
 
+use crate::change::kind;
 use crate::error::{Fault, StoreError};
 use crate::store::Store;
 
@@ -51,7 +52,7 @@ impl Store {
         let query = sqlx::query(text).bind(module).bind(name).bind(form).bind(stored(tool.registered_at));
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0).await
+        self.conclude(transaction, done.rows_affected() > 0, &[(kind::TOOL, "")]).await
     }
 
     /// Takes its switch away as well. `false` if there is no such tool.
@@ -64,7 +65,8 @@ impl Store {
             let query = sqlx::query("DELETE FROM tool_switch WHERE module = $1 AND tool = $2");
             query.bind(module).bind(name).execute(&mut *transaction).await.map_err(self.failed())?;
         }
-        self.conclude(transaction, done.rows_affected() > 0).await
+        let touched = [(kind::TOOL, ""), (kind::SWITCH, "")];
+        self.conclude(transaction, done.rows_affected() > 0, &touched).await
     }
 
     /// The tools that were switched, and whether they are on.
@@ -84,7 +86,7 @@ impl Store {
         let mut transaction = self.begin().await?;
         let query = query.bind(module).bind(name).bind(i64::from(enabled));
         query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, true).await.map(drop)
+        self.conclude(transaction, true, &[(kind::SWITCH, "")]).await.map(drop)
     }
 
     /// Grows with every change above, by whichever process.
@@ -110,15 +112,16 @@ impl Store {
         Ok(text)
     }
 
-    /// The revision is raised last: every writer waits for it in the same order.
+    /// The revision is raised last: every writer waits for it in the same order. `touched` says which rows others have to
+    /// read, as kind and id.
     pub(crate) async fn conclude(
         &self,
         mut transaction: Transaction<'_, Any>,
         changed: bool,
+        touched: &[(&str, &str)],
     ) -> Result<bool, StoreError> {
         if changed {
-            let query = sqlx::query("UPDATE hikite SET value = value + 1 WHERE name = 'revision'");
-            query.execute(&mut *transaction).await.map_err(self.failed())?;
+            self.raise_revision(&mut transaction, touched).await?;
             if let Some(text) = self.engine().tell() {
                 sqlx::query(text).execute(&mut *transaction).await.map_err(self.failed())?;
             }

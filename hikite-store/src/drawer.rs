@@ -1,6 +1,8 @@
 //! Small forms that belong to somebody, each kind in a drawer of its own. A form is changed only by who knows its
 //! version, so that of two who change it at once one is told; what may be used once is taken out by one alone.
 
+use std::collections::BTreeSet;
+
 use hikite_core::json::Raw;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
@@ -61,7 +63,7 @@ impl Store {
     pub async fn put_entry(&self, entry: &Entry) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
         let done = self.insert_entry(&mut transaction, entry).await?;
-        self.conclude(transaction, done).await
+        self.conclude(transaction, done, &[(entry.kind, &entry.id)]).await
     }
 
     /// Puts in all of which there is none of this id, as one change; how many those were.
@@ -71,7 +73,10 @@ impl Store {
         for entry in entries {
             new += u64::from(self.insert_entry(&mut transaction, entry).await?);
         }
-        self.conclude(transaction, new > 0).await?;
+        // Of a kind that many came of all is read again.
+        let kinds: BTreeSet<&str> = entries.iter().map(|entry| entry.kind).collect();
+        let touched: Vec<(&str, &str)> = kinds.into_iter().map(|kind| (kind, "")).collect();
+        self.conclude(transaction, new > 0, &touched).await?;
         Ok(new)
     }
 
@@ -95,7 +100,9 @@ impl Store {
         for entry in entries {
             all = all && self.insert_entry(&mut transaction, entry).await?;
         }
-        self.conclude(transaction, all).await
+        let mut touched = vec![(taken.0, id)];
+        touched.extend(entries.iter().map(|entry| (entry.kind, entry.id.as_str())));
+        self.conclude(transaction, all, &touched).await
     }
 
     /// Adds to the counts in a form, which is made if it is not there. Nobody is told: counts change all the time.
@@ -150,7 +157,7 @@ impl Store {
             .bind(stored(entry.version));
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0).await
+        self.conclude(transaction, done.rows_affected() > 0, &[(entry.kind, &entry.id)]).await
     }
 
     /// Takes one out: of all who try at once one alone gets it. One that has ended is nobody's.
@@ -168,7 +175,7 @@ impl Store {
         let query = sqlx::query(&text).bind(kind).bind(id).bind(stored(now));
         let row = query.fetch_optional(&mut *transaction).await.map_err(self.failed())?;
         let entry = row.and_then(|row| read(kind, &row));
-        self.conclude(transaction, entry.is_some()).await?;
+        self.conclude(transaction, entry.is_some(), &[(kind, id)]).await?;
         Ok(entry)
     }
 
@@ -178,7 +185,7 @@ impl Store {
         let mut transaction = self.begin().await?;
         let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND owner = $2").bind(kind).bind(owner);
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0).await?;
+        self.conclude(transaction, done.rows_affected() > 0, &[(kind, "")]).await?;
         Ok(done.rows_affected())
     }
 

@@ -3,6 +3,7 @@
 
 mod audit;
 mod backup;
+mod change;
 mod check;
 mod connect;
 mod control;
@@ -31,6 +32,7 @@ mod vector;
 mod tests;
 
 pub use audit::{AuditBatch, AuditFilter, AuditRow, AuditWalk, Verified};
+pub use change::{Change, Changes, kind as change_kind};
 pub use control::Registered;
 pub use drawer::Entry;
 pub use error::{Fault, StoreError};

@@ -6,6 +6,7 @@ use hikite_core::search::encoder::Vector;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
+use crate::change::kind;
 use crate::control::{is_keepable, shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
@@ -86,7 +87,7 @@ impl Store {
             None => sqlx::query("DELETE FROM search_memory").execute(&mut *transaction).await,
         };
         let count = done.map_err(self.failed())?.rows_affected();
-        self.conclude(transaction, count > 0).await.map(|_| count)
+        self.conclude(transaction, count > 0, &[(kind::MEMORY, "")]).await.map(|_| count)
     }
 }
 

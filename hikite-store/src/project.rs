@@ -4,6 +4,7 @@ use hikite_core::json::Raw;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
+use crate::change::kind;
 use crate::control::{shown, stored};
 use crate::error::{Fault, StoreError};
 use crate::store::Store;
@@ -24,15 +25,18 @@ impl Store {
         let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
         let mut projects = Vec::with_capacity(rows.len());
         for row in &rows {
-            let (name, form, created_at) = read(row).map_err(self.failed())?;
-            match Raw::parse(form) {
-                Ok(form) => projects.push(ProjectRow { name, form, created_at }),
-                // One bad row must not take the others away. Whoever works in it is let in no more.
-                Err(_) => tracing::error!("the project `{name}` is unreadable and left out"),
-            }
+            projects.extend(read(row).map_err(self.failed())?);
         }
         projects.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(projects)
+    }
+
+    /// One project, if there is such a one that can be read.
+    pub async fn project(&self, name: &str) -> Result<Option<ProjectRow>, StoreError> {
+        let Ok(name) = self.keepable_text(name) else { return Ok(None) };
+        let query = sqlx::query("SELECT name, form, created_at FROM project WHERE name = $1").bind(name);
+        let row = query.fetch_optional(self.reader()).await.map_err(self.failed())?;
+        Ok(row.as_ref().map(read).transpose().map_err(self.failed())?.flatten())
     }
 
     /// Makes a project; `false` if one of this name is there already.
@@ -49,17 +53,18 @@ impl Store {
             let query = sqlx::query("DELETE FROM token WHERE project = $1").bind(name);
             query.execute(&mut *transaction).await.map_err(self.failed())?;
         }
-        self.conclude(transaction, done.rows_affected() > 0).await
+        let touched = [(kind::PROJECT, name), (kind::TOKENS_OF_PROJECT, name)];
+        self.conclude(transaction, done.rows_affected() > 0, &touched).await
     }
 
     /// Gives a project another form in place of the one that `before` is. `false` if it has another by now, or is gone.
     pub async fn change_project(&self, name: &str, before: &Raw, form: &Raw) -> Result<bool, StoreError> {
         let query = sqlx::query("UPDATE project SET form = $1 WHERE name = $2 AND form = $3");
-        let query =
-            query.bind(self.text_of(form)?).bind(self.keepable_text(name)?).bind(self.text_of(before)?);
+        let name = self.keepable_text(name)?;
+        let query = query.bind(self.text_of(form)?).bind(name).bind(self.text_of(before)?);
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0).await
+        self.conclude(transaction, done.rows_affected() > 0, &[(kind::PROJECT, name)]).await
     }
 
     /// Takes its tokens away as well: another project of that name must not find them. `false` if there is none.
@@ -72,7 +77,8 @@ impl Store {
             let query = sqlx::query("DELETE FROM token WHERE project = $1").bind(name);
             query.execute(&mut *transaction).await.map_err(self.failed())?;
         }
-        self.conclude(transaction, done.rows_affected() > 0).await
+        let touched = [(kind::PROJECT, name), (kind::TOKENS_OF_PROJECT, name)];
+        self.conclude(transaction, done.rows_affected() > 0, &touched).await
     }
 
     /// JSON as the text that both databases take.
@@ -81,6 +87,12 @@ impl Store {
     }
 }
 
-fn read(row: &AnyRow) -> Result<(String, String, u64), sqlx::Error> {
-    Ok((row.try_get(0)?, row.try_get(1)?, shown(row.try_get(2)?)))
+/// One bad row must not take the others away. Whoever works in it is let in no more.
+fn read(row: &AnyRow) -> Result<Option<ProjectRow>, sqlx::Error> {
+    let (name, form, created_at): (String, String, _) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    let Ok(form) = Raw::parse(form) else {
+        tracing::error!("the project `{name}` is unreadable and left out");
+        return Ok(None);
+    };
+    Ok(Some(ProjectRow { name, form, created_at: shown(created_at) }))
 }

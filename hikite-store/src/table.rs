@@ -28,7 +28,7 @@ pub(crate) enum Value {
     Number(i64),
 }
 
-/// All but `hikite` and `lease`, which hold what each store counts for itself.
+/// All but `hikite`, `lease` and `change_log`, which hold what each store counts for itself.
 #[rustfmt::skip]
 pub(crate) const TABLES: &[Table] = &[
     Table { name: "registered_tool", columns: &[("module", Column::Text), ("tool", Column::Text), ("form", Column::Json), ("registered_at", Column::Number)] },

@@ -2,6 +2,7 @@
 
 mod audit;
 mod care;
+mod change;
 mod control;
 mod drawer;
 mod list;

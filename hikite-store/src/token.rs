@@ -6,6 +6,7 @@ use hikite_core::json::Raw;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
+use crate::change::kind;
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
@@ -38,8 +39,28 @@ impl Store {
     pub async fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
         let query = sqlx::query("SELECT id, hash, project, form, created_at, expires_at FROM token");
         let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
+        self.read_tokens(&rows)
+    }
+
+    /// One token, if there is such a one that can be read.
+    pub async fn token(&self, id: &str) -> Result<Option<TokenRow>, StoreError> {
+        let Ok(id) = self.keepable_text(id) else { return Ok(None) };
+        let text = "SELECT id, hash, project, form, created_at, expires_at FROM token WHERE id = $1";
+        let rows = sqlx::query(text).bind(id).fetch_all(self.reader()).await.map_err(self.failed())?;
+        Ok(self.read_tokens(&rows)?.pop())
+    }
+
+    /// The tokens of a project.
+    pub async fn tokens_of_project(&self, project: &str) -> Result<Vec<TokenRow>, StoreError> {
+        let Ok(project) = self.keepable_text(project) else { return Ok(Vec::new()) };
+        let text = "SELECT id, hash, project, form, created_at, expires_at FROM token WHERE project = $1";
+        let rows = sqlx::query(text).bind(project).fetch_all(self.reader()).await.map_err(self.failed())?;
+        self.read_tokens(&rows)
+    }
+
+    fn read_tokens(&self, rows: &[AnyRow]) -> Result<Vec<TokenRow>, StoreError> {
         let mut tokens = Vec::with_capacity(rows.len());
-        for row in &rows {
+        for row in rows {
             let (row, form) = read(row).map_err(self.failed())?;
             match Raw::parse(form) {
                 Ok(form) => tokens.push(TokenRow { form, ..row }),
@@ -66,7 +87,7 @@ impl Store {
             .bind(stored(token.expires_at));
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0).await
+        self.conclude(transaction, done.rows_affected() > 0, &[(kind::TOKEN, &token.id)]).await
     }
 
     /// `false` if there is none of this id.
@@ -75,7 +96,7 @@ impl Store {
         let mut transaction = self.begin().await?;
         let query = sqlx::query("DELETE FROM token WHERE id = $1").bind(id);
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0).await
+        self.conclude(transaction, done.rows_affected() > 0, &[(kind::TOKEN, id)]).await
     }
 }
 

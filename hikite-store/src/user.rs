@@ -10,6 +10,7 @@ use hikite_core::json::{Object, Raw};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
+use crate::change::kind;
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
@@ -60,6 +61,14 @@ impl Store {
         Ok(users.into_iter().next())
     }
 
+    /// One user by id alone.
+    pub async fn user_by_id(&self, id: &str) -> Result<Option<UserRow>, StoreError> {
+        let Ok(id) = self.keepable_text(id) else { return Ok(None) };
+        let text = format!("SELECT {COLUMNS} FROM users WHERE id = $1");
+        let row = sqlx::query(&text).bind(id).fetch_optional(self.reader()).await.map_err(self.failed())?;
+        row.as_ref().map(read).transpose().map_err(self.failed())
+    }
+
     /// `false` if the id, the name or the subject is taken, or if `taken`, which is used up for it, is not there.
     pub async fn put_user(
         &self,
@@ -76,7 +85,9 @@ impl Store {
         done = done
             && self.insert_user(&mut transaction, &user).await?
             && self.mirror(&mut transaction, &user).await?;
-        self.conclude(transaction, done).await
+        let mut touched = vec![(kind::USER, user.id.as_str())];
+        touched.extend(taken);
+        self.conclude(transaction, done, &touched).await
     }
 
     /// Changes users that are there in the version that each row names; all of them or none. With each goes the name it
@@ -84,11 +95,14 @@ impl Store {
     /// now, is gone, or has a name that is taken.
     pub async fn change_users(&self, changes: &[(UserRow, String)]) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
-        let mut done = true;
+        let (mut done, mut projects) = (true, Vec::new());
         for (user, before) in changes {
-            done = done && self.change_user(&mut transaction, user, before).await?;
+            done = done && self.change_user(&mut transaction, user, before, &mut projects).await?;
         }
-        self.conclude(transaction, done).await
+        let mut touched: Vec<(&str, &str)> =
+            changes.iter().map(|(user, _)| (kind::USER, user.id.as_str())).collect();
+        touched.extend(projects.iter().map(|name| (kind::PROJECT, name.as_str())));
+        self.conclude(transaction, done, &touched).await
     }
 
     async fn change_user(
@@ -96,6 +110,7 @@ impl Store {
         connection: &mut AnyConnection,
         user: &UserRow,
         before: &str,
+        projects: &mut Vec<String>,
     ) -> Result<bool, StoreError> {
         if user.name != *before && self.is_taken(connection, &user.name).await? {
             return Ok(false);
@@ -122,7 +137,7 @@ impl Store {
             return Ok(false);
         }
         if user.name != *before {
-            self.rename_member(connection, before, &user.name).await?;
+            projects.extend(self.rename_member(connection, before, &user.name).await?);
         }
         self.mirror(connection, &UserRow { version: user.version + 1, ..user.clone() }).await
     }

@@ -3,6 +3,7 @@
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
+use crate::change::kind;
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
@@ -97,7 +98,7 @@ impl Store {
         let query = query.bind(self.keepable_text(&row.field)?);
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0).await
+        self.conclude(transaction, done.rows_affected() > 0, &[(kind::VAULT, &row.account)]).await
     }
 
     /// Takes away what an account has with a provider; with no provider all that it has, its key included.
@@ -120,7 +121,7 @@ impl Store {
             let query = sqlx::query(text).bind(account).bind(provider.unwrap_or_default());
             removed += query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected();
         }
-        self.conclude(transaction, removed > 0).await
+        self.conclude(transaction, removed > 0, &[(kind::VAULT, account)]).await
     }
 }
 

@@ -336,6 +336,7 @@ impl House {
             next = Instant::now() + LOOK;
             looks = (looks + 1) % SWEEP;
             self.gateway.take_stock();
+            self.gateway.drop_idle_views();
             // What one that is away would be asked waits until it is back.
             if well {
                 let _ = tokio::time::timeout(READ, self.look_after_store(looks, &mut signs)).await;

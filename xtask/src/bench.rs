@@ -1,6 +1,6 @@
 //! Comparisons on this machine, each within one run. Without `--only`: hikite beside its peers and the limit. By name: calls
 //! against another build, the time to the first list, what dead upstreams cost, pages of a long list, batches, the pages
-//! of the UI, input that was made to take long, and the parts of a call. Read ratios and CPU seconds, not absolute times.
+//! of the UI, changes among many projects, input that was made to take long, and the parts of a call. Read ratios and CPU seconds, not absolute times.
 
 mod alone;
 mod batch;
@@ -19,6 +19,7 @@ mod own;
 mod page;
 mod peer;
 mod pipe;
+mod projects;
 mod report;
 mod rest;
 mod running;
@@ -45,7 +46,7 @@ use report::Report;
 use side::Role;
 
 /// The tables that stand for themselves.
-const SINGLE: &[&str] = &["calls", "start", "dead", "core", "pages", "rest", "batch", "ui", HOSTILE];
+const SINGLE: &[&str] = &["calls", "start", "dead", "core", "pages", "rest", "batch", "ui", "projects", HOSTILE];
 
 /// The one of them that has a place of its own on the page.
 const HOSTILE: &str = "hostile";
@@ -86,7 +87,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         let peers = sides.iter().filter_map(|side| Some((side.name, side.install?)));
         return peer::install(peers.chain(batch::clients()));
     }
-    let is_hostile = options.only.as_deref() == Some(HOSTILE);
+    let is_hostile = matches!(options.only.as_deref(), Some(HOSTILE | "projects"));
     let (built, binary) = match &options.binary {
         // Growth is seen by a slow program, too.
         Some(binary) if is_hostile => (Some(PathBuf::new()), Some(binary.clone())),
@@ -173,6 +174,7 @@ async fn measure(bench: &Bench, only: &str) -> Result<Vec<Table>> {
         "pages" => vec![show(page::measure(bench).await?)],
         "rest" => vec![show(rest::measure(bench).await?)],
         "batch" => vec![show(batch::measure(bench).await?)],
+        "projects" => vec![show(projects::measure(bench).await?)],
         HOSTILE => vec![show(hostile::measure(bench).await?)],
         _ => vec![show(ui::measure(bench).await?)],
     })

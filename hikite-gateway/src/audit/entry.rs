@@ -271,6 +271,7 @@ impl Entry {
             cached: self.cached,
             bytes_in: count(bytes_in),
             bytes_out: count(self.bytes_out),
+            trace_id: self.origin.trace_id().map(short).unwrap_or_default(),
             ..Record::default()
         };
         self.with_search(record).with_tokens()

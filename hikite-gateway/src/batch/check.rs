@@ -55,7 +55,7 @@ impl Gateway {
             let cost = match view.tool_by_key(&task.tool) {
                 Some(tool) => tool.checker.template_cost(task.params.cost()),
                 // What is not told need not be put into words.
-                None if faults.len() >= FAULTS && !is_shown(view, &task.tool) => {
+                None if faults.len() >= FAULTS && !is_shown(&view, &task.tool) => {
                     faults.push(Fault::new(format!("/commands/{at}/tool"), ""));
                     kinds.push(Kind::Validation);
                     continue;
@@ -83,7 +83,7 @@ impl Gateway {
         (at, task): (usize, &Task),
     ) -> Result<Risk, (Kind, Vec<Fault>)> {
         let view = snapshot.view_of(caller);
-        let no_tool = |error: &Error| (error.kind, vec![no_tool(view, caller, (at, task), error)]);
+        let no_tool = |error: &Error| (error.kind, vec![no_tool(&view, caller, (at, task), error)]);
         let tool = view.tool_of(&task.tool).map_err(|error| no_tool(&error))?;
         if let Err((field, error)) = self.check_account(snapshot, caller, task, tool) {
             let message = format!("task `{}`: {}", task.id, error.message);
@@ -106,7 +106,8 @@ impl Gateway {
         task: &Task,
         tool: &Tool,
     ) -> Result<(), (&'static str, Error)> {
-        let Some(module) = snapshot.view_of(caller).module(&tool.key.module) else { return Ok(()) };
+        let view = snapshot.view_of(caller);
+        let Some(module) = view.module(&tool.key.module) else { return Ok(()) };
         let chosen = self.account_for(caller, module, task.account.as_deref());
         let chosen = chosen.map_err(|error| ("account", error))?;
         let allows = |mask: &Permissions| mask.allows(&tool.key, tool.risk);

@@ -13,16 +13,49 @@ pub(super) struct Directory {
     /// The oldest first.
     accounts: Vec<Arc<Account>>,
     by_id: HashMap<Arc<str>, Arc<Account>>,
+    by_subject: HashMap<Arc<str>, Vec<Arc<Account>>>,
+    shared: Vec<Arc<Account>>,
     /// Our own apps with providers, as far as they are in the store.
     apps: HashMap<String, Object>,
 }
 
 impl Directory {
     pub(super) fn of(accounts: &[Entry], apps: &[Entry]) -> Self {
-        let accounts: Vec<Arc<Account>> = accounts.iter().filter_map(Account::of).map(Arc::new).collect();
-        let by_id = accounts.iter().map(|account| (Arc::clone(&account.id), Arc::clone(account))).collect();
+        let accounts = accounts.iter().filter_map(Account::of).map(Arc::new).collect();
         let apps = apps.iter().filter_map(|entry| Some((entry.id.clone(), entry.form.object()?))).collect();
-        Self { accounts, by_id, apps }
+        Self::put_together(accounts, apps)
+    }
+
+    /// With some accounts as the store has them now; `None` for one that is gone.
+    pub(super) fn with(&self, changed: &[(&str, Option<Entry>)]) -> Self {
+        let is_changed = |account: &&Arc<Account>| changed.iter().any(|(id, _)| **id == *account.id);
+        let mut accounts: Vec<Arc<Account>> =
+            self.accounts.iter().filter(|account| !is_changed(account)).cloned().collect();
+        let now = changed.iter().filter_map(|(_, entry)| Account::of(entry.as_ref()?));
+        accounts.extend(now.map(Arc::new));
+        accounts.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Self::put_together(accounts, self.apps.clone())
+    }
+
+    fn put_together(accounts: Vec<Arc<Account>>, apps: HashMap<String, Object>) -> Self {
+        let by_id = accounts.iter().map(|account| (Arc::clone(&account.id), Arc::clone(account))).collect();
+        let mut by_subject: HashMap<Arc<str>, Vec<Arc<Account>>> = HashMap::new();
+        for account in &accounts {
+            by_subject.entry(Arc::clone(&account.subject)).or_default().push(Arc::clone(account));
+        }
+        let shared = accounts.iter().filter(|account| account.shared).cloned().collect();
+        Self { accounts, by_id, by_subject, shared, apps }
+    }
+
+    /// True if a subject has an account of its own.
+    pub(super) fn has_own(&self, subject: &str) -> bool {
+        self.by_subject.contains_key(subject)
+    }
+
+    /// All that a subject may call with, with whichever provider.
+    pub(super) fn usable_by(&self, subject: &str) -> impl Iterator<Item = &Arc<Account>> {
+        let own = self.by_subject.get(subject).into_iter().flatten().filter(|account| !account.shared);
+        own.chain(&self.shared)
     }
 
     pub(super) fn all(&self) -> &[Arc<Account>] {
@@ -43,7 +76,8 @@ impl Directory {
 
     /// Those of one subject with one provider.
     pub(super) fn own(&self, subject: &str, provider: &str) -> impl Iterator<Item = &Arc<Account>> {
-        self.accounts.iter().filter(move |a| &*a.subject == subject && &*a.provider == provider)
+        let own = self.by_subject.get(subject).into_iter().flatten();
+        own.filter(move |account| &*account.provider == provider)
     }
 
     pub(super) fn named(&self, subject: &str, provider: &str, name: &str) -> Option<Arc<Account>> {
@@ -57,7 +91,7 @@ impl Directory {
     }
 
     pub(super) fn shared(&self, provider: &str) -> impl Iterator<Item = Arc<Account>> {
-        self.accounts.iter().filter(move |a| a.shared && &*a.provider == provider).cloned()
+        self.shared.iter().filter(move |account| &*account.provider == provider).cloned()
     }
 
     /// All that a subject may call with.

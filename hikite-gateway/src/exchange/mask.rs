@@ -1,55 +1,92 @@
 //! Which tools accounts allow. A tool is there for a subject if one of the accounts allows it that could serve the
-//! subject's call; of which account a call is made, the call itself decides.
+//! subject's call; of which account a call is made, the call itself decides. What a subject's accounts allow is put together
+//! when the subject first asks.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use hikite_core::permission::Permissions;
+use hikite_core::permission::{Fingerprint, Permissions};
+use parking_lot::RwLock;
+use sha2::{Digest, Sha256};
 
-use super::{Accounts, DEFAULT};
+use super::directory::Directory;
+use super::{Accounts, DEFAULT, Settings};
 
-/// What the accounts of one subject allow, by provider. A provider that is not here is not held back.
-pub(crate) type Mask = HashMap<Arc<str>, Vec<Arc<Permissions>>>;
+/// What the accounts of one subject allow.
+#[derive(Debug)]
+pub(crate) struct SubjectMask {
+    /// By provider. A provider that is not here is not held back.
+    pub(crate) allowed: HashMap<Arc<str>, Vec<Arc<Permissions>>>,
+    pub(crate) fingerprint: Fingerprint,
+}
 
+/// The accounts of one moment, as far as they hold anything back.
 #[derive(Debug, Default)]
 pub(crate) struct Masks {
+    known: Arc<Directory>,
+    settings: Arc<Settings>,
+    /// False where every account allows everything.
+    narrows: bool,
     /// Of those who have accounts of their own.
-    pub(crate) subjects: HashMap<Arc<str>, Mask>,
+    subjects: RwLock<HashMap<Arc<str>, Option<Arc<SubjectMask>>>>,
     /// Of everybody else.
-    pub(crate) others: Mask,
+    others: OnceLock<Option<Arc<SubjectMask>>>,
 }
 
 impl Accounts {
-    pub(crate) fn masks(&self) -> Masks {
-        let (known, settings) = (self.known.load(), self.settings.load());
-        let mut all = known.all().iter().map(|account| &account.permissions);
-        if all.all(|mask| mask.is_everything())
-            && settings.of_the_file.values().all(|mask| mask.is_everything())
-        {
-            return Masks::default();
+    /// The masks of now; those of before if nothing has changed.
+    pub(crate) fn masks(&self, before: &Arc<Masks>) -> Arc<Masks> {
+        let (known, settings) = (self.known.load_full(), self.settings.load_full());
+        if Arc::ptr_eq(&known, &before.known) && Arc::ptr_eq(&settings, &before.settings) {
+            return Arc::clone(before);
         }
-        let subjects: BTreeSet<&Arc<str>> = known.all().iter().map(|account| &account.subject).collect();
-        let subjects = subjects.into_iter().map(|subject| (Arc::clone(subject), self.mask_of(subject)));
-        // Nobody has this name.
-        Masks { subjects: subjects.collect(), others: self.mask_of("") }
+        let stored = known.all().iter().map(|account| &account.permissions);
+        let narrows = stored.chain(settings.of_the_file.values()).any(|mask| !mask.is_everything());
+        Arc::new(Masks { known, settings, narrows, ..Masks::default() })
+    }
+}
+
+impl Masks {
+    /// What the accounts that could serve a subject allow; nothing where they hold nothing back.
+    pub(crate) fn of(&self, subject: &str) -> Option<Arc<SubjectMask>> {
+        if !self.narrows {
+            return None;
+        }
+        if !self.known.has_own(subject) {
+            // Nobody has this name.
+            return self.others.get_or_init(|| self.put_together("")).clone();
+        }
+        if let Some(mask) = self.subjects.read().get(subject) {
+            return mask.clone();
+        }
+        let mask = self.put_together(subject);
+        self.subjects.write().insert(subject.into(), mask.clone());
+        mask
     }
 
-    fn mask_of(&self, subject: &str) -> Mask {
-        let (known, settings) = (self.known.load(), self.settings.load());
-        let stored = known.all().iter().map(|account| &*account.provider);
+    fn put_together(&self, subject: &str) -> Option<Arc<SubjectMask>> {
+        let Self { known, settings, .. } = self;
+        let stored = known.usable_by(subject).map(|account| &*account.provider);
         let providers: BTreeSet<&str> =
             stored.chain(settings.of_the_file.keys().map(String::as_str)).collect();
-        let mut mask = Mask::new();
+        let (mut allowed, mut hash) = (HashMap::new(), Sha256::new());
         for provider in providers {
             // One of the subject's own that has its name stands before that of the file.
             let is_hidden = known.named(subject, provider, DEFAULT).is_some();
             let of_the_file = settings.of_the_file.get(provider).filter(|_| !is_hidden);
-            let usable = known.usable(subject, provider).map(|account| &account.permissions);
-            let allowed: Vec<Arc<Permissions>> = usable.chain(of_the_file).map(Arc::clone).collect();
-            if !allowed.is_empty() && !allowed.iter().any(|permissions| permissions.is_everything()) {
-                mask.insert(provider.into(), allowed);
+            let usable = known.usable_by(subject).filter(|account| &*account.provider == provider);
+            let usable = usable.map(|account| &account.permissions);
+            let all: Vec<Arc<Permissions>> = usable.chain(of_the_file).map(Arc::clone).collect();
+            if all.is_empty() || all.iter().any(|permissions| permissions.is_everything()) {
+                continue;
             }
+            hash.update(provider.len().to_be_bytes());
+            hash.update(provider);
+            hash.update(all.len().to_be_bytes());
+            all.iter().for_each(|permissions| hash.update(permissions.fingerprint()));
+            allowed.insert(provider.into(), all);
         }
-        mask
+        let fingerprint = hash.finalize().into();
+        (!allowed.is_empty()).then(|| Arc::new(SubjectMask { allowed, fingerprint }))
     }
 }

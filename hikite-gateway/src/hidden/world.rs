@@ -157,7 +157,7 @@ impl Server {
         }
     }
 
-    fn rule(&self, source: Arc<dyn Source>) -> ModuleRule {
+    pub(super) fn rule(&self, source: Arc<dyn Source>) -> ModuleRule {
         let about = self.tools.iter().filter_map(|tool| {
             let about = About { dependencies: vec![tool.needs?.into()], ..About::default() };
             Some((Arc::from(tool.name), Arc::new(about)))

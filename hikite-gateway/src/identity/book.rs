@@ -9,10 +9,13 @@ use hikite_store::{Entry, UserRow};
 use super::user::User;
 use super::{grant, removal};
 
+/// The users by subject.
+pub(crate) type Users = HashMap<Arc<str>, Arc<User>>;
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Book {
     /// By subject.
-    users: HashMap<Arc<str>, Arc<User>>,
+    users: Arc<Users>,
     grants: HashMap<Arc<str>, Mark>,
     /// The ids of removals that are remembered.
     removed: HashSet<String>,
@@ -43,15 +46,23 @@ impl Book {
     }
 
     pub(super) fn put_user(&mut self, user: Arc<User>) {
-        self.users.insert(Arc::clone(&user.subject), user);
+        Arc::make_mut(&mut self.users).insert(Arc::clone(&user.subject), user);
     }
 
     /// Its grants go with it.
     pub(super) fn remove_user(&mut self, subject: &str) {
-        self.users.remove(subject);
+        Arc::make_mut(&mut self.users).remove(subject);
         self.remove_grants_of(subject);
         if subject.contains('#') {
             self.removed.insert(removal::id_of(subject));
+        }
+    }
+
+    /// The user of this id is gone, if there was one.
+    pub(super) fn lose_user(&mut self, id: &str) {
+        let subject = self.users.values().find(|user| *user.id == *id).map(|user| Arc::clone(&user.subject));
+        if let Some(subject) = subject {
+            self.remove_user(&subject);
         }
     }
 
@@ -75,6 +86,10 @@ impl Book {
 
     pub(super) fn user(&self, subject: &str) -> Option<&Arc<User>> {
         self.users.get(subject)
+    }
+
+    pub(super) fn user_table(&self) -> &Arc<Users> {
+        &self.users
     }
 
     pub(super) fn users(&self) -> impl Iterator<Item = &Arc<User>> {

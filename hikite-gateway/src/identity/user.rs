@@ -18,6 +18,7 @@ use hikite_vault::PasswordHash;
 use serde::{Deserialize, Serialize};
 
 use super::Identity;
+use super::book::Users;
 pub use change::Successor;
 pub(super) use form::is_name;
 
@@ -142,6 +143,11 @@ impl Identity {
         let mut users: Vec<Arc<User>> = self.book.load().users().cloned().collect();
         users.sort_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
         users
+    }
+
+    /// All of them by subject; another table as soon as one of them changes.
+    pub(crate) fn user_table(&self) -> Arc<Users> {
+        Arc::clone(self.book.load().user_table())
     }
 
     pub fn user_objects(&self) -> Vec<Raw> {

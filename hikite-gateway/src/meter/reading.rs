@@ -117,6 +117,7 @@ impl Gateway {
             Point::alone(float(self.meter.reloads_failed.load(Ordering::Relaxed))),
         ));
         metrics.extend(self.freshness.metrics());
+        metrics.extend(self.views());
         metrics.extend(audit(self.auditor.counts()));
         metrics.push(Metric::counter(
             "hikite.trace.dropped",
@@ -125,6 +126,26 @@ impl Gateway {
             Point::alone(float(self.meter.tracer().map_or(0, |tracer| tracer.dropped()))),
         ));
         metrics
+    }
+}
+
+impl Gateway {
+    fn views(&self) -> [Metric; 2] {
+        let (views, built) = self.view_counts();
+        [
+            Metric::gauge(
+                "hikite.views",
+                "{view}",
+                "Parts of the catalog that are held in memory for callers who see no more.",
+                Point::alone(count(views)),
+            ),
+            Metric::counter(
+                "hikite.views.built",
+                "{view}",
+                "Such parts that were built: each when it is first used, and again after what is in it changed.",
+                Point::alone(float(built)),
+            ),
+        ]
     }
 }
 
@@ -248,7 +269,7 @@ fn answers(modules: &[Read<'_>]) -> Metric {
 
 /// States as one series for each word, of which one is 1.
 fn states(modules: &[Read<'_>]) -> [Metric; 2] {
-    const WORDS: [&str; 4] = ["idle", "starting", "running", "failing"];
+    const WORDS: [&str; 5] = ["idle", "starting", "running", "needs login", "failing"];
     let point = |module: &Read<'_>, word: &'static str, is: bool| {
         let mut labels = of(module.name);
         labels.push(("state", word.into()));

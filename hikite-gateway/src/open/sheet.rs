@@ -37,6 +37,11 @@ enum Depth {
 }
 
 impl Sheet {
+    /// About how much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.raw.bytes().len() + self.hash.len()
+    }
+
     /// All that the module offers, in as much detail as `budget` bytes allow.
     pub(crate) fn within(module: &Module, detail: Detail, budget: usize) -> Self {
         use Depth::{Names, Plain, Schemas, Signatures};

@@ -58,9 +58,9 @@ impl People {
             self.read().await?;
             let form = change(self.own_project(name)?.form());
             let project = Project::read(name, &form)?;
-            let before = self.known.lock().projects.iter().find(|row| row.name == name).cloned();
+            let before = self.shown.load().project(name).and_then(|project| project.written.clone());
             let before = before.ok_or_else(|| no_project(name))?;
-            if self.store.change_project(name, &before.form, &project.form().raw()).await? {
+            if self.store.change_project(name, &before, &project.form().raw()).await? {
                 self.read().await?;
                 return self.project_object(name);
             }
@@ -148,7 +148,7 @@ impl People {
     fn own_project(&self, name: &str) -> Result<Arc<Project>, Error> {
         let shown = self.shown.load();
         let project = shown.project(name).ok_or_else(|| {
-            let known = shown.projects().map(|project| &*project.name);
+            let known = shown.projects().keys().map(|name| &**name);
             match suggest::did_you_mean(name, known) {
                 Some(near) => no_project(name).hint(near),
                 None => no_project(name),

@@ -1,29 +1,32 @@
 //! One moment of all projects and tokens, put together so that a request need only look.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use hikite_core::caller::{Caller, OWNER, Scopes};
 use hikite_core::json::{Object, Raw};
 use hikite_core::time::rfc3339;
-use hikite_store::{ProjectRow, UserRow};
+use hikite_store::{ProjectRow, TokenRow, UserRow};
 
-use super::Known;
 use super::token::{Hash, Token, read_hash};
 use crate::identity::{Role, USER_ID, User};
 use crate::project::Project;
+use crate::snapshot::Projects;
 
-#[derive(Debug, Default)]
+/// Cheap to copy: a change of one project or token makes another one that shares the rest.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
-    projects: BTreeMap<Arc<str>, Entry>,
-    tokens: Vec<Arc<Token>>,
-    /// Those that let somebody in, until they expire.
-    by_hash: HashMap<Hash, Bearer>,
-    good: HashMap<Arc<str>, u64>,
-    /// Names that the file took over from the store.
-    shadowed: BTreeSet<Arc<str>>,
+    /// Those that requests meet: the store's, and the file's in place of them.
+    projects: Arc<Projects>,
+    /// Those of the store, also where the file has one of the same name.
+    stored: Arc<Projects>,
+    /// Those of the config file.
+    file: Arc<Projects>,
+    tokens: Arc<HashMap<Arc<str>, Arc<Token>>>,
+    by_hash: Arc<HashMap<Hash, Arc<Token>>>,
     /// Those who log in, by their subject.
-    users: HashMap<Arc<str>, Person>,
+    users: Arc<HashMap<Arc<str>, Person>>,
+    owner: Option<Person>,
 }
 
 /// A user, as far as letting its tokens in needs it.
@@ -79,48 +82,108 @@ impl From<&UserRow> for Person {
     }
 }
 
-#[derive(Debug)]
-struct Entry {
-    project: Arc<Project>,
-    /// When it was made; those of the file have always been there.
-    created_at: Option<u64>,
-}
-
-#[derive(Debug)]
-struct Bearer {
-    caller: Caller,
-    expires_at: u64,
-}
-
 impl Directory {
-    pub(super) fn of(known: &Known) -> Self {
-        let users = known.users.iter().map(|user| (Arc::clone(&user.subject), user.clone())).collect();
-        let mut directory = Self { users, ..Self::default() };
-        for row in &known.projects {
-            if let Some(project) = read(row) {
-                directory.put(project, Some(row.created_at));
-            }
-        }
-        for project in &known.file {
-            if directory.put(Arc::clone(project), None) {
-                directory.shadowed.insert(Arc::clone(&project.name));
-            }
-        }
-        for row in &known.tokens {
-            let Some(token) = Token::of(row).map(Arc::new) else { continue };
-            if let (Some(hash), true) = (read_hash(&row.hash), directory.admits(&token)) {
-                let bearer = Bearer { caller: directory.caller(&token), expires_at: token.expires_at };
-                directory.by_hash.insert(hash, bearer);
-                directory.good.insert(Arc::clone(&token.id), token.expires_at);
-            }
-            directory.tokens.push(token);
-        }
-        directory
+    /// Takes the projects of the file in place of those it had before.
+    pub(super) fn set_file(&mut self, file: Vec<Arc<Project>>) {
+        let named = file.into_iter().map(|project| (Arc::clone(&project.name), project));
+        let before = std::mem::replace(&mut self.file, Arc::new(named.collect()));
+        let fresh = self.file.keys().filter(|name| !before.contains_key(*name));
+        fresh.for_each(|name| self.warn_of_shadow(name));
+        self.overlay();
     }
 
-    /// Whether there was one of this name.
-    fn put(&mut self, project: Arc<Project>, created_at: Option<u64>) -> bool {
-        self.projects.insert(Arc::clone(&project.name), Entry { project, created_at }).is_some()
+    /// Takes all projects of the store; whether requests meet others than before.
+    pub(super) fn set_projects(&mut self, rows: &[ProjectRow]) -> bool {
+        let read = rows.iter().filter_map(|row| {
+            let known = self.stored.get(&*row.name).filter(|known| is_of(known, row));
+            known.cloned().or_else(|| read(row))
+        });
+        let stored: Projects = read.map(|project| (Arc::clone(&project.name), project)).collect();
+        let before = Arc::clone(&self.projects);
+        let earlier = std::mem::replace(&mut self.stored, Arc::new(stored));
+        let fresh = self.stored.keys().filter(|name| !earlier.contains_key(*name));
+        fresh.for_each(|name| self.warn_of_shadow(name));
+        self.overlay();
+        let is_same = |(name, project): (&Arc<str>, &Arc<Project>)| {
+            self.projects.get(name).is_some_and(|now| Arc::ptr_eq(now, project))
+        };
+        before.len() != self.projects.len() || !before.iter().all(is_same)
+    }
+
+    /// Takes one project as the store has it now; whether requests meet another than before.
+    pub(super) fn set_project(&mut self, name: &str, row: Option<&ProjectRow>) -> bool {
+        let known = self.stored.get(name);
+        if row.zip(known).is_some_and(|(row, known)| is_of(known, row)) {
+            return false;
+        }
+        let project = row.and_then(read);
+        let is_new = known.is_none();
+        let put = |projects: &mut Arc<Projects>| {
+            let projects = Arc::make_mut(projects);
+            match &project {
+                Some(project) => projects.insert(Arc::clone(&project.name), Arc::clone(project)).is_some(),
+                None => projects.remove(name).is_some(),
+            }
+        };
+        let was_there = put(&mut self.stored);
+        if is_new {
+            self.warn_of_shadow(name);
+        }
+        if self.file.contains_key(name) {
+            return false;
+        }
+        put(&mut self.projects);
+        was_there || project.is_some()
+    }
+
+    fn overlay(&mut self) {
+        let mut projects = Projects::clone(&self.stored);
+        projects.extend(self.file.iter().map(|(name, project)| (Arc::clone(name), Arc::clone(project))));
+        self.projects = Arc::new(projects);
+    }
+
+    /// Says once that the file comes before the store.
+    fn warn_of_shadow(&self, project: &str) {
+        if self.file.contains_key(project) && self.stored.contains_key(project) {
+            tracing::warn!(%project, "the file names a project that is in the store too; the file's is used");
+        }
+    }
+
+    /// Takes all tokens of the store.
+    pub(super) fn set_tokens(&mut self, rows: &[TokenRow]) {
+        (self.tokens, self.by_hash) = (Arc::default(), Arc::default());
+        rows.iter().for_each(|row| self.put_token(row));
+    }
+
+    /// Takes all tokens of one project as the store has them now.
+    pub(super) fn set_tokens_of(&mut self, project: &str, rows: &[TokenRow]) {
+        let is_of = |token: &&Arc<Token>| token.project.as_deref() == Some(project);
+        let gone: Vec<Arc<str>> =
+            self.tokens.values().filter(is_of).map(|token| Arc::clone(&token.id)).collect();
+        gone.iter().for_each(|id| self.remove_token(id));
+        rows.iter().for_each(|row| self.put_token(row));
+    }
+
+    pub(super) fn put_token(&mut self, row: &TokenRow) {
+        self.remove_token(&row.id);
+        let Some(token) = Token::of(row).map(Arc::new) else { return };
+        if let Some(hash) = read_hash(&row.hash) {
+            Arc::make_mut(&mut self.by_hash).insert(hash, Arc::clone(&token));
+        }
+        Arc::make_mut(&mut self.tokens).insert(Arc::clone(&token.id), token);
+    }
+
+    pub(super) fn remove_token(&mut self, id: &str) {
+        if self.tokens.contains_key(id) {
+            Arc::make_mut(&mut self.tokens).remove(id);
+            Arc::make_mut(&mut self.by_hash).retain(|_, token| *token.id != *id);
+        }
+    }
+
+    /// Takes all users.
+    pub(super) fn set_users(&mut self, users: impl Iterator<Item = Person>) {
+        self.users = Arc::new(users.map(|user| (Arc::clone(&user.subject), user)).collect());
+        self.owner = self.users.values().find(|user| user.is_owner()).cloned();
     }
 
     /// A token is good while its user may come in, and one for a project while there is such a one and its subject
@@ -161,7 +224,7 @@ impl Directory {
     }
 
     pub(super) fn owner(&self) -> Option<&Person> {
-        self.users.values().find(|user| user.is_owner())
+        self.owner.as_ref()
     }
 
     /// True if a subject may work in a project: everybody may in one that names nobody.
@@ -177,8 +240,9 @@ impl Directory {
     }
 
     pub(super) fn bearer(&self, hash: &Hash, now: impl FnOnce() -> u64) -> Option<Caller> {
-        let found = self.by_hash.get(hash)?;
-        (found.expires_at == 0 || now() < found.expires_at).then(|| found.caller.clone())
+        let token = self.by_hash.get(hash)?;
+        let is_over = token.expires_at != 0 && now() >= token.expires_at;
+        (!is_over && self.admits(token)).then(|| self.caller(token))
     }
 
     /// An admin may enter any project; anybody else who is in none those that name it.
@@ -192,15 +256,18 @@ impl Directory {
     }
 
     pub(super) fn is_good(&self, id: &str, now: u64) -> bool {
-        self.good.get(id).is_some_and(|expires_at| *expires_at == 0 || now < *expires_at)
+        let is_good =
+            |token: &Arc<Token>| (token.expires_at == 0 || now < token.expires_at) && self.admits(token);
+        self.tokens.get(id).is_some_and(is_good)
     }
 
     pub(super) fn project(&self, name: &str) -> Option<&Arc<Project>> {
-        self.projects.get(name).map(|entry| &entry.project)
+        self.projects.get(name)
     }
 
-    pub(super) fn projects(&self) -> impl Iterator<Item = &Arc<Project>> {
-        self.projects.values().map(|entry| &entry.project)
+    /// All of them by name.
+    pub(super) fn projects(&self) -> &Arc<Projects> {
+        &self.projects
     }
 
     /// A token as it may be seen, with the user whom it acts for.
@@ -214,36 +281,33 @@ impl Directory {
             .raw()
     }
 
-    pub(super) fn tokens(&self) -> &[Arc<Token>] {
-        &self.tokens
+    pub(super) fn token(&self, id: &str) -> Option<&Arc<Token>> {
+        self.tokens.get(id)
+    }
+
+    /// All of them, the oldest first.
+    pub(super) fn tokens(&self) -> Vec<Arc<Token>> {
+        let mut tokens: Vec<Arc<Token>> = self.tokens.values().cloned().collect();
+        tokens.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        tokens
     }
 
     /// Its form, its name, since when it is there, and whether the file manages it.
     pub(super) fn project_object(&self, name: &str) -> Option<Raw> {
-        let Entry { project, created_at } = self.projects.get(name)?;
+        let project = self.projects.get(name)?;
         let mut object = Object::default().with("name", &*project.name);
         for (member, value) in project.form().iter() {
             object.set(member, value.clone());
         }
-        let created_at = created_at.map_or_else(Raw::null, |at| rfc3339(at).into());
+        let created_at = project.created_at.map_or_else(Raw::null, |at| rfc3339(at).into());
         object.set("createdAt", created_at);
         Some(object.with("managedByFile", Raw::of(&project.managed_by_file)).raw())
     }
+}
 
-    /// Whether requests would meet the same projects there.
-    pub(super) fn has_same_projects(&self, other: &Self) -> bool {
-        let forms = |directory: &Self| -> Vec<(Arc<str>, Raw)> {
-            directory.projects().map(|project| (Arc::clone(&project.name), project.form().raw())).collect()
-        };
-        forms(self) == forms(other)
-    }
-
-    /// Says once that the file comes before the store.
-    pub(super) fn warn_of_new(&self, before: &Self) {
-        for project in self.shadowed.difference(&before.shadowed) {
-            tracing::warn!(%project, "the file names a project that is in the store too; the file's is used");
-        }
-    }
+/// True if a project is what a row says: that need not be read again.
+fn is_of(project: &Project, row: &ProjectRow) -> bool {
+    project.created_at == Some(row.created_at) && project.written.as_ref() == Some(&row.form)
 }
 
 /// A row that is no project keeps nobody else out, and lets nobody in.
@@ -252,5 +316,7 @@ fn read(row: &ProjectRow) -> Option<Arc<Project>> {
     let read = Project::read(&row.name, &form);
     let told =
         |error: &_| tracing::error!(project = row.name, %error, "a project cannot be used and is left out");
-    read.inspect_err(told).ok().map(Arc::new)
+    let project = read.inspect_err(told).ok()?;
+    let (created_at, written) = (Some(row.created_at), Some(row.form.clone()));
+    Some(Arc::new(Project { created_at, written, ..project }))
 }

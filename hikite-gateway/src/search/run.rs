@@ -16,6 +16,7 @@ use crate::handle::Holder;
 use crate::meter::says_error;
 use crate::present::{Wanted, in_words};
 use crate::surface::found;
+use crate::trace::Step;
 
 impl Gateway {
     pub(crate) async fn discover(
@@ -52,6 +53,7 @@ impl Gateway {
         let holder = Holder::of(&mut params, &context);
         let asked = target.clone();
         let arguments = params.get("arguments").cloned();
+        let origin = context.origin.clone();
         // Boxed, so that the largest of all futures stays within bounds.
         let result = match Box::pin(self.call(target, params, options, context, audit)).await {
             Ok(result) => result,
@@ -69,7 +71,9 @@ impl Gateway {
         }
         // Boxed, so that it takes no room in a call whose result is relayed.
         let before = result.bytes().len();
+        let step = Step::begin(self.meter.tracer(), "compact answer", &origin);
         let presented = Box::pin(self.present(result, dialect, (&wanted, shape.as_ref()), &holder)).await?;
+        drop(step);
         let after = presented.bytes().len();
         audit.presented(before, after);
         self.saving.answer(before, after);

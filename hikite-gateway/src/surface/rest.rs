@@ -74,7 +74,7 @@ impl Gateway {
         caller.must_have(Scopes::READ)?;
         let find = |view: &View| view.any_tool(name).map(|tool| tool.key.clone());
         let (snapshot, key) = self.look_up_named(caller, name, find).await?;
-        self.object_in(snapshot.view_of(caller), &key, caller.is_admin())
+        self.object_in(&snapshot.view_of(caller), &key, caller.is_admin())
     }
 
     /// Tool objects with a `relevance` each, best first.

@@ -48,7 +48,13 @@ fn kind(data: &Data) -> &'static str {
     }
 }
 
+/// Names that Prometheus has another one for. Its own rules keep `_count` for histograms.
+const NAMED: [(&str, &str); 1] = [("process.unix.file_descriptor.count", "process_open_fds")];
+
 fn name(metric: &Metric) -> String {
+    if let Some((_, name)) = NAMED.iter().find(|(known, _)| *known == metric.name) {
+        return (*name).to_owned();
+    }
     let unit = match metric.unit {
         "s" => "_seconds",
         "By" => "_bytes",

@@ -39,7 +39,7 @@ impl Store {
         let mut transaction = self.begin().await?;
         let done = self.is_held(&mut transaction, &entry.owner, holder).await?
             && self.insert_entry(&mut transaction, entry).await?;
-        self.conclude(transaction, done).await
+        self.conclude(transaction, done, &[(entry.kind, &entry.id)]).await
     }
 
     /// True if a subject is who it must be. If it is a user, nobody changes them until the transaction ends: the update

@@ -8,6 +8,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
 use super::{KIND, UserRow};
+use crate::change::kind;
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
@@ -58,7 +59,7 @@ impl Store {
         let query = query.bind(&*user.subject).bind(KIND).bind(&*user.name).bind(stored(user.version));
         let there = query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
         let done = there && self.insert_user(&mut transaction, &user).await?;
-        self.conclude(transaction, done).await
+        self.conclude(transaction, done, &[(kind::USER, &user.id)]).await
     }
 
     async fn has_user(&self, connection: &mut AnyConnection, id: &str) -> Result<bool, StoreError> {
@@ -98,7 +99,7 @@ impl Store {
             .bind(&*user.name);
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0).await
+        self.conclude(transaction, done.rows_affected() > 0, &[(kind::USER, &user.id)]).await
     }
 
     async fn users_taken_out_of_the_drawer(&self) -> Result<Vec<UserRow>, StoreError> {

@@ -7,6 +7,7 @@ use hikite_core::json::{Object, Raw};
 use sqlx::{AnyConnection, Row};
 
 use super::{KIND, UserRow};
+use crate::change::kind;
 use crate::control::stored;
 use crate::drawer::Entry;
 use crate::error::StoreError;
@@ -28,23 +29,30 @@ impl Store {
         let query = sqlx::query("DELETE FROM users WHERE id = $1 AND version = $2");
         let query = query.bind(&*user.id).bind(stored(user.version));
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
+        let (mut tokens, mut accounts, mut projects) = (Vec::new(), Vec::new(), Vec::new());
         if done {
             let query =
                 sqlx::query("DELETE FROM drawer WHERE kind = $1 AND id = $2").bind(KIND).bind(&*user.name);
             query.execute(&mut *transaction).await.map_err(self.failed())?;
-            self.remove_tokens_of(&mut transaction, &user.subject).await?;
+            tokens = self.remove_tokens_of(&mut transaction, &user.subject).await?;
+            accounts = self.accounts_of(&mut transaction, &user.subject).await?;
             match successor {
                 Some(successor) => self.hand_on(&mut transaction, user, successor).await?,
                 None => self.purge_accounts(&mut transaction, &user.subject).await?,
             }
             let query = sqlx::query("DELETE FROM drawer WHERE owner = $1").bind(&*user.subject);
             query.execute(&mut *transaction).await.map_err(self.failed())?;
-            self.leave_projects(&mut transaction, user, successor).await?;
+            projects = self.leave_projects(&mut transaction, user, successor).await?;
             if let Some(entry) = remember {
                 self.insert_entry(&mut transaction, entry).await?;
             }
         }
-        self.conclude(transaction, done).await
+        let mut touched = vec![(kind::USER, user.id.as_str())];
+        touched.extend(tokens.iter().map(|id| (kind::TOKEN, id.as_str())));
+        touched.extend(accounts.iter().map(|(id, _)| (ACCOUNT, id.as_str())));
+        touched.extend(projects.iter().map(|name| (kind::PROJECT, name.as_str())));
+        touched.extend(remember.map(|entry| (entry.kind, entry.id.as_str())));
+        self.conclude(transaction, done, &touched).await
     }
 
     /// Takes out what of these kinds belongs to an owner, but for the one of this id.
@@ -62,7 +70,8 @@ impl Store {
             let query = query.bind(*kind).bind(owner).bind(but.unwrap_or_default());
             removed += query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected();
         }
-        self.conclude(transaction, removed > 0).await?;
+        let touched: Vec<(&str, &str)> = kinds.iter().map(|kind| (*kind, "")).collect();
+        self.conclude(transaction, removed > 0, &touched).await?;
         Ok(removed)
     }
 
@@ -70,16 +79,18 @@ impl Store {
         &self,
         connection: &mut AnyConnection,
         subject: &str,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<String>, StoreError> {
+        let mut removed = Vec::new();
         let query = sqlx::query("SELECT id, form FROM token");
         for row in query.fetch_all(&mut *connection).await.map_err(self.failed())? {
             let (id, form) = texts(&row).map_err(self.failed())?;
             if form.and_then(|form| form.text("subject")).as_deref() == Some(subject) {
-                let query = sqlx::query("DELETE FROM token WHERE id = $1").bind(id);
+                let query = sqlx::query("DELETE FROM token WHERE id = $1").bind(&*id);
                 query.execute(&mut *connection).await.map_err(self.failed())?;
+                removed.push(id);
             }
         }
-        Ok(())
+        Ok(removed)
     }
 
     async fn purge_accounts(&self, connection: &mut AnyConnection, subject: &str) -> Result<(), StoreError> {
@@ -146,7 +157,7 @@ impl Store {
         connection: &mut AnyConnection,
         user: &UserRow,
         successor: Option<&UserRow>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<String>, StoreError> {
         let is_theirs = |member: &str| member == user.name || member == user.id || member == user.subject;
         self.change_members(connection, |members| {
             let mut next: Vec<String> = members.iter().filter(|member| !is_theirs(member)).cloned().collect();
@@ -169,7 +180,7 @@ impl Store {
         connection: &mut AnyConnection,
         before: &str,
         after: &str,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<String>, StoreError> {
         let rename = |member: &String| if member == before { after.to_owned() } else { member.clone() };
         self.change_members(connection, |members| {
             members.iter().any(|member| member == before).then(|| members.iter().map(rename).collect())
@@ -177,11 +188,13 @@ impl Store {
         .await
     }
 
+    /// Changes the members of all projects of which `change` makes others; the names of those.
     async fn change_members(
         &self,
         connection: &mut AnyConnection,
         change: impl Fn(&[String]) -> Option<Vec<String>>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<String>, StoreError> {
+        let mut changed = Vec::new();
         let query = sqlx::query("SELECT name, form FROM project");
         for row in query.fetch_all(&mut *connection).await.map_err(self.failed())? {
             let (name, form) = texts(&row).map_err(self.failed())?;
@@ -198,10 +211,11 @@ impl Store {
             form.set("members", Raw::of(&next));
             let form = form.raw();
             let query = sqlx::query("UPDATE project SET form = $1 WHERE name = $2");
-            let query = query.bind(self.text_of(&form)?).bind(name);
+            let query = query.bind(self.text_of(&form)?).bind(&*name);
             query.execute(&mut *connection).await.map_err(self.failed())?;
+            changed.push(name);
         }
-        Ok(())
+        Ok(changed)
     }
 }
 

@@ -114,6 +114,9 @@ pub(crate) struct LimitsFile {
     /// And what they may hold, all together.
     #[schemars(extend("default" = "64MiB"))]
     pub(crate) result_bytes: Option<Size>,
+    /// Memory for the views of callers who see a part of the catalog, all together; those used longest ago are dropped.
+    #[schemars(extend("default" = "96MiB"))]
+    pub(crate) view_bytes: Option<Size>,
     /// Programs in jq that run at once.
     #[schemars(extend("default" = 4))]
     pub(crate) jq_processes: Option<usize>,
@@ -223,6 +226,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
         compact_bytes: read.size("compact_bytes", raw.compact_bytes.as_ref(), default.compact_bytes),
         results: read.count("results", raw.results, default.results),
         result_bytes: read.size("result_bytes", raw.result_bytes.as_ref(), default.result_bytes),
+        view_bytes: read.size("view_bytes", raw.view_bytes.as_ref(), default.view_bytes),
         jq_processes: read.count("jq_processes", raw.jq_processes, default.jq_processes),
         jq_bytes: read.size("jq_bytes", raw.jq_bytes.as_ref(), default.jq_bytes),
         ..times(&mut read, raw)

@@ -330,6 +330,7 @@ fn show_limits(limits: &Limits) -> Value {
         ("compact_bytes", size(limits.compact_bytes)),
         ("results", count(limits.results)),
         ("result_bytes", size(limits.result_bytes)),
+        ("view_bytes", size(limits.view_bytes)),
         ("jq_processes", count(limits.jq_processes)),
         ("jq_bytes", size(limits.jq_bytes)),
         ("header_timeout", span(limits.header_timeout)),

@@ -42,6 +42,7 @@ fn span(record: Record) -> Span {
         kind: match kind {
             SpanKind::Server => Kind::Server,
             SpanKind::Client => Kind::Client,
+            SpanKind::Internal => Kind::Internal,
         }
         .into(),
         start_time_unix_nano: nanos(start),

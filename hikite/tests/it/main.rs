@@ -67,6 +67,7 @@ mod traces;
 mod unlisted;
 mod upstream_login;
 mod vault;
+mod views;
 
 use std::sync::LazyLock;
 

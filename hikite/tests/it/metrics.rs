@@ -12,7 +12,7 @@ type Labels = BTreeMap<String, String>;
 
 /// The text format, read strictly: whatever is not of it fails the test.
 #[derive(Debug, Default)]
-struct Exposition {
+pub(crate) struct Exposition {
     kinds: HashMap<String, String>,
     samples: Vec<(String, Labels, f64)>,
 }
@@ -78,7 +78,7 @@ impl Exposition {
     }
 
     /// The sum over all series of the name that have these labels.
-    fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+    pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let fits = |of: &Labels| {
             labels.iter().all(|(name, value)| of.get(*name).is_some_and(|known| known == value))
         };
@@ -117,7 +117,7 @@ fn sample(line: &str) -> (String, Labels, f64) {
     (name.to_owned(), labels, rest.strip_prefix(' ').expect("a blank").parse().expect("a number"))
 }
 
-async fn scraped(gateway: &TestGateway) -> Exposition {
+pub(crate) async fn scraped(gateway: &TestGateway) -> Exposition {
     let reply = gateway.send(gateway.request("GET", "/metrics")).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
     assert_eq!(reply.headers["content-type"], "text/plain; version=0.0.4; charset=utf-8");
@@ -172,12 +172,9 @@ async fn calls_are_counted_by_module_and_outcome() {
     );
     let exchanges = "http_server_request_duration_seconds_count";
     assert!(read.value(exchanges, &[("http_route", "/mcp"), ("http_request_method", "POST")]) >= 7.0);
-    for name in [
-        "process_uptime_seconds",
-        "process_memory_usage_bytes",
-        "process_unix_file_descriptor_count",
-        "hikite_build_info",
-    ] {
+    for name in
+        ["process_uptime_seconds", "process_memory_usage_bytes", "process_open_fds", "hikite_build_info"]
+    {
         assert!(read.value(name, &[]) > 0.0, "{name}");
     }
 }

@@ -9,12 +9,13 @@ use hikite_testkit::gateway::{Client, Envelope, Hello, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::bridge::{ERAS, upstream};
-use crate::{PROGRAMS, configured, http_fixture, stdio};
+use crate::{PROGRAMS, configured, http_fixture, stdio, with};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const SERVER: i32 = 2;
 const CLIENT: i32 = 3;
+const INTERNAL: i32 = 1;
 
 fn sending_to(collector: &Collector, servers: &Value) -> Value {
     let otlp = json!({ "endpoint": collector.url(), "interval": "200ms", "timeout": "1s" });
@@ -292,4 +293,40 @@ async fn a_call_over_rest_is_one_trace_too() {
     assert_eq!((outer.trace.as_str(), outer.name.as_str()), (TRACE, "POST /v1/tools/call"));
     let carried = answer["result"]["_meta"]["traceparent"].as_str().expect("a trace").to_owned();
     assert_eq!(carried, format!("00-{TRACE}-{}-01", inner.id));
+}
+
+#[tokio::test]
+async fn the_wait_for_a_turn_is_a_step_of_the_trace_and_the_audit_names_the_trace() {
+    let (fixture, server) = http_fixture().await;
+    let server = with(server, "concurrency", 1);
+    let collector = Collector::start(Mood::Takes).await;
+    let gateway = configured(sending_to(&collector, &json!({ "a": server }))).await;
+    let client = gateway.client("direct").await;
+    let first = client.begin_call("hang", json!({}));
+    assert!(eventually(|| fixture.calls() == 1).await);
+    let envelope = Envelope::default().header("traceparent", PARENT).header("x-request-id", "slow-1");
+    let second = gateway.stateless("direct", envelope);
+    let waiting = async {
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        client.cancel(first.id).await;
+    };
+    let (_, ()) = tokio::join!(second.text("mirror", json!({})), waiting);
+    let of_trace =
+        || -> Vec<Span> { collector.spans().into_iter().filter(|span| span.trace == TRACE).collect() };
+    assert!(eventually(|| of_trace().len() >= 3).await, "{:#?}", of_trace());
+    let spans = of_trace();
+    let of = |kind| spans.iter().find(|span| span.kind == kind).expect("one of each");
+    let (outer, queue) = (of(SERVER), of(INTERNAL));
+    assert_eq!((queue.name.as_str(), &queue.parent, queue.failed), ("queue", &outer.id, false));
+    assert_eq!(of(CLIENT).parent, outer.id);
+    let mut recorded = Value::Null;
+    for _ in 0..200 {
+        let reply = gateway.send(gateway.request("GET", "/v1/audit?requestId=slow-1")).await;
+        recorded = reply.value()["records"][0].clone();
+        if !recorded.is_null() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(recorded["traceId"], TRACE, "{recorded}");
 }

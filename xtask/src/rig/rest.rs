@@ -36,6 +36,10 @@ impl Rest {
         Ok(self)
     }
 
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub(crate) async fn get(&mut self, path: &str) -> Result<Bytes> {
         let request = Request::get(path).header(HOST, self.address.to_string());
         self.send(request.body(Full::default())?).await

@@ -45,6 +45,7 @@ pub(super) fn record() -> Value {
             "queriesHash": hash("SHA-256 of the canonical JSON of the questions."),
             "results": count("What a search found."),
             "lost": count("Records that found no place, since the last that says so."),
+            "traceId": text("The trace that the request belonged to, where there was one."),
             "hash": hash("SHA-256 of the hash before it and the record."),
         },
     })

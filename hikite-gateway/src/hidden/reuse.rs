@@ -1,0 +1,108 @@
+//! What is built for one caller serves others, and stays while nothing of it changes: counted, not timed.
+
+use std::sync::Arc;
+
+use hikite_core::caller::Caller;
+use hikite_core::json::Object;
+use hikite_core::limits::Limits;
+use hikite_core::listing::ListKind;
+use hikite_core::seal::Seal;
+use hikite_core::source::Event;
+
+use super::world::{Server, Told, World, member};
+use crate::fake::raw;
+use crate::gate::Throttle;
+use crate::gateway::{Gateway, Rules};
+use crate::list::Page;
+use crate::probe;
+use crate::project::Project;
+use crate::surface::{Surface, Surfaces};
+
+fn project(name: &str, permissions: &str) -> Arc<Project> {
+    let form = Object::default().with("permissions", raw(permissions));
+    Arc::new(Project::read(name, &form).expect("a project"))
+}
+
+/// `p0`, `p1` and so on, each with permissions of its own, all for `git`.
+fn projects(count: usize) -> Vec<Arc<Project>> {
+    let rule = |number| format!(r#"{{"allow":["git"],"deny":["git:none-{number}"]}}"#);
+    (0..count).map(|number| project(&format!("p{number}"), &rule(number))).collect()
+}
+
+async fn tools(gateway: &Gateway, caller: &Caller) -> Vec<String> {
+    let direct = Surfaces::of([Surface::Direct]);
+    let list = gateway.list(caller, direct, ListKind::Tools, Page::default()).await.expect("a list");
+    let tools = list.object().and_then(|list| list.get("tools")?.items()).expect("tools");
+    tools.iter().filter_map(|tool| tool.object()?.text("name")).collect()
+}
+
+/// Everybody looks; how many views that built.
+async fn look(gateway: &Gateway, projects: &[Arc<Project>]) -> u64 {
+    let before = gateway.view_counts().1;
+    for project in projects {
+        tools(gateway, &member(&project.name)).await;
+    }
+    gateway.view_counts().1 - before
+}
+
+#[tokio::test]
+async fn a_change_builds_what_it_changed_and_nothing_else() {
+    let (git, hub) = (Server::new("git", &["log", "push"]), Server::new("hub", &["get"]));
+    let sources = [Told::new(&git), Told::new(&hub)];
+    let gateway = World { servers: vec![git, hub], ..World::default() }.open_with(&sources);
+    let mut all = projects(20);
+    all.push(project("twin", r#"{"allow":["git"],"deny":["git:none-0"]}"#));
+    gateway.set_projects(all.clone());
+    assert_eq!(look(&gateway, &all).await, 20, "the twin sees what another has built");
+    assert_eq!(look(&gateway, &all).await, 0);
+
+    all[7] = project("p7", r#"{"allow":["git:log"]}"#);
+    gateway.set_projects(all.clone());
+    assert_eq!(tools(&gateway, &member("p7")).await, ["log"], "narrowed for the very next request");
+    assert_eq!(look(&gateway, &all).await, 0, "and nobody else's was built again");
+
+    // A module that none of them can reach.
+    sources[1].tell(&Server::new("hub", &["get", "put"]));
+    gateway.listener("hub")(Event::ListChanged);
+    assert_eq!(look(&gateway, &all).await, 0);
+    assert_eq!(tools(&gateway, &Caller::owner()).await.len(), 4, "the owner sees it");
+
+    sources[0].tell(&Server::new("git", &["log", "pull"]));
+    gateway.listener("git")(Event::ListChanged);
+    assert_eq!(tools(&gateway, &member("p3")).await, ["log", "pull"]);
+    assert_eq!(look(&gateway, &all).await, 20, "one was built already");
+}
+
+#[tokio::test]
+async fn a_mask_changes_the_views_of_its_user_alone() {
+    let git = Server::new("git", &["log", "push"]);
+    let gateway = World { servers: vec![git], ..World::default() }.open();
+    let all = projects(5);
+    gateway.set_projects(all.clone());
+    let bob = |project: &str| Caller { project: Some(project.into()), ..Caller::named("bob") };
+    look(&gateway, &all).await;
+    let mask = hikite_core::permission::Permissions::read(&raw(r#"{"deny":["git:push"]}"#)).expect("a mask");
+    gateway.set_masks([("bob".into(), Arc::new(mask))].into());
+    assert_eq!(look(&gateway, &all).await, 0, "alice sees what she saw");
+    assert_eq!(tools(&gateway, &bob("p1")).await, ["log"]);
+    gateway.set_masks([].into());
+    assert_eq!(tools(&gateway, &bob("p1")).await, ["log", "push"]);
+}
+
+#[tokio::test]
+async fn views_are_bounded_and_the_least_recently_used_go() {
+    let limits = Arc::new(Limits { view_bytes: 64 * 1024, ..Limits::default() });
+    let gateway = Gateway::new(Arc::clone(&limits), Seal::new([7; 32]), probe::registry_aside());
+    let git = Server::new("git", &["log", "push", "pull", "fetch", "clone", "status"]);
+    let rule = git.rule(Told::new(&git));
+    gateway.apply(Rules { modules: vec![(rule, Throttle::of(&limits))], ..Rules::default() });
+    let all = projects(400);
+    gateway.set_projects(all.clone());
+    assert_eq!(look(&gateway, &all).await, 400);
+    let (held, _) = gateway.view_counts();
+    assert!((1..400).contains(&held), "{held}");
+    assert_eq!(look(&gateway, &all[399..]).await, 0, "the newest is there");
+    assert_eq!(look(&gateway, &all[..1]).await, 1, "the oldest is built again when it is used");
+    gateway.drop_idle_views();
+    assert!(gateway.view_counts().0 > 0, "what was just used is not idle");
+}

@@ -1,0 +1,119 @@
+//! The log of changes: what each revision touched, and when it cannot be relied on.
+
+use hikite_core::json::Raw;
+use serde_json::json;
+use sqlx::Executor;
+
+use super::{Place, key, tool};
+use crate::change::LOG_SINCE;
+use crate::{Change, Changes, Entry, ProjectRow, Store, TokenRow, UserRow};
+
+fn project(name: &str) -> ProjectRow {
+    ProjectRow { name: name.into(), form: Raw::of(&json!({ "members": ["alice"] })), created_at: 1 }
+}
+
+fn token(id: &str, project: &str, subject: &str) -> TokenRow {
+    let form = Raw::of(&json!({ "name": "ci", "subject": subject, "scopes": ["read"] }));
+    let hash = format!("{id:0>64}");
+    TokenRow { id: id.into(), hash, project: project.into(), form, created_at: 1, expires_at: 0 }
+}
+
+fn user(name: &str) -> UserRow {
+    UserRow {
+        id: format!("usr_{name}"),
+        name: name.into(),
+        subject: format!("usr_{name}"),
+        role: "member".into(),
+        password: None,
+        permissions: None,
+        disabled: false,
+        project: None,
+        created_at: 1,
+        version: 1,
+    }
+}
+
+fn account(id: &str, owner: &str) -> Entry {
+    let form = Raw::of(&json!({ "provider": "notion", "name": id }));
+    let (id, owner) = (id.into(), owner.into());
+    Entry { kind: "account", id, owner, form, version: 1, created_at: 1, expires_at: 0 }
+}
+
+/// What happened since a revision, as text.
+async fn since(store: &Store, known: &mut i64) -> Vec<String> {
+    let changes = store.changes_since(*known).await.expect("read");
+    assert_eq!(changes.from, *known);
+    *known = changes.to;
+    let told = |Change { kind, id }: &Change| format!("{kind} {id}");
+    let mut touched: Vec<String> = changes.touched.expect("known").iter().map(told).collect();
+    touched.sort();
+    touched
+}
+
+#[tokio::test]
+async fn every_change_says_what_it_touched() {
+    for place in Place::both() {
+        let store = place.open().await;
+        let mut known = store.revision().await.expect("read");
+        assert_eq!(since(&store, &mut known).await, [""; 0]);
+        store.put_project(&project("work")).await.expect("put");
+        assert_eq!(since(&store, &mut known).await, ["project work", "tokens-of-project work"]);
+        let form = Raw::of(&json!({ "members": ["bob"] }));
+        store.change_project("work", &project("").form, &form).await.expect("changed");
+        store.put_token(&token("t1", "work", "usr_bob")).await.expect("put");
+        assert_eq!(since(&store, &mut known).await, ["project work", "token t1"]);
+        store.put_user(&user("bob"), None).await.expect("put");
+        store.put_entry(&account("a1", "usr_bob")).await.expect("put");
+        store.set_switch(&key("x"), false).await.expect("switched");
+        store.put_registered(&tool("y", 1), false).await.expect("registered");
+        let all = ["account a1", "registered-tool ", "tool-switch ", "users usr_bob"];
+        assert_eq!(since(&store, &mut known).await, all);
+        // With a user goes what was theirs, and each of it is named.
+        let row = store.user("bob").await.expect("read").expect("there");
+        assert!(store.remove_user(&row, None, None).await.expect("removed"));
+        let gone = ["account a1", "project work", "token t1", "users usr_bob"];
+        assert_eq!(since(&store, &mut known).await, gone);
+        assert!(!store.remove_token("t1").await.expect("gone"));
+        assert_eq!(since(&store, &mut known).await, [""; 0], "nothing changed");
+    }
+}
+
+#[tokio::test]
+async fn a_change_by_a_node_of_the_version_before_makes_everything_be_read() {
+    for place in Place::both() {
+        let store = place.open().await;
+        let known = store.revision().await.expect("read");
+        store.put_project(&project("work")).await.expect("put");
+        // Such a node raises the revision and knows of no log.
+        let raise = "UPDATE hikite SET value = value + 1 WHERE name = 'revision'";
+        store.writer().execute(raise).await.expect("raised");
+        store.put_project(&project("home")).await.expect("put");
+        let changes = store.changes_since(known).await.expect("read");
+        assert_eq!(changes, Changes { from: known, to: known + 3, touched: None });
+        let later = store.changes_since(known + 2).await.expect("read");
+        assert!(later.continue_from(known + 2) && !later.continue_from(known + 1), "{later:?}");
+        assert_eq!(later.ids("project"), Some(vec!["home"]));
+        for nowhere in [-1, known + 9] {
+            let changes = store.changes_since(nowhere).await.expect("read");
+            assert_eq!(changes.touched, None, "from {nowhere}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_log_comes_with_its_version_and_is_kept_short() {
+    let place = Place::sqlite();
+    let store = Store::open_at(&place.url, LOG_SINCE - 1, None).await.expect("a store");
+    store.put_project(&project("old")).await.expect("put without a log");
+    assert_eq!(store.changes_since(0).await.expect("read").touched, None);
+    store.close().await;
+    let store = place.open().await;
+    let first = store.revision().await.expect("read");
+    store.put_project(&project("new")).await.expect("put");
+    assert!(store.changes_since(first).await.expect("read").touched.is_some());
+    let behind = "UPDATE hikite SET value = value + 4351 - value % 256 WHERE name = 'revision'";
+    store.writer().execute(behind).await.expect("raised");
+    store.put_project(&project("newer")).await.expect("put");
+    let left = sqlx::query("SELECT revision FROM change_log").fetch_all(store.reader()).await.expect("read");
+    assert_eq!(left.len(), 2, "the last change alone, with its two rows");
+}

@@ -1,0 +1,149 @@
+//! What a change of one project, token, user or switch costs, the more projects there are: CPU time of hikite for each
+//! change, with everything that it does of its own accord afterwards, and memory once every project was looked at.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Method, Request};
+use serde_json::{Value, json};
+
+use super::Bench;
+use crate::rig::process::{Gateway, Upstream, http_server};
+use crate::rig::rest::Rest;
+use crate::rig::table::{Cell, Table, median};
+use crate::rig::vital;
+
+const TOOLS: usize = 1_000;
+const PROJECTS: &[usize] = &[10, 100, 1_000];
+/// Changes of each kind in a round: enough that the clock's ticks of ten milliseconds do not matter.
+const CHANGES: usize = 50;
+/// What follows of a change by itself is over by then: the store is looked at twice a second.
+const SETTLE: Duration = Duration::from_secs(2);
+const MIB: f64 = 1024.0 * 1024.0;
+
+pub(super) async fn measure(bench: &Bench) -> Result<Table> {
+    let (folder, upstream) = (tempfile::tempdir()?, Upstream::with_tools(TOOLS)?);
+    let servers = json!({ "bench": http_server(upstream.address, 0) });
+    let gateway = Gateway::start(&bench.hikite, folder.path(), &servers)?;
+    gateway.tools(TOOLS).await?;
+    let mut admin = Admin { rest: Rest::open(gateway.target.address).await?, made: 0 };
+    let mut rows = Vec::new();
+    let mut there = 0;
+    for count in PROJECTS {
+        while there < *count {
+            let rule = json!({ "deny": [format!("bench:tool_{there}"), format!("bench:none-{there}")] });
+            let form = json!({ "name": format!("p{there}"), "permissions": rule });
+            admin.send(Method::POST, "/v1/projects", Some(form)).await?;
+            admin.look(there).await?;
+            there += 1;
+        }
+        let mut row = vec![Cell::text(count.to_string())];
+        for kind in [Kind::Project, Kind::Token, Kind::User, Kind::Switch] {
+            let mut cpu = Vec::new();
+            for _ in 0..bench.rounds {
+                cpu.push(admin.cpu_ms(&gateway, kind, there).await?);
+            }
+            row.push(Cell::Number(median(cpu), 2));
+        }
+        for number in 0..there {
+            admin.look(number).await?;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "far less memory than a double counts exactly")]
+        row.push(Cell::Number(vital::memory(gateway.pid())?.0 as f64 / MIB, 0));
+        rows.push(row);
+    }
+    gateway.stop()?;
+    let title = format!(
+        "CPU ms of one change among {TOOLS} tools, medians of {} rounds of {CHANGES} changes; memory after a look in every project",
+        bench.rounds
+    );
+    let columns = &["projects", "project", "token", "user", "switch", "RSS MiB"];
+    Ok(Table { name: "projects", title, columns, rows })
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Project,
+    Token,
+    User,
+    Switch,
+}
+
+struct Admin {
+    rest: Rest,
+    made: usize,
+}
+
+impl Admin {
+    /// CPU milliseconds for each of many changes, with what follows of them.
+    async fn cpu_ms(&mut self, gateway: &Gateway, kind: Kind, there: usize) -> Result<f64> {
+        tokio::time::sleep(SETTLE).await;
+        let before = gateway.cpu_seconds()?;
+        for number in 0..CHANGES {
+            self.change(kind, number % there).await?;
+        }
+        tokio::time::sleep(SETTLE).await;
+        #[expect(clippy::cast_precision_loss, reason = "a small number")]
+        Ok((gateway.cpu_seconds()? - before) * 1000.0 / CHANGES as f64)
+    }
+
+    /// One change, and a look by whoever it concerns.
+    async fn change(&mut self, kind: Kind, at: usize) -> Result<()> {
+        self.made += 1;
+        let made = self.made;
+        match kind {
+            Kind::Project => {
+                let rule = json!({ "permissions": { "deny": [format!("bench:tool_{at}"), format!("bench:none-{made}")] } });
+                self.send(Method::PATCH, &format!("/v1/projects/p{at}"), Some(rule)).await?;
+                self.look(at).await
+            }
+            Kind::Token => {
+                let form = json!({ "name": "bench", "project": format!("p{at}") });
+                self.send(Method::POST, "/v1/tokens", Some(form)).await.map(drop)
+            }
+            Kind::User => {
+                let mask = json!({ "deny": [format!("bench:none-{made}")] });
+                // A hash of a password costs more than all the rest: one user is changed, not made.
+                if made == 1 || !self.has_user().await? {
+                    let form = json!({ "name": "bench", "password": "a long enough password" });
+                    self.send(Method::POST, "/v1/users", Some(form)).await?;
+                }
+                self.send(Method::PATCH, "/v1/users/bench", Some(json!({ "permissions": mask }))).await.map(drop)
+            }
+            Kind::Switch => {
+                let word = if made.is_multiple_of(2) { "enable" } else { "disable" };
+                self.send(Method::POST, &format!("/v1/tools/bench:echo/{word}"), None).await.map(drop)
+            }
+        }
+    }
+
+    async fn has_user(&mut self) -> Result<bool> {
+        let users = self.send(Method::GET, "/v1/users", None).await?;
+        Ok(users.to_string().contains("\"bench\""))
+    }
+
+    /// Asks for a tool in a project, so that its view is there.
+    async fn look(&mut self, project: usize) -> Result<()> {
+        let request = self.request(Method::GET, "/v1/tools/bench:echo")?.header("hikite-project", format!("p{project}"));
+        let answer = self.rest.ask(request.body(Full::default())?).await?;
+        ensure!(answer.status().is_success(), "{}", answer.status());
+        Ok(())
+    }
+
+    fn request(&self, method: Method, path: &str) -> Result<hyper::http::request::Builder> {
+        Ok(Request::builder().method(method).uri(path).header(HOST, self.rest.address().to_string()))
+    }
+
+    async fn send(&mut self, method: Method, path: &str, body: Option<Value>) -> Result<Value> {
+        let request = self.request(method, path)?.header(CONTENT_TYPE, "application/json");
+        let body = body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
+        let answer = self.rest.ask(request.body(Full::from(body))?).await?;
+        let status = answer.status();
+        let body = answer.into_body();
+        ensure!(status.is_success(), "{status}: {}", String::from_utf8_lossy(&body));
+        if body.is_empty() { Ok(Value::Null) } else { serde_json::from_slice(&body).context("JSON") }
+    }
+}
