@@ -113,7 +113,7 @@ pub struct Limits {
     pub jq_timeout: Duration,
     /// For load balancers to hear that we are about to stop, before we do.
     pub leave: Duration,
-    /// For running calls to finish when we stop.
+    /// For running calls to finish when we stop; the config's default is `call_timeout`.
     pub drain: Duration,
     /// For how long what the store said counts without a new answer (`store.max_staleness`).
     pub max_staleness: Duration,
@@ -193,7 +193,7 @@ impl Default for Limits {
             result_age: Duration::from_secs(1800),
             jq_timeout: Duration::from_secs(2),
             leave: Duration::ZERO,
-            drain: Duration::from_secs(10),
+            drain: Duration::from_secs(30),
             max_staleness: Duration::from_secs(30),
         }
     }

@@ -3,11 +3,13 @@
 
 mod admin;
 mod deed;
+mod durability;
 mod entry;
 mod guard;
 mod queue;
 mod read;
 mod search;
+mod spill;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -28,9 +30,11 @@ use guard::Guard;
 
 pub use admin::record_admin;
 pub use deed::Deed;
+pub use durability::{AuditState, Durability, UNWRITTEN};
 pub(crate) use entry::milliseconds;
-pub use queue::{AuditRules, WhenFull};
+pub use queue::{AuditRules, Unwritten, WhenFull};
 pub(crate) use queue::{Auditor, Counts};
+pub use spill::UNWRITTEN_FILE;
 
 pub(crate) const OK: &str = "ok";
 /// The caller went away, or withdrew what it asked.
@@ -82,7 +86,14 @@ impl Gateway {
         let asked = Asked::misread(&misread.params);
         let mut guard = self.guard(asked, misread.failure.surface(), context).await?;
         guard.outcome(word(&misread.error));
-        Ok(())
+        drop(guard);
+        self.release(Ok(())).await
+    }
+
+    /// Holds back the outcome of what was just recorded as long as `audit.durability` says. A failure stays what it is.
+    pub(crate) async fn release<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
+        let settled = self.auditor.settle(self.limits.call_timeout).await;
+        outcome.and_then(|outcome| settled.map(|()| outcome))
     }
 
     async fn guard(
@@ -148,6 +159,11 @@ impl Audit<'_> {
     /// Where it came from.
     pub(crate) fn surface(&self) -> &'static str {
         self.guard.surface()
+    }
+
+    /// Whether it leaves a record at all.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.guard.is_recorded()
     }
 
     pub(crate) fn close(mut self, outcome: &Result<Raw, Error>) {

@@ -57,7 +57,7 @@ impl Gateway {
             Err(error) => Err(error),
         };
         audit.close(&outcome.as_ref().map(|report| report.document.clone()).map_err(Clone::clone));
-        outcome
+        self.release(outcome).await
     }
 
     /// The same as the result of a tool; its client is told of every task that ends. The future has a type of its own

@@ -83,7 +83,9 @@ impl Gateway {
             Ok(()) => self.perform(command, context, &mut audit).await,
             Err(error) => Err(error),
         };
+        let is_recorded = audit.is_recorded();
         audit.close(&outcome);
+        let outcome = if is_recorded { self.release(outcome).await } else { outcome };
         if scopes.contains(Scopes::READ) { outcome } else { outcome.map_err(without_names) }
     }
 

@@ -65,7 +65,9 @@ mod views;
 mod wait;
 mod workshop;
 
-pub use audit::{AuditRules, Deed, WhenFull, record_admin};
+pub use audit::{
+    AuditRules, AuditState, Deed, Durability, UNWRITTEN, UNWRITTEN_FILE, Unwritten, WhenFull, record_admin,
+};
 pub use batch::{Batch, Ending, Observer, Report, Silent};
 pub use clock::now_ms;
 pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};

@@ -4,8 +4,10 @@ use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::State;
+use hikite_store::Store;
 use tokio::time::Instant;
 
+use crate::audit::WhenFull;
 use crate::gateway::Gateway;
 use crate::meter::Calls;
 use crate::pin::PinFilter;
@@ -30,7 +32,7 @@ impl Concern {
 }
 
 impl Gateway {
-    /// `{calls, saved, attention}`.
+    /// `{calls, saved, audit, attention}`.
     pub async fn status(&self) -> Result<Object, Error> {
         let mut calls = Calls::default();
         let now = Instant::now();
@@ -38,6 +40,7 @@ impl Gateway {
             calls.add(&gate.meter.recent.calls(now));
         }
         let mut concerns = self.troubled_config();
+        concerns.extend(self.troubled_audit());
         concerns.extend(self.troubled_modules());
         concerns.extend(self.paused_accounts_of_all());
         concerns.extend(self.troubled_accounts());
@@ -47,7 +50,45 @@ impl Gateway {
         Ok(Object::default()
             .with("calls", calls.object())
             .with("saved", self.saved().await?)
+            .with("audit", self.audit_status())
             .with("attention", Raw::array(&concerns)))
+    }
+
+    /// How sure records are, and how many are on their way.
+    fn audit_status(&self) -> Object {
+        let Some(state) = self.audit_state() else {
+            return Object::default().with("enabled", Raw::of(&false));
+        };
+        let when_full = match state.when_full {
+            WhenFull::Block => "block",
+            WhenFull::DropAndCount => "drop-and-count",
+        };
+        Object::default()
+            .with("enabled", Raw::of(&true))
+            .with("durability", state.durability.name())
+            .with("whenFull", when_full)
+            .with("waiting", Raw::of(&state.waiting))
+            .with("accepts", Raw::of(&!state.is_full))
+    }
+
+    /// A store that takes no records, and records that are known to be gone.
+    fn troubled_audit(&self) -> Vec<Concern> {
+        let concern = |message, hint: &str| Concern {
+            kind: "audit",
+            name: "audit".into(),
+            message,
+            hint: hint.into(),
+        };
+        let mut concerns = Vec::new();
+        if let Some((state, why)) = self.audit_state().and_then(|state| Some((state.clone(), state.trouble?))) {
+            let then = if state.is_full { "calls are refused" } else { "records wait in memory" };
+            let message = format!("the store {why}: {then}");
+            concerns.push(concern(message, "free some space or bring the database back; it goes on by itself"));
+        }
+        let damage = Store::known_damage(self.registry.store().url());
+        let hint = "put back a backup with `hikite store restore`, or accept the loss; `hikite doctor` says how";
+        concerns.extend(damage.into_iter().map(|what| concern(what, hint)));
+        concerns
     }
 
     /// What is wrong with the config file as it is now, while an older one is in force; nothing once it is right.

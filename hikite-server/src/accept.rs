@@ -1,6 +1,7 @@
 //! The accept loop: connections with limits on their number, their silence and their slowness, with TLS where the config
 //! has a certificate, and an orderly end in which running requests finish.
 
+use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +9,10 @@ use hikite_core::error::Error;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::connection::{ConnectionPlace, Counted, Peer, Timed};
@@ -19,6 +22,9 @@ use crate::{departure, staleness};
 
 /// After an accept that failed for want of file descriptors.
 const BREATH: Duration = Duration::from_millis(50);
+
+/// Between two words on it in the log.
+const TELL_EVERY: Duration = Duration::from_secs(10);
 
 /// What a connection is told that finds no place.
 const FULL: &[u8] =
@@ -30,6 +36,7 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
     app.tasks.spawn(Sessions::expire(Arc::clone(&app)));
     app.tasks.spawn(departure::follow(Arc::clone(&app)));
     app.tasks.spawn(staleness::follow(Arc::clone(&app)));
+    let mut reserve = Reserve::new();
     while let Some(accepted) = app.stopping.run_until_cancelled(listener.accept()).await {
         match accepted {
             Ok((stream, peer)) => {
@@ -42,6 +49,7 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
                     Err(error) => turn_away(&stream, &app, &error),
                 }
             }
+            Err(error) if is_out_of_files(&error) => reserve.refuse(&listener, &app).await,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(BREATH).await;
@@ -59,10 +67,50 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
 /// One connection too many. Nothing is read and nothing waited for: what does not fit into the socket's buffer is not said,
 /// and over TLS there is nobody yet to whom it could be said.
 fn turn_away(stream: &TcpStream, app: &App, error: &Error) {
-    tracing::warn!("a connection was refused: {}; `limits.connections` is the limit", error.message);
+    tracing::warn!("a connection was refused: {}; {}", error.message, app.connections.what_to_raise());
+    say_full(stream, app);
+}
+
+fn say_full(stream: &TcpStream, app: &App) {
     if app.settings.load().tls.is_none() {
         let _ = stream.try_write(FULL);
     }
+}
+
+/// One open file that is given up to take a connection where there are no more, and to say so on it: without it, whoever
+/// connects would wait until a file is closed.
+struct Reserve {
+    file: Option<File>,
+    told: Option<Instant>,
+}
+
+impl Reserve {
+    fn new() -> Self {
+        Self { file: File::open("/dev/null").ok(), told: None }
+    }
+
+    async fn refuse(&mut self, listener: &TcpListener, app: &App) {
+        if self.told.is_none_or(|told| told.elapsed() > TELL_EVERY) {
+            self.told = Some(Instant::now());
+            tracing::error!(
+                "no more files can be opened, so new connections are refused; raise the limit of open files \
+                 (`ulimit -n`, `LimitNOFILE=`), or lower `limits.connections`"
+            );
+        }
+        self.file = None;
+        match tokio::time::timeout(BREATH, listener.accept()).await {
+            Ok(Ok((stream, _))) => say_full(&stream, app),
+            // Somebody else was faster.
+            Ok(Err(_)) => tokio::time::sleep(BREATH).await,
+            Err(_) => {}
+        }
+        self.file = File::open("/dev/null").ok();
+    }
+}
+
+fn is_out_of_files(error: &std::io::Error) -> bool {
+    let number = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE].into_iter().any(|errno| number == Some(errno.raw_os_error()))
 }
 
 async fn connection(

@@ -35,7 +35,9 @@ impl App {
         let leaving = self.is_leaving().then(|| Unready::new("leaving", "this process is about to stop"));
         let stale = self.gateway.freshness().fault();
         let store = stale.map(|message| Unready::new("store_stale", message));
-        leaving.into_iter().chain(store).collect()
+        let full = self.gateway.audit_state().is_some_and(|state| state.is_full);
+        let audit = full.then(|| Unready::new("audit_full", "the audit can take no more records, so calls are refused"));
+        leaving.into_iter().chain(store).chain(audit).collect()
     }
 }
 

@@ -36,6 +36,10 @@ impl AuditBatch {
         self.records.len()
     }
 
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
@@ -69,8 +73,12 @@ impl Store {
         }
         let query = sqlx::query("UPDATE audit_end SET hash = $1 WHERE name = 'last'");
         query.bind(chain.hash.as_str()).execute(&mut *transaction).await.map_err(self.failed())?;
-        batch.tried = Some(chain);
-        transaction.commit().await.map_err(self.failed())
+        batch.tried = Some(chain.clone());
+        transaction.commit().await.map_err(self.failed())?;
+        if let Some(head) = self.head() {
+            head.note(&chain);
+        }
+        Ok(())
     }
 
     /// Takes away the oldest records: those that began before `before_ms`, and all but the newest `most`. The chain

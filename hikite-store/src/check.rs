@@ -31,6 +31,7 @@ impl Store {
         let broken =
             audit.broken.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem));
         findings.extend(broken);
+        findings.extend(Self::known_damage(self.url()));
         Ok(findings)
     }
 

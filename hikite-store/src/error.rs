@@ -72,6 +72,11 @@ const TABLE: &[Face] = &[
 ];
 
 impl Fault {
+    /// What is the matter, without the place and the database's own words.
+    pub fn words(self) -> &'static str {
+        self.face().words
+    }
+
     fn face(self) -> &'static Face {
         // The table lists every fault (see the test below).
         TABLE.iter().find(|face| face.fault == self).unwrap_or(&TABLE[0])

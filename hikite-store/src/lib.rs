@@ -8,6 +8,7 @@ mod check;
 mod connect;
 mod control;
 mod copy;
+mod damage;
 mod drawer;
 mod error;
 mod lease;
@@ -27,6 +28,7 @@ mod url;
 mod user;
 mod vault;
 mod vector;
+mod wal;
 
 #[cfg(test)]
 mod tests;

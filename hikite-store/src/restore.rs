@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use sqlx::{ConnectOptions, Connection, Row};
 
 use crate::connect::{Engine, Target};
+use crate::damage::{FINDINGS, HEAD, beside};
 use crate::error::{Fault, StoreError};
 use crate::store::Store;
 use crate::url::{Place, StoreUrl};
@@ -96,26 +97,23 @@ async fn others_of(url: &StoreUrl) -> Result<Option<String>, StoreError> {
 
 /// Renames both; what was there comes back if the second name cannot be given.
 fn swap(prepared: &Path, path: &Path, aside: &Path) -> io::Result<bool> {
-    let with = |path: &Path, end: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        PathBuf::from(name)
-    };
     if fs::symlink_metadata(aside).is_ok() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists", aside.display())));
     }
     let had = path.exists();
     // The journal of a damaged file belongs to it.
-    let ends = ["", "-wal", "-shm", "-journal"];
-    for end in ends.iter().filter(|end| had && with(path, end).exists()) {
-        fs::rename(with(path, end), with(aside, end))?;
+    let ends = ["", "-wal", "-shm", "-journal", HEAD, FINDINGS];
+    for end in ends.iter().filter(|end| had && beside(path, end).exists()) {
+        fs::rename(beside(path, end), beside(aside, end))?;
     }
     if let Err(error) = fs::rename(prepared, path) {
-        for end in ends.iter().filter(|end| with(aside, end).exists()) {
-            let _ = fs::rename(with(aside, end), with(path, end));
+        for end in ends.iter().filter(|end| beside(aside, end).exists()) {
+            let _ = fs::rename(beside(aside, end), beside(path, end));
         }
         return Err(error);
     }
+    // What was written to it on the way is noted beside it.
+    let _ = fs::rename(beside(prepared, HEAD), beside(path, HEAD));
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::File::open(folder)?.sync_all()?;
     Ok(had)

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::connect::{Engine, Target, WAIT};
+use crate::damage::{AuditHead, look_at_log};
 use crate::error::{Fault, StoreError};
 use crate::migrate::{self, Before, NEWEST, Refused};
 use crate::pools::Pools;
@@ -28,6 +29,8 @@ struct Inner {
     /// The version it had before it was opened, and the one it has now.
     found: i64,
     version: i64,
+    /// Where the audit ends, beside a file.
+    head: Option<AuditHead>,
     /// Other processes may have written something.
     news: Notify,
     tasks: TaskTracker,
@@ -41,15 +44,19 @@ impl Store {
     /// Opens the store, makes it if it is not there, and brings it to the newest version. A file that is brought there is
     /// copied beside itself first.
     pub async fn open(url: &StoreUrl) -> Result<Self, StoreError> {
-        let store = Self::open_at(url, NEWEST, None).await?;
-        store.adopt_users().await?;
-        Ok(store)
+        Self::open_newest(url, None).await
     }
 
     /// Opens the store likewise; a database that is brought to the newest version is copied into this folder first.
     pub async fn open_keeping(url: &StoreUrl, folder: &Path) -> Result<Self, StoreError> {
-        let store = Self::open_at(url, NEWEST, Some(folder)).await?;
+        Self::open_newest(url, Some(folder)).await
+    }
+
+    async fn open_newest(url: &StoreUrl, folder: Option<&Path>) -> Result<Self, StoreError> {
+        let log = look_at_log(url);
+        let store = Self::open_at(url, NEWEST, folder).await?;
         store.adopt_users().await?;
+        store.report_damage(log).await?;
         Ok(store)
     }
 
@@ -99,6 +106,7 @@ impl Store {
             pools: Pools::new(pools),
             found,
             version,
+            head: AuditHead::beside(url),
             news: Notify::new(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
@@ -151,6 +159,10 @@ impl Store {
 
     pub(crate) fn writer(&self) -> &AnyPool {
         &self.pools().writer
+    }
+
+    pub(crate) fn head(&self) -> Option<&AuditHead> {
+        self.0.head.as_ref()
     }
 
     pub(crate) fn news(&self) -> &Notify {

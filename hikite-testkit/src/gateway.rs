@@ -28,7 +28,7 @@ pub use client::{A_MOMENT, Client, Pending};
 pub use command::{Programs, Run};
 pub use hello::{Answer, Hello, Question};
 pub use http::{Connection, Failed, Reply, Request, Stream};
-pub use process::{Process, is_alive, kill, marked};
+pub use process::{Process, hang_up, is_alive, kill, marked};
 pub use stateless::{Envelope, Listening, Outcome, REVISION, Running, Stateless, Through, encode};
 
 /// Every wait in a test ends here.
@@ -76,6 +76,18 @@ impl TestGateway {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let mut command = programs.hikite(folder.path());
         command.args(["serve", "--listen", "127.0.0.1:0"]).envs(variables.iter().copied());
+        Self::run_in(programs, folder, config, command).await
+    }
+
+    /// The program with a line of shell before it, like `ulimit -n 64`.
+    pub async fn start_after(programs: &Programs, config: Value, line: &str) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        let program = programs.hikite(folder.path());
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("{line}; exec \"$0\" \"$@\"")).arg(program.get_program());
+        command.args(program.get_args()).args(["serve", "--listen", "127.0.0.1:0"]);
+        command.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(folder.path());
         Self::run_in(programs, folder, config, command).await
     }
 
@@ -192,6 +204,21 @@ impl TestGateway {
         self.child.wait().expect("our child");
     }
 
+    /// Asks for a reload.
+    pub fn hang_up(&self) {
+        process::signal(self.pid(), rustix::process::Signal::HUP);
+    }
+
+    /// The kernel refuses every write to a file, as on a full disk, or takes them again. The program must ignore SIGXFSZ.
+    pub fn fill_disk(&self, is_full: bool) {
+        process::limit(self.pid(), rustix::process::Resource::Fsize, is_full.then_some(0));
+    }
+
+    /// The soft limit of open files from now on.
+    pub fn limit_files(&self, files: u64) {
+        process::limit(self.pid(), rustix::process::Resource::Nofile, Some(files));
+    }
+
     /// It does nothing until it is woken, as on a machine that is suspended.
     pub fn suspend(&self) {
         process::signal(self.pid(), rustix::process::Signal::STOP);
@@ -220,6 +247,25 @@ impl TestGateway {
             assert!(begin.elapsed() < LIMIT * 2, "it does not stop:\n{}", self.stderr());
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// The end, which may take as long as everything that is tried once more before.
+    pub async fn slow_exit(&mut self) -> ExitStatus {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("our child") {
+                return status;
+            }
+            assert!(begin.elapsed() < LIMIT * 12, "it does not stop:\n{}", self.stderr());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Starts another where one ended, with the data that it left.
+    pub async fn start_again(self, config: Value) -> Self {
+        let (programs, folder) = (self.programs.clone(), Arc::clone(&self.folder));
+        drop(self);
+        Self::start_in(&programs, folder, config).await
     }
 
     /// Stops it and starts another in its place, with the data that the first one left.

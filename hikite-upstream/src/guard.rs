@@ -16,8 +16,12 @@ use tokio::time::Instant;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs `command` until it ends, until we are told to end it, or until the parent process is gone. Called in a
-/// process that is the leader of its own group; the server joins that group. Returns the exit code.
-pub async fn guard(parent: u32, command: OsString, args: Vec<OsString>) -> u8 {
+/// process that is the leader of its own group; the server joins that group, with `files` as its limit of open files.
+/// Returns the exit code.
+pub async fn guard(parent: u32, files: Option<u64>, command: OsString, args: Vec<OsString>) -> u8 {
+    if let Some(files) = files {
+        crate::files::set(files);
+    }
     if let Err(error) = watch_parent(parent) {
         say(&format!("the guard cannot watch its parent: {error}"));
         return 125;

@@ -13,6 +13,7 @@ mod crash;
 mod definition;
 mod entry;
 mod era;
+mod files;
 mod greeting;
 mod guard;
 mod http;
@@ -43,6 +44,7 @@ mod tasks;
 mod upstream;
 
 pub use definition::{Definition, Share, Transport};
+pub use files::raise_file_limit;
 pub use guard::guard;
 pub use oauth::{Access, Document, Fixed, Grant};
 pub use spawner::{ProcessLimits, Spawner};

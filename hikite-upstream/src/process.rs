@@ -13,6 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::files;
 use crate::spawner::Spawner;
 
 /// For a server to end by itself once its stdin is closed.
@@ -155,11 +156,17 @@ async fn end(child: &mut Child, guard: Option<Pid>) -> io::Result<ExitStatus> {
     }
 }
 
+/// Our id, and the limit of open files that the server shall have.
+fn parent() -> String {
+    let id = std::process::id();
+    files::before().map_or_else(|| id.to_string(), |files| format!("{id}:{files}"))
+}
+
 fn command(launch: &Launch<'_>, spawner: &Spawner) -> Command {
     let mut command = Command::new(spawner.guard());
     command
         .arg("__guard")
-        .arg(std::process::id().to_string())
+        .arg(parent())
         .arg("--")
         .arg(launch.command)
         .args(launch.args);

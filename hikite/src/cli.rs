@@ -169,6 +169,9 @@ fn execute(cli: Cli) -> Result<ExitCode> {
     let serves = matches!(command, Command::Serve(_) | Command::Stdio(_));
     let common = Common { serves, ..common };
     log::start(common.log.as_deref(), common.log_format, if serves { "info" } else { "error" })?;
+    if serves {
+        hikite_upstream::raise_file_limit();
+    }
     match command {
         Command::Serve(serve) => block_on_threads(serve.threads(), serve.run(&common)),
         Command::Stdio(stdio) => block_on(stdio.run(&common)),

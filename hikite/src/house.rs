@@ -26,6 +26,7 @@ use hikite_egress::Client;
 use hikite_gateway::identity::sealing_key;
 use hikite_gateway::{
     AccountSettings, Accounts, Entrances, Gateway, Identity, Nodes, Registry, Rules, Safe, Throttle,
+    Unwritten,
 };
 use hikite_modules::{Service, Settings};
 use hikite_store::{Store, StoreListCache};
@@ -187,7 +188,7 @@ impl House {
         });
         house.gateway.exchange_with(Arc::clone(&house.accounts));
         if let Some(rules) = config.audit.rules() {
-            house.gateway.start_audit(rules);
+            house.gateway.start_audit(rules, Some(config.data.clone()));
         }
         house.let_people_in().await;
         house.gateway.work_with(Arc::new(Desk(Arc::downgrade(&house))));
@@ -392,8 +393,9 @@ impl House {
         }
     }
 
-    /// Ends every upstream, whatever still runs, waits until their processes are gone, and closes the store.
-    pub async fn stop(&self) {
+    /// Ends every upstream, whatever still runs, waits until their processes are gone, and closes the store. Tells what
+    /// the audit does not have.
+    pub async fn stop(&self) -> Unwritten {
         self.stopping.cancel();
         let upstreams: Vec<Running> = self.upstreams.lock().drain().map(|(_, running)| running).collect();
         join_all(upstreams.iter().map(|running| running.upstream.close(Duration::ZERO))).await;
@@ -408,8 +410,9 @@ impl House {
         if let Err(error) = self.gateway.write_down_day().await {
             tracing::warn!(%error, "the last counts of the day could not be written down");
         }
-        self.gateway.stop_audit().await;
+        let unwritten = self.gateway.stop_audit().await;
         self.store.close().await;
+        unwritten
     }
 
     /// The one HTTP client, for whatever else is sent from here.

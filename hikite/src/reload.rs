@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hikite_server::App;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
@@ -27,16 +28,18 @@ impl Seen {
 }
 
 pub(crate) async fn follow(
-    (mut config, Seen(mut seen)): (Config, Seen),
+    (mut config, Seen(mut seen), asked): (Config, Seen, Arc<Notify>),
     overrides: Overrides,
     house: Arc<House>,
     app: Arc<App>,
     stopping: CancellationToken,
 ) {
-    let Some(file) = config.file.clone() else { return };
+    let Some(file) = config.file.clone() else {
+        return follow_signals(&config, &asked, (&house, &app), &stopping).await;
+    };
     let mut modules = files(&config);
     let mut certificate = certificate_files(&config);
-    while stopping.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
+    while let Some(is_asked) = stopping.run_until_cancelled(look(&asked)).await {
         let now = stamp(&file);
         let module_files = files(&config);
         if module_files != modules {
@@ -52,13 +55,16 @@ pub(crate) async fn follow(
             certificate = certificate_now;
             renew(&config, &app);
         }
-        if now == seen {
+        if is_asked {
+            tracing::info!("SIGHUP: the config is read again");
+        } else if now == seen {
             continue;
-        }
-        // An editor may be half way through; once the file rests it is read.
-        tokio::time::sleep(LOOK / 3).await;
-        if stamp(&file) != now || stopping.is_cancelled() {
-            continue;
+        } else {
+            // An editor may be half way through; once the file rests it is read.
+            tokio::time::sleep(LOOK / 3).await;
+            if stamp(&file) != now || stopping.is_cancelled() {
+                continue;
+            }
         }
         seen = now;
         match read(&file, &overrides, &config) {
@@ -74,6 +80,30 @@ pub(crate) async fn follow(
                 house.gateway.note_config(Some(format!("{error:#}")));
                 tracing::error!("{KEPT}\n{error:#}");
             }
+        }
+    }
+}
+
+/// Waits for the next look; true if SIGHUP asks for one, whether or not anything changed.
+async fn look(asked: &Notify) -> bool {
+    tokio::select! {
+        biased;
+        () = asked.notified() => true,
+        () = tokio::time::sleep(LOOK) => false,
+    }
+}
+
+/// Without a config file there are still module files and certificates to read again.
+async fn follow_signals(
+    config: &Config,
+    asked: &Notify,
+    (house, app): (&Arc<House>, &App),
+    stopping: &CancellationToken,
+) {
+    while stopping.run_until_cancelled(asked.notified()).await.is_some() {
+        tracing::info!("SIGHUP: there is no config file to read again");
+        if apply(config, house, app) {
+            report::when_known(house, stopping);
         }
     }
 }

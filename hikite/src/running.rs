@@ -1,8 +1,10 @@
 //! A house with its door open: the gateway, the app in front of it, the config that is followed and the signals
 //! that end it. `serve` and `stdio` differ only in the door.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -11,7 +13,8 @@ use hikite_egress::Client;
 use hikite_gateway::Surfaces;
 use hikite_gateway::identity::Terms;
 use hikite_server::{App, Oauth, Origins, Settings};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -74,6 +77,8 @@ impl Running {
         overrides: Overrides,
         program: PathBuf,
     ) -> Result<Self> {
+        // From here on it does not end us.
+        let hangup = signal(SignalKind::hangup()).context("signals cannot be heard")?;
         let seen = reload::Seen::of(&config);
         let house = House::start(&config, program).await?;
         let stopping = CancellationToken::new();
@@ -86,9 +91,11 @@ impl Running {
         let telemetry = Telemetry::start(config.telemetry.otlp.as_ref(), &app, house.client())?;
         let tasks = TaskTracker::new();
         let stopped = CancellationToken::new();
-        tasks.spawn(stop_on_signal(Arc::clone(&app), stopping.clone(), stopped.clone())?);
+        let reload = Arc::<Notify>::default();
+        let signals = Signals::listen(hangup, Arc::clone(&reload))?;
+        tasks.spawn(stop_on_signal(signals, Arc::clone(&app), stopping.clone(), stopped.clone()));
         tasks.spawn(reload::follow(
-            (config, seen),
+            (config, seen, reload),
             overrides,
             Arc::clone(&house),
             Arc::clone(&app),
@@ -105,15 +112,21 @@ impl Running {
         Ok(token.map(|token| format!("{base}/setup?token={}", token.expose())))
     }
 
-    /// Ends everything behind the door once it is shut.
-    pub(crate) async fn stop(self) {
+    /// Ends everything behind the door once it is shut. Fails where the audit does not have all that was done.
+    pub(crate) async fn stop(self) -> ExitCode {
         self.stopping.cancel();
-        self.house.stop().await;
+        let unwritten = self.house.stop().await;
         self.telemetry.stop().await;
         self.stopped.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+        if unwritten.records > 0 {
+            // The writer has said where they are.
+            tracing::error!(records = unwritten.records, "stopped with records missing in the audit");
+            return ExitCode::FAILURE;
+        }
         tracing::info!("stopped");
+        ExitCode::SUCCESS
     }
 }
 
@@ -174,37 +187,72 @@ fn host_of(url: &str) -> Option<String> {
     Some(host.to_ascii_lowercase())
 }
 
+/// What hikite is told from outside.
+struct Signals {
+    term: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+    /// Rung when the config shall be read again.
+    reload: Arc<Notify>,
+    had_terminal: bool,
+}
+
+impl Signals {
+    fn listen(hangup: Signal, reload: Arc<Notify>) -> Result<Self> {
+        let listen = |kind| signal(kind).context("signals cannot be heard");
+        Ok(Self {
+            term: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            hangup,
+            reload,
+            had_terminal: has_terminal(),
+        })
+    }
+
+    /// Waits for a signal to stop. SIGHUP is one only where the terminal that hikite was started from is gone; else it asks
+    /// for a reload.
+    async fn stop(&mut self) {
+        loop {
+            tokio::select! {
+                _ = self.term.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hangup.recv() => {
+                    if self.had_terminal && !has_terminal() {
+                        return;
+                    }
+                    self.reload.notify_one();
+                }
+            }
+        }
+    }
+}
+
+fn has_terminal() -> bool {
+    std::io::stderr().is_terminal() || std::io::stdin().is_terminal()
+}
+
 /// On SIGINT or SIGTERM lets others take over, then fires `stopping`; a second one ends the program at once, and the
 /// guards its servers.
-fn stop_on_signal(
+async fn stop_on_signal(
+    mut signals: Signals,
     app: Arc<App>,
     stopping: CancellationToken,
     stopped: CancellationToken,
-) -> Result<impl Future<Output = ()>> {
-    let mut term = signal(SignalKind::terminate()).context("signals cannot be heard")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be heard")?;
-    Ok(async move {
-        let mut heard = async || {
-            tokio::select! {
-                _ = term.recv() => {}
-                _ = interrupt.recv() => {}
-            }
+) {
+    if stopping.run_until_cancelled(signals.stop()).await.is_some() {
+        let is_calm = tokio::select! {
+            () = app.leave() => true,
+            () = signals.stop() => false,
         };
-        if stopping.run_until_cancelled(heard()).await.is_some() {
-            let is_calm = tokio::select! {
-                () = app.leave() => true,
-                () = heard() => false,
-            };
-            stopping.cancel();
-            if !is_calm {
-                tracing::warn!("ended by a second signal");
-                std::process::exit(1);
-            }
-            tracing::info!("stopping; running requests may finish");
-        }
-        if stopped.run_until_cancelled(heard()).await.is_some() {
+        stopping.cancel();
+        if !is_calm {
             tracing::warn!("ended by a second signal");
             std::process::exit(1);
         }
-    })
+        tracing::info!("stopping; running requests may finish");
+    }
+    if stopped.run_until_cancelled(signals.stop()).await.is_some() {
+        tracing::warn!("ended by a second signal");
+        std::process::exit(1);
+    }
 }

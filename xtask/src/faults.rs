@@ -5,6 +5,8 @@ mod check;
 mod child;
 mod clock;
 mod cutoff;
+mod disk;
+mod durability;
 mod hang;
 mod input;
 mod kill;
@@ -42,9 +44,11 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("stream",   false, "streams that are open and idle"),
     ("stop",     true,  "SIGTERM while calls run"),
     ("kill",     true,  "SIGKILL while the store is written, and the start afterwards"),
+    ("durability", true, "SIGKILL while 50 callers are answered: what the audit lacks, and what each setting costs"),
     ("reload",   true,  "another config every second while calls run"),
     ("store",    true,  "a disk that is full for a while"),
     ("cutoff",   true,  "a node that its PostgreSQL does not answer for a minute"),
+    ("disk",     true,  "a small disk that is really full (needs user namespaces or root)"),
     ("clock",    false,  "a wall clock that jumps by an hour (needs libfaketime)"),
     ("overload", false, "five times the calls that can be served"),
     ("soak",     false, "calls and faults of all kinds for a long time"),
@@ -61,7 +65,7 @@ struct Options {
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     if words == ["--list"] {
         for (name, is_short, about) in ROWS {
-            crate::print(&format!("{name:<9} {}  {about}", if *is_short { "short" } else { "long " }));
+            crate::print(&format!("{name:<10} {}  {about}", if *is_short { "short" } else { "long " }));
         }
         return Ok(());
     }
@@ -129,9 +133,11 @@ async fn row(name: &str, stage: &Stage) -> Result<Vec<Check>> {
         "stream" => stream::run(stage).await,
         "stop" => stop::run(stage).await,
         "kill" => kill::run(stage).await,
+        "durability" => durability::run(stage).await,
         "reload" => reload::run(stage).await,
         "store" => store::run(stage).await,
         "cutoff" => cutoff::run(stage).await,
+        "disk" => disk::run(stage).await,
         "clock" => clock::run(stage).await,
         "overload" => overload::run(stage).await,
         "soak" => soak::run(stage).await,

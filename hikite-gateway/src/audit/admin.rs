@@ -26,7 +26,8 @@ impl Gateway {
         let mut guard = Guard::new(&self.auditor, place, entry);
         let outcome = work.await;
         guard.outcome(outcome.as_ref().map_or_else(word, |_| OK));
-        outcome
+        drop(guard);
+        self.release(outcome).await
     }
 }
 

@@ -35,7 +35,8 @@ impl Gateway {
     pub async fn audit_deed(&self, deed: Deed<'_>) -> Result<(), Error> {
         let mut guard = self.deed(deed).await?;
         guard.outcome(deed.refused.map_or(OK, |kind| kind.face().code));
-        Ok(())
+        drop(guard);
+        self.release(Ok(())).await
     }
 
     /// Does the work and records it with its outcome.
@@ -48,7 +49,8 @@ impl Gateway {
         let outcome = work.await;
         guard.with(|entry| entry.allowed = outcome.is_ok());
         guard.outcome(outcome.as_ref().map_or_else(word, |_| OK));
-        outcome
+        drop(guard);
+        self.release(outcome).await
     }
 
     async fn deed(&self, deed: Deed<'_>) -> Result<Guard<'_>, Error> {

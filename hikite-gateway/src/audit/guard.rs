@@ -25,6 +25,10 @@ impl<'a> Guard<'a> {
         Self { to: None, entry: Some(Box::new(entry)), ended: false }
     }
 
+    pub(super) fn is_recorded(&self) -> bool {
+        self.to.is_some()
+    }
+
     pub(super) fn with(&mut self, change: impl FnOnce(&mut Entry)) {
         if let Some(entry) = &mut self.entry {
             change(entry);

@@ -1,24 +1,34 @@
 //! Where records wait to be written: bounded, and with a stated policy for when it is full. A place is taken before a
 //! call runs, so that its record never lacks one.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::Error;
 use hikite_store::Store;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::durability::{Durability, ENOUGH, StoreHealth, refusal};
 use super::entry::Entry;
+use super::spill::Spill;
 use super::writer::Writer;
 use crate::people::Names;
 
 /// For everything written so far to be seen.
 const FLUSH: Duration = Duration::from_secs(2);
+/// At the end: for calls that were just cut off to hand over their records.
+const CUT_OFF: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(10);
+/// And for a store that took nothing when the end came.
+const DOWN: Duration = Duration::from_secs(3);
 
 /// What becomes of a call whose record finds no place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +43,8 @@ pub enum WhenFull {
 /// What the config says of the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditRules {
+    /// How far an answer may run ahead of its record.
+    pub durability: Durability,
     pub when_full: WhenFull,
     /// Records are kept for so long.
     pub retention: Duration,
@@ -50,6 +62,8 @@ pub(crate) struct Auditor {
 pub(super) struct Queue {
     pub(super) rules: AuditRules,
     room: Arc<Semaphore>,
+    places: usize,
+    pub(super) health: StoreHealth,
     jobs: mpsc::UnboundedSender<Job>,
     /// Records between their call's end and the disk.
     pub(super) waiting: AtomicUsize,
@@ -57,6 +71,10 @@ pub(super) struct Queue {
     pub(super) lost: AtomicU64,
     dropped: AtomicU64,
     pub(super) written: AtomicU64,
+    /// Records that the store had not taken when time was over.
+    pub(super) left: AtomicU64,
+    /// Where those are kept instead.
+    pub(super) kept_in: Mutex<Option<PathBuf>>,
     /// Somebody waits for what is in the queue.
     pub(super) hurry: Notify,
     pub(super) closing: CancellationToken,
@@ -69,8 +87,8 @@ pub(super) enum Job {
     Write(Place, Box<Entry>),
     /// The same, once nothing of a large request is kept any more.
     Lighten(JoinHandle<(Place, Box<Entry>)>),
-    /// Answered once everything before it is written.
-    Tell(oneshot::Sender<()>),
+    /// Answered once everything before it is written, or given up: whether it is on the disk.
+    Tell(oneshot::Sender<bool>),
 }
 
 /// A record's place in the queue.
@@ -105,19 +123,40 @@ pub(crate) struct Counts {
     pub(crate) dropped: u64,
 }
 
+/// What the audit does not have when it ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unwritten {
+    /// Records that the store did not take in time, and calls that were cut off before they had one.
+    pub records: u64,
+    /// The file that keeps them instead.
+    pub kept_in: Option<PathBuf>,
+}
+
 impl Auditor {
-    /// From now on everything is recorded; once, before the first request.
-    pub(crate) fn start(&self, store: Store, names: Names, (rules, places): (AuditRules, usize)) {
+    /// From now on everything is recorded; once, before the first request. What the store does not take until the end
+    /// is kept in `spill`.
+    pub(crate) fn start(
+        &self,
+        store: Store,
+        names: Names,
+        (rules, places): (AuditRules, usize),
+        spill: Option<PathBuf>,
+    ) {
         // Not bounded by itself: nothing is put in without a place.
         let (jobs, waiting) = mpsc::unbounded_channel();
+        let places = places.min(Semaphore::MAX_PERMITS);
         let queue = Arc::new(Queue {
             rules,
-            room: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+            room: Arc::new(Semaphore::new(places)),
+            places,
+            health: StoreHealth::default(),
             jobs,
             waiting: AtomicUsize::new(0),
             lost: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             written: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            kept_in: Mutex::default(),
             hurry: Notify::new(),
             closing: CancellationToken::new(),
             giving_up: CancellationToken::new(),
@@ -125,13 +164,22 @@ impl Auditor {
         });
         if self.queue.set(Arc::clone(&queue)).is_ok() {
             let writer = Writer::new(Arc::clone(&queue), store, waiting, names);
+            let writer = writer.spilling_to(Spill::new(spill));
             queue.tasks.spawn(writer.run());
         }
+    }
+
+    pub(super) fn queue(&self) -> Option<&Queue> {
+        self.queue.get().map(|queue| &**queue)
     }
 
     /// A place for one record.
     pub(super) async fn place(&self, patience: Duration) -> Result<Place, Error> {
         let Some(queue) = self.queue.get() else { return Ok(Place::Off) };
+        if queue.refuses() {
+            queue.lose(1);
+            return Err(refusal());
+        }
         match (Arc::clone(&queue.room).try_acquire_owned(), queue.rules.when_full) {
             (Ok(permit), _) => Ok(Place::Kept(permit)),
             (Err(_), WhenFull::DropAndCount) => Ok(Place::Lost),
@@ -146,7 +194,9 @@ impl Auditor {
             Place::Off => {}
             Place::Lost => queue.lose(1),
             Place::Kept(_) | Place::Lent => {
-                queue.waiting.fetch_add(1, Ordering::Relaxed);
+                if queue.waiting.fetch_add(1, Ordering::AcqRel) + 1 == ENOUGH {
+                    queue.hurry.notify_one();
+                }
                 if entry.is_heavy() {
                     queue.send_lightened(place, entry);
                 } else {
@@ -166,15 +216,25 @@ impl Auditor {
         }
     }
 
-    /// Writes everything that waits, within the limit, and ends the writer.
-    pub(crate) async fn stop(&self, limit: Duration) {
-        let Some(queue) = self.queue.get() else { return };
+    /// Writes everything that waits, within the limit, and ends the writer. Tells what could not be written.
+    pub(crate) async fn stop(&self, limit: Duration) -> Unwritten {
+        let Some(queue) = self.queue.get() else { return Unwritten::default() };
+        let begin = Instant::now();
+        while queue.running() > 0 && begin.elapsed() < CUT_OFF {
+            tokio::time::sleep(LOOK).await;
+        }
+        let cut_off = u64::try_from(queue.running()).unwrap_or(u64::MAX);
+        queue.lose(cut_off);
         queue.closing.cancel();
         queue.tasks.close();
+        // What is known to be away is not waited for as long as what is slow.
+        let limit = if queue.health.is_down() { limit.min(DOWN) } else { limit };
         if tokio::time::timeout(limit, queue.tasks.wait()).await.is_err() {
             queue.giving_up.cancel();
             queue.tasks.wait().await;
         }
+        let records = queue.left.load(Ordering::Relaxed);
+        Unwritten { records, kept_in: queue.kept_in.lock().clone() }
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -190,7 +250,8 @@ impl Auditor {
 impl Queue {
     fn hand_over(&self, job: Job) {
         if self.jobs.send(job).is_err() {
-            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.waiting.fetch_sub(1, Ordering::AcqRel);
+            self.health.progressed();
             self.lose(1);
         }
     }
@@ -211,16 +272,34 @@ impl Queue {
         }
     }
 
+    /// Waits for a place; a store that takes nothing ends the wait, because no place will become free.
     async fn wait(&self, patience: Duration) -> Result<Place, Error> {
         let room = Arc::clone(&self.room).acquire_owned();
-        match tokio::time::timeout(patience, room).await {
-            Ok(Ok(permit)) => Ok(Place::Kept(permit)),
-            _ => {
-                self.lose(1);
-                let error = Error::new(Kind::Overloaded, "this cannot be recorded now, and is not done");
-                Err(error.hint("try again in a moment; if it stays so, the store is too slow or away"))
-            }
-        }
+        let permit = tokio::select! {
+            biased;
+            permit = room => permit.ok(),
+            () = self.health.until(|| self.health.is_down()) => None,
+            () = tokio::time::sleep(patience) => None,
+        };
+        permit.map(Place::Kept).ok_or_else(|| {
+            self.lose(1);
+            refusal()
+        })
+    }
+
+    /// Whether it was taken.
+    pub(super) fn send(&self, job: Job) -> bool {
+        self.jobs.send(job).is_ok()
+    }
+
+    pub(super) fn is_out_of_places(&self) -> bool {
+        self.room.available_permits() == 0
+    }
+
+    /// Calls that hold a place and have not handed over their record.
+    fn running(&self) -> usize {
+        let taken = self.places.saturating_sub(self.room.available_permits());
+        taken.saturating_sub(self.waiting.load(Ordering::Acquire))
     }
 
     pub(super) fn lose(&self, count: u64) {

@@ -1,21 +1,34 @@
 //! The audit from outside the path of a call: started, looked at, verified and ended.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use hikite_core::error::Error;
 use hikite_store::{AuditFilter, AuditRow, AuditWalk, Verified};
 
-use super::queue::AuditRules;
+use super::durability::AuditState;
+use super::queue::{AuditRules, Unwritten};
 use crate::gateway::Gateway;
 
+/// At the end: for what waits to be written. Running calls had `limits.drain` before.
+const LAST: Duration = Duration::from_secs(10);
+
 impl Gateway {
-    /// From now on everything is recorded; once, before the first request.
-    pub fn start_audit(&self, rules: AuditRules) {
+    /// From now on everything is recorded; once, before the first request. What the store has not taken when the program
+    /// ends goes into a file in the folder.
+    pub fn start_audit(&self, rules: AuditRules, folder: Option<PathBuf>) {
         let names = self.people.names();
-        self.auditor.start(self.registry.store().clone(), names, (rules, self.limits.audit_queue));
+        self.auditor.start(self.registry.store().clone(), names, (rules, self.limits.audit_queue), folder);
     }
 
-    /// Writes what waits, as long as `limits.drain` at most.
-    pub async fn stop_audit(&self) {
-        self.auditor.stop(self.limits.drain).await;
+    /// Writes what waits, for ten seconds at most, and tells what the store did not take.
+    pub async fn stop_audit(&self) -> Unwritten {
+        self.auditor.stop(LAST).await
+    }
+
+    /// How the audit is doing; nothing where it is switched off.
+    pub fn audit_state(&self) -> Option<AuditState> {
+        self.auditor.state()
     }
 
     /// Records with what was done a moment ago, from the newest back or from one on.

@@ -14,6 +14,7 @@ use hikite_core::source::{CallContext, Method, Origin};
 use hikite_store::{AuditFilter, Store};
 use serde_json::{Value, json};
 
+use super::durability::Durability;
 use super::queue::{AuditRules, WhenFull};
 use crate::command::{CallOptions, Command, Target};
 use crate::fake::{Answer, Fake, command, context, raw, result, rules};
@@ -24,8 +25,12 @@ use crate::surface::{Surface, Surfaces};
 
 const SECRET: &str = "hunter2";
 
-const KEPT: AuditRules =
-    AuditRules { when_full: WhenFull::Block, retention: Duration::from_secs(3600), max_records: None };
+const KEPT: AuditRules = AuditRules {
+    durability: Durability::Group,
+    when_full: WhenFull::Block,
+    retention: Duration::from_secs(3600),
+    max_records: None,
+};
 
 struct Audited {
     gateway: Arc<Gateway>,
@@ -48,7 +53,7 @@ impl Audited {
         let registry = Registry::new(store.clone(), Arc::new(|_, _| Err(Vec::new())));
         let gateway = Gateway::new(Arc::new(limits), Seal::new([7; 32]), registry);
         gateway.apply(rules(&source, policy, policy));
-        gateway.start_audit(kept);
+        gateway.start_audit(kept, None);
         Self { gateway, source, store }
     }
 

@@ -10,15 +10,22 @@ use hikite_store::{AuditBatch, Store};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use super::durability::{Durability, ENOUGH};
 use super::entry::{Clients, Entry};
 use super::queue::{Job, Place, Queue};
+use super::spill::Spill;
 use crate::clock::now_ms;
 use crate::people::Names;
 
 /// Records in one transaction.
 const AT_ONCE: usize = 500;
-/// So long others are waited for, to be written with the first.
-const GATHER: Duration = Duration::from_millis(50);
+/// In `group`: so long others are waited for, to be written with the first. With `strict` those that come while the
+/// records before are committed are written together.
+const GATHER: Duration = Duration::from_millis(20);
+/// An attempt that takes so long counts as failed until it ends.
+const SLOW: Duration = Duration::from_secs(5);
+/// And this long is the most that is waited for a connection that does not answer.
+const STUCK: Duration = Duration::from_secs(60);
 /// Before a store that failed is tried again; twice as long each time.
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -31,6 +38,7 @@ pub(super) struct Writer {
     store: Store,
     jobs: mpsc::UnboundedReceiver<Job>,
     names: Names,
+    spill: Spill,
     /// Whether the store did what it was last asked.
     well: bool,
     /// When to look for what is too old.
@@ -43,7 +51,7 @@ struct Gathered {
     entries: Vec<Entry>,
     /// Given back when their records are on the disk.
     places: Vec<Place>,
-    tell: Vec<oneshot::Sender<()>>,
+    tell: Vec<oneshot::Sender<bool>>,
 }
 
 impl Writer {
@@ -54,7 +62,11 @@ impl Writer {
         names: Names,
     ) -> Self {
         let look = Instant::now() + interval(queue.rules.retention);
-        Self { queue, store, jobs, names, well: true, look }
+        Self { queue, store, jobs, names, spill: Spill::default(), well: true, look }
+    }
+
+    pub(super) fn spilling_to(self, spill: Spill) -> Self {
+        Self { spill, ..self }
     }
 
     pub(super) async fn run(mut self) {
@@ -76,13 +88,15 @@ impl Writer {
         }
         // The last word is how many records there are not.
         self.commit(Vec::new()).await;
+        self.say_what_is_left();
     }
 
     async fn write(&mut self, first: Job) {
         let mut gathered = Gathered::default();
         self.take(first, &mut gathered).await;
         // Under load there is enough at once.
-        if gathered.tell.is_empty() && self.jobs.len() < AT_ONCE {
+        let is_group = self.queue.rules.durability == Durability::Group;
+        if is_group && gathered.tell.is_empty() && self.jobs.len() < ENOUGH {
             let hurry = self.queue.hurry.notified();
             let closing = self.queue.closing.cancelled();
             tokio::select! {
@@ -105,12 +119,13 @@ impl Writer {
             }
         }
         self.queue.lose(u64::try_from(count.saturating_sub(records.len())).unwrap_or(u64::MAX));
-        self.commit(records).await;
-        self.queue.waiting.fetch_sub(count, Ordering::Relaxed);
+        let is_written = self.commit(records).await;
+        self.queue.waiting.fetch_sub(count, Ordering::AcqRel);
         drop(places);
+        self.queue.health.progressed();
         for who in tell {
             // Whoever asked may have gone.
-            let _ = who.send(());
+            let _ = who.send(is_written);
         }
     }
 
@@ -130,31 +145,80 @@ impl Writer {
         gathered.entries.push(*entry);
     }
 
-    /// Tries until they are written or there is no time left.
-    async fn commit(&mut self, mut records: Vec<Record>) {
+    /// Tries until they are written or there is no time left; whether they are.
+    async fn commit(&mut self, mut records: Vec<Record>) -> bool {
         let lost = self.queue.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
             records.push(of_lost(lost));
         }
         if records.is_empty() {
-            return;
+            return true;
         }
         let count = u64::try_from(records.len()).unwrap_or(u64::MAX);
         let mut batch = AuditBatch::new(records);
         let mut pause = PAUSE;
         loop {
-            let written = self.store.append_audit(&mut batch).await;
+            let written = self.attempt(&mut batch).await;
             self.tell(written.as_ref().err());
             if written.is_ok() {
+                self.queue.health.set(None);
                 self.queue.written.fetch_add(count, Ordering::Relaxed);
-                return;
+                return true;
             }
             let waiting = self.queue.giving_up.run_until_cancelled(tokio::time::sleep(pause));
             if waiting.await.is_none() {
-                tracing::error!(records = count, "records of the audit are lost");
-                return;
+                self.keep_aside(&batch);
+                return false;
             }
             pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// One attempt. While it takes long, nobody waits for it who need not.
+    async fn attempt(&self, batch: &mut AuditBatch) -> Result<(), String> {
+        let health = &self.queue.health;
+        let appending = self.store.append_audit(batch);
+        tokio::pin!(appending);
+        let outcome = tokio::select! {
+            outcome = &mut appending => outcome,
+            () = tokio::time::sleep(SLOW) => {
+                health.set(Some("the store does not answer".into()));
+                match tokio::time::timeout(STUCK, appending).await {
+                    Ok(outcome) => outcome,
+                    Err(_) => return Err("the store does not answer".into()),
+                }
+            }
+        };
+        outcome.map_err(|error| {
+            health.set(Some(error.fault.words().into()));
+            error.to_string()
+        })
+    }
+
+    /// The store did not take them, and there is no time left.
+    fn keep_aside(&mut self, batch: &AuditBatch) {
+        let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
+        self.queue.left.fetch_add(count, Ordering::Relaxed);
+        self.spill.keep(batch.records());
+    }
+
+    fn say_what_is_left(&mut self) {
+        let records = self.queue.left.load(Ordering::Relaxed);
+        if records == 0 {
+            return;
+        }
+        match self.spill.finish() {
+            Ok(file) => {
+                tracing::error!(
+                    records,
+                    file = %file.display(),
+                    "the store did not take the last records of the audit: they are kept in a file beside it"
+                );
+                *self.queue.kept_in.lock() = Some(file);
+            }
+            Err(error) => {
+                tracing::error!(records, %error, "records of the audit are lost: neither the store nor a file takes them");
+            }
         }
     }
 
@@ -162,14 +226,14 @@ impl Writer {
         let rules = self.queue.rules;
         let retention = u64::try_from(rules.retention.as_millis()).unwrap_or(u64::MAX);
         let trimmed = self.store.trim_audit(now_ms().saturating_sub(retention), rules.max_records).await;
-        self.tell(trimmed.as_ref().err());
+        self.tell(trimmed.as_ref().err().map(ToString::to_string).as_ref());
         let more = matches!(trimmed, Ok((_, true)));
         // In between, what waits is written.
         self.look = Instant::now() + if more { Duration::ZERO } else { interval(rules.retention) };
     }
 
     /// Told once, not with every attempt.
-    fn tell(&mut self, error: Option<&hikite_store::StoreError>) {
+    fn tell(&mut self, error: Option<&String>) {
         match error {
             Some(error) if self.well => tracing::warn!("the audit cannot be written, and waits: {error}"),
             None if !self.well => tracing::info!("the audit is written again"),

@@ -7,6 +7,7 @@ use hikite_core::error::Error;
 use hikite_core::limits::Limits;
 use hikite_core::share::{Allowance, ShareHolder};
 use hikite_gateway::share::{Place, PlaceKind, Places, Usage};
+use rustix::process::{Resource, getrlimit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +15,11 @@ use super::Activity;
 use crate::brake::network_of;
 
 #[derive(Debug)]
-pub(crate) struct Connections(Places<Open>);
+pub(crate) struct Connections {
+    places: Places<Open>,
+    /// What to raise where more are wanted.
+    raise: Box<str>,
+}
 
 /// One of them.
 #[derive(Debug)]
@@ -38,9 +43,27 @@ const KIND: PlaceKind =
     PlaceKind { resource: "connections", limit: "connections", things: "connections open" };
 
 impl Connections {
+    /// As many as the config says, as far as the limit of open files leaves some for servers and the store.
     pub(crate) fn new(limits: &Limits) -> Self {
-        let allowance = Allowance::of(limits.connections, limits.caller_share);
-        Self(Places::new(KIND, allowance.without_reserve()))
+        let files = getrlimit(Resource::Nofile).current;
+        let most = files.map_or(usize::MAX, connections_of);
+        let raise = match files {
+            Some(files) if most < limits.connections => {
+                tracing::warn!(
+                    "the limit of open files is {files}: at most {most} connections are taken at once; raise it \
+                     (`ulimit -n`, `LimitNOFILE=`) for the {} of `limits.connections`",
+                    limits.connections
+                );
+                format!("the limit of open files (`ulimit -n`, `LimitNOFILE=`) is {files}; raise it")
+            }
+            _ => "`limits.connections` is the limit".into(),
+        };
+        let allowance = Allowance::of(limits.connections.min(most), limits.caller_share);
+        Self { places: Places::new(KIND, allowance.without_reserve()), raise: raise.into() }
+    }
+
+    pub(crate) fn what_to_raise(&self) -> &str {
+        &self.raise
     }
 
     /// A place for a connection from there. Many clients are behind a trusted proxy, which is therefore not held to a
@@ -50,7 +73,7 @@ impl Connections {
         let (activity, ending) = (Activity::new(), CancellationToken::new());
         let open =
             Open { accepted: Instant::now(), activity: activity.clone(), ending: ending.clone(), is_proxy };
-        let (place, out) = self.0.take(&holder, open, |open, is_own| {
+        let (place, out) = self.places.take(&holder, open, |open, is_own| {
             let gives_way = is_own || !open.is_proxy;
             open.activity.idle_after().filter(|_| gives_way).map(|after| open.accepted + after)
         })?;
@@ -61,8 +84,14 @@ impl Connections {
     }
 
     pub(crate) fn usage(&self) -> Usage {
-        self.0.usage()
+        self.places.usage()
     }
+}
+
+/// Files that are kept for servers, the store and whatever else: a quarter, and never few.
+fn connections_of(files: u64) -> usize {
+    let others = (files / 4).max(64);
+    usize::try_from(files.saturating_sub(others).max(16)).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -75,6 +104,14 @@ mod tests {
 
     fn peer(text: &str) -> IpAddr {
         text.parse().expect("an address")
+    }
+
+    #[test]
+    fn connections_leave_files_for_others() {
+        assert_eq!(connections_of(64), 16);
+        assert_eq!(connections_of(256), 192);
+        assert_eq!(connections_of(1024), 768);
+        assert!(connections_of(1 << 20) > 4096);
     }
 
     #[tokio::test]

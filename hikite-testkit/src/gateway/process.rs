@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 /// One line of the process table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,22 @@ pub fn is_alive(pid: u32) -> bool {
 /// `SIGKILL`.
 pub fn kill(pid: u32) {
     signal(pid, Signal::KILL);
+}
+
+/// `SIGHUP`.
+pub fn hang_up(pid: u32) {
+    signal(pid, Signal::HUP);
+}
+
+/// Sets a soft limit of a process of ours.
+pub(crate) fn limit(pid: u32, resource: Resource, soft: Option<u64>) {
+    let pid = Pid::from_raw(pid.cast_signed());
+    let hard = prlimit(pid, resource, Rlimit { current: soft, maximum: None });
+    // The hard limit may be raised by root alone; then it stays what it is.
+    if hard.is_err() {
+        let maximum = rustix::process::getrlimit(resource).maximum;
+        prlimit(pid, resource, Rlimit { current: soft, maximum }).expect("a limit");
+    }
 }
 
 pub(crate) fn signal(pid: u32, signal: Signal) {

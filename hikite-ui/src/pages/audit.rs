@@ -80,6 +80,28 @@ struct List<'a> {
     /// The filters as a query, for exports.
     query: String,
     verdict: Option<Verdict>,
+    audit: Recording,
+}
+
+/// What `/v1/status` says of the audit.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    audit: Recording,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(default)]
+struct Recording {
+    enabled: bool,
+    durability: String,
+    accepts: bool,
+}
+
+impl Default for Recording {
+    fn default() -> Self {
+        Self { enabled: true, durability: String::new(), accepts: true }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -112,7 +134,8 @@ async fn whole(seat: Seat, verdict: Option<Verdict>) -> Answer {
     let path = format!("/v1/audit?limit=50&{query}{}", before.unwrap_or_default());
     let Records { records, next } = seat.get(path.trim_end_matches('&')).await.or_trouble(&seat)?;
     let older = next.map(|next| format!("/ui/audit?{query}&before={next}"));
-    page(&List { seat: &seat, records, older, query, verdict })
+    let status: Status = seat.get("/v1/status").await.unwrap_or_default();
+    page(&List { seat: &seat, records, older, query, verdict, audit: status.audit })
 }
 
 fn filters(seat: &Seat) -> String {

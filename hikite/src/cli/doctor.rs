@@ -1,5 +1,6 @@
 //! `hikite doctor`: looks at everything a set-up needs and says what to do about what is wrong.
 
+mod audit;
 mod vault;
 
 use std::process::ExitCode;
@@ -53,6 +54,7 @@ impl Doctor {
                 if kept[0].level != Level::Bad {
                     kept.extend(vault::findings(common).await);
                 }
+                kept.extend(audit::findings(&config));
                 // The servers are looked at all the same.
                 let is_bad = kept.iter().any(|finding| finding.level == Level::Bad);
                 findings.append(&mut kept);

@@ -1,4 +1,4 @@
-//! `hikite __guard PARENT -- COMMAND ARGS…`: what stands between hikite and a stdio server. Not for people, and
+//! `hikite __guard PARENT[:FILES] -- COMMAND ARGS…`: what stands between hikite and a stdio server. Not for people, and
 //! read without the parser for people: whatever the server's arguments are, they are the server's.
 
 use std::ffi::OsString;
@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 #[derive(Debug)]
 pub(crate) struct Guard {
     parent: u32,
+    /// The limit of open files for the server, where it is another than ours.
+    files: Option<u64>,
     command: OsString,
     args: Vec<OsString>,
 }
@@ -19,15 +21,20 @@ impl Guard {
         if args.nth(1)? != "__guard" {
             return None;
         }
-        let parent = args.next()?.to_str()?.parse().ok()?;
+        let parent = args.next()?;
+        let parent = parent.to_str()?;
+        let (parent, files) = match parent.split_once(':') {
+            Some((parent, files)) => (parent.parse().ok()?, Some(files.parse().ok()?)),
+            None => (parent.parse().ok()?, None),
+        };
         let command = args.next().filter(|separator| separator == "--").and_then(|_| args.next())?;
-        Some(Self { parent, command, args: args.collect() })
+        Some(Self { parent, files, command, args: args.collect() })
     }
 
     pub(crate) fn run(self) -> Result<ExitCode> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
-        let code = runtime.block_on(hikite_upstream::guard(self.parent, self.command, self.args));
+        let code = runtime.block_on(hikite_upstream::guard(self.parent, self.files, self.command, self.args));
         Ok(ExitCode::from(code))
     }
 }
@@ -46,6 +53,14 @@ mod tests {
         let guard = guard.expect("a guard");
         assert_eq!((guard.parent, guard.command), (7, "server".into()));
         assert_eq!(guard.args, ["--config", "x", "-h", "--", "--log"]);
+    }
+
+    #[test]
+    fn a_server_may_have_a_limit_of_its_own() {
+        let limited = guard(&["hikite", "__guard", "7:1024", "--", "server"]).expect("a guard");
+        assert_eq!((limited.parent, limited.files), (7, Some(1024)));
+        assert_eq!(guard(&["hikite", "__guard", "7", "--", "server"]).expect("a guard").files, None);
+        assert!(guard(&["hikite", "__guard", "7:x", "--", "server"]).is_none());
     }
 
     #[test]

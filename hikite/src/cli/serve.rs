@@ -93,8 +93,7 @@ hint: another program may hold the port; name one with `--listen`"
             ));
         }
         hikite_server::serve(listener, Arc::clone(&running.app)).await;
-        running.stop().await;
-        Ok(ExitCode::SUCCESS)
+        Ok(running.stop().await)
     }
 }
 

@@ -32,7 +32,6 @@ impl Stdio {
         let running = Running::start(config, settings, overrides, program()?).await?;
         let app = Arc::clone(&running.app);
         hikite_server::serve_stdio(app, surfaces, tokio::io::stdin(), tokio::io::stdout()).await;
-        running.stop().await;
-        Ok(ExitCode::SUCCESS)
+        Ok(running.stop().await)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hikite_gateway::{AuditRules, WhenFull};
+use hikite_gateway::{AuditRules, Durability, WhenFull};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -21,6 +21,10 @@ pub(crate) struct AuditFile {
     /// Whether there are records at all.
     #[schemars(extend("default" = true))]
     pub(crate) enabled: Option<bool>,
+    /// When an answer goes out: with `strict` after its record is committed, which no crash takes back; with `group` at
+    /// once, at most 256 records ahead of the disk.
+    #[schemars(extend("default" = "group"))]
+    pub(crate) durability: Option<DurabilityFile>,
     /// What becomes of a call whose record finds no place in the queue: `block` lets it wait, and refuses it in the
     /// end; `drop-and-count` runs it, and records how many records were lost.
     #[schemars(extend("default" = "block"))]
@@ -30,6 +34,14 @@ pub(crate) struct AuditFile {
     pub(crate) retention: Option<Span>,
     /// How many records are kept at most. Default: as many as there are.
     pub(crate) max_records: Option<u64>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Durability")]
+pub(crate) enum DurabilityFile {
+    Group,
+    Strict,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
@@ -72,13 +84,18 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &AuditFile)
         None | Some(WhenFullFile::Block) => WhenFull::Block,
         Some(WhenFullFile::DropAndCount) => WhenFull::DropAndCount,
     };
-    let rules = AuditRules { when_full, retention, max_records: raw.max_records };
+    let durability = match raw.durability {
+        None | Some(DurabilityFile::Group) => Durability::Group,
+        Some(DurabilityFile::Strict) => Durability::Strict,
+    };
+    let rules = AuditRules { durability, when_full, retention, max_records: raw.max_records };
     AuditSection { enabled: raw.enabled.unwrap_or(true), rules }
 }
 
 pub(crate) fn show(audit: &AuditSection) -> Value {
     let mut shown = json!({
         "enabled": audit.enabled,
+        "durability": audit.rules.durability.name(),
         "when_full": match audit.rules.when_full {
             WhenFull::Block => "block",
             WhenFull::DropAndCount => "drop-and-count",
@@ -105,10 +122,11 @@ mod tests {
     #[test]
     fn everything_is_recorded_unless_the_file_says_otherwise() {
         let shown = |text: &str| show(&parse(text).expect(text))["audit"].to_string();
-        assert_eq!(shown("{}"), r#"{"enabled":true,"when_full":"block","retention":"90d"}"#);
+        assert_eq!(shown("{}"), r#"{"enabled":true,"durability":"group","when_full":"block","retention":"90d"}"#);
         let file =
-            r#"{"audit":{"enabled":false,"when_full":"drop-and-count","retention":"36h","max_records":5}}"#;
-        let expected = r#"{"enabled":false,"when_full":"drop-and-count","retention":"36h","max_records":5}"#;
+            r#"{"audit":{"enabled":false,"durability":"strict","when_full":"drop-and-count","retention":"36h","max_records":5}}"#;
+        let expected =
+            r#"{"enabled":false,"durability":"strict","when_full":"drop-and-count","retention":"36h","max_records":5}"#;
         assert_eq!(shown(file), expected);
         assert!(parse(file).expect("right").audit.rules().is_none());
     }
@@ -120,6 +138,7 @@ mod tests {
             (r#"{"audit":{"retention":"soon"}}"#, "`soon` is not a duration"),
             (r#"{"audit":{"max_records":0}}"#, "audit.max_records: must be more than zero"),
             (r#"{"audit":{"when_full":"drop"}}"#, "`drop` is not known here"),
+            (r#"{"audit":{"durability":"none"}}"#, "`none` is not known here"),
             (r#"{"audit":{"retain":"1d"}}"#, "unknown key"),
         ] {
             let problems = parse(text).expect_err(text).to_string();

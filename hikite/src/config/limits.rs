@@ -177,8 +177,8 @@ pub(crate) struct LimitsFile {
     /// For load balancers to hear from `/readyz` that hikite is about to stop, before it does.
     #[schemars(extend("default" = "0s"))]
     pub(crate) leave: Option<Span>,
-    /// For running calls to finish when hikite stops.
-    #[schemars(extend("default" = "10s"))]
+    /// For running calls to finish when hikite stops. Default: `call_timeout`.
+    #[schemars(extend("default" = "30s"))]
     pub(crate) drain: Option<Span>,
 }
 
@@ -236,12 +236,13 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
 /// How long things may take.
 fn times(read: &mut Reader<'_, '_, '_>, raw: &LimitsFile) -> Limits {
     let default = Limits::default();
+    let call_timeout = read.timeout("call_timeout", raw.call_timeout.as_ref(), default.call_timeout);
     Limits {
         header_timeout: read.timeout("header_timeout", raw.header_timeout.as_ref(), default.header_timeout),
         body_timeout: read.timeout("body_timeout", raw.body_timeout.as_ref(), default.body_timeout),
         idle_timeout: read.timeout("idle_timeout", raw.idle_timeout.as_ref(), default.idle_timeout),
         session_idle: read.timeout("session_idle", raw.session_idle.as_ref(), default.session_idle),
-        call_timeout: read.timeout("call_timeout", raw.call_timeout.as_ref(), default.call_timeout),
+        call_timeout,
         call_timeout_max: read.timeout(
             "call_timeout_max",
             raw.call_timeout_max.as_ref(),
@@ -267,7 +268,7 @@ fn times(read: &mut Reader<'_, '_, '_>, raw: &LimitsFile) -> Limits {
         result_age: read.timeout("result_age", raw.result_age.as_ref(), default.result_age),
         jq_timeout: read.timeout("jq_timeout", raw.jq_timeout.as_ref(), default.jq_timeout),
         leave: read.span("leave", raw.leave.as_ref(), default.leave),
-        drain: read.span("drain", raw.drain.as_ref(), default.drain),
+        drain: read.span("drain", raw.drain.as_ref(), call_timeout),
         ..default
     }
 }

@@ -22,6 +22,7 @@ mod cut;
 mod direct;
 #[cfg(target_os = "linux")]
 mod dump;
+mod durability;
 mod era;
 mod executor;
 mod faults;
@@ -58,6 +59,7 @@ mod resume;
 mod search;
 mod services;
 mod shares;
+mod signals;
 mod stateless;
 mod stdio;
 mod store;

@@ -12,7 +12,7 @@ use hikite_store::AuditFilter;
 use serde_json::{Value, json};
 
 use super::stage::{Scene, batch, statuses, task, with};
-use crate::audit::{AuditRules, WhenFull};
+use crate::audit::{AuditRules, Durability, WhenFull};
 use crate::command::Command;
 use crate::gateway::Gateway;
 use crate::probe;
@@ -143,11 +143,13 @@ async fn audited(places: usize) -> Scene {
     let registry = Registry::new(probe::store().await, Arc::new(|_, _| Err(Vec::new())));
     let limits = Limits { audit_queue: places, ..Limits::default() };
     let gateway = Gateway::new(Arc::new(limits), Seal::new([7; 32]), registry);
-    gateway.start_audit(AuditRules {
+    let rules = AuditRules {
+        durability: Durability::Group,
         when_full: WhenFull::Block,
         retention: Duration::from_secs(3600),
         max_records: None,
-    });
+    };
+    gateway.start_audit(rules, None);
     Scene { caller: Caller::named("alice"), ..Scene::around(gateway) }
 }
 

@@ -57,15 +57,24 @@ impl Verify {
         let work = store.verify_audit(self.anchor.as_ref().map(|anchor| &anchor.0), tell);
         let how_far = || (done.load(Ordering::Relaxed), total.load(Ordering::Relaxed));
         let verified = progress::count_if_long("verifying the audit", how_far, work).await?;
-        Ok(self.tell(&verified))
+        let damage = Store::known_damage(store.url());
+        let told = self.tell(&verified, &damage);
+        if damage.is_empty() {
+            return Ok(told);
+        }
+        if !self.json {
+            let hint = Store::damage_hint(store.url());
+            print(&format!("known to be gone from the store:\n  {}\nhint: {hint}", damage.join("\n  ")));
+        }
+        Ok(ExitCode::FAILURE)
     }
 
     pub(super) fn run_on_file(&self, file: &Path) -> Result<ExitCode> {
         let lines = File::open(file).with_context(|| format!("cannot read `{}`", file.display()))?;
-        Ok(self.tell(&follow(BufReader::new(lines))?))
+        Ok(self.tell(&follow(BufReader::new(lines))?, &[]))
     }
 
-    fn tell(&self, verified: &Verified) -> ExitCode {
+    fn tell(&self, verified: &Verified, damage: &[String]) -> ExitCode {
         let Verified { first, last, broken } = verified;
         if self.json {
             let broken =
@@ -78,6 +87,7 @@ impl Verify {
                     "last": last.seq,
                     "hash": last.hash,
                     "broken": broken,
+                    "damage": damage,
                 })
                 .to_string(),
             );

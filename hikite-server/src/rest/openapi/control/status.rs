@@ -24,7 +24,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
 fn status() -> Value {
     json!({
         "type": "object",
-        "required": ["version", "uptimeSeconds", "sessions", "calls", "saved", "attention"],
+        "required": ["version", "uptimeSeconds", "sessions", "calls", "saved", "audit", "attention"],
         "properties": {
             "version": { "type": "string" },
             "uptimeSeconds": whole("Seconds since the start of this process."),
@@ -35,6 +35,17 @@ fn status() -> Value {
                 "required": ["today", "days"],
                 "description": "What models were spared, of all processes on the store; tokens are a guess.",
                 "properties": { "today": reference("SavedDay"), "days": { "type": "array", "items": day() } },
+            },
+            "audit": {
+                "type": "object",
+                "required": ["enabled"],
+                "properties": {
+                    "enabled": { "type": "boolean" },
+                    "durability": { "enum": ["group", "strict"], "description": "Whether an answer waits for the commit of its record." },
+                    "whenFull": { "enum": ["block", "drop-and-count"] },
+                    "waiting": whole("Records that are not on the disk yet."),
+                    "accepts": { "type": "boolean", "description": "False while nothing can be recorded and calls are refused." },
+                },
             },
             "attention": { "type": "array", "items": reference("Concern") },
         },

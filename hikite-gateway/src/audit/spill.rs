@@ -1,0 +1,70 @@
+//! A file for the records that the store did not take before the program ended. It has the form of an export, with a
+//! chain of its own, so that `hikite audit verify --file` reads it. Without a folder, or on a full disk, there is none.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use hikite_core::audit::{Chain, Record};
+use hikite_store::AuditRow;
+
+use crate::clock::now_ms;
+
+/// How the name of such a file begins.
+pub const UNWRITTEN_FILE: &str = "audit-unwritten-";
+
+#[derive(Debug, Default)]
+pub(super) struct Spill {
+    folder: Option<PathBuf>,
+    open: Option<(PathBuf, BufWriter<File>, Chain)>,
+    failed: Option<io::Error>,
+}
+
+impl Spill {
+    pub(super) fn new(folder: Option<PathBuf>) -> Self {
+        Self { folder, ..Self::default() }
+    }
+
+    pub(super) fn keep(&mut self, records: &[Record]) {
+        if self.failed.is_none()
+            && let Err(error) = self.write(records)
+        {
+            self.failed = Some(error);
+        }
+    }
+
+    fn write(&mut self, records: &[Record]) -> io::Result<()> {
+        if self.open.is_none() {
+            let folder = self.folder.as_ref().ok_or_else(|| io::Error::other("there is no folder for it"))?;
+            let path = folder.join(format!("{UNWRITTEN_FILE}{}.jsonl", now_ms()));
+            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+            self.open = Some((path, BufWriter::new(file), Chain::new(0, "")));
+        }
+        let Some((_, file, chain)) = &mut self.open else { return Ok(()) };
+        for record in records {
+            let record = chain.append(record);
+            let row = AuditRow { seq: chain.seq, record, hash: chain.hash.clone() };
+            writeln!(file, "{}", row.line())?;
+        }
+        Ok(())
+    }
+
+    /// The file, once everything is on the disk. What is there of one that could not be finished is removed.
+    pub(super) fn finish(&mut self) -> io::Result<PathBuf> {
+        let open = self.open.take();
+        if let Some(error) = self.failed.take() {
+            if let Some((path, ..)) = open {
+                let _ = std::fs::remove_file(path);
+            }
+            return Err(error);
+        }
+        let (path, file, _) = open.ok_or_else(|| io::Error::other("nothing was kept"))?;
+        let synced = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
+        if let Err(error) = synced {
+            let _ = std::fs::remove_file(&path);
+            return Err(error);
+        }
+        Ok(path)
+    }
+}

@@ -1,0 +1,182 @@
+//! Notices that a SQLite store is shorter than it was. SQLite reads a damaged or cut log as if the rest had never been
+//! written; so the log is looked at before SQLite opens it, and the end of the audit is kept in a small file beside the
+//! database, outside of the log. What is found is logged, written into the audit, and kept in a file that `doctor`,
+//! `store check` and `audit verify` show until somebody removes it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use hikite_core::audit::{Chain, Record};
+use hikite_core::time::rfc3339;
+use parking_lot::Mutex;
+use sqlx::Row;
+
+use crate::audit::AuditBatch;
+use crate::control::shown;
+use crate::error::StoreError;
+use crate::store::Store;
+use crate::url::StoreUrl;
+use crate::wal::{self, Damage};
+
+/// Files beside the database that go where it goes.
+pub(crate) const HEAD: &str = ".audit-head";
+pub(crate) const FINDINGS: &str = ".damage";
+const LOG: &str = "-wal";
+/// A log that another process is just writing looks damaged for a moment.
+const LOOKS: usize = 3;
+
+/// Where the audit ended when it was last written. Not synced: a power cut may leave it behind the store, never ahead.
+#[derive(Debug)]
+pub(crate) struct AuditHead {
+    path: PathBuf,
+    file: Mutex<Option<File>>,
+}
+
+impl AuditHead {
+    /// `None` for what is no file.
+    pub(crate) fn beside(url: &StoreUrl) -> Option<Self> {
+        Some(Self { path: beside(url.path()?, HEAD), file: Mutex::default() })
+    }
+
+    /// Notes that everything up to here is committed.
+    pub(crate) fn note(&self, chain: &Chain) {
+        let mut file = self.file.lock();
+        if file.is_none() {
+            let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&self.path);
+            *file = opened.ok();
+        }
+        if let Some(file) = &*file
+            && let Err(error) = file.write_all_at(line(chain).as_bytes(), 0)
+        {
+            tracing::debug!(%error, "the end of the audit could not be noted beside the store");
+        }
+    }
+
+    fn read(&self) -> Option<Chain> {
+        let text = fs::read_to_string(&self.path).ok()?;
+        let (seq, hash) = text.trim_end().split_once(':')?;
+        (hash.len() == 64).then(|| Some(Chain::new(seq.parse().ok()?, hash)))?
+    }
+}
+
+/// Always as long as the one before, so that one takes the place of the other.
+fn line(chain: &Chain) -> String {
+    format!("{:020}:{}\n", chain.seq, chain.hash)
+}
+
+/// What is wrong with the log of the file, before SQLite opens it. A damaged one is copied, because SQLite writes over it.
+pub(crate) fn look_at_log(url: &StoreUrl) -> Option<String> {
+    let path = url.path()?;
+    let damage = damage_of(path)?;
+    let log = beside(path, LOG);
+    let copy = (1..1000).map(|n| beside(path, &format!("{LOG}.damaged-{n}"))).find(|copy| !copy.exists())?;
+    let kept = match fs::copy(&log, &copy) {
+        Ok(_) => format!("it is kept as `{}`", copy.display()),
+        Err(error) => format!("it could not be copied: {error}"),
+    };
+    let Damage { frame, commits } = damage;
+    let place = if frame == 0 { "its header".to_owned() } else { format!("frame {frame}") };
+    Some(format!(
+        "the log `{}` is damaged at {place}: {commits} committed transactions behind it cannot be read; {kept}",
+        log.display()
+    ))
+}
+
+fn damage_of(path: &Path) -> Option<Damage> {
+    let mut found = None;
+    for _ in 0..LOOKS {
+        let page_bytes = page_bytes(path).unwrap_or_default();
+        let log = File::open(beside(path, LOG)).ok()?;
+        found = Some(wal::inspect(BufReader::with_capacity(1 << 16, log), page_bytes).ok()??);
+    }
+    found
+}
+
+/// As the header of the database says.
+fn page_bytes(path: &Path) -> io::Result<usize> {
+    let mut header = [0; 18];
+    File::open(path)?.read_exact(&mut header)?;
+    let size = usize::from(u16::from_be_bytes([header[16], header[17]]));
+    Ok(if size == 1 { 65_536 } else { size })
+}
+
+impl Store {
+    /// Holds the end of the audit against what was noted beside it, and tells of everything that was found.
+    pub(crate) async fn report_damage(&self, log: Option<String>) -> Result<(), StoreError> {
+        let noted = self.head().and_then(AuditHead::read);
+        let mut found: Vec<String> = log.into_iter().collect();
+        let mut gone = None;
+        if let Some(noted) = noted {
+            let query = sqlx::query("SELECT seq FROM audit_end WHERE name = 'last'");
+            let row = query.fetch_one(self.reader()).await.map_err(self.failed())?;
+            let last = shown(row.try_get(0).map_err(self.failed())?);
+            if noted.seq > last {
+                let (from, to) = (last + 1, noted.seq);
+                found.push(format!("records {from} to {to} of the audit were written and are gone"));
+                gone = Some((noted.seq - last, format!("records {from} to {to} were written and are gone")));
+            }
+        }
+        if found.is_empty() {
+            return Ok(());
+        }
+        let now = self.now().await?;
+        for what in &found {
+            tracing::error!("{what}\nhint: {HINT}");
+        }
+        // Whoever moved the file away to start anew knows.
+        if self.found_version() != 0 {
+            self.keep_findings(now, &found);
+        }
+        let (lost, what) = gone.unwrap_or((0, "the log of the store was damaged".into()));
+        let record = Record {
+            at: now,
+            kind: "lost",
+            decision: "allowed",
+            outcome: "ok",
+            method: "store.damage",
+            what,
+            lost,
+            ..Record::default()
+        };
+        self.append_audit(&mut AuditBatch::new(vec![record])).await
+    }
+
+    /// What was found to be gone from the store, and nobody has acknowledged yet, the oldest first.
+    pub fn known_damage(url: &StoreUrl) -> Vec<String> {
+        let Some(path) = url.path() else { return Vec::new() };
+        let file = beside(path, FINDINGS);
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        text.lines().map(ToOwned::to_owned).collect()
+    }
+
+    /// What to do about it.
+    pub fn damage_hint(url: &StoreUrl) -> String {
+        let file = url.path().map(|path| beside(path, FINDINGS).display().to_string());
+        format!("{HINT}; then remove `{}`", file.unwrap_or_default())
+    }
+
+    fn keep_findings(&self, now: u64, found: &[String]) {
+        let Some(path) = self.url().path() else { return };
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(beside(path, FINDINGS));
+        let lines: String = found.iter().map(|what| format!("{} {what}\n", rfc3339(now))).collect();
+        if let Err(error) = file.and_then(|mut file| file.write_all(lines.as_bytes())) {
+            tracing::error!(%error, "this could not be kept for `hikite doctor`");
+        }
+    }
+
+    async fn now(&self) -> Result<u64, StoreError> {
+        let text = format!("SELECT {}", self.engine().now_ms());
+        let row = sqlx::query(&text).fetch_one(self.reader()).await.map_err(self.failed())?;
+        Ok(shown(row.try_get(0).map_err(self.failed())?))
+    }
+}
+
+const HINT: &str = "look at the disk and put back a backup with `hikite store restore`, or accept the loss";
+
+pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}

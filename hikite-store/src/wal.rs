@@ -1,0 +1,155 @@
+//! Reads SQLite's write-ahead log before SQLite does. SQLite takes the log up to the first frame that is not valid and
+//! ignores the rest without a word: after a crash that is right, because the rest was never committed. Here the rest is
+//! looked at too: a committed transaction behind an invalid frame means that the log was damaged later.
+//!
+//! The format is that of <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>.
+
+use std::io::{self, ErrorKind, Read};
+
+const HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+const MAGIC: u32 = 0x377f_0682;
+
+/// A log that SQLite will not read to its end although it was committed further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Damage {
+    /// The first frame that is not valid, counted from 1; zero for the header of the file.
+    pub(crate) frame: u64,
+    /// Committed transactions behind it.
+    pub(crate) commits: u64,
+}
+
+type Sum = (u32, u32);
+
+/// `None` for a log that SQLite reads as far as it was committed. `page_bytes` is what the database says of its pages,
+/// for a log that does not.
+pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Option<Damage>> {
+    let mut header = [0; HEADER];
+    if !fill(&mut log, &mut header)? {
+        return Ok(None);
+    }
+    let word = |at: usize| number(&header, at);
+    let is_big_endian = word(0) & 1 == 1;
+    let sum_of = |sum, bytes: &[u8]| checksum(sum, bytes, is_big_endian);
+    let is_header_valid =
+        word(0) & !1 == MAGIC && sum_of((0, 0), &header[..24]) == (word(24), word(28));
+    let page_bytes = if is_header_valid { word(8) as usize } else { page_bytes };
+    let mut salts = is_header_valid.then(|| (word(16), word(20)));
+    if !(512..=65_536).contains(&page_bytes) {
+        return Ok(None);
+    }
+    // The stored sum of the frame before: each frame can be judged by it, also behind one that is damaged.
+    let mut before: Option<Sum> = is_header_valid.then(|| (word(24), word(28)));
+    let mut damage = (!is_header_valid).then_some(Damage { frame: 0, commits: 0 });
+    let mut frame = vec![0; FRAME_HEADER + page_bytes];
+    let mut count = 0;
+    while fill(&mut log, &mut frame)? {
+        count += 1;
+        let stored = (number(&frame, 16), number(&frame, 20));
+        let own_salts = (number(&frame, 8), number(&frame, 12));
+        let is_valid = *salts.get_or_insert(own_salts) == own_salts
+            && before.is_some_and(|before| {
+                sum_of(sum_of(before, &frame[..8]), &frame[FRAME_HEADER..]) == stored
+            });
+        let is_commit = number(&frame, 4) != 0;
+        match &mut damage {
+            None if !is_valid => damage = Some(Damage { frame: count, commits: 0 }),
+            Some(damage) if is_valid && is_commit => damage.commits += 1,
+            _ => {}
+        }
+        before = Some(stored);
+    }
+    Ok(damage.filter(|damage| damage.commits > 0))
+}
+
+/// Whether there was enough to fill it.
+fn fill(log: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
+    match log.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_be_bytes)
+}
+
+fn checksum((mut one, mut two): Sum, bytes: &[u8], is_big_endian: bool) -> Sum {
+    let word = |word: &[u8]| {
+        let word = word.try_into().unwrap_or([0; 4]);
+        if is_big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
+    };
+    for pair in bytes.chunks_exact(8) {
+        one = one.wrapping_add(word(&pair[..4])).wrapping_add(two);
+        two = two.wrapping_add(word(&pair[4..])).wrapping_add(one);
+    }
+    (one, two)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: usize = 512;
+
+    /// A log with one frame per transaction, as SQLite writes it.
+    fn log(transactions: u8, salt: u32) -> Vec<u8> {
+        let mut log: Vec<u8> =
+            [MAGIC, 3_007_000, PAGE as u32, 0, salt, 7].into_iter().flat_map(u32::to_be_bytes).collect();
+        let mut sum = checksum((0, 0), &log, false);
+        let put = |log: &mut Vec<u8>, sum: Sum| log.extend([sum.0, sum.1].into_iter().flat_map(u32::to_be_bytes));
+        put(&mut log, sum);
+        for number in 1..=transactions {
+            let head: Vec<u8> = [1, u32::from(number)].into_iter().flat_map(u32::to_be_bytes).collect();
+            let page = [number; PAGE];
+            sum = checksum(checksum(sum, &head, false), &page, false);
+            log.extend(head);
+            log.extend([salt, 7].into_iter().flat_map(u32::to_be_bytes));
+            put(&mut log, sum);
+            log.extend(page);
+        }
+        log
+    }
+
+    #[track_caller]
+    fn check(log: &[u8], expected: Option<(u64, u64)>) {
+        let found = inspect(log, PAGE).expect("read");
+        assert_eq!(found.map(|damage| (damage.frame, damage.commits)), expected);
+    }
+
+    #[test]
+    fn what_a_crash_leaves_is_no_damage() {
+        let whole = log(5, 3);
+        check(&whole, None);
+        check(&[], None);
+        check(&whole[..HEADER], None);
+        check(&whole[..whole.len() - 1], None);
+        let mut torn = whole.clone();
+        *torn.last_mut().expect("bytes") ^= 1;
+        check(&torn, None);
+        // Frames of before the log began again.
+        let mut again = log(2, 4);
+        let at = again.len();
+        again.extend(&whole[at..]);
+        check(&again, None);
+    }
+
+    #[test]
+    fn a_change_in_the_middle_is_damage() {
+        let whole = log(5, 3);
+        let frame = FRAME_HEADER + PAGE;
+        for (at, expected) in [
+            (HEADER + FRAME_HEADER + 9, (1, 4)),
+            (HEADER + frame + FRAME_HEADER, (2, 3)),
+            (HEADER + 2 * frame + 9, (3, 2)),
+            // Its stored sum: the frame behind it cannot be judged by it.
+            (HEADER + frame + 17, (2, 2)),
+            (4, (0, 4)),
+        ] {
+            let mut changed = whole.clone();
+            changed[at] ^= 0x40;
+            check(&changed, Some(expected));
+        }
+    }
+}

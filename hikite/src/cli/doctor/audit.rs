@@ -1,0 +1,55 @@
+//! What `doctor` says of the audit: how sure its records are, and what it is known not to have.
+
+use hikite_gateway::{Durability, UNWRITTEN};
+use hikite_store::Store;
+
+use super::{Finding, Level};
+use crate::config::Config;
+
+pub(super) fn findings(config: &Config) -> Vec<Finding> {
+    let url = config.store_url();
+    let mut findings = vec![durability(config)];
+    let damage = Store::known_damage(&url);
+    if !damage.is_empty() {
+        findings.push(Finding::bad("store", damage.join("\n  "), Some(Store::damage_hint(&url))));
+    }
+    let unwritten = unwritten(config);
+    if !unwritten.is_empty() {
+        findings.push(Finding {
+            what: "audit".into(),
+            level: Level::Warning,
+            text: format!("records that the store did not take when hikite stopped: {}", unwritten.join(", ")),
+            hint: Some("`hikite audit verify --file` reads such a file; keep it with your exports, elsewhere".into()),
+        });
+    }
+    findings
+}
+
+fn durability(config: &Config) -> Finding {
+    let Some(rules) = config.audit.rules() else {
+        return Finding {
+            what: "audit".into(),
+            level: Level::Warning,
+            text: "`audit.enabled` is false: nothing is recorded".into(),
+            hint: None,
+        };
+    };
+    let text = match rules.durability {
+        Durability::Strict => "durability `strict`: an answer goes out after its record is committed".to_owned(),
+        Durability::Group => format!(
+            "durability `group`: a crash may take the records of the last {UNWRITTEN} answers; `strict` takes none"
+        ),
+    };
+    Finding::good("audit", text)
+}
+
+/// Files that a stop without a store left behind.
+fn unwritten(config: &Config) -> Vec<String> {
+    let entries = std::fs::read_dir(&config.data).into_iter().flatten().flatten();
+    let names = entries.filter(|entry| {
+        entry.file_name().to_str().is_some_and(|name| name.starts_with(hikite_gateway::UNWRITTEN_FILE))
+    });
+    let mut names: Vec<String> = names.map(|entry| entry.path().display().to_string()).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,246 @@
+//! What the audit has after a crash, on a full disk, without its database, and with a damaged log: what was promised is
+//! there, and what is gone is said.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use hikite_testkit::gateway::{LIMIT, TestGateway};
+use hikite_testkit::postgres::{Server, database};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::audit::records;
+use crate::rest::{get, post};
+use crate::{PROGRAMS, configured, http_fixture};
+
+/// As docs/audit.md promises of `group`.
+const UNWRITTEN: usize = 256;
+const CALLERS: usize = 50;
+/// Who writes too much is else ended by a signal.
+const IGNORE_SIGNAL: &str = "trap '' XFSZ";
+
+async fn call(gateway: &TestGateway) -> u16 {
+    post(gateway, "/v1/tools/call", &json!({ "name": "echo", "parameters": { "text": "x" } })).await.status
+}
+
+/// Polls the status of `/readyz`.
+async fn ready(gateway: &TestGateway, status: u16) -> Value {
+    let begin = Instant::now();
+    loop {
+        let reply = get(gateway, "/readyz").await;
+        if reply.status == status {
+            return reply.value();
+        }
+        assert!(begin.elapsed() < LIMIT * 3, "{}: {}", reply.status, gateway.stderr());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Many callers, and `SIGKILL` in the middle: how many calls were answered, and how many of them are in the audit.
+async fn killed(durability: &str, store: Option<String>) -> (usize, usize) {
+    let (_fixture, server) = http_fixture().await;
+    let mut config = json!({ "mcpServers": { "a": server }, "audit": { "durability": durability } });
+    if let Some(url) = store {
+        config["store"] = json!({ "url": url });
+    }
+    let mut gateway = configured(config).await;
+    assert_eq!(call(&gateway).await, 200);
+    let answered = Arc::new(AtomicUsize::new(1));
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        let request = gateway
+            .request("POST", "/v1/tools/call")
+            .json(json!({ "name": "echo", "parameters": { "text": "x" } }).to_string());
+        let (address, answered) = (gateway.address(), Arc::clone(&answered));
+        callers.spawn(async move {
+            while let Ok(reply) = request.clone().attempt(address, LIMIT).await {
+                assert_eq!(reply.status, 200, "{}", reply.text());
+                answered.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+    }
+    let begin = Instant::now();
+    while answered.load(Ordering::SeqCst) < 4 * UNWRITTEN {
+        assert!(begin.elapsed() < LIMIT * 6, "{}", gateway.stderr());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    gateway.kill9();
+    while let Some(ended) = callers.join_next().await {
+        ended.expect("no panic");
+    }
+    let export = gateway.run(&["audit", "export", "--kind", "call"]).await;
+    assert_eq!(export.code, Some(0), "{}", export.stderr);
+    assert_eq!(gateway.run(&["audit", "verify"]).await.code, Some(0));
+    (answered.load(Ordering::SeqCst), export.stdout.lines().count())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strict_loses_no_answered_call_when_it_is_killed() {
+    for store in [None, Some(database())] {
+        let (answered, recorded) = killed("strict", store).await;
+        assert!(recorded >= answered, "{recorded} of {answered}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn group_loses_no_more_than_it_says_when_it_is_killed() {
+    for store in [None, Some(database())] {
+        let (answered, recorded) = killed("group", store).await;
+        assert!(recorded + UNWRITTEN >= answered, "{recorded} of {answered}");
+    }
+}
+
+#[tokio::test]
+async fn which_durability_runs_is_shown() {
+    for durability in ["group", "strict"] {
+        let gateway = configured(json!({ "audit": { "durability": durability } })).await;
+        let audit = get(&gateway, "/v1/status").await.value()["audit"].clone();
+        assert_eq!((&audit["durability"], &audit["accepts"]), (&json!(durability), &json!(true)));
+        let doctor = gateway.run(&["doctor"]).await;
+        assert!(doctor.stdout.contains(&format!("durability `{durability}`")), "{}", doctor.stdout);
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_at_once_and_says_so_until_it_is_over() {
+    for durability in ["group", "strict"] {
+        let (_fixture, server) = http_fixture().await;
+        // Who waited for a place would wait longer than this test.
+        let limits = json!({ "audit_queue": 5, "call_timeout": "5m", "drain": "1s" });
+        let audit = json!({ "durability": durability });
+        let config = json!({ "mcpServers": { "a": server }, "audit": audit, "limits": limits });
+        let gateway = TestGateway::start_after(&PROGRAMS, config, IGNORE_SIGNAL).await;
+        assert_eq!(call(&gateway).await, 200);
+        gateway.fill_disk(true);
+        let mut done = 1;
+        let refused = loop {
+            let body = json!({ "name": "echo", "parameters": { "text": "x" } });
+            let path = gateway.request("POST", "/v1/tools/call").json(body.to_string());
+            let reply = path.attempt(gateway.address(), LIMIT * 3).await.expect("an answer in time");
+            match reply.status {
+                200 => done += 1,
+                503 => break reply,
+                // In `strict`: it ran, and its answer is withheld.
+                500 => assert!(durability == "strict" && reply.text().contains("audit record"), "{}", reply.text()),
+                other => panic!("{other}: {}", reply.text()),
+            }
+            assert!(done <= 6, "{}", gateway.stderr());
+        };
+        assert!(refused.headers.contains_key("retry-after"), "{}", refused.text());
+        let said = ready(&gateway, 503).await;
+        assert_eq!(said["reasons"][0]["code"], "audit_full", "{said}");
+        let status = get(&gateway, "/v1/status").await.value();
+        assert_eq!(status["audit"]["accepts"], false);
+        assert!(status["attention"].to_string().contains("no room left"), "{status}");
+        gateway.fill_disk(false);
+        ready(&gateway, 200).await;
+        assert_eq!(call(&gateway).await, 200);
+        assert!(records(&gateway, "kind=call").await.len() > done, "{}", gateway.stderr());
+        assert_eq!(get(&gateway, "/v1/audit/verify").await.value()["intact"], true);
+    }
+}
+
+#[tokio::test]
+async fn what_a_full_disk_takes_at_the_end_is_said_with_its_number() {
+    let (_fixture, server) = http_fixture().await;
+    let config = json!({ "mcpServers": { "a": server } });
+    let mut gateway = TestGateway::start_after(&PROGRAMS, config, IGNORE_SIGNAL).await;
+    assert_eq!(call(&gateway).await, 200);
+    assert_eq!(records(&gateway, "kind=call").await.len(), 1);
+    gateway.fill_disk(true);
+    for _ in 0..3 {
+        assert_eq!(call(&gateway).await, 200);
+    }
+    gateway.terminate();
+    assert_eq!(gateway.slow_exit().await.code(), Some(1), "{}", gateway.stderr());
+    gateway.says("records of the audit are lost").await;
+    gateway.says("records=3").await;
+}
+
+#[tokio::test]
+async fn what_a_database_does_not_take_at_the_end_is_kept_in_a_file() {
+    let (_fixture, server) = http_fixture().await;
+    let postgres = Server::start();
+    let config = json!({ "mcpServers": { "a": server }, "store": { "url": postgres.database() } });
+    let mut gateway = configured(config).await;
+    assert_eq!(call(&gateway).await, 200);
+    assert_eq!(records(&gateway, "kind=call").await.len(), 1);
+    postgres.stop();
+    for _ in 0..3 {
+        assert_eq!(call(&gateway).await, 200);
+    }
+    gateway.terminate();
+    assert_eq!(gateway.slow_exit().await.code(), Some(1), "{}", gateway.stderr());
+    let entries = fs::read_dir(gateway.folder().path().join("data")).expect("a folder");
+    let files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    let kept = files.iter().find(|file| file.to_string_lossy().contains("audit-unwritten-"));
+    let kept = kept.unwrap_or_else(|| panic!("{files:?}\n{}", gateway.stderr()));
+    let text = fs::read_to_string(kept).expect("a file");
+    assert_eq!(text.lines().filter(|line| line.contains(r#""kind":"call""#)).count(), 3, "{text}");
+    let verified = gateway.run(&["audit", "verify", "--file", kept.to_str().expect("UTF-8")]).await;
+    assert_eq!(verified.code, Some(0), "{}", verified.stdout);
+}
+
+/// A gateway that was killed with `calls` records in its log, and the log.
+async fn with_log(calls: usize) -> (TestGateway, PathBuf, Value) {
+    let (_fixture, server) = http_fixture().await;
+    let config = json!({ "mcpServers": { "a": server }, "audit": { "durability": "strict" } });
+    let mut gateway = configured(config.clone()).await;
+    for _ in 0..calls {
+        assert_eq!(call(&gateway).await, 200);
+    }
+    gateway.kill9();
+    let log = gateway.folder().path().join("data/hikite.db-wal");
+    (gateway, log, config)
+}
+
+#[tokio::test]
+async fn a_log_damaged_in_the_middle_is_reported() {
+    let (gateway, log, config) = with_log(20).await;
+    let mut bytes = fs::read(&log).expect("a log");
+    let middle = bytes.len() / 2;
+    for byte in &mut bytes[middle..middle + 64] {
+        *byte ^= 0x55;
+    }
+    fs::write(&log, bytes).expect("written");
+    let gateway = gateway.start_again(config).await;
+    gateway.says("is damaged at frame").await;
+    gateway.says("of the audit were written and are gone").await;
+    let lost = records(&gateway, "kind=lost").await;
+    assert!(lost.iter().any(|record| record["method"] == "store.damage" && record["lost"].as_u64() > Some(0)));
+    assert!(fs::exists(log.with_file_name("hikite.db-wal.damaged-1")).expect("a folder"));
+    let status = get(&gateway, "/v1/status").await.value();
+    assert!(status["attention"].to_string().contains("is damaged at frame"), "{status}");
+    let verified = gateway.run(&["audit", "verify"]).await;
+    assert_eq!(verified.code, Some(1));
+    assert!(verified.stdout.contains("are gone") && verified.stdout.contains("hint: "), "{}", verified.stdout);
+    let doctor = gateway.run(&["doctor"]).await;
+    assert!(doctor.stdout.contains("are gone") && doctor.code == Some(1), "{}", doctor.stdout);
+    // Somebody has seen it.
+    fs::remove_file(log.with_file_name("hikite.db.damage")).expect("the findings");
+    assert_eq!(gateway.run(&["audit", "verify"]).await.code, Some(0));
+}
+
+#[tokio::test]
+async fn a_log_that_was_cut_is_reported() {
+    let (gateway, log, config) = with_log(20).await;
+    let file = fs::OpenOptions::new().write(true).open(&log).expect("a log");
+    let length = file.metadata().expect("a length").len();
+    file.set_len(length / 2).expect("cut");
+    let gateway = gateway.start_again(config).await;
+    gateway.says("to 20 of the audit were written and are gone").await;
+    assert_eq!(gateway.run(&["audit", "verify"]).await.code, Some(1));
+}
+
+#[tokio::test]
+async fn a_log_that_a_crash_left_is_no_damage() {
+    let (gateway, _, config) = with_log(20).await;
+    let mut gateway = gateway.start_again(config).await;
+    assert_eq!(records(&gateway, "kind=call").await.len(), 20);
+    assert_eq!(records(&gateway, "kind=lost").await, [json!(null); 0]);
+    assert!(gateway.stop().await.success());
+    assert!(!gateway.stderr().contains("gone"), "{}", gateway.stderr());
+}

@@ -1,0 +1,92 @@
+//! SIGHUP, and the limit of open files: neither ends what runs.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use hikite_testkit::gateway::{Client, Hello, LIMIT, TestGateway, eventually, hang_up};
+use serde_json::json;
+
+use crate::{PROGRAMS, configured, gateway, http_fixture, stdio};
+
+#[tokio::test]
+async fn a_hangup_reads_the_config_again_and_ends_nothing() {
+    let (_fixture, server) = http_fixture().await;
+    let mut gateway = gateway(json!({ "a": server })).await;
+    let client = gateway.client("").await;
+    let running = client.begin_call("sleep", json!({ "ms": 1500 }));
+    for round in 1..=2 {
+        gateway.hang_up();
+        let said = || gateway.stderr().matches("SIGHUP: the config is read again").count() == round;
+        assert!(eventually(said).await, "{}", gateway.stderr());
+    }
+    let in_force = || gateway.stderr().matches("the changed config is in force").count() == 2;
+    assert!(eventually(in_force).await, "{}", gateway.stderr());
+    assert!(running.answer().await.expect("a result").to_string().contains("slept"));
+    gateway.write_text("{");
+    gateway.hang_up();
+    gateway.says("the old one stays in force").await;
+    assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
+    assert!(gateway.stop().await.success());
+}
+
+#[tokio::test]
+async fn a_hangup_does_not_end_a_gateway_on_stdio() {
+    let (_fixture, server) = http_fixture().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = json!({ "mcpServers": { "a": server }, "modules": { "builtin": false } });
+    fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
+    let client = Client::over_stdio(&PROGRAMS, folder.path(), &["--surface", "direct"], Hello::default()).await;
+    assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
+    hang_up(client.pid());
+    assert_eq!(client.text("echo", json!({ "text": "y" })).await, "y");
+    assert!(client.close().await.success());
+}
+
+/// Soft and hard, as the kernel tells them.
+fn file_limits(pid: u32) -> (String, String) {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).expect("limits");
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("a limit");
+    let mut words = line.split_whitespace().skip(3).map(str::to_owned);
+    (words.next().expect("soft"), words.next().expect("hard"))
+}
+
+#[tokio::test]
+async fn the_limit_of_open_files_is_raised_for_hikite_and_not_for_its_servers() {
+    let config = json!({ "mcpServers": { "a": stdio(&[]) }, "server": { "surface": "direct" } });
+    let gateway = TestGateway::start_after(&PROGRAMS, config, "ulimit -Hn 4096; ulimit -Sn 512").await;
+    assert_eq!(file_limits(gateway.pid()), ("4096".into(), "4096".into()));
+    assert_eq!(gateway.client("").await.text("echo", json!({ "text": "x" })).await, "x");
+    let servers = gateway.descendants();
+    let server = servers.iter().find(|process| !process.is_guard()).expect("a server");
+    assert_eq!(file_limits(server.pid), ("512".into(), "4096".into()));
+}
+
+#[tokio::test]
+async fn without_files_new_connections_are_refused_and_calls_go_on() {
+    let (_fixture, server) = http_fixture().await;
+    let gateway = configured(json!({ "mcpServers": { "a": server }, "server": { "surface": "direct" } })).await;
+    let client = gateway.client("").await;
+    assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
+    let running = client.begin_call("sleep", json!({ "ms": 3000 }));
+    assert!(eventually(|| gateway.stderr().contains("listening")).await);
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    // No number below this is free.
+    let first_free = (0..).find(|number| !fs::exists(format!("/proc/{}/fd/{number}", gateway.pid())).unwrap_or(false));
+    gateway.limit_files(first_free.expect("a number"));
+    let address = gateway.address();
+    let refused = tokio::task::spawn_blocking(move || {
+        let mut socket = TcpStream::connect(address).expect("the kernel takes it");
+        socket.set_read_timeout(Some(LIMIT)).expect("a limit");
+        let _ = socket.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        let mut answer = Vec::new();
+        let _ = socket.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    });
+    let refused = refused.await.expect("no panic");
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}\n{}", gateway.stderr());
+    gateway.says("raise the limit of open files").await;
+    assert!(running.answer().await.expect("a result").to_string().contains("slept"));
+    gateway.limit_files(1024);
+    assert_eq!(gateway.client("").await.text("echo", json!({ "text": "x" })).await, "x");
+}

@@ -1,0 +1,135 @@
+//! A small disk that is really full: hikite's data lies on a tmpfs of a few MiB, in a mount namespace of its own (which
+//! needs no rights where user namespaces are allowed). When nothing more can be recorded, calls are refused at once and
+//! `/readyz` says so; it recovers by itself; and what is lost at the end is said.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::check::Check;
+use super::stage::{Scene, Stage};
+use crate::rig::rest::Rest;
+
+const RECOVERS_S: f64 = 10.0;
+const AT_ONCE_MS: f64 = 500.0;
+/// Records that wait in memory before calls are refused.
+const QUEUE: usize = 200;
+const SIZE: &str = "16m";
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let limits = json!({ "audit_queue": QUEUE, "drain": "2s" });
+    let mut scene = stage.open_by(program(stage), &limits, &[], 0).await?;
+    let mut rest = Rest::open(scene.gateway.target.address).await?;
+    ensure!(call(&mut rest).await?.0 == 200, "no call before the disk is full");
+    fill(&scene)?;
+    let (mut answered, mut refused, mut odd, mut slowest) = (1_usize, 0_usize, Vec::new(), 0.0_f64);
+    let started = Instant::now();
+    while refused < 100 && started.elapsed() < Duration::from_secs(60) {
+        let begun = Instant::now();
+        match call(&mut rest).await? {
+            (200, _) => answered += 1,
+            (503, true) => refused += 1,
+            (status, _) => odd.push(status),
+        }
+        slowest = slowest.max(begun.elapsed().as_secs_f64() * 1000.0);
+    }
+    let (status, body) = ready(&mut rest).await?;
+    empty(&scene)?;
+    let started = Instant::now();
+    let recovered = loop {
+        if ready(&mut rest).await?.0 == 200 && call(&mut rest).await?.0 == 200 {
+            answered += 1;
+            break started.elapsed().as_secs_f64();
+        }
+        if started.elapsed().as_secs_f64() > 5.0 * RECOVERS_S {
+            break f64::INFINITY;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let chain: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
+    let mut checks = vec![
+        Check::that("calls refused on a full disk", "503 with Retry-After", format!("{refused} of 100, others {odd:?}"), refused == 100 && odd.is_empty()),
+        Check::at_most("the slowest answer meanwhile", slowest, stage.at_worst(AT_ONCE_MS), "ms"),
+        Check::that("/readyz meanwhile", "503, reason audit_full", format!("{status} {body}"), status == 503 && body.contains("audit_full")),
+        Check::at_most("recovered after", recovered, stage.within(RECOVERS_S), "s"),
+        Check::that(
+            "the audit afterwards",
+            "whole, every answered call in it",
+            format!("intact {}, {} records of {answered} calls", chain["intact"], chain["records"]),
+            chain["intact"] == true && chain["records"].as_u64() >= u64::try_from(answered).ok(),
+        ),
+    ];
+    checks.push(stop_when_full(&mut scene, &mut rest).await?);
+    checks.push(scene.no_panic()?);
+    Ok(checks)
+}
+
+/// SIGTERM with records that nobody takes.
+async fn stop_when_full(scene: &mut Scene, rest: &mut Rest) -> Result<Check> {
+    fill(scene)?;
+    while call(rest).await?.0 == 200 {}
+    scene.gateway.signal(Signal::TERM)?;
+    let started = Instant::now();
+    let code = loop {
+        if let Some(status) = scene.gateway.ended()? {
+            break status.code();
+        }
+        ensure!(started.elapsed() < Duration::from_secs(60), "hikite does not stop");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let log = fs::read_to_string(scene.folder.path().join("stderr.log"))?;
+    let said = log.lines().find(|line| line.contains("records of the audit are lost")).unwrap_or_default();
+    let is_said = said.contains("records=");
+    let seen = format!("exit {code:?}, {}", if is_said { "said with the number" } else { "not said" });
+    Ok(Check::that("SIGTERM on a full disk", "exit 1, the loss said with its number", seen, code == Some(1) && is_said))
+}
+
+/// The program with its data on a disk of its own.
+fn program(stage: &Stage) -> Command {
+    let line = format!(
+        "for last; do :; done; mkdir -p \"$last\" && mount -t tmpfs -o size={SIZE},mode=0700 tmpfs \"$last\" && exec \"$0\" \"$@\""
+    );
+    let mut program = Command::new("unshare");
+    // The last argument is the data folder.
+    program.args(["--user", "--map-root-user", "--mount", "sh", "-c", &line]).arg(&stage.hikite);
+    program
+}
+
+/// A file on the disk, as hikite sees it.
+fn filler(scene: &Scene) -> PathBuf {
+    let data = scene.folder.path().join("data/filler");
+    PathBuf::from(format!("/proc/{}/root{}", scene.gateway.pid(), data.display()))
+}
+
+fn fill(scene: &Scene) -> Result<()> {
+    let mut file = fs::File::create(filler(scene)).context("the small disk cannot be reached")?;
+    for size in [1 << 16, 1 << 12, 1] {
+        while file.write(&vec![1; size]).is_ok_and(|written| written > 0) {}
+    }
+    Ok(())
+}
+
+fn empty(scene: &Scene) -> Result<()> {
+    Ok(fs::remove_file(filler(scene))?)
+}
+
+/// The status of one call, and whether it is said when to come back.
+async fn call(rest: &mut Rest) -> Result<(u16, bool)> {
+    let body = json!({ "name": "echo", "parameters": { "text": "x" } });
+    let request = rest.posting("/v1/tools/call", body.to_string())?;
+    let answer = rest.ask(request).await?;
+    Ok((answer.status().as_u16(), answer.headers().contains_key("retry-after")))
+}
+
+async fn ready(rest: &mut Rest) -> Result<(u16, String)> {
+    let mut request = rest.posting("/readyz", String::new())?;
+    *request.method_mut() = hyper::Method::GET;
+    let answer = rest.ask(request).await?;
+    Ok((answer.status().as_u16(), String::from_utf8_lossy(answer.body()).into_owned()))
+}

@@ -1,0 +1,115 @@
+//! SIGKILL while many callers are answered: how many answered calls the audit does not have afterwards, and what each
+//! setting of `audit.durability` costs. On SQLite, and on the PostgreSQL that `HIKITE_FAULTS_POSTGRES` names.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::Signal;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::check::Check;
+use super::stage::{Stage, config, number};
+use crate::rig::TOOLS;
+use crate::rig::client::Client;
+use crate::rig::process::{Gateway, Upstream};
+use crate::rig::table::percentile;
+
+const CALLERS: usize = 50;
+/// What docs/audit.md promises of `group`.
+const GROUP_LOSES: usize = 256;
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    let postgres = std::env::var("HIKITE_FAULTS_POSTGRES").ok();
+    for (store, url) in [("SQLite", None), ("PostgreSQL", postgres)] {
+        if store == "PostgreSQL" && url.is_none() {
+            continue;
+        }
+        // The default is tried as the default.
+        for (durability, most) in [(None, GROUP_LOSES), (Some("strict"), 0)] {
+            checks.extend(one(stage, (store, url.as_deref()), durability, most).await?);
+        }
+    }
+    Ok(checks)
+}
+
+async fn one(
+    stage: &Stage,
+    (store, url): (&str, Option<&str>),
+    durability: Option<&str>,
+    most: usize,
+) -> Result<Vec<Check>> {
+    let upstream = Upstream::start()?;
+    let folder = tempfile::tempdir()?;
+    let mut config = config(&upstream, &json!({}), &[]);
+    if let Some(durability) = durability {
+        config["audit"] = json!({ "durability": durability });
+    }
+    if let Some(url) = url {
+        config["store"] = json!({ "url": url });
+    }
+    let mut gateway = Gateway::launch(Command::new(&stage.hikite), folder.path(), &config)?;
+    gateway.tools(TOOLS).await?;
+    let recorded_before = recorded(stage, folder.path()).await?;
+    let answered = Arc::new(AtomicUsize::new(0));
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        callers.spawn(calls(gateway.client().await?, Arc::clone(&answered)));
+    }
+    let (before, started) = (answered.load(Ordering::SeqCst), Instant::now());
+    tokio::time::sleep(stage.lasts(10, 2)).await;
+    let (count, seconds) = (answered.load(Ordering::SeqCst) - before, started.elapsed().as_secs_f64());
+    gateway.signal(Signal::KILL)?;
+    let mut times = Vec::new();
+    while let Some(took) = callers.join_next().await {
+        times.extend(took?);
+    }
+    while gateway.ended()?.is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let recorded = recorded(stage, folder.path()).await? - recorded_before;
+    let answered = answered.load(Ordering::SeqCst);
+    let lost = answered.saturating_sub(recorded);
+    let name = durability.unwrap_or("group");
+    let (p50, p99) = (percentile(&mut times, 0.5), percentile(&mut times, 0.99));
+    Ok(vec![
+        Check::that(
+            format!("{name} on {store}: answered calls without a record after SIGKILL"),
+            format!("≤ {most}"),
+            format!("{lost} of {answered}"),
+            lost <= most && answered > 0,
+        ),
+        Check::that(
+            format!("{name} on {store}: {CALLERS} callers"),
+            "told",
+            format!("{:.0} calls/s, p50 {p50:.1} ms, p99 {p99:.1} ms", number(count) / seconds),
+            true,
+        ),
+    ])
+}
+
+/// Calls until nobody answers; how long each took, in milliseconds.
+async fn calls(mut client: Client, answered: Arc<AtomicUsize>) -> Vec<f64> {
+    let mut times = Vec::new();
+    loop {
+        let started = Instant::now();
+        if client.echo("echo").await.is_err() {
+            return times;
+        }
+        answered.fetch_add(1, Ordering::SeqCst);
+        times.push(started.elapsed().as_secs_f64() * 1000.0);
+    }
+}
+
+/// Calls in the audit.
+async fn recorded(stage: &Stage, folder: &std::path::Path) -> Result<usize> {
+    let mut command = tokio::process::Command::new(&stage.hikite);
+    command.args(["audit", "export", "--kind", "call", "--config"]).arg(folder.join("hikite.json"));
+    let output = command.arg("--data").arg(folder.join("data")).output().await.context("hikite")?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count())
+}
