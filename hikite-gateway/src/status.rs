@@ -73,20 +73,20 @@ impl Gateway {
 
     /// A store that takes no records, and records that are known to be gone.
     fn troubled_audit(&self) -> Vec<Concern> {
-        let concern = |message, hint: &str| Concern {
-            kind: "audit",
-            name: "audit".into(),
-            message,
-            hint: hint.into(),
-        };
+        let concern =
+            |message, hint: &str| Concern { kind: "audit", name: "audit".into(), message, hint: hint.into() };
         let mut concerns = Vec::new();
-        if let Some((state, why)) = self.audit_state().and_then(|state| Some((state.clone(), state.trouble?))) {
+        if let Some(state) = self.audit_state()
+            && let Some(why) = &state.trouble
+        {
             let then = if state.is_full { "calls are refused" } else { "records wait in memory" };
             let message = format!("the store {why}: {then}");
-            concerns.push(concern(message, "free some space or bring the database back; it goes on by itself"));
+            concerns
+                .push(concern(message, "free some space or bring the database back; it goes on by itself"));
         }
         let damage = Store::known_damage(self.registry.store().url());
-        let hint = "put back a backup with `hikite store restore`, or accept the loss; `hikite doctor` says how";
+        let hint =
+            "put back a backup with `hikite store restore`, or accept the loss; `hikite doctor` says how";
         concerns.extend(damage.into_iter().map(|what| concern(what, hint)));
         concerns
     }

@@ -36,7 +36,8 @@ impl App {
         let stale = self.gateway.freshness().fault();
         let store = stale.map(|message| Unready::new("store_stale", message));
         let full = self.gateway.audit_state().is_some_and(|state| state.is_full);
-        let audit = full.then(|| Unready::new("audit_full", "the audit can take no more records, so calls are refused"));
+        let audit = full
+            .then(|| Unready::new("audit_full", "the audit can take no more records, so calls are refused"));
         leaving.into_iter().chain(store).chain(audit).collect()
     }
 }

@@ -44,7 +44,8 @@ impl AuditHead {
     pub(crate) fn note(&self, chain: &Chain) {
         let mut file = self.file.lock();
         if file.is_none() {
-            let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&self.path);
+            let opened =
+                OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&self.path);
             *file = opened.ok();
         }
         if let Some(file) = &*file
@@ -57,7 +58,8 @@ impl AuditHead {
     fn read(&self) -> Option<Chain> {
         let text = fs::read_to_string(&self.path).ok()?;
         let (seq, hash) = text.trim_end().split_once(':')?;
-        (hash.len() == 64).then(|| Some(Chain::new(seq.parse().ok()?, hash)))?
+        let seq = seq.parse().ok()?;
+        (hash.len() == 64).then(|| Chain::new(seq, hash))
     }
 }
 

@@ -94,12 +94,7 @@ impl Store {
         Ok(Self::of(&target, url, (reader, writer), (found, version)))
     }
 
-    fn of(
-        target: &Target,
-        url: &StoreUrl,
-        pools: (AnyPool, AnyPool),
-        (found, version): (i64, i64),
-    ) -> Self {
+    fn of(target: &Target, url: &StoreUrl, pools: (AnyPool, AnyPool), (found, version): (i64, i64)) -> Self {
         Self(Arc::new(Inner {
             url: url.clone(),
             engine: target.engine,

@@ -31,8 +31,7 @@ pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Optio
     let word = |at: usize| number(&header, at);
     let is_big_endian = word(0) & 1 == 1;
     let sum_of = |sum, bytes: &[u8]| checksum(sum, bytes, is_big_endian);
-    let is_header_valid =
-        word(0) & !1 == MAGIC && sum_of((0, 0), &header[..24]) == (word(24), word(28));
+    let is_header_valid = word(0) & !1 == MAGIC && sum_of((0, 0), &header[..24]) == (word(24), word(28));
     let page_bytes = if is_header_valid { word(8) as usize } else { page_bytes };
     let mut salts = is_header_valid.then(|| (word(16), word(20)));
     if !(512..=65_536).contains(&page_bytes) {
@@ -48,9 +47,8 @@ pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Optio
         let stored = (number(&frame, 16), number(&frame, 20));
         let own_salts = (number(&frame, 8), number(&frame, 12));
         let is_valid = *salts.get_or_insert(own_salts) == own_salts
-            && before.is_some_and(|before| {
-                sum_of(sum_of(before, &frame[..8]), &frame[FRAME_HEADER..]) == stored
-            });
+            && before
+                .is_some_and(|before| sum_of(sum_of(before, &frame[..8]), &frame[FRAME_HEADER..]) == stored);
         let is_commit = number(&frame, 4) != 0;
         match &mut damage {
             None if !is_valid => damage = Some(Damage { frame: count, commits: 0 }),
@@ -96,9 +94,10 @@ mod tests {
     /// A log with one frame per transaction, as SQLite writes it.
     fn log(transactions: u8, salt: u32) -> Vec<u8> {
         let mut log: Vec<u8> =
-            [MAGIC, 3_007_000, PAGE as u32, 0, salt, 7].into_iter().flat_map(u32::to_be_bytes).collect();
+            [MAGIC, 3_007_000, 512, 0, salt, 7].into_iter().flat_map(u32::to_be_bytes).collect();
         let mut sum = checksum((0, 0), &log, false);
-        let put = |log: &mut Vec<u8>, sum: Sum| log.extend([sum.0, sum.1].into_iter().flat_map(u32::to_be_bytes));
+        let put =
+            |log: &mut Vec<u8>, sum: Sum| log.extend([sum.0, sum.1].into_iter().flat_map(u32::to_be_bytes));
         put(&mut log, sum);
         for number in 1..=transactions {
             let head: Vec<u8> = [1, u32::from(number)].into_iter().flat_map(u32::to_be_bytes).collect();

@@ -164,12 +164,7 @@ fn parent() -> String {
 
 fn command(launch: &Launch<'_>, spawner: &Spawner) -> Command {
     let mut command = Command::new(spawner.guard());
-    command
-        .arg("__guard")
-        .arg(parent())
-        .arg("--")
-        .arg(launch.command)
-        .args(launch.args);
+    command.arg("__guard").arg(parent()).arg("--").arg(launch.command).args(launch.args);
     if !launch.inherit_env {
         command
             .env_clear()

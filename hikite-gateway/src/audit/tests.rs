@@ -374,3 +374,19 @@ async fn what_is_too_old_or_too_much_goes() {
     audited.call("add").await.expect("a result");
     is(&audited.only().await, &json!({ "seq": 2 }));
 }
+
+#[tokio::test]
+async fn in_strict_the_record_is_committed_before_the_answer() {
+    let kept = AuditRules { durability: Durability::Strict, ..KEPT };
+    let audited =
+        Audited::with(answering(r#"{"content":[]}"#), Policy::default(), Limits::default(), kept).await;
+    for count in 1..=3 {
+        audited.call("read").await.expect("a result");
+        // Asked of the store itself: nothing is flushed by looking.
+        let rows =
+            audited.store.audit(&AuditFilter::default(), hikite_store::AuditWalk::Back(None), 10).await;
+        assert_eq!(rows.expect("read").len(), count);
+    }
+    let state = audited.gateway.audit_state().expect("it is on");
+    assert_eq!((state.durability.name(), state.waiting, state.is_full), ("strict", 0, false));
+}

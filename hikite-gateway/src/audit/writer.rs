@@ -182,7 +182,7 @@ impl Writer {
         let outcome = tokio::select! {
             outcome = &mut appending => outcome,
             () = tokio::time::sleep(SLOW) => {
-                health.set(Some("the store does not answer".into()));
+                health.set(Some("does not answer".into()));
                 match tokio::time::timeout(STUCK, appending).await {
                     Ok(outcome) => outcome,
                     Err(_) => return Err("the store does not answer".into()),

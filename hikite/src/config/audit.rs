@@ -122,11 +122,12 @@ mod tests {
     #[test]
     fn everything_is_recorded_unless_the_file_says_otherwise() {
         let shown = |text: &str| show(&parse(text).expect(text))["audit"].to_string();
-        assert_eq!(shown("{}"), r#"{"enabled":true,"durability":"group","when_full":"block","retention":"90d"}"#);
-        let file =
-            r#"{"audit":{"enabled":false,"durability":"strict","when_full":"drop-and-count","retention":"36h","max_records":5}}"#;
-        let expected =
-            r#"{"enabled":false,"durability":"strict","when_full":"drop-and-count","retention":"36h","max_records":5}"#;
+        assert_eq!(
+            shown("{}"),
+            r#"{"enabled":true,"durability":"group","when_full":"block","retention":"90d"}"#
+        );
+        let file = r#"{"audit":{"enabled":false,"durability":"strict","when_full":"drop-and-count","retention":"36h","max_records":5}}"#;
+        let expected = r#"{"enabled":false,"durability":"strict","when_full":"drop-and-count","retention":"36h","max_records":5}"#;
         assert_eq!(shown(file), expected);
         assert!(parse(file).expect("right").audit.rules().is_none());
     }

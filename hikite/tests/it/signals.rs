@@ -36,7 +36,8 @@ async fn a_hangup_does_not_end_a_gateway_on_stdio() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = json!({ "mcpServers": { "a": server }, "modules": { "builtin": false } });
     fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
-    let client = Client::over_stdio(&PROGRAMS, folder.path(), &["--surface", "direct"], Hello::default()).await;
+    let client =
+        Client::over_stdio(&PROGRAMS, folder.path(), &["--surface", "direct"], Hello::default()).await;
     assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
     hang_up(client.pid());
     assert_eq!(client.text("echo", json!({ "text": "y" })).await, "y");
@@ -54,7 +55,7 @@ fn file_limits(pid: u32) -> (String, String) {
 #[tokio::test]
 async fn the_limit_of_open_files_is_raised_for_hikite_and_not_for_its_servers() {
     let config = json!({ "mcpServers": { "a": stdio(&[]) }, "server": { "surface": "direct" } });
-    let gateway = TestGateway::start_after(&PROGRAMS, config, "ulimit -Hn 4096; ulimit -Sn 512").await;
+    let gateway = TestGateway::start_after(&PROGRAMS, config, "ulimit -Sn 512; ulimit -Hn 4096").await;
     assert_eq!(file_limits(gateway.pid()), ("4096".into(), "4096".into()));
     assert_eq!(gateway.client("").await.text("echo", json!({ "text": "x" })).await, "x");
     let servers = gateway.descendants();
@@ -65,14 +66,16 @@ async fn the_limit_of_open_files_is_raised_for_hikite_and_not_for_its_servers() 
 #[tokio::test]
 async fn without_files_new_connections_are_refused_and_calls_go_on() {
     let (_fixture, server) = http_fixture().await;
-    let gateway = configured(json!({ "mcpServers": { "a": server }, "server": { "surface": "direct" } })).await;
+    let gateway =
+        configured(json!({ "mcpServers": { "a": server }, "server": { "surface": "direct" } })).await;
     let client = gateway.client("").await;
     assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
     let running = client.begin_call("sleep", json!({ "ms": 3000 }));
     assert!(eventually(|| gateway.stderr().contains("listening")).await);
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     // No number below this is free.
-    let first_free = (0..).find(|number| !fs::exists(format!("/proc/{}/fd/{number}", gateway.pid())).unwrap_or(false));
+    let first_free =
+        (0..).find(|number| !fs::exists(format!("/proc/{}/fd/{number}", gateway.pid())).unwrap_or(false));
     gateway.limit_files(first_free.expect("a number"));
     let address = gateway.address();
     let refused = tokio::task::spawn_blocking(move || {

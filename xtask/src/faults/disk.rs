@@ -54,9 +54,19 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     };
     let chain: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
     let mut checks = vec![
-        Check::that("calls refused on a full disk", "503 with Retry-After", format!("{refused} of 100, others {odd:?}"), refused == 100 && odd.is_empty()),
+        Check::that(
+            "calls refused on a full disk",
+            "503 with Retry-After",
+            format!("{refused} of 100, others {odd:?}"),
+            refused == 100 && odd.is_empty(),
+        ),
         Check::at_most("the slowest answer meanwhile", slowest, stage.at_worst(AT_ONCE_MS), "ms"),
-        Check::that("/readyz meanwhile", "503, reason audit_full", format!("{status} {body}"), status == 503 && body.contains("audit_full")),
+        Check::that(
+            "/readyz meanwhile",
+            "503, reason audit_full",
+            format!("{status} {body}"),
+            status == 503 && body.contains("audit_full"),
+        ),
         Check::at_most("recovered after", recovered, stage.within(RECOVERS_S), "s"),
         Check::that(
             "the audit afterwards",
@@ -87,7 +97,12 @@ async fn stop_when_full(scene: &mut Scene, rest: &mut Rest) -> Result<Check> {
     let said = log.lines().find(|line| line.contains("records of the audit are lost")).unwrap_or_default();
     let is_said = said.contains("records=");
     let seen = format!("exit {code:?}, {}", if is_said { "said with the number" } else { "not said" });
-    Ok(Check::that("SIGTERM on a full disk", "exit 1, the loss said with its number", seen, code == Some(1) && is_said))
+    Ok(Check::that(
+        "SIGTERM on a full disk",
+        "exit 1, the loss said with its number",
+        seen,
+        code == Some(1) && is_said,
+    ))
 }
 
 /// The program with its data on a disk of its own.

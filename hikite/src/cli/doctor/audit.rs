@@ -18,8 +18,13 @@ pub(super) fn findings(config: &Config) -> Vec<Finding> {
         findings.push(Finding {
             what: "audit".into(),
             level: Level::Warning,
-            text: format!("records that the store did not take when hikite stopped: {}", unwritten.join(", ")),
-            hint: Some("`hikite audit verify --file` reads such a file; keep it with your exports, elsewhere".into()),
+            text: format!(
+                "records that the store did not take when hikite stopped: {}",
+                unwritten.join(", ")
+            ),
+            hint: Some(
+                "`hikite audit verify --file` reads such a file; keep it with your exports, elsewhere".into(),
+            ),
         });
     }
     findings
@@ -35,7 +40,9 @@ fn durability(config: &Config) -> Finding {
         };
     };
     let text = match rules.durability {
-        Durability::Strict => "durability `strict`: an answer goes out after its record is committed".to_owned(),
+        Durability::Strict => {
+            "durability `strict`: an answer goes out after its record is committed".to_owned()
+        }
         Durability::Group => format!(
             "durability `group`: a crash may take the records of the last {UNWRITTEN} answers; `strict` takes none"
         ),
