@@ -4,6 +4,7 @@
 mod audit;
 mod backup;
 mod check;
+mod clock;
 mod connect;
 mod control;
 mod copy;
@@ -29,7 +30,10 @@ mod vector;
 #[cfg(test)]
 mod tests;
 
-pub use audit::{AuditBatch, AuditFilter, AuditRow, AuditWalk, Verified};
+pub use audit::{
+    AuditBatch, AuditFilter, AuditPage, AuditRow, AuditWalk, Retention, TrimTrace, Trimmed, Verified,
+};
+pub use clock::{Boot, ClockJump, MachineClock};
 pub use control::Registered;
 pub use drawer::Entry;
 pub use error::{Fault, StoreError};

@@ -4,10 +4,11 @@ use crate::json::{Object, Raw};
 
 /// The columns, as the members of a record are called.
 #[rustfmt::skip]
-const COLUMNS: [&str; 31] = [
+const COLUMNS: [&str; 34] = [
     "seq", "at", "kind", "decision", "outcome", "requestId", "subject", "userId", "user", "token", "client", "project",
     "account", "session", "surface", "method", "module", "tool", "what", "argumentsHash", "ms", "attempts", "cached", "bytesIn",
-    "bytesOut", "tokensEstimated", "provider", "queries", "queriesHash", "results", "lost",
+    "bytesOut", "tokensEstimated", "provider", "queries", "queriesHash", "results", "lost", "trimmed",
+    "trimmedTo", "trimmedHash",
 ];
 
 /// The first line.
@@ -84,6 +85,9 @@ mod tests {
             queries_hash: "h".into(),
             results: Some(1),
             lost: 1,
+            trimmed: 1,
+            trimmed_to: 1,
+            trimmed_hash: "h".into(),
             ..Default::default()
         };
         let record = Raw::parse(full.text(1)).expect("JSON").object().expect("an object");

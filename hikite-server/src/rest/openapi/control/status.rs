@@ -76,7 +76,7 @@ fn concern() -> Value {
         "required": ["kind", "name", "message", "hint"],
         "description": "Something that somebody should look at.",
         "properties": {
-            "kind": { "enum": ["config", "module", "login", "account", "client", "pin"] },
+            "kind": { "enum": ["config", "module", "login", "account", "client", "pin", "audit"] },
             "name": text("The module, the key of the tool, or the id of the account or the client."),
             "message": { "type": "string" },
             "hint": text("What to do about it."),
