@@ -1,6 +1,8 @@
 //! What hikite promises when things go wrong, tried on the finished program: each row breaks something and holds what is
 //! seen against a bound. Nothing here is believed: every figure is measured, and printed whether it is good or not.
 
+mod ahead;
+mod audit;
 mod check;
 mod child;
 mod clock;
@@ -42,6 +44,8 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("reload",   true,  "another config every second while calls run"),
     ("store",    true,  "a disk that is full for a while"),
     ("clock",    false,  "a wall clock that jumps by an hour (needs libfaketime)"),
+    ("ahead",    false, "a clock a year ahead: on one of two nodes, and on the only one (needs libfaketime)"),
+    ("audit",    true,  "an audit of a million records: filters, verify, doctor, and the space it gives back"),
     ("overload", false, "five times the calls that can be served"),
     ("soak",     false, "calls and faults of all kinds for a long time"),
 ];
@@ -127,6 +131,8 @@ async fn row(name: &str, stage: &Stage) -> Result<Vec<Check>> {
         "reload" => reload::run(stage).await,
         "store" => store::run(stage).await,
         "clock" => clock::run(stage).await,
+        "ahead" => ahead::run(stage).await,
+        "audit" => audit::run(stage).await,
         "overload" => overload::run(stage).await,
         "soak" => soak::run(stage).await,
         _ => bail!("there is no such row"),

@@ -3,6 +3,7 @@
 pub(crate) mod callgrind;
 pub(crate) mod client;
 pub(crate) mod load;
+pub(crate) mod postgres;
 pub(crate) mod process;
 pub(crate) mod release;
 pub(crate) mod rest;
