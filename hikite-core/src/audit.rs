@@ -24,7 +24,7 @@ const TEXT_BYTES: usize = 640;
 pub struct Record {
     /// Milliseconds since 1970 at which it began.
     pub at: u64,
-    /// `call`, `read`, `subscribe`, `prompt`, `complete`, `task`, `search`, `admin` or `lost`.
+    /// `call`, `read`, `subscribe`, `prompt`, `complete`, `task`, `search`, `admin`, `lost` or `trim`.
     pub kind: &'static str,
     /// `allowed`, or `refused` before anything ran.
     pub decision: &'static str,
@@ -90,7 +90,19 @@ pub struct Record {
     /// The trace that the request belonged to.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub trace_id: String,
+    /// Of a trim: how many records were removed from the front of the chain,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub trimmed: u64,
+    /// the number of the last of them,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub trimmed_to: u64,
+    /// and its hash.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub trimmed_hash: String,
 }
+
+/// The kind of the record that a trim leaves.
+pub const TRIM: &str = "trim";
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 fn is_zero(number: &u64) -> bool {

@@ -1,10 +1,27 @@
 //! The wall clock, for what people read: when a tool was registered, when an answer was given.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::fs::read_to_string;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use hikite_store::{Boot, MachineClock};
 
 /// Milliseconds since 1970.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock here")]
 pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The clocks of this machine at one moment; how long it has run is told by Linux alone.
+pub fn machine_clock() -> MachineClock {
+    MachineClock { wall_ms: now_ms(), boot: boot() }
+}
+
+fn boot() -> Option<Boot> {
+    let id = read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let uptime = read_to_string("/proc/uptime").ok()?;
+    let seconds = uptime.split(' ').next()?.parse().ok()?;
+    let uptime = Duration::try_from_secs_f64(seconds).ok()?;
+    let uptime_ms = u64::try_from(uptime.as_millis()).ok()?;
+    Some(Boot { id: id.trim().to_owned(), uptime_ms })
 }

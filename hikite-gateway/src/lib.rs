@@ -69,7 +69,7 @@ pub use audit::{
     AuditRules, AuditState, Deed, Durability, UNWRITTEN, UNWRITTEN_FILE, Unwritten, WhenFull, record_admin,
 };
 pub use batch::{Batch, Ending, Observer, Report, Silent};
-pub use clock::now_ms;
+pub use clock::{machine_clock, now_ms};
 pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
 pub use entrance::Entrances;
 pub use exchange::{
@@ -81,7 +81,7 @@ pub use freshness::Freshness;
 pub use gate::Throttle;
 pub use gateway::{Gateway, Rules};
 pub use handle::Part;
-pub use hikite_store::{AuditFilter, AuditRow, AuditWalk, Verified};
+pub use hikite_store::{AuditFilter, AuditPage, AuditRow, AuditWalk, TrimTrace, Verified};
 pub use identity::Identity;
 pub use issuer::{IssuerRule, Issuers};
 pub use list::Page;

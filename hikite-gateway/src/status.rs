@@ -4,7 +4,8 @@ use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::State;
-use hikite_store::Store;
+use hikite_core::time::rfc3339;
+use hikite_store::{ClockJump, Store};
 use tokio::time::Instant;
 
 use crate::audit::WhenFull;
@@ -46,6 +47,7 @@ impl Gateway {
         concerns.extend(self.troubled_accounts());
         concerns.extend(self.waiting_clients().await?);
         concerns.extend(self.waiting_pins());
+        concerns.extend(self.audit_pause().await?.map(of_clock));
         let concerns: Vec<Raw> = concerns.iter().map(Concern::raw).collect();
         Ok(Object::default()
             .with("calls", calls.object())
@@ -209,5 +211,18 @@ impl Gateway {
                 hint: "approve it if you know where it leads to, or delete it".into(),
             })
             .collect())
+    }
+}
+
+/// A clock that jumped, by which nothing is removed.
+fn of_clock(jump: ClockJump) -> Concern {
+    let (found, expected) = (rfc3339(jump.found), rfc3339(jump.expected));
+    Concern {
+        kind: "audit",
+        name: "audit".into(),
+        message: format!(
+            "the clock of the machine jumped: it says {found}, and {expected} was expected; nothing is removed for its age"
+        ),
+        hint: "correct the clock, or confirm it with `hikite audit resume-trim`".into(),
     }
 }

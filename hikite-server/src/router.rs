@@ -144,6 +144,7 @@ fn admin() -> Router<Arc<App>> {
         .route("/v1/audit", get(audit::list))
         .route("/v1/audit/verify", get(audit::verify))
         .route("/v1/audit/export", get(export::export))
+        .route("/v1/audit/resume-trim", post(audit::resume_trim))
         .route("/v1/audit/{seq}", get(audit::get))
         .route("/v1/menu", get(preview::menu))
         .route("/v1/permissions/preview", post(preview::permissions))
@@ -234,6 +235,7 @@ mod tests {
             ("GET", "/v1/audit"),
             ("GET", "/v1/audit/verify"),
             ("GET", "/v1/audit/export"),
+            ("POST", "/v1/audit/resume-trim"),
             ("GET", "/v1/audit/1"),
             ("GET", "/v1/menu"),
             ("POST", "/v1/permissions/preview"),

@@ -1,7 +1,9 @@
 //! The audit: records that are appended and never changed, in one chain for all processes on a store. Whoever appends
 //! holds the row that says where the chain ends until the records are committed.
 
+mod query;
 mod read;
+mod trim;
 mod verify;
 
 use hikite_core::audit::{Chain, Record};
@@ -12,11 +14,9 @@ use crate::error::StoreError;
 use crate::store::Store;
 use crate::table::{AUDIT, Value, pieces};
 
-pub use read::{AuditFilter, AuditRow, AuditWalk};
-pub use verify::Verified;
-
-/// Records that are taken away in one transaction.
-const TRIMMED_AT_ONCE: usize = 1000;
+pub use read::{AuditFilter, AuditPage, AuditRow, AuditWalk};
+pub use trim::{Retention, Trimmed};
+pub use verify::{TrimTrace, Verified};
 
 /// Records that are written together. If it is not known whether they were, they can be tried again: they are
 /// written once.
@@ -79,42 +79,6 @@ impl Store {
             head.note(&chain);
         }
         Ok(())
-    }
-
-    /// Takes away the oldest records: those that began before `before_ms`, and all but the newest `most`. The chain
-    /// then begins after them. Gives how many went, and whether there may be more.
-    pub async fn trim_audit(&self, before_ms: u64, most: Option<u64>) -> Result<(u64, bool), StoreError> {
-        let mut transaction = self.begin().await?;
-        // One at a time, of whichever process.
-        let query = sqlx::query("UPDATE audit_end SET seq = seq WHERE name = 'first' RETURNING seq");
-        query.fetch_one(&mut *transaction).await.map_err(self.failed())?;
-        let query = sqlx::query("SELECT seq FROM audit_end WHERE name = 'last'");
-        let row = query.fetch_one(&mut *transaction).await.map_err(self.failed())?;
-        let last: i64 = row.try_get(0).map_err(self.failed())?;
-        let too_many = most.map_or(0, |most| last.saturating_sub(stored(most)));
-        let text = format!("SELECT seq, at, hash FROM audit ORDER BY seq LIMIT {TRIMMED_AT_ONCE}");
-        let rows = sqlx::query(&text).fetch_all(&mut *transaction).await.map_err(self.failed())?;
-        let mut gone: Option<(i64, String)> = None;
-        let mut count = 0;
-        for row in &rows {
-            let (seq, at): (i64, i64) =
-                (row.try_get(0).map_err(self.failed())?, row.try_get(1).map_err(self.failed())?);
-            if at >= stored(before_ms) && seq > too_many {
-                break;
-            }
-            gone = Some((seq, row.try_get(2).map_err(self.failed())?));
-            count += 1;
-        }
-        let Some((seq, hash)) = gone else {
-            transaction.rollback().await.map_err(self.failed())?;
-            return Ok((0, false));
-        };
-        let query = sqlx::query("DELETE FROM audit WHERE seq <= $1").bind(seq);
-        query.execute(&mut *transaction).await.map_err(self.failed())?;
-        let query = sqlx::query("UPDATE audit_end SET seq = $1, hash = $2 WHERE name = 'first'");
-        query.bind(seq).bind(hash).execute(&mut *transaction).await.map_err(self.failed())?;
-        transaction.commit().await.map_err(self.failed())?;
-        Ok((count, count == TRIMMED_AT_ONCE as u64))
     }
 }
 

@@ -12,6 +12,8 @@ use crate::table::{Column, TABLES, Table, Value};
 
 /// So many faults of one kind say enough.
 const FAULTS: usize = 20;
+/// Rows of a table, and records of the audit, that a brief look reads.
+const BRIEF: u64 = 1000;
 
 impl Store {
     /// One line for each thing that is wrong; empty if all is well. An error only if it cannot be looked at.
@@ -26,12 +28,31 @@ impl Store {
         self.gather(engine, &mut findings)?;
         self.gather(versions(&mut connection).await, &mut findings)?;
         for table in TABLES {
-            self.gather(rows(table, &mut connection).await, &mut findings)?;
+            self.gather(rows(table, &table.select(), &mut connection).await, &mut findings)?;
         }
         let broken =
             audit.broken.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem));
         findings.extend(broken);
         findings.extend(Self::known_damage(self.url()));
+        Ok(findings)
+    }
+
+    /// The same for whoever cannot wait: the version, the settings, some rows of every table, and the newest records of the
+    /// audit. However much there is, this reads a few thousand rows.
+    pub async fn check_briefly(&self) -> Result<Vec<String>, StoreError> {
+        let newest = self.verify_newest(BRIEF).await?;
+        let mut connection = self.reader().acquire().await.map_err(self.failed())?;
+        let mut findings = Vec::new();
+        if self.engine() == Engine::Postgres {
+            self.gather(postgres(&mut connection).await, &mut findings)?;
+        }
+        self.gather(versions(&mut connection).await, &mut findings)?;
+        for table in TABLES {
+            let select = format!("{} LIMIT {BRIEF}", table.select());
+            self.gather(rows(table, &select, &mut connection).await, &mut findings)?;
+        }
+        findings
+            .extend(newest.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem)));
         Ok(findings)
     }
 
@@ -98,9 +119,12 @@ async fn versions(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::E
     Ok(wrong.into_iter().collect())
 }
 
-async fn rows(table: &Table, connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::Error> {
-    let select = table.select();
-    let mut rows = sqlx::query(&select).fetch(connection);
+async fn rows(
+    table: &Table,
+    select: &str,
+    connection: &mut AnyConnection,
+) -> Result<Vec<String>, sqlx::Error> {
+    let mut rows = sqlx::query(select).fetch(connection);
     let mut findings = Vec::new();
     while let Some(row) = rows.try_next().await? {
         if findings.len() == FAULTS {

@@ -57,6 +57,14 @@ impl Engine {
         }
     }
 
+    /// The operator that finds a text whether its letters are capital or not; in SQLite as far as ASCII goes.
+    pub(crate) fn like(self) -> &'static str {
+        match self {
+            Self::Sqlite => "LIKE",
+            Self::Postgres => "ILIKE",
+        }
+    }
+
     /// Sends word of a change when the transaction is committed, where the database can.
     pub(crate) fn tell(self) -> Option<&'static str> {
         (self == Self::Postgres).then_some("NOTIFY hikite")
@@ -67,7 +75,7 @@ impl Engine {
         match self {
             Self::Sqlite => {
                 "PRAGMA busy_timeout = 5000; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; \
-                 PRAGMA checkpoint_fullfsync = ON; PRAGMA foreign_keys = ON"
+                 PRAGMA checkpoint_fullfsync = ON; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 67108864"
             }
             Self::Postgres => {
                 "SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '60s'; \
@@ -146,6 +154,8 @@ impl Target {
             .map_err(|_| sqlx::Error::Io(std::io::Error::new(ErrorKind::TimedOut, "it does not answer")))??;
         connection.execute(self.engine.set_up()).await?;
         if self.engine == Engine::Sqlite {
+            // Free pages can be given back to the disk; a file that was made without this keeps them until a `VACUUM`.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL").await?;
             // Kept in the file; once it is so this changes nothing.
             connection.execute("PRAGMA journal_mode = WAL").await?;
         }

@@ -28,6 +28,9 @@ impl Store {
         }
         let known: Vec<&Table> = tables(other.version()).collect();
         if replaces {
+            // The whole chain goes, and the one that is copied brings its own ends.
+            let query = sqlx::query("UPDATE audit_end SET seq = $1 WHERE name = 'trimmed'").bind(i64::MAX);
+            query.execute(&mut *to).await.map_err(other.failed())?;
             // Rows that others name go last.
             for table in known.iter().rev().filter(|table| !table.is_made_full()) {
                 let text = format!("DELETE FROM {}", table.name);

@@ -1,6 +1,8 @@
 //! Leases: what only one process may do at a time. Whoever holds one holds it until it gives it back or its time is
 //! over; the fence tells a late holder from the one after it.
 
+use std::time::Duration;
+
 use sqlx::Row;
 
 use crate::control::{shown, stored};
@@ -14,31 +16,33 @@ pub struct Lease {
     pub holder: String,
     /// Greater than that of every holder before.
     pub fence: u64,
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970, by the database's clock.
     pub until: u64,
 }
 
 impl Store {
-    /// The lease, if nobody else holds it now. Its holder gets it again, with the same fence and a later end.
+    /// The lease for some time, if nobody else holds it now. Its holder gets it again, with the same fence and a later end.
+    /// The time is the database's: a node whose clock is wrong neither takes the lease of another nor keeps its own.
     pub async fn take_lease(
         &self,
         name: &str,
         holder: &str,
-        now: u64,
-        until: u64,
+        life: Duration,
     ) -> Result<Option<Lease>, StoreError> {
-        let query = sqlx::query(
-            "INSERT INTO lease (name, holder, fence, until) VALUES ($1, $2, 1, $3) ON CONFLICT (name) DO UPDATE \
-             SET fence = lease.fence + CASE WHEN lease.holder = excluded.holder AND lease.until > $4 THEN 0 ELSE 1 END, \
+        let now = self.engine().now_ms();
+        let text = format!(
+            "INSERT INTO lease (name, holder, fence, until) VALUES ($1, $2, 1, {now} + $3) ON CONFLICT (name) DO UPDATE \
+             SET fence = lease.fence + CASE WHEN lease.holder = excluded.holder AND lease.until > {now} THEN 0 ELSE 1 END, \
              holder = excluded.holder, until = excluded.until \
-             WHERE lease.holder = excluded.holder OR lease.until <= $4 RETURNING fence",
+             WHERE lease.holder = excluded.holder OR lease.until <= {now} RETURNING fence, until"
         );
-        let query = query.bind(self.keepable_text(name)?).bind(self.keepable_text(holder)?);
-        let query = query.bind(stored(until)).bind(stored(now));
+        let query = sqlx::query(&text).bind(self.keepable_text(name)?).bind(self.keepable_text(holder)?);
+        let query = query.bind(i64::try_from(life.as_millis()).unwrap_or(i64::MAX));
         let row = query.fetch_optional(self.writer()).await.map_err(self.failed())?;
-        let fence = row.map(|row| row.try_get(0)).transpose().map_err(self.failed())?;
-        let lease = |fence| Lease { name: name.into(), holder: holder.into(), fence: shown(fence), until };
-        Ok(fence.map(lease))
+        let Some(row) = row else { return Ok(None) };
+        let read = || -> Result<(i64, i64), sqlx::Error> { Ok((row.try_get(0)?, row.try_get(1)?)) };
+        let (fence, until) = read().map_err(self.failed())?;
+        Ok(Some(Lease { name: name.into(), holder: holder.into(), fence: shown(fence), until: shown(until) }))
     }
 
     /// Gives it back before its time, if it is still this one.

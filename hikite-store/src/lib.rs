@@ -5,6 +5,7 @@ mod audit;
 mod backup;
 mod change;
 mod check;
+mod clock;
 mod connect;
 mod control;
 mod copy;
@@ -33,8 +34,11 @@ mod wal;
 #[cfg(test)]
 mod tests;
 
-pub use audit::{AuditBatch, AuditFilter, AuditRow, AuditWalk, Verified};
+pub use audit::{
+    AuditBatch, AuditFilter, AuditPage, AuditRow, AuditWalk, Retention, TrimTrace, Trimmed, Verified,
+};
 pub use change::{Change, Changes, kind as change_kind};
+pub use clock::{Boot, ClockJump, MachineClock};
 pub use control::Registered;
 pub use drawer::Entry;
 pub use error::{Fault, StoreError};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::{Any, AnyConnection, AnyPool, Connection, Transaction};
+use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, Transaction};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +36,9 @@ struct Inner {
     tasks: TaskTracker,
     closing: CancellationToken,
 }
+
+/// Files that an earlier version made cannot shrink.
+const SHRINKS_SINCE: i64 = 7;
 
 /// Between two attempts to open a file that another process is just making.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -199,8 +202,24 @@ async fn prepare(
         return migrate::migrate(&mut *writer.acquire().await?, target.engine, version, None).await;
     };
     let outcome = migrate::migrate(&mut first, target.engine, version, Some(before)).await;
+    if target.engine == Engine::Sqlite && matches!(outcome, Ok(found) if found > 0 && found < SHRINKS_SINCE) {
+        let_shrink(&mut first).await;
+    }
     close(first).await;
     outcome
+}
+
+/// Writes a file of an earlier version anew, once, so that it can give free pages back to the disk. Without the room for
+/// that, or beside another process that writes, it stays as it is: free pages are then used again and not given back.
+async fn let_shrink(connection: &mut AnyConnection) {
+    match connection.execute("VACUUM").await {
+        Ok(_) => tracing::info!(
+            "the store was written anew: what is trimmed is given back to the disk from now on"
+        ),
+        Err(error) => tracing::warn!(
+            "the store could not be written anew, and keeps its size when records are trimmed: {error}"
+        ),
+    }
 }
 
 /// Fails only where the other side is gone already.
@@ -243,7 +262,7 @@ mod tests {
             movable(store.entries("", None, 0));
             movable(store.take_entry("", "", 0));
             movable(store.vault_secrets());
-            movable(store.take_lease("", "", 0, 0));
+            movable(store.take_lease("", "", PAUSE));
             movable(store.nodes());
             movable(store.take_session("", "", 0));
             movable(store.changed(PAUSE));

@@ -45,6 +45,8 @@ pub(crate) const TABLES: &[Table] = &[
     MEMORY,
     AUDIT,
     Table { name: "audit_end",       columns: &[("name", Column::Text), ("seq", Column::Number), ("hash", Column::Words)] },
+    Table { name: "audit_mark",      columns: &[("seq", Column::Number), ("at", Column::Number)] },
+    Table { name: "clock_seen",      columns: &[("name", Column::Text), ("at", Column::Number), ("boot", Column::Words), ("uptime", Column::Number)] },
 ];
 
 #[rustfmt::skip]
@@ -100,10 +102,14 @@ pub(crate) const MEMORY: Table = Table {
 
 /// The tables that a store of this version has, as far as they came after the first release.
 pub(crate) fn tables(version: i64) -> impl Iterator<Item = &'static Table> {
-    TABLES.iter().filter(move |table| table.name != USERS.name || version >= USERS_SINCE)
+    TABLES.iter().filter(move |table| {
+        let since = SINCE.iter().find(|(name, _)| *name == table.name).map_or(1, |(_, since)| *since);
+        version >= since
+    })
 }
 
-const USERS_SINCE: i64 = 6;
+/// The version that brought a table, of those that came later.
+const SINCE: [(&str, i64); 3] = [("users", 6), ("audit_mark", 7), ("clock_seen", 7)];
 
 /// Rows that one statement puts in.
 pub(crate) const ROWS_AT_ONCE: usize = 64;

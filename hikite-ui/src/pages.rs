@@ -59,6 +59,7 @@ pub(crate) fn routes() -> Router<Api> {
         .route("/ui/audit", get(audit::list))
         .route("/ui/audit/verify", get(audit::verify))
         .route("/ui/audit/export", get(audit::export))
+        .route("/ui/audit/resume-trim", post(audit::resume))
         .route("/ui/audit/{id}", get(audit::show))
         .route("/ui/password", get(password::show).post(password::change))
         .route("/ui/access", get(access::list))

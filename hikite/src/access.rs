@@ -11,7 +11,7 @@ use hikite_core::keep::{Keep, Signer};
 use hikite_core::login::{CALLBACK, DOCUMENT};
 use hikite_core::secret::Secret;
 use hikite_core::source::BoxFuture;
-use hikite_gateway::{Safe, now_ms};
+use hikite_gateway::Safe;
 use hikite_store::Lease;
 use hikite_upstream::{Access, Document, Fixed, Grant};
 use hikite_vault::SigningKey;
@@ -115,9 +115,7 @@ impl Keep for Kept {
 
     fn claim(&self) -> BoxFuture<'_, Result<bool, Error>> {
         Box::pin(async move {
-            let now = now_ms();
-            let until = now.saturating_add(u64::try_from(TURN.as_millis()).unwrap_or(u64::MAX));
-            let lease = self.safe.store().take_lease(&self.account, &self.holder, now, until).await?;
+            let lease = self.safe.store().take_lease(&self.account, &self.holder, TURN).await?;
             let is_ours = lease.is_some();
             *self.lease.lock() = lease;
             Ok(is_ours)

@@ -1,6 +1,8 @@
 //! What hikite promises when things go wrong, tried on the finished program: each row breaks something and holds what is
 //! seen against a bound. Nothing here is believed: every figure is measured, and printed whether it is good or not.
 
+mod ahead;
+mod audit;
 mod check;
 mod child;
 mod clock;
@@ -50,6 +52,8 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("cutoff",   true,  "a node that its PostgreSQL does not answer for a minute"),
     ("disk",     true,  "a small disk that is really full (needs user namespaces or root)"),
     ("clock",    false,  "a wall clock that jumps by an hour (needs libfaketime)"),
+    ("ahead",    false, "a clock a year ahead: on one of two nodes, and on the only one (needs libfaketime)"),
+    ("audit",    true,  "an audit of a million records: filters, verify, doctor, and the space it gives back"),
     ("overload", false, "five times the calls that can be served"),
     ("soak",     false, "calls and faults of all kinds for a long time"),
 ];
@@ -139,6 +143,8 @@ async fn row(name: &str, stage: &Stage) -> Result<Vec<Check>> {
         "cutoff" => cutoff::run(stage).await,
         "disk" => disk::run(stage).await,
         "clock" => clock::run(stage).await,
+        "ahead" => ahead::run(stage).await,
+        "audit" => audit::run(stage).await,
         "overload" => overload::run(stage).await,
         "soak" => soak::run(stage).await,
         _ => bail!("there is no such row"),

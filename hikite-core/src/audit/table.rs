@@ -4,10 +4,11 @@ use crate::json::{Object, Raw};
 
 /// The columns, as the members of a record are called.
 #[rustfmt::skip]
-const COLUMNS: [&str; 32] = [
+const COLUMNS: [&str; 35] = [
     "seq", "at", "kind", "decision", "outcome", "requestId", "subject", "userId", "user", "token", "client", "project",
     "account", "session", "surface", "method", "module", "tool", "what", "argumentsHash", "ms", "attempts", "cached", "bytesIn",
-    "bytesOut", "tokensEstimated", "provider", "queries", "queriesHash", "results", "lost", "traceId",
+    "bytesOut", "tokensEstimated", "provider", "queries", "queriesHash", "results", "lost", "traceId", "trimmed",
+    "trimmedTo", "trimmedHash",
 ];
 
 /// The first line.
@@ -85,6 +86,9 @@ mod tests {
             results: Some(1),
             lost: 1,
             trace_id: "t".into(),
+            trimmed: 1,
+            trimmed_to: 1,
+            trimmed_hash: "h".into(),
             ..Default::default()
         };
         let record = Raw::parse(full.text(1)).expect("JSON").object().expect("an object");

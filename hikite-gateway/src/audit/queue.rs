@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hikite_core::error::Error;
-use hikite_store::Store;
+use hikite_store::{ClockJump, Retention, Store};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -75,8 +75,13 @@ pub(super) struct Queue {
     pub(super) left: AtomicU64,
     /// Where those are kept instead.
     pub(super) kept_in: Mutex<Option<PathBuf>>,
+    pub(super) trimmed: AtomicU64,
+    /// Nothing is trimmed for its age while this machine's clock is in doubt.
+    pub(super) paused: Mutex<Option<ClockJump>>,
     /// Somebody waits for what is in the queue.
     pub(super) hurry: Notify,
+    /// What is too old is to be looked for now.
+    pub(super) look: Notify,
     pub(super) closing: CancellationToken,
     /// Whatever cannot be written now is lost.
     pub(super) giving_up: CancellationToken,
@@ -121,6 +126,14 @@ pub(crate) struct Counts {
     pub(crate) waiting: usize,
     pub(crate) written: u64,
     pub(crate) dropped: u64,
+    pub(crate) trimmed: u64,
+    pub(crate) paused: Option<ClockJump>,
+}
+
+impl AuditRules {
+    pub(super) fn retention(self) -> Retention {
+        Retention { keep: self.retention, max_records: self.max_records }
+    }
 }
 
 /// What the audit does not have when it ends.
@@ -157,7 +170,10 @@ impl Auditor {
             written: AtomicU64::new(0),
             left: AtomicU64::new(0),
             kept_in: Mutex::default(),
+            trimmed: AtomicU64::new(0),
+            paused: Mutex::default(),
             hurry: Notify::new(),
+            look: Notify::new(),
             closing: CancellationToken::new(),
             giving_up: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -237,11 +253,20 @@ impl Auditor {
         Unwritten { records, kept_in: queue.kept_in.lock().clone() }
     }
 
+    /// Looks for what is too old without waiting for its turn.
+    pub(crate) fn trim_soon(&self) {
+        if let Some(queue) = self.queue.get() {
+            queue.look.notify_one();
+        }
+    }
+
     pub(crate) fn counts(&self) -> Counts {
         let read = |queue: &Arc<Queue>| Counts {
             waiting: queue.waiting.load(Ordering::Relaxed),
             written: queue.written.load(Ordering::Relaxed),
             dropped: queue.dropped.load(Ordering::Relaxed),
+            trimmed: queue.trimmed.load(Ordering::Relaxed),
+            paused: *queue.paused.lock(),
         };
         self.queue.get().map(read).unwrap_or_default()
     }

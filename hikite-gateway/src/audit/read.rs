@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hikite_core::error::Error;
-use hikite_store::{AuditFilter, AuditRow, AuditWalk, Verified};
+use hikite_store::{AuditFilter, AuditPage, AuditWalk, ClockJump, Verified};
 
 use super::durability::AuditState;
 use super::queue::{AuditRules, Unwritten};
+use super::queue::AuditRules;
+use crate::clock::machine_clock;
 use crate::gateway::Gateway;
 
 /// At the end: for what waits to be written. Running calls had `limits.drain` before.
@@ -37,9 +39,21 @@ impl Gateway {
         filter: &AuditFilter,
         walk: AuditWalk,
         limit: usize,
-    ) -> Result<Vec<AuditRow>, Error> {
+    ) -> Result<AuditPage, Error> {
         self.auditor.flush().await;
-        Ok(self.registry.store().audit(filter, walk, limit).await?)
+        Ok(self.registry.store().audit_page(filter, walk, limit).await?)
+    }
+
+    /// The jump of this machine's clock that keeps records from being removed for their age.
+    pub async fn audit_pause(&self) -> Result<Option<ClockJump>, Error> {
+        Ok(self.registry.store().clock_jump(&machine_clock()).await?)
+    }
+
+    /// A person says that the clock is right: what is too old goes again, soon.
+    pub async fn resume_trim(&self) -> Result<(), Error> {
+        self.registry.store().confirm_clock(&machine_clock()).await?;
+        self.auditor.trim_soon();
+        Ok(())
     }
 
     pub async fn verify_audit(&self) -> Result<Verified, Error> {

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hikite_core::audit::Record;
-use hikite_store::{AuditBatch, Store};
+use hikite_core::time::rfc3339;
+use hikite_store::{AuditBatch, ClockJump, Store};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -14,7 +15,7 @@ use super::durability::{Durability, ENOUGH};
 use super::entry::{Clients, Entry};
 use super::queue::{Job, Place, Queue};
 use super::spill::Spill;
-use crate::clock::now_ms;
+use crate::clock::{machine_clock, now_ms};
 use crate::people::Names;
 
 /// Records in one transaction.
@@ -61,7 +62,8 @@ impl Writer {
         jobs: mpsc::UnboundedReceiver<Job>,
         names: Names,
     ) -> Self {
-        let look = Instant::now() + interval(queue.rules.retention);
+        // Soon: a clock that jumped while nobody was here is told at once.
+        let look = Instant::now() + LOOK_MIN;
         Self { queue, store, jobs, names, spill: Spill::default(), well: true, look }
     }
 
@@ -84,6 +86,7 @@ impl Writer {
                     closed = true;
                 }
                 () = tokio::time::sleep_until(self.look), if !closed => self.trim().await,
+                () = queue.look.notified(), if !closed => self.trim().await,
             }
         }
         // The last word is how many records there are not.
@@ -224,10 +227,13 @@ impl Writer {
 
     async fn trim(&mut self) {
         let rules = self.queue.rules;
-        let retention = u64::try_from(rules.retention.as_millis()).unwrap_or(u64::MAX);
-        let trimmed = self.store.trim_audit(now_ms().saturating_sub(retention), rules.max_records).await;
+        let trimmed = self.store.trim_audit(rules.retention(), &machine_clock()).await;
         self.tell(trimmed.as_ref().err().map(ToString::to_string).as_ref());
-        let more = matches!(trimmed, Ok((_, true)));
+        if let Ok(trimmed) = &trimmed {
+            self.queue.trimmed.fetch_add(trimmed.records, Ordering::Relaxed);
+            tell_pause(std::mem::replace(&mut *self.queue.paused.lock(), trimmed.paused), trimmed.paused);
+        }
+        let more = trimmed.is_ok_and(|trimmed| trimmed.more);
         // In between, what waits is written.
         self.look = Instant::now() + if more { Duration::ZERO } else { interval(rules.retention) };
     }
@@ -254,6 +260,20 @@ async fn made(entries: Vec<Entry>) -> Vec<Record> {
         entries.iter().map(|entry| entry.record(now, &mut clients)).collect()
     };
     tokio::task::spawn_blocking(make).await.unwrap_or_default()
+}
+
+/// Tells when it begins and when it is over.
+fn tell_pause(before: Option<ClockJump>, now: Option<ClockJump>) {
+    match now {
+        Some(jump) if before.is_none() => tracing::warn!(
+            expected = rfc3339(jump.expected),
+            found = rfc3339(jump.found),
+            "the clock of this machine jumped by more than a day: nothing is removed for its age; \
+             if the clock is right, confirm it with `hikite audit resume-trim`"
+        ),
+        None if before.is_some() => tracing::info!("records that are too old are removed again"),
+        _ => {}
+    }
 }
 
 fn of_lost(lost: u64) -> Record {

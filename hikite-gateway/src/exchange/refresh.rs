@@ -10,6 +10,7 @@ use futures_util::future::{BoxFuture, Shared};
 use hikite_core::error::{Error, Kind};
 use hikite_core::secret::Secret;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::account::{Account, Standing};
 use super::token::{Said, Tokens, failed};
@@ -24,6 +25,8 @@ pub(super) type Flight = Shared<BoxFuture<'static, Outcome>>;
 const ROUNDS: usize = 3;
 /// So long a call whose token still lives waits for a new one.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Another process that renews the token is waited for at least so long.
+const TURN: Duration = Duration::from_secs(10);
 
 impl Accounts {
     /// Tokens that are good now, and not the one that was refused.
@@ -122,11 +125,9 @@ impl Accounts {
     /// Waits for its turn among all processes, and asks the provider if nobody has done so meanwhile.
     async fn renew(&self, account: &Arc<Account>, bad: &Tokens) -> Outcome {
         let name = format!("refresh:{}", account.id);
-        let lease_ms = u64::try_from(self.pace.lease.as_millis()).unwrap_or(u64::MAX);
-        let patience = now_ms().saturating_add(lease_ms.saturating_mul(2).max(10_000));
+        let patience = Instant::now() + (self.pace.lease * 2).max(TURN);
         loop {
-            let now = now_ms();
-            let lease = self.safe.store().take_lease(&name, &self.holder, now, now + lease_ms).await?;
+            let lease = self.safe.store().take_lease(&name, &self.holder, self.pace.lease).await?;
             let current = self.load(account).await?;
             if current.access != bad.access || lease.is_some() {
                 let outcome = match &lease {
@@ -138,7 +139,7 @@ impl Accounts {
                 }
                 return outcome;
             }
-            if now > patience {
+            if Instant::now() > patience {
                 return Err(Error::new(
                     Kind::Overloaded,
                     "another process is still renewing the account's token",

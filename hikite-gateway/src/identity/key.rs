@@ -68,13 +68,14 @@ impl Identity {
         let _opening = self.opening.lock().await;
         match self.keys.load_full() {
             Some(keys) => Ok(keys),
-            None => self.open_keys(now_ms()).await,
+            None => self.open_keys(self.store.now_ms().await?).await,
         }
     }
 
     /// Takes in what others have made, makes a new key when the newest is old, and forgets those whose time is over.
     pub async fn tend_keys(&self) -> Result<(), Error> {
-        self.tend_keys_at(now_ms()).await
+        // The keys are everybody's: a node whose clock is wrong must not retire them.
+        self.tend_keys_at(self.store.now_ms().await?).await
     }
 
     pub(super) async fn tend_keys_at(&self, now: u64) -> Result<(), Error> {
@@ -94,7 +95,7 @@ impl Identity {
 
     /// A new key signs from now on; its name. What the one before has signed is good until it ends, unless it is lost.
     pub async fn rotate_keys(&self, why: Rotation) -> Result<String, Error> {
-        self.rotate_keys_at(now_ms(), why).await
+        self.rotate_keys_at(self.store.now_ms().await?, why).await
     }
 
     pub(super) async fn rotate_keys_at(&self, now: u64, why: Rotation) -> Result<String, Error> {
@@ -121,7 +122,7 @@ impl Identity {
         if is_soon || exchange.is_err() {
             return Ok(());
         }
-        self.tend_keys_at(now).await
+        self.tend_keys().await
     }
 
     /// As the vault has them; what was verified with others counts no more. Whoever calls this holds the turn.

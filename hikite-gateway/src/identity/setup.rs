@@ -31,7 +31,7 @@ impl Identity {
             if self.has_owner().await? {
                 return Ok(None);
             }
-            let now = now_ms();
+            let now = self.store.now_ms().await?;
             let before = self.store.entry(SETUP, ALL, now).await?;
             let mut hashes = before.as_ref().filter(|_| !alone).map(hashes).unwrap_or_default();
             hashes.truncate(LINKS - 1);

@@ -296,7 +296,7 @@ fn states(modules: &[Read<'_>]) -> [Metric; 2] {
     ]
 }
 
-fn audit(counts: Counts) -> [Metric; 3] {
+fn audit(counts: Counts) -> [Metric; 5] {
     [
         Metric::gauge(
             "hikite.audit.waiting",
@@ -315,6 +315,18 @@ fn audit(counts: Counts) -> [Metric; 3] {
             "{record}",
             "Records of the audit that found no place.",
             Point::alone(float(counts.dropped)),
+        ),
+        Metric::counter(
+            "hikite.audit.trimmed",
+            "{record}",
+            "Records of the audit that this process removed because they were too old or too many.",
+            Point::alone(float(counts.trimmed)),
+        ),
+        Metric::gauge(
+            "hikite.audit.trim_paused",
+            "1",
+            "Whether nothing is removed for its age because this machine's clock jumped.",
+            Point::alone(if counts.paused.is_some() { 1.0 } else { 0.0 }),
         ),
     ]
 }

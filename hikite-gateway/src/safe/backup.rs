@@ -91,7 +91,7 @@ impl Safe {
     }
 
     async fn put_back(&self, entry: Entry, replace: bool) -> Result<bool, Error> {
-        let now = now_ms();
+        let now = self.store.now_ms().await?;
         loop {
             if self.store.put_entry(&entry).await? {
                 return Ok(true);

@@ -5,20 +5,24 @@ pub(crate) mod export;
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::response::IntoResponse;
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::{AuditFilter, AuditRow, AuditWalk, Verified};
-use http::Uri;
+use hikite_gateway::{AuditFilter, AuditRow, AuditWalk, TrimTrace, Verified};
+use http::{StatusCode, Uri};
 
 use super::query::{self, Query};
 use super::{Answer, Named, key, ok};
 use crate::app::App;
+use crate::arrival::Arrival;
 
 pub(crate) const LIMIT: u32 = 100;
 pub(crate) const LIMIT_MAX: u32 = 1000;
 /// What records can be asked for by, beside the time.
-pub(crate) const WORDS: [&str; 8] =
-    ["kind", "decision", "outcome", "requestId", "subject", "project", "module", "tool"];
+pub(crate) const WORDS: [&str; 10] =
+    ["kind", "decision", "outcome", "requestId", "subject", "project", "module", "tool", "actor", "text"];
+/// The longest text that is looked for.
+const TEXT_CHARS: usize = 200;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     let mut query = Query::read(&uri, &known(&["before", "after", "limit"]));
@@ -30,12 +34,11 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     }
     query.finish()?;
     let walk = after.map_or(AuditWalk::Back(before), AuditWalk::On);
-    let rows = app.gateway.audit_page(&filter, walk, limit).await?;
-    let records: Vec<Raw> = rows.iter().filter_map(record).collect();
+    let page = app.gateway.audit_page(&filter, walk, limit).await?;
+    let records: Vec<Raw> = page.rows.iter().filter_map(record).collect();
     let mut body = Object::default().with("records", Raw::array(&records));
-    // A page that is not full is the last.
-    if let Some(last) = rows.last().filter(|_| rows.len() == limit) {
-        body.set("next", Raw::of(&last.seq));
+    if let Some(next) = page.next {
+        body.set("next", Raw::of(&next));
     }
     Ok(ok(&body.raw()))
 }
@@ -47,8 +50,8 @@ pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> A
     let missing = || Error::new(Kind::NotFound, "there is no such record");
     let seq = seq.ok_or_else(missing)?;
     let walk = AuditWalk::On(seq - 1);
-    let rows = app.gateway.audit_page(&AuditFilter::default(), walk, 1).await?;
-    let found = rows.iter().find(|row| row.seq == seq).and_then(record);
+    let page = app.gateway.audit_page(&AuditFilter::default(), walk, 1).await?;
+    let found = page.rows.iter().find(|row| row.seq == seq).and_then(record);
     Ok(ok(&found.ok_or_else(missing)?))
 }
 
@@ -58,15 +61,44 @@ fn known(more: &[&'static str]) -> Vec<&'static str> {
 }
 
 fn filter(query: &mut Query) -> AuditFilter {
-    let [kind, decision, outcome, request_id, subject, project, module, tool] =
+    let [kind, decision, outcome, request_id, subject, project, module, tool, actor, text] =
         WORDS.map(|word| query.one(word));
     let (since, until) = (query.moment("since"), query.moment("until"));
-    AuditFilter { kind, decision, outcome, request_id, subject, project, module, tool, since, until }
+    if text.as_ref().is_some_and(|text| text.chars().count() > TEXT_CHARS) {
+        query.fault("text", format!("`text` has at most {TEXT_CHARS} characters"));
+    }
+    let text = text.filter(|text| !text.is_empty());
+    AuditFilter {
+        kind,
+        decision,
+        outcome,
+        request_id,
+        subject,
+        actor,
+        project,
+        module,
+        tool,
+        since,
+        until,
+        text,
+    }
 }
 
 pub(crate) async fn verify(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     query::none(&uri)?;
     Ok(ok(&verdict(&app.gateway.verify_audit().await?)))
+}
+
+/// A person says that the machine's clock is right, so that what is too old is removed again.
+pub(crate) async fn resume_trim(
+    State(app): State<Arc<App>>,
+    Arrival { caller, origin, .. }: Arrival,
+    uri: Uri,
+) -> Answer {
+    query::none(&uri)?;
+    let work = app.gateway.resume_trim();
+    app.gateway.audit_admin((&caller, &origin), "audit.resume-trim", "", work).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// What somebody wrote into the store by hand may be no JSON; `verify` names it.
@@ -81,10 +113,22 @@ fn verdict(verified: &Verified) -> Raw {
         .with("first", Raw::of(&verified.first.seq))
         .with("last", Raw::of(&verified.last.seq))
         .with("hash", verified.last.hash.as_str());
+    if let Some(trim) = &verified.trim {
+        body.set("trimmed", trimmed(verified, trim));
+    }
     if let Some(broken) = &verified.broken {
         let broken =
             Object::default().with("seq", Raw::of(&broken.seq)).with("problem", broken.problem.as_str());
         body.set("broken", broken);
     }
     body.raw()
+}
+
+/// What removed the records before the first.
+fn trimmed(verified: &Verified, trim: &TrimTrace) -> Object {
+    let trimmed = Object::default().with("to", Raw::of(&verified.first.seq));
+    match trim {
+        TrimTrace::Record { seq, .. } => trimmed.with("record", Raw::of(seq)),
+        TrimTrace::Before => trimmed,
+    }
 }

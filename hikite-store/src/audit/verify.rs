@@ -1,13 +1,15 @@
 //! Goes through the whole chain: every number, every hash, and every column that repeats what a record says. Names
-//! the first record that is not as it was written.
+//! the first record that is not as it was written. A chain that begins later than it once did must hold the record of the
+//! trim that made it so.
 
 use futures_util::TryStreamExt;
-use hikite_core::audit::{Broken, COLUMNS, Chain};
+use hikite_core::audit::{Broken, COLUMNS, Chain, TRIM};
 use hikite_core::json::Object;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use crate::control::shown;
+use super::trim;
+use crate::control::{shown, stored};
 use crate::error::{Fault, StoreError};
 use crate::store::Store;
 use crate::table::AUDIT;
@@ -21,7 +23,18 @@ pub struct Verified {
     pub first: Chain,
     /// How far it was followed.
     pub last: Chain,
+    /// What removed the records before the first; nothing where none were removed.
+    pub trim: Option<TrimTrace>,
     pub broken: Option<Broken>,
+}
+
+/// What says that records were removed in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrimTrace {
+    /// The record of this number covers all up to and including another.
+    Record { seq: u64, covers: Chain },
+    /// They were removed by a version that left no record of it.
+    Before,
 }
 
 impl Verified {
@@ -39,25 +52,51 @@ impl Store {
         tell: impl Fn(u64, u64) + Send,
     ) -> Result<Verified, StoreError> {
         let mut transaction = self.snapshot().await?;
-        let verified = self.follow(&mut transaction, anchor, tell).await?;
+        let verified = self.follow(&mut transaction, (0, anchor), tell).await?;
         transaction.rollback().await.map_err(self.failed())?;
         Ok(verified)
     }
 
+    /// Follows the newest records alone, as many as are named, to the end of the chain.
+    pub(crate) async fn verify_newest(&self, records: u64) -> Result<Option<Broken>, StoreError> {
+        let mut transaction = self.snapshot().await?;
+        let last = trim::end(&mut transaction, "last").await.map_err(self.failed())?;
+        let from = last.seq.saturating_sub(records);
+        let verified = self.follow(&mut transaction, (from, None), |_, _| {}).await?;
+        transaction.rollback().await.map_err(self.failed())?;
+        Ok(verified.broken)
+    }
+
+    /// Follows the chain from the record after `from`, or from its beginning if that is later.
     async fn follow(
         &self,
         connection: &mut AnyConnection,
-        anchor: Option<&Chain>,
+        (from, anchor): (u64, Option<&Chain>),
         tell: impl Fn(u64, u64) + Send,
     ) -> Result<Verified, StoreError> {
-        let [first, last] = match ends(connection).await {
-            Ok(ends) => ends,
-            Err(error) => return Ok(nothing(self.damage(error)?)),
+        let ([mut first, last], traces) = match (ends(connection).await, Traces::read(connection).await) {
+            (Ok(ends), Ok(traces)) => (ends, traces),
+            (Err(error), _) | (_, Err(error)) => return Ok(nothing(self.damage(error)?)),
         };
-        let mut chain = first.clone();
-        let broken =
-            |chain: Chain, broken| Verified { first: first.clone(), last: chain, broken: Some(broken) };
-        let select = format!("{} ORDER BY seq", AUDIT.select());
+        let is_whole = from <= first.seq;
+        if !is_whole {
+            // Where the middle of a chain is right, so far, has to be believed.
+            let query = sqlx::query("SELECT hash FROM audit WHERE seq = $1").bind(stored(from));
+            let row = query.fetch_optional(&mut *connection).await.map_err(self.failed())?;
+            let Some(hash) = row.and_then(|row| row.try_get::<String, _>(0).ok()) else {
+                return Ok(nothing_at(from, "it is missing or cannot be read"));
+            };
+            first = Chain::new(from, hash);
+        }
+        let (mut chain, mut trim) = (first.clone(), None);
+        let broken = |chain: Chain, broken| Verified {
+            first: first.clone(),
+            last: chain,
+            trim: None,
+            broken: Some(broken),
+        };
+        let select =
+            format!("{} WHERE seq > {} ORDER BY seq", AUDIT.select(), if is_whole { 0 } else { from });
         let mut rows = sqlx::query(&select).fetch(connection);
         loop {
             let row = match rows.try_next().await {
@@ -68,8 +107,9 @@ impl Store {
                     return Ok(broken(chain.clone(), Broken::new(chain.seq + 1, problem)));
                 }
             };
-            if let Err(found) = follow_row(&mut chain, &row) {
-                return Ok(broken(chain, found));
+            match follow_row(&mut chain, &row) {
+                Err(found) => return Ok(broken(chain, found)),
+                Ok(covers) => trim = covers.map(|covers| (chain.seq, covers)).or(trim),
             }
             if anchor.is_some_and(|anchor| anchor.seq == chain.seq && anchor.hash != chain.hash) {
                 let problem = "it has another hash than was written down";
@@ -79,8 +119,14 @@ impl Store {
                 tell(chain.seq - first.seq, last.seq.saturating_sub(first.seq));
             }
         }
-        let found = end(&chain, &last).or_else(|| beyond(&first, &chain, anchor));
-        Ok(Verified { first, last: chain, broken: found })
+        let mut found = end(&chain, &last).or_else(|| beyond(&first, &chain, anchor));
+        if !is_whole {
+            return Ok(Verified { first, last: chain, trim: None, broken: found });
+        }
+        let trim = trim.map(|(seq, covers)| TrimTrace::Record { seq, covers });
+        let trace = traces.of(&first, trim).map_err(|broken| found.get_or_insert(broken).clone());
+        let found = found.or_else(|| traces.lost(&chain));
+        Ok(Verified { first, last: chain, trim: trace.ok().flatten(), broken: found })
     }
 
     /// What cannot be read is a finding; what keeps us from the store is not.
@@ -106,12 +152,61 @@ async fn ends(connection: &mut AnyConnection) -> Result<[Chain; 2], sqlx::Error>
     Ok(ends)
 }
 
-fn nothing(problem: String) -> Verified {
-    let chain = Chain::new(0, "");
-    Verified { first: chain.clone(), last: chain, broken: Some(Broken::new(0, problem)) }
+/// What the store says of the chain's past.
+struct Traces {
+    /// Where the chain began when trims began to leave records.
+    first_v6: Chain,
+    /// The greatest number that a mark names.
+    marked: u64,
 }
 
-fn follow_row(chain: &mut Chain, row: &AnyRow) -> Result<(), Broken> {
+impl Traces {
+    async fn read(connection: &mut AnyConnection) -> Result<Self, sqlx::Error> {
+        let row = sqlx::query("SELECT MAX(seq) FROM audit_mark").fetch_one(&mut *connection).await?;
+        let marked = row.try_get::<Option<i64>, _>(0)?.map_or(0, shown);
+        Ok(Self { first_v6: trim::end(connection, "first_v6").await?, marked })
+    }
+
+    /// What removed the records before `first`.
+    fn of(&self, first: &Chain, trim: Option<TrimTrace>) -> Result<Option<TrimTrace>, Broken> {
+        if first.seq == 0 {
+            return Ok(None);
+        }
+        match trim {
+            Some(TrimTrace::Record { seq, covers }) if covers.seq >= first.seq => {
+                if covers.seq == first.seq && covers.hash != first.hash {
+                    let problem = format!("the chain begins after record {} with another hash", first.seq);
+                    return Err(Broken::new(seq, problem));
+                }
+                Ok(Some(TrimTrace::Record { seq, covers }))
+            }
+            _ if *first == self.first_v6 => Ok(Some(TrimTrace::Before)),
+            _ => {
+                let problem =
+                    format!("the records up to {} were removed, and no trim record says so", first.seq);
+                Err(Broken::new(first.seq, problem))
+            }
+        }
+    }
+
+    /// A chain that ends before a record that was there once.
+    fn lost(&self, chain: &Chain) -> Option<Broken> {
+        let problem = "it was there once, and the chain ends before it";
+        (self.marked > chain.seq).then(|| Broken::new(self.marked, problem))
+    }
+}
+
+fn nothing(problem: String) -> Verified {
+    nothing_at(0, problem)
+}
+
+fn nothing_at(seq: u64, problem: impl Into<String>) -> Verified {
+    let chain = Chain::new(0, "");
+    Verified { first: chain.clone(), last: chain, trim: None, broken: Some(Broken::new(seq, problem)) }
+}
+
+/// Follows one record. Gives what it covers if it is that of a trim.
+fn follow_row(chain: &mut Chain, row: &AnyRow) -> Result<Option<Chain>, Broken> {
     let next = chain.seq + 1;
     let unreadable = |_| Broken::new(next, "it cannot be read");
     let seq: i64 = row.try_get("seq").map_err(unreadable)?;
@@ -130,7 +225,11 @@ fn follow_row(chain: &mut Chain, row: &AnyRow) -> Result<(), Broken> {
         }
     }
     *chain = after;
-    Ok(())
+    let covers = (text(&members, "kind") == TRIM).then(|| {
+        let upto = members.get("trimmedTo").and_then(|seq| seq.decode().ok()).unwrap_or_default();
+        Chain::new(upto, text(&members, "trimmedHash"))
+    });
+    Ok(covers)
 }
 
 fn text(members: &Object, name: &str) -> String {

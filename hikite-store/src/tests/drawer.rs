@@ -1,5 +1,7 @@
 //! Forms in drawers, and leases.
 
+use std::time::Duration;
+
 use hikite_core::json::Raw;
 use serde_json::json;
 
@@ -78,20 +80,23 @@ async fn what_may_be_used_once_is_used_by_one() {
 async fn a_lease_has_one_holder_and_each_new_one_a_greater_fence() {
     for place in Place::both() {
         let store = place.open().await;
-        let take = async |holder: &str, now: u64| {
-            store.take_lease("refresh", holder, now, now + 10).await.expect("asked").map(|lease| lease.fence)
+        let (long, over) = (Duration::from_secs(3600), Duration::ZERO);
+        let take = async |holder: &str, life: Duration| {
+            store.take_lease("refresh", holder, life).await.expect("asked").map(|lease| lease.fence)
         };
-        assert_eq!(take("one", 100).await, Some(1));
-        assert_eq!(take("two", 105).await, None, "held");
-        assert_eq!(take("one", 105).await, Some(1), "held on");
-        assert_eq!(take("two", 115).await, Some(2), "its time was over");
-        assert_eq!(take("one", 116).await, None);
-        let lease = store.take_lease("refresh", "two", 116, 130).await.expect("asked").expect("held");
+        assert_eq!(take("one", long).await, Some(1));
+        assert_eq!(take("two", long).await, None, "held");
+        assert_eq!(take("one", over).await, Some(1), "held on, and let end");
+        assert_eq!(take("two", long).await, Some(2), "its time was over");
+        assert_eq!(take("one", long).await, None);
+        let lease = store.take_lease("refresh", "two", long).await.expect("asked").expect("held");
+        let now = store.now_ms().await.expect("a clock");
+        assert!(lease.until > now && lease.until <= now + 3_600_000, "by the database's clock");
         assert!(store.release_lease(&lease).await.expect("released"));
-        assert_eq!(take("one", 117).await, Some(3));
+        assert_eq!(take("one", long).await, Some(3));
         assert!(!store.release_lease(&lease).await.expect("refused"), "it is another's by now");
         let all: Vec<String> = (0..10).map(|holder| holder.to_string()).collect();
-        let takers = all.iter().map(|holder| store.take_lease("race", holder, 0, 10));
+        let takers = all.iter().map(|holder| store.take_lease("race", holder, long));
         let got = futures_util::future::join_all(takers).await;
         assert_eq!(got.into_iter().filter(|taken| taken.as_ref().is_ok_and(Option::is_some)).count(), 1);
     }

@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::api::Asked;
+use crate::form::Form;
 use crate::number;
-use crate::page::{Answer, OrTrouble, show as page};
+use crate::page::{Answer, OrTrouble, go, show as page};
 use crate::seat::Seat;
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -67,8 +68,12 @@ struct Records {
 }
 
 /// The fields that records are looked for by.
-const FILTERS: [&str; 10] =
-    ["kind", "decision", "outcome", "requestId", "subject", "project", "module", "tool", "since", "until"];
+#[rustfmt::skip]
+const FILTERS: [&str; 12] = [
+    "kind", "decision", "outcome", "requestId", "subject", "actor", "project", "module", "tool", "since", "until", "text",
+];
+/// Pages of the API that are looked through for one that has anything on it.
+const LOOKS: usize = 20;
 
 #[derive(Template)]
 #[template(path = "audit.html")]
@@ -80,14 +85,17 @@ struct List<'a> {
     /// The filters as a query, for exports.
     query: String,
     verdict: Option<Verdict>,
+    /// Nothing is removed for its age, because the machine's clock jumped.
+    is_paused: bool,
     audit: Recording,
 }
 
-/// What `/v1/status` says of the audit.
+/// What `/v1/status` says of the audit, and what somebody should look at.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Status {
     audit: Recording,
+    attention: Vec<Attention>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -110,7 +118,16 @@ struct Verdict {
     intact: bool,
     records: u64,
     hash: Option<String>,
+    trimmed: Option<Trimmed>,
     broken: Option<Value>,
+}
+
+/// What removed the records before the first.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Trimmed {
+    to: u64,
+    record: Option<u64>,
 }
 
 impl Verdict {
@@ -130,12 +147,34 @@ pub(crate) async fn verify(seat: Seat) -> Answer {
 
 async fn whole(seat: Seat, verdict: Option<Verdict>) -> Answer {
     let query = filters(&seat);
-    let before = seat.asked("before").map(|before| format!("&before={}", crate::api::part(before)));
-    let path = format!("/v1/audit?limit=50&{query}{}", before.unwrap_or_default());
-    let Records { records, next } = seat.get(path.trim_end_matches('&')).await.or_trouble(&seat)?;
+    let mut before = seat.asked("before").map(crate::api::part);
+    let mut found = Records::default();
+    for _ in 0..LOOKS {
+        let from = before.map(|before| format!("&before={before}")).unwrap_or_default();
+        let path = format!("/v1/audit?limit=50&{query}{from}").replace("&&", "&");
+        found = seat.get(path.trim_end_matches('&')).await.or_trouble(&seat)?;
+        before = found.next.map(|next| next.to_string());
+        if !found.records.is_empty() || before.is_none() {
+            break;
+        }
+    }
+    let Records { records, next } = found;
     let older = next.map(|next| format!("/ui/audit?{query}&before={next}"));
     let status: Status = seat.get("/v1/status").await.unwrap_or_default();
-    page(&List { seat: &seat, records, older, query, verdict, audit: status.audit })
+    let is_paused = status.attention.iter().any(|one| one.kind == "audit");
+    page(&List { seat: &seat, records, older, query, verdict, audit: status.audit, is_paused })
+}
+
+/// Somebody says that the machine's clock is right.
+pub(crate) async fn resume(Form { seat, .. }: Form) -> Answer {
+    seat.post("/v1/audit/resume-trim", &serde_json::json!({})).await.or_trouble(&seat)?;
+    go("/ui/audit")
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Attention {
+    kind: String,
 }
 
 fn filters(seat: &Seat) -> String {

@@ -86,6 +86,7 @@ impl Attention {
             "account" => "/ui/accounts".into(),
             "client" => "/ui/access".into(),
             "pin" => format!("/ui/pins/{name}"),
+            "audit" => "/ui/audit".into(),
             _ => return None,
         })
     }

@@ -1,6 +1,7 @@
 //! `hikite audit`: what was done, by whom, from the store itself; whether hikite runs or not.
 
 mod export;
+mod resume;
 mod verify;
 
 use std::fmt::Write;
@@ -13,6 +14,7 @@ use hikite_core::time::{self, rfc3339};
 use hikite_store::{AuditFilter, AuditRow, AuditWalk, Store};
 
 use super::{Common, print};
+use crate::progress;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
@@ -22,6 +24,8 @@ pub(crate) enum AuditCommand {
     Verify(verify::Verify),
     /// Write records to a file or to stdout, the oldest first
     Export(export::Export),
+    /// Confirm that this machine's clock is right after it jumped: records that are too old are removed again
+    ResumeTrim(resume::ResumeTrim),
 }
 
 #[derive(Debug, Args)]
@@ -42,7 +46,7 @@ pub(crate) struct List {
 /// Which records; nothing means all.
 #[derive(Debug, Args)]
 pub(crate) struct Filters {
-    /// call, read, subscribe, prompt, complete, task, search, admin or lost
+    /// call, read, subscribe, prompt, complete, task, search, admin, identity, lost or trim
     #[arg(long)]
     kind: Option<String>,
     /// allowed or refused
@@ -56,6 +60,9 @@ pub(crate) struct Filters {
     request_id: Option<String>,
     #[arg(long)]
     subject: Option<String>,
+    /// A user by name, id or subject
+    #[arg(long, value_name = "WHO")]
+    actor: Option<String>,
     #[arg(long)]
     project: Option<String>,
     #[arg(long)]
@@ -68,6 +75,9 @@ pub(crate) struct Filters {
     /// Before this moment
     #[arg(long, value_name = "MOMENT", value_parser = moment)]
     until: Option<u64>,
+    /// A part of any text in the record, whether its letters are capital or not
+    #[arg(long)]
+    text: Option<String>,
 }
 
 impl AuditCommand {
@@ -83,6 +93,7 @@ impl AuditCommand {
             Self::List(list) => list.run(&store).await,
             Self::Verify(verify) => verify.run(&store).await,
             Self::Export(export) => export.run(&store).await,
+            Self::ResumeTrim(resume) => resume.run(&store).await,
         };
         store.close().await;
         outcome
@@ -91,7 +102,9 @@ impl AuditCommand {
 
 impl List {
     async fn run(self, store: &Store) -> Result<ExitCode> {
-        let rows = store.audit(&self.filters.filter(), AuditWalk::Back(self.before), self.limit).await?;
+        let filter = self.filters.filter();
+        let work = store.audit(&filter, AuditWalk::Back(self.before), self.limit);
+        let rows = progress::tell_if_long("looking through the audit", work).await?;
         if self.json {
             for row in &rows {
                 print(&row.line());
@@ -111,11 +124,13 @@ impl Filters {
             outcome: self.outcome.clone(),
             request_id: self.request_id.clone(),
             subject: self.subject.clone(),
+            actor: self.actor.clone(),
             project: self.project.clone(),
             module: self.module.clone(),
             tool: self.tool.clone(),
             since: self.since,
             until: self.until,
+            text: self.text.clone(),
         }
     }
 }

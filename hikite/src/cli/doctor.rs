@@ -11,8 +11,10 @@ use hikite_core::catalog::Module;
 use hikite_core::listing::Cleaned;
 use hikite_core::source::State;
 use hikite_core::suggest::did_you_mean;
+use hikite_core::time::rfc3339;
+use hikite_gateway::machine_clock;
 use hikite_modules::Service;
-use hikite_store::{NEWEST, Store, StoreUrl};
+use hikite_store::{ClockJump, NEWEST, Store, StoreUrl};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -50,7 +52,7 @@ impl Doctor {
             Ok(config) => {
                 findings.extend(config_findings(&config));
                 findings.push(token_finding(&config));
-                let mut kept = vec![store_finding(&config).await];
+                let mut kept = store_findings(&config).await;
                 if kept[0].level != Level::Bad {
                     kept.extend(vault::findings(common).await);
                 }
@@ -123,22 +125,39 @@ fn token_finding(config: &Config) -> Finding {
     }
 }
 
-async fn store_finding(config: &Config) -> Finding {
+/// The store as far as a brief look shows it, and the clock it goes by.
+async fn store_findings(config: &Config) -> Vec<Finding> {
     let store = match Store::open_keeping(&config.store_url(), &config.data).await {
         Ok(store) => store,
-        Err(error) => return Finding::bad("store", error.to_string(), None),
+        Err(error) => return vec![Finding::bad("store", error.to_string(), None)],
     };
-    let outcome = progress::tell_if_long("looking through the store", store.check()).await;
+    let outcome = progress::tell_if_long("looking at the store", store.check_briefly()).await;
+    let clock = store.clock_jump(&machine_clock()).await;
     store.close().await;
-    match outcome {
+    let first = match outcome {
         Ok(wrong) if wrong.is_empty() => {
-            Finding::good("store", format!("{} is well (version {NEWEST})", store.url()))
+            let text = "is well at a glance; `hikite store check` looks through all of it";
+            Finding::good("store", format!("{} {text} (version {NEWEST})", store.url()))
         }
         Ok(wrong) => {
             let hint = "put back a copy made by `hikite store backup`, or register again what is unreadable";
             Finding::bad("store", wrong.join("\n  "), Some(hint.into()))
         }
         Err(error) => Finding::bad("store", error.to_string(), None),
+    };
+    std::iter::once(first).chain(clock.ok().flatten().map(clock_finding)).collect()
+}
+
+/// A clock by which nothing is removed.
+fn clock_finding(jump: ClockJump) -> Finding {
+    let (found, expected) = (rfc3339(jump.found), rfc3339(jump.expected));
+    Finding {
+        what: "audit".into(),
+        level: Level::Warning,
+        text: format!(
+            "the clock of this machine jumped: it says {found}, and {expected} was expected; nothing is removed for its age"
+        ),
+        hint: Some("correct the clock, or confirm it with `hikite audit resume-trim`".into()),
     }
 }
 

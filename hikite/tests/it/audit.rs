@@ -173,6 +173,11 @@ async fn records_are_found_page_by_page() {
     assert_eq!(page("since=2020-01-01T00:00:00Z&subject=owner&project=").await.0.len(), 7);
     let id = records(&gateway, "").await[3]["requestId"].as_str().expect("an id").to_owned();
     assert_eq!(page(&format!("requestId={id}")).await.0, [4]);
+    assert_eq!(page("actor=owner&text=A:STRUCT").await.0, [6, 4, 2]);
+    assert_eq!(page("text=argumentsHash").await.0, [0; 0], "what members are called is no text of a record");
+    assert_eq!(page("actor=nobody").await.0, [0; 0]);
+    let long = format!("text={}", "x".repeat(201));
+    assert_eq!(get(&gateway, &format!("/v1/audit?{long}")).await.status, 400);
     for wrong in ["limit=0", "limit=1001", "before=x", "since=yesterday", "subjekt=owner", "kind=a&kind=b"] {
         let reply = get(&gateway, &format!("/v1/audit?{wrong}")).await;
         assert_eq!((reply.status, &reply.value()["code"]), (400, &json!("VALIDATION_ERROR")), "{wrong}");
@@ -276,16 +281,118 @@ async fn records_are_kept_as_long_as_the_file_says_and_not_at_all_where_it_says_
     client.text("echo", json!({ "text": "x" })).await;
     assert_eq!(records(&gateway, "").await.len(), 1);
     let begin = Instant::now();
-    while !records(&gateway, "").await.is_empty() {
+    while !records(&gateway, "kind=call").await.is_empty() {
         assert!(begin.elapsed() < LIMIT, "it stays");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+    let trim = records(&gateway, "").await;
+    is(&trim[0], &json!({ "seq": 2, "kind": "trim", "trimmed": 1, "trimmedTo": 1 }));
     client.text("echo", json!({ "text": "x" })).await;
-    assert_eq!(records(&gateway, "").await[0]["seq"], 2, "the numbers go on");
-    is(&get(&gateway, "/v1/audit/verify").await.value(), &json!({ "intact": true, "first": 1, "last": 2 }));
+    assert_eq!(records(&gateway, "kind=call").await[0]["seq"], 3, "the numbers go on");
+    is(
+        &get(&gateway, "/v1/audit/verify").await.value(),
+        &json!({ "intact": true, "first": 1, "last": 3, "trimmed": { "to": 1, "record": 2 } }),
+    );
+    let verify = gateway.run(&["audit", "verify"]).await;
+    assert!(
+        verify.stdout.contains("the records up to 1 were trimmed: record 2 says so"),
+        "{}",
+        verify.stdout
+    );
     let gateway = configured(json!({ "mcpServers": { "a": server }, "audit": { "enabled": false } })).await;
     gateway.client("direct").await.text("echo", json!({ "text": "x" })).await;
     assert_eq!(records(&gateway, "").await, [json!(null); 0]);
+}
+
+async fn until(what: &str, gateway: &TestGateway, mut holds: impl AsyncFnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds().await {
+        assert!(begin.elapsed() < LIMIT * 4, "{what}: {}", gateway.stderr());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// The store remembers a clock that was right a year ago: to whoever looks now the clock has jumped.
+#[tokio::test]
+async fn a_clock_that_jumps_removes_nothing_until_somebody_confirms_it() {
+    let (_fixture, server) = http_fixture().await;
+    let config = json!({ "mcpServers": { "a": server }, "audit": { "retention": "10s" } });
+    let gateway = configured(config).await;
+    let client = gateway.client("direct").await;
+    let metric = async |value: &str| {
+        let metrics = get(&gateway, "/metrics").await.text().to_owned();
+        metrics.contains(&format!("hikite_audit_trim_paused {value}\n"))
+    };
+    for confirm in ["rest", "cli"] {
+        client.text("echo", json!({ "text": "x" })).await;
+        assert!(!records(&gateway, "kind=call").await.is_empty());
+        let mut behind = connect(&file(&gateway)).await;
+        until("the clock is known", &gateway, async || {
+            let jump = "UPDATE clock_seen SET at = at - 31536000000";
+            behind.execute(jump).await.expect("changed").rows_affected() == 1
+        })
+        .await;
+        until("it pauses", &gateway, async || metric("1").await).await;
+        let status = get(&gateway, "/v1/status").await.value();
+        assert_eq!(status["attention"][0]["kind"], "audit", "{status:#}");
+        let doctor = gateway.run(&["doctor"]).await.stdout;
+        assert!(doctor.contains("warning audit: the clock of this machine jumped"), "{doctor}");
+        assert!(gateway.stderr().contains("nothing is removed for its age"), "{}", gateway.stderr());
+        // Whatever is there is a year old by this clock.
+        behind.execute("UPDATE audit_mark SET at = at - 31536000000").await.expect("older");
+        let before = records(&gateway, "kind=call").await.len();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert_eq!(records(&gateway, "kind=call").await.len(), before, "nothing went");
+        if confirm == "rest" {
+            assert_eq!(post(&gateway, "/v1/audit/resume-trim", &json!({})).await.status, 204);
+        } else {
+            let run = gateway.run(&["audit", "resume-trim"]).await;
+            assert!(
+                run.code == Some(0) && run.stdout.starts_with("the clock is confirmed"),
+                "{}",
+                run.stderr
+            );
+        }
+        until("it goes on", &gateway, async || metric("0").await).await;
+        until("it is trimmed", &gateway, async || records(&gateway, "kind=call").await.is_empty()).await;
+        let admin = records(&gateway, "kind=admin").await;
+        is(&admin[0], &json!({ "method": "audit.resume-trim", "outcome": "ok" }));
+        is(&get(&gateway, "/v1/audit/verify").await.value(), &json!({ "intact": true }));
+    }
+    assert_eq!(gateway.run(&["audit", "resume-trim"]).await.stdout, "nothing is paused\n");
+}
+
+/// Somebody who deletes the oldest records has to go past the database, and past `verify`.
+#[tokio::test]
+async fn a_head_that_went_without_a_trim_record_is_damage() {
+    for postgres in [false, true] {
+        let (_fixture, server) = http_fixture().await;
+        let mut config = json!({ "mcpServers": { "a": server } });
+        let url = postgres.then(database);
+        if let Some(url) = &url {
+            config["store"] = json!({ "url": url });
+        }
+        let gateway = configured(config).await;
+        let nothing = gateway.run(&["audit", "verify"]).await.stdout;
+        assert_eq!(nothing, "there are no records, and there never were any\n");
+        let client = gateway.client("direct").await;
+        for _ in 0..5 {
+            client.text("echo", json!({ "text": "x" })).await;
+        }
+        assert_eq!(records(&gateway, "").await.len(), 5);
+        let mut behind = connect(&url.unwrap_or_else(|| file(&gateway))).await;
+        behind.execute("DELETE FROM audit WHERE seq <= 3").await.expect_err("the database refuses");
+        for text in [
+            "UPDATE audit_end SET seq = 3 WHERE name = 'trimmed'",
+            "UPDATE audit_end SET seq = 3, hash = (SELECT hash FROM audit WHERE seq = 3) WHERE name = 'first'",
+            "DELETE FROM audit WHERE seq <= 3",
+        ] {
+            behind.execute(text).await.expect("changed");
+        }
+        let verify = gateway.run(&["audit", "verify"]).await;
+        let said = "record 3: the records up to 3 were removed, and no trim record says so\n";
+        assert_eq!((verify.code, verify.stdout.as_str()), (Some(1), said));
+    }
 }
 
 /// With the store locked by somebody else: what is refused, what runs, and what is there once it is free again.

@@ -21,18 +21,10 @@ const LIBRARIES: &[&str] = &[
 ];
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let Some(library) = LIBRARIES.iter().map(Path::new).find(|path| path.exists()) else {
-        bail!("libfaketime is not installed");
-    };
     let folder = tempfile::tempdir()?;
     let offset = folder.path().join("offset");
     std::fs::write(&offset, "+0")?;
-    let mut program = Command::new(&stage.hikite);
-    program
-        .env("LD_PRELOAD", library)
-        .env("FAKETIME_TIMESTAMP_FILE", &offset)
-        .env("FAKETIME_NO_CACHE", "1")
-        .env("DONT_FAKE_MONOTONIC", "1");
+    let program = with_clock(&stage.hikite, &offset)?;
     let scene = stage.open_by(program, &json!({}), &[], 0).await?;
     let mut rest = Rest::open(scene.gateway.target.address).await?;
     let (short, long) = (token(&mut rest, 1800).await?, token(&mut rest, 7200).await?);
@@ -67,6 +59,23 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     ));
     checks.push(scene.no_panic()?);
     Ok(checks)
+}
+
+/// The program with a wall clock that is as far off as the file says. `FAKETIME_LIBRARY` names the library where it lies
+/// elsewhere than Debian puts it.
+pub(super) fn with_clock(program: &Path, offset: &Path) -> Result<Command> {
+    let named = std::env::var_os("FAKETIME_LIBRARY").map(PathBuf::from);
+    let known = LIBRARIES.iter().map(PathBuf::from);
+    let Some(library) = named.into_iter().chain(known).find(|path| path.exists()) else {
+        bail!("libfaketime is not installed");
+    };
+    let mut program = Command::new(program);
+    program
+        .env("LD_PRELOAD", library)
+        .env("FAKETIME_TIMESTAMP_FILE", offset)
+        .env("FAKETIME_NO_CACHE", "1")
+        .env("DONT_FAKE_MONOTONIC", "1");
+    Ok(program)
 }
 
 fn word(is_good: bool) -> &'static str {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use hikite_core::audit::table;
 use hikite_core::error::Error;
-use hikite_gateway::{AuditFilter, AuditRow, AuditWalk};
+use hikite_gateway::{AuditFilter, AuditPage, AuditRow, AuditWalk};
 use http::Uri;
 use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 
@@ -52,21 +52,21 @@ pub(crate) async fn export(State(app): State<Arc<App>>, uri: Uri) -> Result<Resp
     query.finish()?;
     let walk = Walk { app, filter, format, after: Some(0) };
     // What cannot be read at all is an error, not half a file.
-    let first = walk.rows(0).await?;
+    let first = walk.page(0).await?;
     let head = if format == Format::Csv { table::head() + "\n" } else { String::new() };
     let rest = unfold((walk, Some((head, first))), |(mut walk, given)| async move {
-        let (head, rows) = match given {
+        let (head, page) = match given {
             Some(given) => given,
-            None => match walk.rows(walk.after?).await {
-                Ok(rows) => (String::new(), rows),
+            None => match walk.page(walk.after?).await {
+                Ok(page) => (String::new(), page),
                 Err(error) => {
                     walk.after = None;
                     return Some((Err(error), (walk, None)));
                 }
             },
         };
-        walk.after = rows.last().filter(|_| rows.len() == AT_ONCE).map(|row| row.seq);
-        let text = rows.iter().fold(head, |text, row| text + &walk.line(row) + "\n");
+        walk.after = page.next;
+        let text = page.rows.iter().fold(head, |text, row| text + &walk.line(row) + "\n");
         Some((Ok(Bytes::from(text)), (walk, None)))
     });
     let (kind, name) = if format == Format::Csv { (CSV, "audit.csv") } else { (JSONL, "audit.jsonl") };
@@ -79,7 +79,7 @@ pub(crate) async fn export(State(app): State<Arc<App>>, uri: Uri) -> Result<Resp
 }
 
 impl Walk {
-    async fn rows(&self, after: u64) -> Result<Vec<AuditRow>, Error> {
+    async fn page(&self, after: u64) -> Result<AuditPage, Error> {
         self.app.gateway.audit_page(&self.filter, AuditWalk::On(after), AT_ONCE).await
     }
 

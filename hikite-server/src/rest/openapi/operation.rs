@@ -322,6 +322,16 @@ fn recorded() -> Vec<Operation> {
             errors: &[503],
             ..Operation::NEW
         },
+        Operation {
+            path: "/v1/audit/resume-trim",
+            method: "post",
+            id: "resumeAuditTrim",
+            tag: "Audit",
+            summary: "Confirms the machine's clock after a jump, so that records that are too old are removed again.",
+            answer: (204, "It is confirmed.", None),
+            errors: &[503],
+            ..Operation::NEW
+        },
     ]
 }
 
@@ -331,9 +341,18 @@ fn query(name: &str, description: &str, schema: &Value) -> Value {
 
 /// By which records are chosen.
 fn chosen() -> Vec<Value> {
-    let words = audit::WORDS
-        .into_iter()
-        .map(|word| query(word, &format!("Only records with this `{word}`."), &json!({ "type": "string" })));
+    let about = |word: &str| match word {
+        "actor" => "Only records of this user, by name, id or subject.".to_owned(),
+        "text" => "Only records that hold this text, whether its letters are capital or not.".to_owned(),
+        _ => format!("Only records with this `{word}`."),
+    };
+    let words = audit::WORDS.into_iter().map(|word| {
+        let schema = match word {
+            "text" => json!({ "type": "string", "maxLength": 200 }),
+            _ => json!({ "type": "string" }),
+        };
+        query(word, &about(word), &schema)
+    });
     let moment = |name: &str, description: &str| {
         let forms = json!([{ "type": "string", "format": "date-time" }, { "type": "integer", "minimum": 0 }]);
         let description = format!("{description}: as of RFC 3339, or milliseconds since 1970.");

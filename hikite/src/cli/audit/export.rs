@@ -82,16 +82,17 @@ async fn write(
     }
     let (mut after, mut count) = (0, 0);
     loop {
-        let rows = store.audit(filter, AuditWalk::On(after), AT_ONCE).await?;
-        for row in &rows {
+        let page = store.audit_page(filter, AuditWalk::On(after), AT_ONCE).await?;
+        for row in &page.rows {
             match format {
                 Format::Jsonl => writeln!(out, "{}", row.line())?,
                 Format::Csv => writeln!(out, "{}", table::line(&row.record, &row.hash))?,
             }
-            (after, count) = (row.seq, count + 1);
+            count += 1;
         }
-        if rows.len() < AT_ONCE {
-            break;
+        match page.next {
+            Some(next) => after = next,
+            None => break,
         }
     }
     out.flush()?;

@@ -11,8 +11,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use hikite_core::audit::{Broken, Chain};
 use hikite_core::json::Raw;
-use hikite_store::{Store, Verified};
-use serde_json::json;
+use hikite_store::{Store, TrimTrace, Verified};
+use serde_json::{Value, json};
 
 use crate::cli::print;
 use crate::progress;
@@ -75,7 +75,7 @@ impl Verify {
     }
 
     fn tell(&self, verified: &Verified, damage: &[String]) -> ExitCode {
-        let Verified { first, last, broken } = verified;
+        let Verified { first, last, trim, broken } = verified;
         if self.json {
             let broken =
                 broken.as_ref().map(|broken| json!({ "seq": broken.seq, "problem": broken.problem }));
@@ -86,6 +86,7 @@ impl Verify {
                     "first": first.seq,
                     "last": last.seq,
                     "hash": last.hash,
+                    "trimmed": trim.as_ref().map(|trim| trimmed_json(verified, trim)),
                     "broken": broken,
                     "damage": damage,
                 })
@@ -93,14 +94,41 @@ impl Verify {
             );
         } else if let Some(broken) = broken {
             print(&format!("record {}: {}", broken.seq, broken.problem));
+        } else if last.seq == 0 {
+            print("there are no records, and there never were any");
         } else if last.seq == first.seq {
             print("there are no records");
+            print(&trimmed_text(verified));
         } else {
             let (from, to) = (first.seq + 1, last.seq);
             print(&format!("{} records, {from} to {to}, are as they were written", verified.records()));
+            if first.seq > 0 && trim.is_some() {
+                print(&trimmed_text(verified));
+            }
             print(&format!("the last is {to}:{}", last.hash));
         }
         ExitCode::from(u8::from(broken.is_some()))
+    }
+}
+
+/// What became of the records before the first.
+fn trimmed_text(verified: &Verified) -> String {
+    let to = verified.first.seq;
+    match &verified.trim {
+        Some(TrimTrace::Record { seq, .. }) => {
+            format!("the records up to {to} were trimmed: record {seq} says so")
+        }
+        Some(TrimTrace::Before) => {
+            format!("the records up to {to} were trimmed by a version that left no record of it")
+        }
+        None => format!("the records up to {to} are not here"),
+    }
+}
+
+fn trimmed_json(verified: &Verified, trim: &TrimTrace) -> Value {
+    match trim {
+        TrimTrace::Record { seq, .. } => json!({ "to": verified.first.seq, "record": seq }),
+        TrimTrace::Before => json!({ "to": verified.first.seq }),
     }
 }
 
@@ -112,7 +140,12 @@ fn follow(lines: impl BufRead) -> Result<Verified> {
         let next = ends.as_ref().map_or(1, |(_, last)| last.seq + 1);
         let Some((seq, record, hash)) = split(&line) else {
             let (first, last) = ends.unwrap_or_else(|| (Chain::new(0, ""), Chain::new(0, "")));
-            return Ok(Verified { first, last, broken: Some(Broken::new(next, "its line cannot be read")) });
+            return Ok(Verified {
+                first,
+                last,
+                trim: None,
+                broken: Some(Broken::new(next, "its line cannot be read")),
+            });
         };
         let Some((_, last)) = &mut ends else {
             let mut chain = Chain::new(0, "");
@@ -120,18 +153,18 @@ fn follow(lines: impl BufRead) -> Result<Verified> {
                 && let Err(broken) = chain.follow(seq, &record, hash)
             {
                 let first = Chain::new(0, "");
-                return Ok(Verified { last: first.clone(), first, broken: Some(broken) });
+                return Ok(Verified { last: first.clone(), first, trim: None, broken: Some(broken) });
             }
             ends = Some((Chain::new(seq - 1, ""), Chain::new(seq, hash)));
             continue;
         };
         if let Err(broken) = last.follow(seq, &record, hash) {
             let (first, last) = ends.unwrap_or_else(|| (Chain::new(0, ""), Chain::new(0, "")));
-            return Ok(Verified { first, last, broken: Some(broken) });
+            return Ok(Verified { first, last, trim: None, broken: Some(broken) });
         }
     }
     let (first, last) = ends.unwrap_or_else(|| (Chain::new(0, ""), Chain::new(0, "")));
-    Ok(Verified { first, last, broken: None })
+    Ok(Verified { first, last, trim: None, broken: None })
 }
 
 /// The number, the record as it was hashed, and the hash.

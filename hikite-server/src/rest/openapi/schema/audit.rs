@@ -15,7 +15,7 @@ pub(super) fn record() -> Value {
             "at": count("When it began, in milliseconds since 1970."),
             "kind": {
                 "type": "string",
-                "enum": ["call", "read", "subscribe", "prompt", "complete", "task", "batch", "search", "admin", "identity", "lost"],
+                "enum": ["call", "read", "subscribe", "prompt", "complete", "task", "batch", "search", "admin", "identity", "lost", "trim"],
             },
             "decision": { "type": "string", "enum": ["allowed", "refused"] },
             "outcome": text("`ok`, `tool_error`, `cancelled`, or the code of the error."),
@@ -46,6 +46,9 @@ pub(super) fn record() -> Value {
             "results": count("What a search found."),
             "lost": count("Records that found no place, since the last that says so."),
             "traceId": text("The trace that the request belonged to, where there was one."),
+            "trimmed": count("Of a trim: how many records were removed from the front of the chain."),
+            "trimmedTo": count("The number of the last of them."),
+            "trimmedHash": hash("And its hash."),
             "hash": hash("SHA-256 of the hash before it and the record."),
         },
     })
@@ -57,7 +60,7 @@ pub(super) fn page() -> Value {
         "required": ["records"],
         "properties": {
             "records": { "type": "array", "items": { "$ref": "#/components/schemas/AuditRecord" } },
-            "next": { "type": "integer", "minimum": 0, "description": "`before` for the next page, if there is one." },
+            "next": { "type": "integer", "minimum": 0, "description": "`before` (or `after`) for the next page, if there is one. A page may have fewer records than asked for, or none, and still have a next." },
         },
     })
 }
@@ -73,6 +76,15 @@ pub(super) fn verdict() -> Value {
             "first": seq("The chain begins after this record."),
             "last": seq("The last record that is as it was written."),
             "hash": { "type": "string", "description": "And its hash; write it down elsewhere." },
+            "trimmed": {
+                "type": "object",
+                "description": "The records up to `first` were removed in order; nothing where none were.",
+                "required": ["to"],
+                "properties": {
+                    "to": seq("The last record that was removed."),
+                    "record": seq("The record that says so; a version before this one left none."),
+                },
+            },
             "broken": {
                 "type": "object",
                 "required": ["seq", "problem"],

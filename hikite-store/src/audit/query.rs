@@ -1,0 +1,185 @@
+//! The question that a filter becomes: its conditions, and the numbers it is put to.
+
+use std::fmt::Write;
+
+use super::read::{AuditFilter, AuditPage, AuditWalk};
+use crate::connect::Engine;
+
+/// One thing that a record must fulfil.
+pub(super) enum Condition<'a> {
+    /// A column is exactly this.
+    Word(&'static str, &'a str),
+    /// The record holds what the pattern says; the operator is the database's.
+    Text(&'static str, String),
+    Since(u64),
+    Until(u64),
+}
+
+/// Numbers of records: the first, and the one after the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    pub(super) low: u64,
+    pub(super) high: u64,
+}
+
+pub(super) struct Select<'a> {
+    pub(super) conditions: &'a [Condition<'a>],
+    pub(super) range: Range,
+    pub(super) walk: AuditWalk,
+    pub(super) limit: usize,
+}
+
+impl AuditFilter {
+    pub(super) fn conditions(&self, engine: Engine) -> Vec<Condition<'_>> {
+        let words = [
+            ("kind", &self.kind),
+            ("decision", &self.decision),
+            ("outcome", &self.outcome),
+            ("request_id", &self.request_id),
+            ("subject", &self.subject),
+            ("project", &self.project),
+            ("module", &self.module),
+            ("tool", &self.tool),
+        ];
+        let words =
+            words.into_iter().filter_map(|(column, word)| Some(Condition::Word(column, word.as_deref()?)));
+        let text = self.text.as_deref().filter(|text| !text.is_empty());
+        let text = text.map(|text| Condition::Text(engine.like(), pattern(text)));
+        let since = self.since.map(Condition::Since);
+        words.chain(text).chain(since).chain(self.until.map(Condition::Until)).collect()
+    }
+}
+
+/// The text as it stands in JSON, wherever it is.
+fn pattern(text: &str) -> String {
+    let quoted = hikite_core::json::Raw::from(text);
+    let json = quoted.as_str();
+    let inner = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(&json);
+    let mut pattern = String::with_capacity(inner.len() + 2);
+    pattern.push('%');
+    for char in inner.chars() {
+        if matches!(char, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(char);
+    }
+    pattern.push('%');
+    pattern
+}
+
+impl Condition<'_> {
+    pub(super) fn has_nul(&self) -> bool {
+        matches!(self, Self::Word(_, word) if word.contains('\0'))
+            || matches!(self, Self::Text(_, text) if text.contains('\0'))
+    }
+
+    /// Whether an index gives its records in the order of the chain.
+    pub(super) fn has_index(&self) -> bool {
+        matches!(self, Self::Word(..))
+    }
+}
+
+impl Select<'_> {
+    pub(super) fn text(&self) -> String {
+        let mut text = "SELECT seq, record, hash FROM audit WHERE".to_owned();
+        let mut number = 0;
+        for condition in self.conditions {
+            number += 1;
+            let _ = match condition {
+                Condition::Word(column, _) => write!(text, " {column} = ${number} AND"),
+                Condition::Text(like, _) => write!(text, " record {like} ${number} ESCAPE '\\' AND"),
+                Condition::Since(_) => write!(text, " at >= ${number} AND"),
+                Condition::Until(_) => write!(text, " at < ${number} AND"),
+            };
+        }
+        let order = if matches!(self.walk, AuditWalk::Back(_)) { "DESC" } else { "ASC" };
+        let _ = write!(
+            text,
+            " seq >= ${} AND seq < ${} ORDER BY seq {order} LIMIT {}",
+            number + 1,
+            number + 2,
+            self.limit
+        );
+        text
+    }
+}
+
+impl Range {
+    pub(super) fn is_empty(self) -> bool {
+        self.low >= self.high
+    }
+
+    /// Without what the walk is beyond.
+    pub(super) fn from(self, walk: AuditWalk) -> Self {
+        match walk {
+            AuditWalk::Back(before) => self.within(0, before.unwrap_or(u64::MAX)),
+            AuditWalk::On(after) => self.within(after.saturating_add(1), u64::MAX),
+        }
+    }
+
+    pub(super) fn within(self, low: u64, high: u64) -> Self {
+        Self { low: self.low.max(low), high: self.high.min(high) }
+    }
+
+    /// The part that comes first.
+    pub(super) fn piece(self, walk: AuditWalk, size: u64) -> Self {
+        match walk {
+            AuditWalk::Back(_) => self.within(self.high.saturating_sub(size), u64::MAX),
+            AuditWalk::On(_) => self.within(0, self.low.saturating_add(size)),
+        }
+    }
+
+    /// The part up to a record, which is in it.
+    pub(super) fn up_to(self, walk: AuditWalk, seq: u64) -> Self {
+        match walk {
+            AuditWalk::Back(_) => self.within(seq, u64::MAX),
+            AuditWalk::On(_) => self.within(0, seq + 1),
+        }
+    }
+
+    /// What is left once the part was looked through.
+    pub(super) fn after(self, walk: AuditWalk, part: Self) -> Self {
+        match walk {
+            AuditWalk::Back(_) => self.within(0, part.low),
+            AuditWalk::On(_) => self.within(part.high, u64::MAX),
+        }
+    }
+
+    /// Where a walk through the rest begins.
+    pub(super) fn edge(self, walk: AuditWalk) -> u64 {
+        match walk {
+            AuditWalk::Back(_) => self.high,
+            AuditWalk::On(_) => self.low.saturating_sub(1),
+        }
+    }
+}
+
+impl AuditWalk {
+    /// The same direction from another record on.
+    #[must_use]
+    pub fn resume_at(self, next: u64) -> Self {
+        match self {
+            Self::Back(_) => Self::Back(Some(next)),
+            Self::On(_) => Self::On(next),
+        }
+    }
+
+    /// One page of several: as far as all of them reach.
+    pub(super) fn merge(self, mut pages: Vec<AuditPage>, limit: usize) -> AuditPage {
+        if pages.len() < 2 {
+            return pages.pop().unwrap_or_default();
+        }
+        let is_back = matches!(self, Self::Back(_));
+        let nexts = pages.iter().filter_map(|page| page.next);
+        let mut next = if is_back { nexts.max() } else { nexts.min() };
+        let is_known = |seq: u64| next.is_none_or(|next| if is_back { seq >= next } else { seq <= next });
+        let mut rows: Vec<_> =
+            pages.iter().flat_map(|page| &page.rows).filter(|row| is_known(row.seq)).cloned().collect();
+        rows.sort_by_key(|row| if is_back { u64::MAX - row.seq } else { row.seq });
+        if rows.len() > limit {
+            rows.truncate(limit);
+            next = rows.last().map(|row| row.seq);
+        }
+        AuditPage { rows, next }
+    }
+}

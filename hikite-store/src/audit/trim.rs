@@ -1,0 +1,234 @@
+//! Removes records from the front of the chain. How old they are is told by marks that carry the database's time, so that
+//! no clock of a node counts. A record in the chain says how many go and up to which hash, before the first of them does;
+//! the database lets nothing go that no such record covers.
+
+use std::time::Duration;
+
+use hikite_core::audit::{Chain, Record, TRIM};
+use sqlx::{AnyConnection, Row};
+
+use super::values;
+use crate::clock::{self, ClockJump, MachineClock};
+use crate::connect::Engine;
+use crate::control::{shown, stored};
+use crate::error::StoreError;
+use crate::store::Store;
+use crate::table::AUDIT;
+
+/// Records that are removed in one transaction.
+const TRIMMED_AT_ONCE: u64 = 1000;
+/// Pages of a SQLite file that are given back to the disk at a time: 16 MB.
+const PAGES_AT_ONCE: u32 = 4096;
+
+/// What is kept of the audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// Records stay for at least so long.
+    pub keep: Duration,
+    /// And there are never more of them than this.
+    pub max_records: Option<u64>,
+}
+
+/// What one step of trimming did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trimmed {
+    pub records: u64,
+    /// There is more to remove at once.
+    pub more: bool,
+    /// Nothing is removed for its age, because this machine's clock jumped.
+    pub paused: Option<ClockJump>,
+}
+
+/// What is known of the chain when a step begins.
+struct Scene {
+    first: Chain,
+    last: Chain,
+    trimmed: Chain,
+    last_v6: Chain,
+    now: u64,
+    paused: Option<ClockJump>,
+}
+
+impl Store {
+    /// Takes one step: decides how far records may go and says so in the chain, or removes some of those that may.
+    pub async fn trim_audit(
+        &self,
+        retention: Retention,
+        machine: &MachineClock,
+    ) -> Result<Trimmed, StoreError> {
+        let mut transaction = self.begin().await?;
+        let step = self.step(&mut transaction, retention, machine).await;
+        let trimmed = step.map_err(self.failed())?;
+        transaction.commit().await.map_err(self.failed())?;
+        if trimmed.records > 0 && self.engine() == Engine::Sqlite {
+            self.give_space_back().await?;
+        }
+        Ok(trimmed)
+    }
+
+    async fn step(
+        &self,
+        connection: &mut AnyConnection,
+        retention: Retention,
+        machine: &MachineClock,
+    ) -> Result<Trimmed, sqlx::Error> {
+        let mut scene = self.look(connection, machine).await?;
+        if scene.paused.is_none() {
+            mark(connection, &scene).await?;
+        }
+        if scene.trimmed.seq <= scene.first.seq {
+            let target = target(connection, &scene, retention).await?;
+            if let Some(target) = target {
+                record(connection, &mut scene, target).await?;
+            }
+        }
+        let records = remove(connection, &scene).await?;
+        let more = records > 0 && scene.first.seq + records < scene.trimmed.seq;
+        Ok(Trimmed { records, more, paused: scene.paused })
+    }
+
+    async fn look(
+        &self,
+        connection: &mut AnyConnection,
+        machine: &MachineClock,
+    ) -> Result<Scene, sqlx::Error> {
+        // One at a time, of whichever process.
+        let query = sqlx::query("UPDATE audit_end SET seq = seq WHERE name = 'first' RETURNING seq");
+        query.fetch_one(&mut *connection).await?;
+        let (now, paused) = match self.engine() {
+            Engine::Sqlite => (machine.wall_ms, clock::watch(connection, machine).await?),
+            Engine::Postgres => {
+                let text = format!("SELECT {}", self.engine().now_ms());
+                let row = sqlx::query(&text).fetch_one(&mut *connection).await?;
+                (shown(row.try_get(0)?), None)
+            }
+        };
+        Ok(Scene {
+            first: end(connection, "first").await?,
+            last: end(connection, "last").await?,
+            trimmed: end(connection, "trimmed").await?,
+            last_v6: end(connection, "last_v6").await?,
+            now,
+            paused,
+        })
+    }
+
+    /// The pages that are free now go back to the disk, where the file was made for that.
+    async fn give_space_back(&self) -> Result<(), StoreError> {
+        let text = format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})");
+        // Every step of it frees one page: it has to be read to its end.
+        sqlx::query(&text).fetch_all(self.writer()).await.map(drop).map_err(self.failed())
+    }
+}
+
+/// An end of the chain; one that is not there is where the chain began.
+pub(super) async fn end(connection: &mut AnyConnection, name: &str) -> Result<Chain, sqlx::Error> {
+    let query = sqlx::query("SELECT seq, hash FROM audit_end WHERE name = $1").bind(name);
+    let row = query.fetch_optional(connection).await?;
+    row.map_or_else(
+        || Ok(Chain::new(0, "")),
+        |row| Ok(Chain::new(shown(row.try_get(0)?), row.try_get::<String, _>(1)?)),
+    )
+}
+
+/// Writes down how far the chain goes now.
+async fn mark(connection: &mut AnyConnection, scene: &Scene) -> Result<(), sqlx::Error> {
+    if scene.last.seq == 0 {
+        return Ok(());
+    }
+    let query = sqlx::query("INSERT INTO audit_mark (seq, at) VALUES ($1, $2) ON CONFLICT (seq) DO NOTHING");
+    query.bind(stored(scene.last.seq)).bind(stored(scene.now)).execute(connection).await.map(drop)
+}
+
+/// The last record that is to go, if any is that is not itself the trace of a trim: else a trim would always leave
+/// something to trim.
+async fn target(
+    connection: &mut AnyConnection,
+    scene: &Scene,
+    retention: Retention,
+) -> Result<Option<Chain>, sqlx::Error> {
+    let count = scene.last.seq.saturating_sub(scene.first.seq);
+    let most = retention.max_records.filter(|most| count > *most);
+    // The record of the trim comes on top.
+    let by_count = most.map_or(0, |most| scene.last.seq + 1 - most);
+    let by_age = if scene.paused.is_some() { 0 } else { by_age(connection, scene, retention.keep).await? };
+    let upto = by_count.max(by_age).min(scene.last.seq);
+    if upto <= scene.first.seq {
+        return Ok(None);
+    }
+    let query =
+        sqlx::query("SELECT seq FROM audit WHERE seq > $1 AND seq <= $2 AND kind <> $3 ORDER BY seq LIMIT 1");
+    let query = query.bind(stored(scene.first.seq)).bind(stored(upto)).bind(TRIM);
+    if query.fetch_optional(&mut *connection).await?.is_none() {
+        return Ok(None);
+    }
+    at_most(connection, upto).await
+}
+
+/// The number of the last record that is old enough.
+async fn by_age(connection: &mut AnyConnection, scene: &Scene, keep: Duration) -> Result<u64, sqlx::Error> {
+    let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX);
+    let Some(before) = scene.now.checked_sub(keep) else { return Ok(0) };
+    let query = sqlx::query("SELECT MAX(seq) FROM audit_mark WHERE at <= $1").bind(stored(before));
+    let row = query.fetch_one(&mut *connection).await?;
+    let marked = row.try_get::<Option<i64>, _>(0)?.map_or(0, shown);
+    if scene.first.seq >= scene.last_v6.seq {
+        return Ok(marked);
+    }
+    // What was written before there were marks goes by what it says itself. The sign keeps both databases from the index
+    // on the time: the chain is followed from its beginning, and only as far as it is old.
+    let query = sqlx::query("SELECT seq FROM audit WHERE +at >= $1 AND seq <= $2 ORDER BY seq LIMIT 1");
+    let query = query.bind(stored(before)).bind(stored(scene.last_v6.seq));
+    let row = query.fetch_optional(connection).await?;
+    let young = row.map(|row| row.try_get(0).map(shown)).transpose()?;
+    Ok(marked.max(young.map_or(scene.last_v6.seq, |young| young.saturating_sub(1))))
+}
+
+/// The last record up to this number; one may be missing.
+async fn at_most(connection: &mut AnyConnection, seq: u64) -> Result<Option<Chain>, sqlx::Error> {
+    let query = sqlx::query("SELECT seq, hash FROM audit WHERE seq <= $1 ORDER BY seq DESC LIMIT 1");
+    let row = query.bind(stored(seq)).fetch_optional(connection).await?;
+    row.map(|row| Ok(Chain::new(shown(row.try_get(0)?), row.try_get::<String, _>(1)?))).transpose()
+}
+
+/// Appends the record of the trim and lets go of what it covers.
+async fn record(connection: &mut AnyConnection, scene: &mut Scene, target: Chain) -> Result<(), sqlx::Error> {
+    let query = sqlx::query("UPDATE audit_end SET seq = seq + 1 WHERE name = 'last' RETURNING seq, hash");
+    let row = query.fetch_one(&mut *connection).await?;
+    let (last, hash): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
+    let mut chain = Chain::new(shown(last - 1), hash);
+    let record = Record {
+        at: scene.now,
+        kind: TRIM,
+        decision: "allowed",
+        outcome: "ok",
+        what: format!("{} to {}", scene.first.seq + 1, target.seq),
+        trimmed: target.seq - scene.first.seq,
+        trimmed_to: target.seq,
+        trimmed_hash: target.hash.clone(),
+        ..Record::default()
+    };
+    let text = chain.append(&record);
+    AUDIT.insert(connection, &[values(&record, text, &chain)], "").await?;
+    let query = sqlx::query("UPDATE audit_end SET hash = $1 WHERE name = 'last'").bind(chain.hash.as_str());
+    query.execute(&mut *connection).await?;
+    let query = sqlx::query("UPDATE audit_end SET seq = $1, hash = $2 WHERE name = 'trimmed'");
+    query.bind(stored(target.seq)).bind(target.hash.as_str()).execute(&mut *connection).await?;
+    let query = sqlx::query("DELETE FROM audit_mark WHERE seq <= $1").bind(stored(target.seq));
+    query.execute(connection).await?;
+    scene.trimmed = target;
+    Ok(())
+}
+
+/// Removes some of what a trim record covers; how many numbers went.
+async fn remove(connection: &mut AnyConnection, scene: &Scene) -> Result<u64, sqlx::Error> {
+    let upto = scene.trimmed.seq.min(scene.first.seq + TRIMMED_AT_ONCE);
+    let Some(last) = at_most(connection, upto).await?.filter(|last| last.seq > scene.first.seq) else {
+        return Ok(0);
+    };
+    let query = sqlx::query("DELETE FROM audit WHERE seq <= $1").bind(stored(last.seq));
+    query.execute(&mut *connection).await?;
+    let query = sqlx::query("UPDATE audit_end SET seq = $1, hash = $2 WHERE name = 'first'");
+    query.bind(stored(last.seq)).bind(last.hash.as_str()).execute(connection).await?;
+    Ok(last.seq - scene.first.seq)
+}

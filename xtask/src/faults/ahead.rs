@@ -1,0 +1,159 @@
+//! A wall clock a year ahead (libfaketime). On one of two nodes on a PostgreSQL it erases nothing that the other wrote: the
+//! audit is trimmed by the database's clock. On a SQLite file, which has no other clock, trimming pauses and says so, and
+//! goes on by itself when the clock is right again.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::check::Check;
+use super::clock::with_clock;
+use super::stage::{Stage, config};
+use crate::rig::TOOLS;
+use crate::rig::postgres::Postgres;
+use crate::rig::process::{Gateway, Upstream};
+use crate::rig::rest::Rest;
+
+const YEAR: &str = "+31536000";
+/// What is kept: longer than this lasts, and short enough for a look every ten seconds.
+const RETENTION: &str = "100s";
+/// The node that is ahead looks at least twice.
+const LOOKS: Duration = Duration::from_secs(25);
+const CALLS: u64 = 200;
+const PATIENCE: Duration = Duration::from_secs(40);
+
+struct Node {
+    gateway: Gateway,
+    folder: TempDir,
+}
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let mut checks = two_nodes(stage).await?;
+    checks.extend(alone(stage).await?);
+    Ok(checks)
+}
+
+async fn two_nodes(stage: &Stage) -> Result<Vec<Check>> {
+    let (database, upstream) = (Postgres::start().await?, Upstream::start()?);
+    let store = json!({ "url": Postgres::url(database.address) });
+    let right = node(Command::new(&stage.hikite), &upstream, Some(&store))?;
+    calls(&right, CALLS).await?;
+    let ahead = {
+        let folder = tempfile::tempdir()?;
+        let offset = folder.path().join("offset");
+        std::fs::write(&offset, YEAR)?;
+        (node(with_clock(&stage.hikite, &offset)?, &upstream, Some(&store))?, folder)
+    };
+    calls(&ahead.0, 10).await?;
+    let year = health(&ahead.0).await?;
+    tokio::time::sleep(LOOKS).await;
+    let verdict = verify(&right).await?;
+    let there = verdict["records"].as_u64().unwrap_or_default();
+    Ok(vec![
+        Check::that("two nodes: the clock of one", "a year ahead", &year, year > health(&right).await?),
+        Check::that(
+            "two nodes: records of the audit that are gone after its looks",
+            "0",
+            format!("{} of {}, {there} there", verdict["first"], CALLS + 10),
+            verdict["first"] == 0 && there >= CALLS + 10,
+        ),
+        Check::that(
+            "two nodes: the audit's chain",
+            "whole",
+            verdict["intact"].to_string(),
+            verdict["intact"] == true,
+        ),
+        no_panic("two nodes", &[&right, &ahead.0])?,
+    ])
+}
+
+async fn alone(stage: &Stage) -> Result<Vec<Check>> {
+    let (upstream, folder) = (Upstream::start()?, tempfile::tempdir()?);
+    let offset = folder.path().join("offset");
+    std::fs::write(&offset, "+0")?;
+    let node = node(with_clock(&stage.hikite, &offset)?, &upstream, None)?;
+    calls(&node, CALLS).await?;
+    // It looks once before the jump, so that it knows the clock.
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    std::fs::write(&offset, YEAR)?;
+    let paused = becomes(&node, "hikite_audit_trim_paused 1").await?;
+    let verdict = verify(&node).await?;
+    let there = verdict["records"].as_u64().unwrap_or_default();
+    std::fs::write(&offset, "+0")?;
+    let resumed = becomes(&node, "hikite_audit_trim_paused 0").await?;
+    let word = |is: bool| if is { "yes" } else { "no" };
+    Ok(vec![
+        Check::that("one node: trimming pauses after the jump", "yes", word(paused), paused),
+        Check::that(
+            "one node: records of the audit that are gone",
+            "0",
+            format!("{} of {CALLS}, {there} there", verdict["first"]),
+            verdict["first"] == 0 && verdict["intact"] == true && there >= CALLS,
+        ),
+        Check::that("one node: it goes on when the clock is right", "yes", word(resumed), resumed),
+        no_panic("one node", &[&node])?,
+    ])
+}
+
+fn node(program: Command, upstream: &Upstream, store: Option<&Value>) -> Result<Node> {
+    let folder = tempfile::tempdir()?;
+    let mut config = config(upstream, &json!({}), &[]);
+    config["audit"] = json!({ "retention": RETENTION });
+    if let Some(store) = store {
+        config["store"] = store.clone();
+    }
+    Ok(Node { gateway: Gateway::launch(program, folder.path(), &config)?, folder })
+}
+
+async fn calls(node: &Node, count: u64) -> Result<()> {
+    let tools = node.gateway.tools(TOOLS).await?;
+    let echo = tools.iter().find(|tool| tool.ends_with("echo")).context("no tool to call")?;
+    let mut client = node.gateway.client().await?;
+    for _ in 0..count {
+        client.echo(echo).await?;
+    }
+    Ok(())
+}
+
+async fn get(node: &Node, path: &str) -> Result<Vec<u8>> {
+    Ok(Rest::open(node.gateway.target.address).await?.get(path).await?.to_vec())
+}
+
+async fn verify(node: &Node) -> Result<Value> {
+    Ok(serde_json::from_slice(&get(node, "/v1/audit/verify").await?)?)
+}
+
+/// What its clock says.
+async fn health(node: &Node) -> Result<String> {
+    let health: Value = serde_json::from_slice(&get(node, "/health").await?)?;
+    Ok(health["timestamp"].as_str().context("no timestamp")?[..10].to_owned())
+}
+
+async fn becomes(node: &Node, metric: &str) -> Result<bool> {
+    let started = Instant::now();
+    while started.elapsed() < PATIENCE {
+        let metrics = String::from_utf8(get(node, "/metrics").await?)?;
+        if metrics.lines().any(|line| line == metric) {
+            return Ok(true);
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    Ok(false)
+}
+
+fn no_panic(what: &str, nodes: &[&Node]) -> Result<Check> {
+    let panics = |folder: &Path| -> Result<usize> {
+        let log = std::fs::read_to_string(folder.join("stderr.log"))?;
+        Ok(log.lines().filter(|line| line.contains("panicked")).count())
+    };
+    let mut count = 0;
+    for node in nodes {
+        count += panics(node.folder.path())?;
+    }
+    ensure!(!nodes.is_empty(), "no node");
+    Ok(Check::that(format!("{what}: panics in the log"), "0", count.to_string(), count == 0))
+}
