@@ -23,12 +23,12 @@ async fn call_in_sessions(gateway: &TestGateway, count: usize) {
 
 /// Sessions in which everything up to the first call came in this order. A machine that stands still for a second lets the
 /// wait for the stream end, so that one may be out of order.
-fn in_order(upstream: &Upstream, order: &[&str]) -> bool {
+#[track_caller]
+fn in_order(upstream: &Upstream, order: &[&str]) {
     let sessions = upstream.sessions_with_calls();
     let right = sessions.iter().filter(|seen| seen.iter().zip(order).all(|(seen, wanted)| seen == wanted));
     let right = right.count();
     assert!(sessions.len() >= SESSIONS && right + 1 >= sessions.len(), "{right} of {sessions:#?}");
-    true
 }
 
 #[tokio::test]
