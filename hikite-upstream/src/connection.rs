@@ -19,6 +19,7 @@ use hikite_wire::message::Id;
 use http::HeaderMap;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -273,12 +274,12 @@ impl Connection {
         outcome?.map_err(Error::from_upstream)
     }
 
-    /// Sends a request of our own whose answer does not matter; a server that is silent is not waited for.
-    pub(crate) fn request_aside(self: &Arc<Self>, method: &'static str, params: Object) {
+    /// Sends a request of our own whose answer does not matter; the handle ends when it is there or given up.
+    pub(crate) fn request_aside(self: &Arc<Self>, method: &'static str, params: Object) -> JoinHandle<()> {
         let connection = Arc::clone(self);
         self.tasks.spawn(async move {
             let _ = tokio::time::timeout(ASIDE, connection.request(method, Some(params), None)).await;
-        });
+        })
     }
 
     pub(crate) fn notify(&self, method: &str, params: Option<&Raw>) {

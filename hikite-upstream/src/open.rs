@@ -41,7 +41,7 @@ impl Inner {
         }
         self.learn(&connection);
         self.compare(&connection).await;
-        self.tell_level(&connection);
+        self.tell_level(&connection).await;
         let old = self.listing.load().as_ref().is_some_and(|listing| self.is_old(listing));
         if old && !matches!(connection.purpose, Purpose::Lists) {
             self.stale.notify_one();

@@ -34,6 +34,9 @@ use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
 use crate::tasks::place::Places;
 
+/// For a server to take a log level before it is asked something else.
+const LEVEL_TOLD: Duration = Duration::from_secs(1);
+
 /// What all upstreams share.
 #[derive(Clone)]
 pub struct Environment {
@@ -283,17 +286,18 @@ impl Inner {
         opening.await.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the start was interrupted")))
     }
 
-    pub(crate) fn set_level(&self, params: &Object, session: &Session) {
+    pub(crate) async fn set_level(&self, params: &Object, session: &Session) {
         let Some(level) = params.text("level").and_then(|name| Level::parse(&name)) else { return };
         self.levels.set(session.id, level);
         let owned = self.owned.lock().get(&session.id).and_then(|slot| slot.live());
         for connection in owned.into_iter().chain(self.shared.live()) {
-            self.tell_level(&connection);
+            self.tell_level(&connection).await;
         }
     }
 
-    /// Tells a connection which log messages its sessions want.
-    pub(crate) fn tell_level(&self, connection: &Arc<Connection>) {
+    /// Tells a connection which log messages its sessions want. What is asked of the server next comes after it, unless
+    /// the server is busy.
+    pub(crate) async fn tell_level(&self, connection: &Arc<Connection>) {
         let level = match &connection.purpose {
             Purpose::Owned(session) => self.levels.of(session.id),
             Purpose::Shared => self.levels.most_talkative(),
@@ -301,7 +305,9 @@ impl Inner {
         };
         let tells = connection.can("logging") && !connection.is_stateless();
         let Some(level) = level.filter(|_| tells) else { return };
-        connection.request_aside("logging/setLevel", Object::default().with("level", level.name()));
+        let told =
+            connection.request_aside("logging/setLevel", Object::default().with("level", level.name()));
+        let _ = tokio::time::timeout(LEVEL_TOLD, told).await;
     }
 
     pub(crate) fn notice(&self, notice: Notice) {

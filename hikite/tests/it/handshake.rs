@@ -56,6 +56,29 @@ async fn over_the_old_transport_the_first_call_waits_for_the_receipt() {
 }
 
 #[tokio::test]
+async fn the_first_call_comes_after_the_log_level_of_its_session() {
+    for stream in [Stream::Refused, Stream::Legacy] {
+        let upstream = Upstream::start(stream).await;
+        let gateway = gateway(json!({ "a": upstream.definition() })).await;
+        for number in 0..SESSIONS {
+            let client = gateway.client_with("direct", Hello::obliging(&format!("client{number}"))).await;
+            client.request("logging/setLevel", json!({ "level": "debug" })).await.expect("set");
+            assert_eq!(client.text("t", json!({})).await, "done");
+        }
+        let place = |seen: &[String], method: &str| seen.iter().position(|what| what == method);
+        let sessions = upstream.sessions_with_calls();
+        let told = |seen: &&Vec<String>| {
+            place(seen, "logging/setLevel").is_some_and(|told| Some(told) < place(seen, "tools/call"))
+        };
+        let right = sessions.iter().filter(told).count();
+        assert!(
+            sessions.len() >= SESSIONS && right + 1 >= sessions.len(),
+            "{stream:?}: {right} of {sessions:#?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_withholds_the_headers_of_its_stream_is_waited_for_once() {
     let upstream = Upstream::start(Stream::Withheld).await;
     let gateway = gateway(json!({ "a": upstream.definition() })).await;

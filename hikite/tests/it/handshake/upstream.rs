@@ -228,8 +228,10 @@ impl Shared {
 
 fn result(method: &str, id: &Value) -> Option<Value> {
     let result = match method {
-        "initialize" => json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
-            "serverInfo": { "name": "raw", "version": "1" } }),
+        "initialize" => {
+            json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {}, "logging": {} },
+            "serverInfo": { "name": "raw", "version": "1" } })
+        }
         "tools/list" => json!({ "tools": [{ "name": "t", "inputSchema": { "type": "object" } }] }),
         "tools/call" => json!({ "content": [{ "type": "text", "text": "done" }] }),
         _ if id.is_null() => return None,
