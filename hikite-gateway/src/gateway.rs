@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use hikite_core::breaker;
-use hikite_core::caller::{Caller, OWNER, SessionId};
-use hikite_core::catalog::{Catalog, ModuleRule};
+use hikite_core::caller::{OWNER, SessionId};
+use hikite_core::catalog::{Catalog, ModuleRule, Tool};
 use hikite_core::category::CategoryRule;
 use hikite_core::keeper::Keeper;
 use hikite_core::limits::Limits;
@@ -30,9 +30,11 @@ use crate::gate::{Gate, Throttle};
 use crate::generation::Generations;
 use crate::handle::Shelf;
 use crate::health::Health;
+use crate::link::Links;
 use crate::meter::{Meter, ModuleMeter};
 use crate::node::random_id;
 use crate::open::Sent;
+use crate::overlay::Overlays;
 use crate::overview::Resting;
 use crate::people::People;
 use crate::pin::Book;
@@ -44,9 +46,10 @@ use crate::search::Search;
 use crate::session::Sessions;
 use crate::share::{PlaceKind, Places};
 use crate::snapshot::{MaskInput, Snapshot, UserMasks};
-use crate::surface::Surfaces;
+use crate::surface::{Surface, Surfaces};
 use crate::swap::Swap;
 use crate::text::retold;
+use crate::viewer::Viewer;
 use crate::workshop::Workshop;
 
 const BATCHES: PlaceKind = PlaceKind { resource: "batches", limit: "batches", things: "batches running" };
@@ -67,14 +70,14 @@ pub struct Rules {
 
 /// What the catalog is made of.
 #[derive(Debug, Default)]
-struct State {
+pub(crate) struct State {
     rules: Rules,
     roster: Roster,
     projects: Vec<Arc<Project>>,
     masks: UserMasks,
     /// The subject of the owner, where there is one.
     owner: Option<Arc<str>>,
-    pins: Book,
+    pub(crate) pins: Book,
 }
 
 pub struct Gateway {
@@ -105,8 +108,12 @@ pub struct Gateway {
     pub(crate) wrong_config: Mutex<Option<String>>,
     /// Who reads configs, where somebody does.
     pub(crate) workshop: OnceLock<Arc<dyn Workshop>>,
-    generations: Generations,
-    current: Swap<State, Snapshot>,
+    pub(crate) generations: Generations,
+    pub(crate) current: Swap<State, Snapshot>,
+    /// What single sessions see instead.
+    pub(crate) overlays: Overlays,
+    /// Addresses that answers carried.
+    pub(crate) links: Links,
     /// When the rules were last replaced.
     applied: Mutex<Instant>,
 }
@@ -143,6 +150,8 @@ impl Gateway {
             sent: Sent::default(),
             sessions: Sessions::default(),
             current: Swap::new(State::default(), Snapshot::empty()),
+            overlays: Overlays::default(),
+            links: Links::default(),
             applied: Mutex::new(Instant::now()),
         })
     }
@@ -276,9 +285,10 @@ impl Gateway {
         self.snapshot().owner_view().clone()
     }
 
-    /// What one caller may see.
-    pub fn view_of(&self, caller: &Caller) -> View {
-        self.snapshot().view_of(caller).clone()
+    /// What one caller may see, from its session where there is one.
+    pub fn view_of<'a>(&self, viewer: impl Into<Viewer<'a>>) -> View {
+        let viewer = viewer.into();
+        self.snapshot_for(viewer).view_of(viewer.caller).clone()
     }
 
     /// Whether calls of a module are sent at present; `None` if there is no such module.
@@ -319,6 +329,22 @@ impl Gateway {
         let snapshot = self.snapshot();
         match &event {
             Event::ListChanged => self.look_again(),
+            Event::OwnListChanged { sessions } => self.overlay(sessions),
+            Event::ListAnnounced { kinds, sessions } => {
+                let concerns = |viewer: Viewer<'_>, surfaces, kind| {
+                    let snapshot = self.snapshot_for(viewer);
+                    shows(snapshot.view_of(viewer.caller), module, surfaces, kind)
+                };
+                // Templates and skills are resources to who speaks of their list.
+                let list_of = |kind| match kind {
+                    ListKind::Templates | ListKind::Skills => ListKind::Resources,
+                    kind => kind,
+                };
+                let said = |viewer: Viewer<'_>, surfaces, kind| {
+                    kinds.contains(&list_of(kind)) && concerns(viewer, surfaces, kind)
+                };
+                self.sessions.tell_changes(sessions.as_deref(), said);
+            }
             Event::ResourceUpdated { params, .. } => {
                 if let Some(uri) = params.object().and_then(|params| params.text("uri")) {
                     self.cache.forget_resource(&uri);
@@ -354,15 +380,22 @@ impl Gateway {
         let tell = |before: &Arc<Snapshot>, after: &Arc<Snapshot>| {
             self.meter.keep(|name| after.gates().contains_key(name));
             self.search.look_at_catalog();
-            self.sessions.tell_changes(|caller, surfaces: Surfaces, kind| {
-                let list = |snapshot: &Snapshot, kind| snapshot.list(caller, surfaces, kind, &self.limits);
-                let differs = |kind| list(before, kind) != list(after, kind);
-                // Templates and skills are news of the resources.
-                let resources = || differs(ListKind::Templates) || differs(ListKind::Skills);
-                differs(kind) || kind == ListKind::Resources && resources()
+            self.sessions.tell_changes(None, |viewer: Viewer<'_>, surfaces: Surfaces, kind| {
+                let list = |snapshot: &Snapshot| snapshot.list(viewer.caller, surfaces, kind, &self.limits);
+                !viewer.session.is_some_and(|session| self.is_apart(session)) && list(before) != list(after)
             });
         };
         aside(|| self.current.replace(make, tell));
+        self.overlay_anew();
+    }
+}
+
+/// Whether a list that a client is shown has something of a module in it.
+fn shows(view: &View, module: &str, surfaces: Surfaces, kind: ListKind) -> bool {
+    let Some(own) = view.module(module) else { return false };
+    match kind {
+        ListKind::Tools => surfaces.contains(Surface::Direct) && own.tools.iter().any(Tool::is_enabled),
+        _ => own.listing.as_ref().is_some_and(|listing| !listing.of(kind).is_empty()),
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Snapshot {
     others: Option<Personal>,
     /// For people of whom no more is known than their subject: the same, and the default mask.
     strangers: Option<Personal>,
+    /// Whether it is of single sessions, and not of everybody.
+    is_apart: bool,
 }
 
 /// The masks that views are narrowed by.
@@ -136,6 +138,36 @@ impl Snapshot {
             catalog,
             gates,
             generations,
+            is_apart: false,
+        }
+    }
+
+    /// The same moment with another catalog, for one caller. `generations` are those of the modules that differ.
+    pub(crate) fn apart(
+        &self,
+        catalog: Arc<Catalog>,
+        generations: HashMap<Arc<str>, u64>,
+        caller: &Caller,
+    ) -> Self {
+        let project = self.project_of(caller).cloned();
+        let projects = project.as_slice();
+        let again = |own: &Personal| Personal::new(Arc::clone(&own.mask), projects);
+        let personal = self.personal.get(&caller.subject).map(|own| own.as_ref().map(again));
+        let within = |project: &Arc<Project>| {
+            (Arc::clone(&project.name), Within { project: Arc::clone(project), shown: OnceLock::new() })
+        };
+        Self {
+            everything: Shown::new(View::new(Arc::clone(&catalog)).apart()),
+            nothing: Shown::new(View::nothing(&catalog)),
+            projects: projects.iter().map(within).collect(),
+            personal: personal.into_iter().map(|own| (Arc::clone(&caller.subject), own)).collect(),
+            owner: Arc::clone(&self.owner),
+            others: self.others.as_ref().map(again),
+            strangers: self.strangers.as_ref().map(again),
+            catalog,
+            gates: self.gates.clone(),
+            generations: self.generations.clone().into_iter().chain(generations).collect(),
+            is_apart: true,
         }
     }
 
@@ -253,8 +285,10 @@ impl Snapshot {
 
     fn shown_to(&self, caller: &Caller) -> &Shown {
         let personal = self.personal_of(caller);
-        let narrowed =
-            |permissions: &Arc<Permissions>| Shown::new(View::narrowed(&self.catalog, permissions));
+        let narrowed = |permissions: &Arc<Permissions>| {
+            let view = View::narrowed(&self.catalog, permissions);
+            Shown::new(if self.is_apart { view.apart() } else { view })
+        };
         let Some(name) = &caller.project else {
             return personal.map_or(&self.everything, |own| own.outside.get_or_init(|| narrowed(&own.mask)));
         };

@@ -28,6 +28,7 @@ use crate::definition::{Definition, Share, Transport};
 use crate::era::Memory;
 use crate::level::Levels;
 use crate::oauth::Authorization;
+use crate::offer::OwnLists;
 use crate::slot::Slot;
 use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
@@ -90,6 +91,10 @@ pub(crate) struct Inner {
     pub(crate) outgrown: AtomicBool,
     /// Whether the offer on the shared connection has been held against the full one.
     pub(crate) compared: AtomicBool,
+    /// Lists that single sessions are offered.
+    pub(crate) own_lists: OwnLists,
+    /// Whether what is offered to everybody is more than a server that has just started is known to offer.
+    pub(crate) changed_while_running: AtomicBool,
     /// Held while the listing is replaced.
     keeping: Mutex<()>,
 }
@@ -126,6 +131,8 @@ impl Upstream {
             connections: AtomicU64::new(0),
             outgrown: AtomicBool::new(false),
             compared: AtomicBool::new(false),
+            own_lists: OwnLists::default(),
+            changed_while_running: AtomicBool::new(false),
             keeping: Mutex::default(),
             authorization: authorization(&definition),
             definition,
@@ -141,6 +148,10 @@ impl Upstream {
 impl Source for Upstream {
     fn listing(&self) -> Option<Arc<Listing>> {
         self.inner.listing.load_full()
+    }
+
+    fn listing_of(&self, session: SessionId) -> Option<Arc<Listing>> {
+        self.inner.own_listing(session)
     }
 
     fn state(&self) -> State {
@@ -271,7 +282,11 @@ impl Inner {
         }
         let (inner, slot, asker) = (Arc::clone(self), Arc::clone(slot), asker.cloned());
         let opening = self.tasks.spawn(async move {
-            slot.get(&inner.definition.name, || inner.open(slot.purpose.clone(), asker)).await
+            let opened = slot.get(&inner.definition.name, || inner.open(slot.purpose.clone(), asker)).await;
+            if let Ok(connection) = &opened {
+                inner.tell_own(connection);
+            }
+            opened
         });
         opening.await.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the start was interrupted")))
     }
@@ -297,9 +312,11 @@ impl Inner {
         connection.request_aside("logging/setLevel", Object::default().with("level", level.name()));
     }
 
-    pub(crate) fn notice(&self, notice: Notice) {
+    pub(crate) fn notice(self: &Arc<Self>, notice: Notice) {
         match notice {
-            Notice::ListChanged => self.stale.notify_one(),
+            Notice::ListChanged(connection) => {
+                self.tasks.spawn(Arc::clone(self).follow_lists(connection));
+            }
             Notice::AskedBack => self.note_asks_back(),
             Notice::Event(event) => (self.listener)(event),
         }
@@ -341,9 +358,11 @@ impl Inner {
         if changed {
             self.annotations.store(Arc::new(Annotations::of(Some(&listing))));
         }
-        self.listing.store(Some(Arc::new(listing)));
+        let listing = Arc::new(listing);
+        self.listing.store(Some(Arc::clone(&listing)));
         drop(keeping);
         if changed {
+            self.forget_common(&listing);
             (self.listener)(Event::ListChanged);
         }
         changed
