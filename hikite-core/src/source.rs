@@ -87,13 +87,27 @@ pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
 pub enum Event {
     ListChanged,
     /// What `listing_of` says of these sessions is something else by now.
-    OwnListChanged { sessions: Vec<SessionId> },
+    OwnListChanged {
+        sessions: Vec<SessionId>,
+    },
     /// The source says that these lists changed, and they are what they were. `sessions` are those it was said to;
     /// without them it concerns everybody.
-    ListAnnounced { kinds: Vec<ListKind>, sessions: Option<Vec<SessionId>> },
-    ResourceUpdated { sessions: Vec<SessionId>, params: Raw },
-    Log { session: SessionId, params: Raw },
-    ElicitationComplete { session: SessionId, params: Raw },
+    ListAnnounced {
+        kinds: Vec<ListKind>,
+        sessions: Option<Vec<SessionId>>,
+    },
+    ResourceUpdated {
+        sessions: Vec<SessionId>,
+        params: Raw,
+    },
+    Log {
+        session: SessionId,
+        params: Raw,
+    },
+    ElicitationComplete {
+        session: SessionId,
+        params: Raw,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

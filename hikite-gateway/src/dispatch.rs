@@ -136,12 +136,7 @@ impl Gateway {
         }
     }
 
-    async fn describe(
-        &self,
-        viewer: Viewer<'_>,
-        name: &str,
-        names: Option<&[String]>,
-    ) -> Result<Raw, Error> {
+    async fn describe(&self, viewer: Viewer<'_>, name: &str, names: Option<&[String]>) -> Result<Raw, Error> {
         self.wait_for_category(viewer, name, self.limits.first_list, Category::knows_some).await;
         // With some of its tools at hand a category is not held up for long by the rest.
         self.wait_for_category(viewer, name, self.patience(), |_| false).await;

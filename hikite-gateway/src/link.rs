@@ -102,7 +102,11 @@ fn addresses(answer: &Raw) -> Vec<String> {
             _ => None,
         }
     };
-    blocks.filter_map(address).filter(|uri| !uri.is_empty() && uri.len() <= BYTES).take(OF_ONE_ANSWER).collect()
+    blocks
+        .filter_map(address)
+        .filter(|uri| !uri.is_empty() && uri.len() <= BYTES)
+        .take(OF_ONE_ANSWER)
+        .collect()
 }
 
 #[cfg(test)]
@@ -150,6 +154,8 @@ mod tests {
             assert_eq!(links.module_of(&caller, "x:0"), None, "the oldest gives way");
         }
         let table = links.0.lock();
-        assert!(table.count <= ALL && table.count == table.callers.values().map(VecDeque::len).sum::<usize>());
+        assert!(
+            table.count <= ALL && table.count == table.callers.values().map(VecDeque::len).sum::<usize>()
+        );
     }
 }

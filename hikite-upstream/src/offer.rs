@@ -132,7 +132,11 @@ impl Inner {
         let listing = match self.read_lists(connection).await {
             Ok(listing) => listing,
             Err(error) => {
-                tracing::debug!(module = &*self.definition.name, error = error.guarded(), "lists were not read");
+                tracing::debug!(
+                    module = &*self.definition.name,
+                    error = error.guarded(),
+                    "lists were not read"
+                );
                 if connection.is_stateless() {
                     self.doubt(connection, &error);
                 }
@@ -162,8 +166,8 @@ impl Inner {
 
     /// Whether what is offered over a connection is what everybody is shown.
     fn is_everybodys(&self, connection: &Connection) -> bool {
-        let only = self.definition.share == Share::Always || !self.asks_back.load(Ordering::Relaxed);
-        connection.is_stateless() || matches!(connection.purpose, Purpose::Shared) && only
+        let for_all = self.definition.share == Share::Always || !self.asks_back.load(Ordering::Relaxed);
+        matches!(connection.purpose, Purpose::Shared) && (for_all || connection.is_stateless())
     }
 
     /// Remembers what a connection offers, if that is not what everybody is offered; whether it is something new.
@@ -202,11 +206,17 @@ impl Inner {
 
     /// The listing with its own items apart from the buffer they came in, and the rest lent by the common one. `None`
     /// if the sessions of this caller are offered more than one server may offer.
-    fn leaning(&self, connection: &Connection, mut listing: Listing, common: &Listing) -> Option<Arc<Listing>> {
+    fn leaning(
+        &self,
+        connection: &Connection,
+        mut listing: Listing,
+        common: &Listing,
+    ) -> Option<Arc<Listing>> {
         let mut hasher = DefaultHasher::new();
         let mut bytes = 0;
         for kind in ListKind::ALL {
-            let known: HashMap<&str, &Item> = common.of(kind).iter().map(|item| (&*item.name, item)).collect();
+            let known: HashMap<&str, &Item> =
+                common.of(kind).iter().map(|item| (&*item.name, item)).collect();
             for item in listing.of_mut(kind) {
                 match known.get(&*item.name).filter(|known| known.raw == item.raw) {
                     Some(known) => *item = Item::clone(known),
@@ -249,7 +259,9 @@ impl Inner {
 
     fn kept_once(&self, hash: u64, listing: Listing) -> Arc<Listing> {
         let mut lists = self.own_lists.lock();
-        if let Some(known) = lists.get(&hash).and_then(Weak::upgrade).filter(|known| known.same_offer(&listing)) {
+        if let Some(known) =
+            lists.get(&hash).and_then(Weak::upgrade).filter(|known| known.same_offer(&listing))
+        {
             return known;
         }
         lists.retain(|_, list| list.strong_count() > 0);

@@ -4,6 +4,7 @@
 mod check;
 mod child;
 mod clock;
+mod flood;
 mod hang;
 mod input;
 mod kill;
@@ -34,6 +35,7 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("input",    true,  "an endless body, deep JSON, duplicate keys, invalid UTF-8, a gzip bomb"),
     ("slow",     true,  "clients that send headers or bodies slowly, or do not read their answers"),
     ("hang",     true,  "a server that hangs, falls silent, or answers without end"),
+    ("flood",    true,  "a server that says without end that its lists changed"),
     ("reset",    true,  "connections to a server reset at every byte"),
     ("child",    false, "server processes that crash, talk nonsense, flood stderr and have children"),
     ("stream",   false, "streams that are open and idle"),
@@ -119,6 +121,7 @@ async fn row(name: &str, stage: &Stage) -> Result<Vec<Check>> {
         "input" => input::run(stage).await,
         "slow" => slow::run(stage).await,
         "hang" => hang::run(stage).await,
+        "flood" => flood::run(stage).await,
         "reset" => reset::run(stage).await,
         "child" => child::run(stage).await,
         "stream" => stream::run(stage).await,

@@ -92,7 +92,8 @@ impl Book {
         }
         let common = self.modules.remove(&rule.name);
         let judged = self.judge_listing(rule, Some(Arc::clone(listing)), common.as_ref(), now);
-        let is_common = |tool: &Arc<str>| common.as_ref().is_some_and(|common| common.seen.contains_key(tool));
+        let is_common =
+            |tool: &Arc<str>| common.as_ref().is_some_and(|common| common.seen.contains_key(tool));
         for (tool, seen) in judged.seen.into_iter().filter(|(tool, _)| !is_common(tool)) {
             self.elsewhere.insert(ToolKey::new(Arc::clone(&rule.name), tool), seen);
             if self.elsewhere.len() > ELSEWHERE {
