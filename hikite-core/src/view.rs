@@ -1,6 +1,8 @@
 //! The catalog as one caller may see it: a catalog of its own, built as if there were nothing else. Existence and
 //! permission are one lookup here, so that what is hidden looks exactly like what is absent.
 
+mod unlisted;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -12,8 +14,6 @@ use crate::key::ToolKey;
 use crate::offer::HeldTool;
 use crate::permission::{self, Permissions};
 use crate::suggest;
-
-mod unlisted;
 
 #[derive(Clone, Debug)]
 pub struct View {

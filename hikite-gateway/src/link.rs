@@ -1,7 +1,7 @@
 //! Addresses of resources that answers carried. A server need not list what its tools point at; whoever was given such
 //! an address may read it, and it goes back to the module that it came from.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use hikite_core::caller::Caller;
@@ -23,7 +23,7 @@ pub(crate) struct Links(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
-    callers: std::collections::HashMap<Whose, VecDeque<Link>>,
+    callers: HashMap<Whose, VecDeque<Link>>,
     count: usize,
 }
 

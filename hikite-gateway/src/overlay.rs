@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use hikite_core::caller::{Caller, Session, SessionId};
-use hikite_core::catalog::Catalog;
+use hikite_core::catalog::{Catalog, ModuleRule};
 use hikite_core::listing::{ListKind, Listing};
 use hikite_core::offer::Offer;
 use hikite_core::share::Allowance;
@@ -137,7 +137,7 @@ impl Gateway {
         session: &Arc<Session>,
         (before, now): (&BySession, &BySession),
     ) -> Option<Arc<Overlay>> {
-        let own = |rule: &hikite_core::catalog::ModuleRule| {
+        let own = |rule: &ModuleRule| {
             Some((Arc::clone(&rule.name), rule.source.listing_of(session.id)?))
         };
         let lists: Vec<(Arc<str>, Arc<Listing>)> = base.catalog.rules().filter_map(own).collect();

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::connection::{Connection, Notice, Purpose};
 use crate::definition::Share;
+use crate::slot::Slot;
 use crate::upstream::Inner;
 use pace::Pace;
 
@@ -143,23 +144,22 @@ impl Inner {
                 return false;
             }
         };
-        let kinds = KINDS.iter().filter(|(.., bit)| said & bit != 0).map(|(_, kind, _)| *kind).collect();
         let is_everybodys = self.is_everybodys(connection);
         let is_new = if is_everybodys {
             let is_new = self.keep(listing);
-            if is_new && !connection.is_stateless() {
+            if is_new {
                 self.changed_while_running.store(true, Ordering::Relaxed);
             }
             is_new
         } else {
             self.offer(connection, listing)
         };
-        if !is_new {
-            let kinds: Vec<ListKind> = kinds;
+        let named = KINDS.iter().filter(|(.., bit)| said & bit != 0);
+        let kinds: Vec<ListKind> = named.map(|(_, kind, _)| *kind).collect();
+        // What it said was true when it said it: a tool may have come and gone.
+        if !is_new && !kinds.is_empty() {
             let sessions = (!is_everybodys).then(|| connection.sessions());
-            if !kinds.is_empty() {
-                (self.listener)(Event::ListAnnounced { kinds, sessions });
-            }
+            (self.listener)(Event::ListAnnounced { kinds, sessions });
         }
         is_new
     }
@@ -243,7 +243,7 @@ impl Inner {
     fn own_bytes(&self, connection: &Connection, common: &Listing) -> usize {
         let Purpose::Owned(session) = &connection.purpose else { return 0 };
         let slots: Vec<_> = self.owned.lock().values().cloned().collect();
-        let is_theirs = |slot: &Arc<crate::slot::Slot>| match &slot.purpose {
+        let is_theirs = |slot: &Arc<Slot>| match &slot.purpose {
             Purpose::Owned(other) => other.id != session.id && other.caller.subject == session.caller.subject,
             Purpose::Shared | Purpose::Lists => false,
         };
