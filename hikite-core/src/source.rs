@@ -54,6 +54,11 @@ pub trait Source: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Whether it waits to be started, because others are started first.
+    fn is_queued(&self) -> bool {
+        false
+    }
+
     /// Resolves once a listing is known or the attempt to get one has failed.
     fn first_listing(&self) -> BoxFuture<'_, ()>;
 

@@ -191,6 +191,10 @@ impl Source for Upstream {
         self.inner.definition.access.as_ref().map(|access| access.advice.clone())
     }
 
+    fn is_queued(&self) -> bool {
+        self.inner.queued.load(Ordering::Relaxed) > 0
+    }
+
     fn first_listing(&self) -> BoxFuture<'_, ()> {
         let mut tried = self.inner.tried.subscribe();
         Box::pin(async move {
