@@ -90,7 +90,7 @@ impl Store {
     /// Grows with every change above, by whichever process.
     pub async fn revision(&self) -> Result<i64, StoreError> {
         let query = sqlx::query("SELECT value FROM hikite WHERE name = 'revision'");
-        let row = query.fetch_one(self.reader()).await.map_err(self.failed())?;
+        let row = query.fetch_one(&self.pools().watch).await.map_err(self.failed())?;
         row.try_get(0).map_err(self.failed())
     }
 

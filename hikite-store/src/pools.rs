@@ -4,6 +4,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use sqlx::AnyPool;
 use tokio_util::sync::CancellationToken;
 
@@ -19,14 +20,17 @@ const ANSWERS: Duration = Duration::from_secs(4);
 pub(crate) struct Pools {
     pub(crate) reader: AnyPool,
     pub(crate) writer: AnyPool,
+    /// For the question whether there is something new, and for nothing else.
+    pub(crate) watch: AnyPool,
     /// Fires when others take their place.
     pub(crate) replaced: CancellationToken,
     next: OnceLock<Box<Self>>,
 }
 
 impl Pools {
-    pub(crate) fn new((reader, writer): (AnyPool, AnyPool)) -> Self {
-        Self { reader, writer, replaced: CancellationToken::new(), next: OnceLock::new() }
+    pub(crate) fn new(target: &Target, (reader, writer): (AnyPool, AnyPool)) -> Self {
+        let watch = target.watch(&writer);
+        Self { reader, writer, watch, replaced: CancellationToken::new(), next: OnceLock::new() }
     }
 
     /// Those in use.
@@ -39,7 +43,13 @@ impl Pools {
     }
 
     fn has_connections(&self) -> bool {
-        self.reader.size() > 0 || self.writer.size() > 0
+        [&self.reader, &self.writer, &self.watch].iter().any(|pool| pool.size() > 0)
+    }
+
+    /// Waits for what runs, but not for what hangs.
+    pub(crate) async fn close(&self) {
+        let closing = [&self.reader, &self.writer, &self.watch].map(AnyPool::close);
+        let _ = tokio::time::timeout(WAIT, join_all(closing)).await;
     }
 }
 
@@ -47,7 +57,7 @@ impl Store {
     /// Fails unless the store answers soon. Connections to a database that does not are given up.
     pub async fn answers(&self) -> Result<(), StoreError> {
         let pools = self.pools();
-        match tokio::time::timeout(ANSWERS, ask(&pools.reader)).await {
+        match tokio::time::timeout(ANSWERS, ask(&pools.watch)).await {
             Ok(answer) => answer.map_err(self.failed()),
             Err(_) => {
                 self.replace(pools);
@@ -72,14 +82,14 @@ impl Store {
             return;
         }
         let Ok(target) = Target::of(self.url()) else { return };
-        if pools.next.set(Box::new(Pools::new(target.pools()))).is_err() {
+        if pools.next.set(Box::new(Pools::new(&target, target.pools()))).is_err() {
             return;
         }
         pools.replaced.cancel();
         tracing::warn!("{} does not answer; its connections are given up and made anew", self.url());
-        let (reader, writer) = (pools.reader.clone(), pools.writer.clone());
+        let closing = [&pools.reader, &pools.writer, &pools.watch].map(AnyPool::clone);
         self.spawn(async move {
-            let _ = tokio::time::timeout(WAIT, futures_util::future::join(reader.close(), writer.close())).await;
+            let _ = tokio::time::timeout(WAIT, join_all(closing.iter().map(AnyPool::close))).await;
         });
     }
 }

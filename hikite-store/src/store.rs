@@ -56,7 +56,9 @@ impl Store {
     /// Fails unless the store can be reached now. Nothing is changed.
     pub async fn reach(url: &StoreUrl) -> Result<(), StoreError> {
         let reached = tokio::time::timeout(WAIT, async {
-            if let Some(first) = Target::of(url)?.first().await.map_err(|error| StoreError::of(url, &error))? {
+            if let Some(first) =
+                Target::of(url)?.first().await.map_err(|error| StoreError::of(url, &error))?
+            {
                 close(first).await;
             }
             Ok(())
@@ -87,16 +89,11 @@ impl Store {
         Ok(Self::of(&target, url, (reader, writer), (found, version)))
     }
 
-    fn of(
-        target: &Target,
-        url: &StoreUrl,
-        pools: (AnyPool, AnyPool),
-        (found, version): (i64, i64),
-    ) -> Self {
+    fn of(target: &Target, url: &StoreUrl, pools: (AnyPool, AnyPool), (found, version): (i64, i64)) -> Self {
         Self(Arc::new(Inner {
             url: url.clone(),
             engine: target.engine,
-            pools: Pools::new(pools),
+            pools: Pools::new(target, pools),
             found,
             version,
             news: Notify::new(),
@@ -128,13 +125,7 @@ impl Store {
         self.0.closing.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
-        let Pools { reader, writer, .. } = self.pools();
-        // One that hangs does not keep the process.
-        let _ = tokio::time::timeout(WAIT, async {
-            reader.close().await;
-            writer.close().await;
-        })
-        .await;
+        self.pools().close().await;
     }
 
     pub(crate) fn engine(&self) -> Engine {

@@ -38,7 +38,8 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) async fn start() -> Result<Self> {
-        let programs = programs().context("PostgreSQL is not installed (Debian: apt-get install postgresql)")?;
+        let programs =
+            programs().context("PostgreSQL is not installed (Debian: apt-get install postgresql)")?;
         // Its user must get at the folder, wherever the temporary files of this one are.
         let folder = tempfile::Builder::new().prefix("hikite-pg-").tempdir_in("/tmp")?;
         let address = free_address()?;
