@@ -2,10 +2,11 @@
 //! takes it a quarter of an hour: they are left behind, and new ones are made.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use sqlx::AnyPool;
+use sqlx::{AnyPool, Row};
 use tokio_util::sync::CancellationToken;
 
 use crate::connect::{Engine, Target, WAIT};
@@ -24,13 +25,22 @@ pub(crate) struct Pools {
     pub(crate) watch: AnyPool,
     /// Fires when others take their place.
     pub(crate) replaced: CancellationToken,
+    /// True if something was ever answered on them.
+    has_answered: AtomicBool,
     next: OnceLock<Box<Self>>,
 }
 
 impl Pools {
     pub(crate) fn new(target: &Target, (reader, writer): (AnyPool, AnyPool)) -> Self {
         let watch = target.watch(&writer);
-        Self { reader, writer, watch, replaced: CancellationToken::new(), next: OnceLock::new() }
+        Self {
+            reader,
+            writer,
+            watch,
+            replaced: CancellationToken::new(),
+            has_answered: AtomicBool::new(false),
+            next: OnceLock::new(),
+        }
     }
 
     /// Those in use.
@@ -42,10 +52,6 @@ impl Pools {
         pools
     }
 
-    fn has_connections(&self) -> bool {
-        [&self.reader, &self.writer, &self.watch].iter().any(|pool| pool.size() > 0)
-    }
-
     /// Waits for what runs, but not for what hangs.
     pub(crate) async fn close(&self) {
         let closing = [&self.reader, &self.writer, &self.watch].map(AnyPool::close);
@@ -54,16 +60,29 @@ impl Pools {
 }
 
 impl Store {
-    /// Fails unless the store answers soon. Connections to a database that does not are given up.
-    pub async fn answers(&self) -> Result<(), StoreError> {
+    /// Grows with every change that other processes have to hear of, by whichever of them. Connections to a database that
+    /// does not answer this question soon are given up.
+    pub async fn revision(&self) -> Result<i64, StoreError> {
         let pools = self.pools();
+        if self.engine() == Engine::Sqlite {
+            return ask(&pools.watch).await.map_err(self.failed());
+        }
         match tokio::time::timeout(ANSWERS, ask(&pools.watch)).await {
-            Ok(answer) => answer.map_err(self.failed()),
+            Ok(answer) => {
+                let revision = answer.map_err(self.failed())?;
+                pools.has_answered.store(true, Ordering::Relaxed);
+                Ok(revision)
+            }
             Err(_) => {
                 self.replace(pools);
                 Err(self.refused(Fault::Unreachable, "it does not answer"))
             }
         }
+    }
+
+    /// Fails unless the store answers soon.
+    pub async fn answers(&self) -> Result<(), StoreError> {
+        self.revision().await.map(drop)
     }
 
     /// Runs what asks the store until its connections are given up: what was under way on them would wait for ever.
@@ -76,9 +95,10 @@ impl Store {
         given_up.run_until_cancelled(work).await.unwrap_or_else(silent)
     }
 
-    /// Makes new connections in the place of those that hang. Without any there is nothing that could.
+    /// Makes new connections in the place of those that hang.
     fn replace(&self, pools: &Pools) {
-        if self.engine() != Engine::Postgres || !pools.has_connections() {
+        // New ones that were never answered hold nothing that hangs: each silence costs one replacement, however long it is.
+        if !pools.has_answered.load(Ordering::Relaxed) {
             return;
         }
         let Ok(target) = Target::of(self.url()) else { return };
@@ -94,7 +114,7 @@ impl Store {
     }
 }
 
-/// Reads something of ours, so that a database which answers and has lost its tables counts as one that does not.
-async fn ask(pool: &AnyPool) -> Result<(), sqlx::Error> {
-    sqlx::query("SELECT value FROM hikite WHERE name = 'revision'").fetch_one(pool).await.map(drop)
+async fn ask(pool: &AnyPool) -> Result<i64, sqlx::Error> {
+    let query = sqlx::query("SELECT value FROM hikite WHERE name = 'revision'");
+    query.fetch_one(pool).await?.try_get(0)
 }
