@@ -63,10 +63,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let revoke = Request::delete(format!("/v1/tokens/{}", revoked.id)).header(HOST, "localhost");
     rest.ask(revoke.body(Full::default())?).await?;
     let seen = watch(&mut client, echo, (place, &revoked), begin, Duration::from_secs(cut)).await?;
-    let ready_meanwhile = (
-        status(place, "/readyz", None).await?.0,
-        status(well.gateway.target.address, "/readyz", None).await?.0,
-    );
+    let ready_meanwhile = (readiness(&cut_off).await?, readiness(&well).await?);
 
     gate.set_open(true);
     let back = Instant::now();
@@ -188,6 +185,10 @@ async fn watch(
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     Ok(seen)
+}
+
+async fn readiness(node: &Node) -> Result<u16> {
+    Ok(status(node.gateway.target.address, "/readyz", None).await?.0)
 }
 
 /// The status of an answer, and whether it says when to come back.
