@@ -12,7 +12,7 @@ HEAD = """\
 What the public suite of the protocol measures, `@modelcontextprotocol/conformance` {version}. This page is written
 by the scripts that measure it, and `./test` fails when the required part no longer says what they find.
 """
-SECTIONS = ("server", "client", "beside")
+SECTIONS = ("server", "client", "sdk_servers", "sdk_clients", "beside")
 
 
 def begin(name: str) -> str:

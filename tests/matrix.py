@@ -117,11 +117,11 @@ def gateway(options: argparse.Namespace, folder: Path, server: dict):
 
 
 @contextmanager
-def running(command: list[str], log: Path, pattern: str, clean: bool = False):
+def running(command: list[str], log: Path, pattern: str, clean: bool = False, folder: Path | None = None):
     """A process, once its log has something like the pattern; `clean` means that it must end well."""
     with log.open("w") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ | LOG
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ | LOG, cwd=folder
         )
     try:
         yield wait_for(process, log, pattern)
