@@ -2,11 +2,13 @@
 
 The Python SDK publishes its conformance server and client in the source packages of its releases; those are run as
 they are. The other SDKs keep theirs out of what they publish: for them there is a server and a client of our own
-here, written upon the released package, which offer what the suite asks for.
+here, written upon the released package, which offer what the suite asks for. Go's module cannot be had from a package registry that tests
+install from; a published server that is built upon it can, and stands for it as a server.
 """
 
 import json
 import os
+import platform
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +18,14 @@ REPOSITORY = HERE.parents[1]
 CACHE = Path(os.environ.get("HIKITE_TEST_CACHE") or REPOSITORY / ".cache" / "tests")
 NODE_MODULES = CACHE / "node" / "node_modules"
 SOURCES = CACHE / "sources"
+RUST = CACHE / "rust" / "debug"
 
 SESSIONS = "2025-11-25"
 STATELESS = "2026-07-28"
 
 OWN = "its own"
 OURS = "ours, on it"
+PUBLISHED = "kubernetes-mcp-server"
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Part:
     # The revisions that its client can be told to speak.
     revisions: tuple[str, ...]
     server: list[str]
-    client: list[str]
+    client: list[str] | None
     folder: Path = HERE
 
     @property
@@ -46,8 +50,8 @@ class Part:
         return [word.format(port=port) for word in self.server], f"http://127.0.0.1:{port}/mcp"
 
 
-def all_parts(programs: Path) -> dict[str, Part]:
-    """Every SDK, by a short name; `programs` is where cargo put what is in Rust."""
+def all_parts() -> dict[str, Part]:
+    """Every SDK, by a short name."""
     return {
         "python-1": python("frameworks", "python-1", (SESSIONS,)),
         "python-2": python("python", "python-2", (SESSIONS, STATELESS)),
@@ -58,10 +62,21 @@ def all_parts(programs: Path) -> dict[str, Part]:
             version=locked_version("rmcp"),
             origin=OURS,
             revisions=(SESSIONS, STATELESS),
-            server=[str(programs / "rmcp-server"), "{port}"],
-            client=[str(programs / "rmcp-client")],
+            server=[str(RUST / "rmcp-server"), "{port}"],
+            client=[str(RUST / "rmcp-client")],
         ),
-    }
+        "go": Part(
+            name="Go",
+            version="1.8.0",
+            origin=PUBLISHED,
+            revisions=(),
+            server=[
+                str(go_server()), "--bind-address", "127.0.0.1", "--port", "{port}",
+                "--kubeconfig", str(HERE / "kubeconfig.yaml"), "--toolsets", "config",
+            ],
+            client=None,
+        ),
+    }  # fmt: skip
 
 
 def python(environment: str, source: str, revisions: tuple[str, ...]) -> Part:
@@ -91,8 +106,14 @@ def typescript(line: str, package: str, revisions: tuple[str, ...]) -> Part:
     )
 
 
+def go_server() -> Path:
+    kind = "arm64" if platform.machine() in ("aarch64", "arm64") else "amd64"
+    package = f"kubernetes-mcp-server-linux-{kind}"
+    return NODE_MODULES / package / "bin" / package
+
+
 def locked_version(crate: str) -> str:
-    lines = iter((REPOSITORY / "Cargo.lock").read_text().splitlines())
+    lines = iter((HERE / "rust" / "Cargo.lock").read_text().splitlines())
     found = next(next(lines) for line in lines if line == f'name = "{crate}"')
     return found.split('"')[1]
 
