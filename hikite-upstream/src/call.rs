@@ -93,12 +93,12 @@ impl Inner {
     }
 
     async fn ready_for(self: &Arc<Self>, context: &CallContext) -> Result<Arc<Connection>, Error> {
-        let mut slot = self.slot_for(&context.session);
+        let mut slot = self.slot_for(context);
         if slot.live().is_none() {
             self.connection(&slot, Some(context)).await?;
             // The start may have shown that the server offers more to a client it may ask, or that it has no
             // sessions and all share one connection.
-            let first = std::mem::replace(&mut slot, self.slot_for(&context.session));
+            let first = std::mem::replace(&mut slot, self.slot_for(context));
             if matches!((&first.purpose, &slot.purpose), (Purpose::Owned(_), Purpose::Shared)) {
                 self.drop_owned(context.session.id);
             }
@@ -115,7 +115,12 @@ impl Inner {
         let _hold = connection.hold();
         // Boxed, so that it takes no room in a call to a server with sessions.
         if connection.is_stateless() {
-            return Box::pin(self.send_stateless(connection, invocation, context)).await;
+            let wants_session = self.wants_session(&context);
+            let answer = Box::pin(self.send_stateless(connection, invocation, context)).await;
+            if wants_session && answer.as_ref().is_ok_and(misses_session) {
+                self.note_asks_back();
+            }
+            return answer;
         }
         let Invocation { method, mut params } = invocation;
         if context.takes_rounds && method != Method::UpdateTask {
@@ -252,6 +257,14 @@ fn misses_ability(result: &Raw) -> bool {
     let text = result.as_str().to_lowercase();
     text.contains("does not support")
         && ["sampling", "elicitation", "roots"].iter().any(|word| text.contains(word))
+}
+
+/// Whether a tool says that it asks only within a session: the words of the public SDKs.
+fn misses_session(result: &Raw) -> bool {
+    let text = result.as_str();
+    ["no back-channel for server-initiated requests", "Server-to-client requests are not available"]
+        .iter()
+        .any(|words| text.contains(words))
 }
 
 #[cfg(test)]

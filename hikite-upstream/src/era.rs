@@ -1,7 +1,7 @@
 //! Which kind of revision a server speaks: those with sessions, or the one without. Judged from what it
 //! answers, remembered with its lists, and doubted when a later answer does not fit.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
@@ -29,9 +29,12 @@ pub(crate) enum Opening {
     SessionsOnly,
 }
 
-/// The kind of revision the server was last spoken to in.
+/// The kind of revision the server was last spoken to in, and whether one without sessions also has them.
 #[derive(Debug)]
-pub(crate) struct Memory(AtomicU8);
+pub(crate) struct Memory {
+    known: AtomicU8,
+    refuses_sessions: AtomicBool,
+}
 
 const UNKNOWN: u8 = 0;
 const SESSIONS: u8 = 1;
@@ -45,28 +48,39 @@ impl Memory {
             Some(stateless::REVISION) => STATELESS,
             Some(_) => SESSIONS,
         };
-        Self(AtomicU8::new(known))
+        Self { known: AtomicU8::new(known), refuses_sessions: AtomicBool::new(false) }
     }
 
     pub(crate) fn is_stateless(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == STATELESS
+        self.known.load(Ordering::Relaxed) == STATELESS
     }
 
     pub(crate) fn is_known(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != UNKNOWN
+        self.known.load(Ordering::Relaxed) != UNKNOWN
     }
 
     pub(crate) fn learn(&self, is_stateless: bool) {
-        self.0.store(if is_stateless { STATELESS } else { SESSIONS }, Ordering::Relaxed);
+        self.known.store(if is_stateless { STATELESS } else { SESSIONS }, Ordering::Relaxed);
+    }
+
+    /// Whether a server without sessions may have them as well, for a client that can only be asked within one.
+    pub(crate) fn may_have_sessions(&self) -> bool {
+        self.is_stateless() && !self.refuses_sessions.load(Ordering::Relaxed)
+    }
+
+    /// A server without sessions was asked for one.
+    pub(crate) fn learn_sessions(&self, has_them: bool) {
+        self.refuses_sessions.store(!has_them, Ordering::Relaxed);
     }
 
     /// Whether there was anything to forget.
     pub(crate) fn forget(&self) -> bool {
-        self.0.swap(UNKNOWN, Ordering::Relaxed) != UNKNOWN
+        self.refuses_sessions.store(false, Ordering::Relaxed);
+        self.known.swap(UNKNOWN, Ordering::Relaxed) != UNKNOWN
     }
 
     pub(crate) fn opening(&self) -> Opening {
-        match self.0.load(Ordering::Relaxed) {
+        match self.known.load(Ordering::Relaxed) {
             SESSIONS => Opening::Sessions,
             STATELESS => Opening::Stateless,
             _ => Opening::Probe,

@@ -30,6 +30,7 @@ impl Inner {
         asker: Option<CallContext>,
     ) -> Result<Arc<Connection>, Error> {
         *self.state.lock() = State::Starting;
+        let beside = self.is_beside(&purpose, asker.as_ref());
         let opened = self.open_as_defined(purpose, asker).await.map_err(plain);
         *self.state.lock() = match &opened {
             Ok(_) => State::Idle,
@@ -39,7 +40,7 @@ impl Inner {
         if let Some(authorization) = &self.authorization {
             authorization.opened();
         }
-        self.learn(&connection);
+        self.learn(&connection, beside);
         self.compare(&connection).await;
         self.tell_level(&connection);
         let old = self.listing.load().as_ref().is_some_and(|listing| self.is_old(listing));
@@ -49,9 +50,17 @@ impl Inner {
         Ok(connection)
     }
 
+    /// Whether a server without sessions is asked for one on this connection; what it lists, it lists without.
+    fn is_beside(&self, purpose: &Purpose, asker: Option<&CallContext>) -> bool {
+        matches!(purpose, Purpose::Owned(_)) && asker.is_some_and(|asker| self.wants_session(asker))
+    }
+
     /// Remembers the revision; a server with sessions that is another version by now may have changed its mind,
     /// so that the next greeting asks again.
-    fn learn(&self, connection: &Connection) {
+    fn learn(&self, connection: &Connection, beside: bool) {
+        if beside {
+            return self.era.learn_sessions(!connection.is_stateless());
+        }
         let (Some(welcome), known) = (connection.welcome(), self.listing.load_full()) else { return };
         let version = known.as_ref().and_then(|known| known.version());
         if version.is_some() && version != welcome.info.text("version") && !connection.is_stateless() {
@@ -75,6 +84,7 @@ impl Inner {
         };
         let opening = match transport {
             Transport::Sse { .. } => Opening::SessionsOnly,
+            _ if self.is_beside(&purpose, asker.as_ref()) => Opening::Sessions,
             Transport::Stdio { .. } | Transport::Http { .. } => self.era.opening(),
         };
         match (transport, open(transport, opening).await) {

@@ -220,14 +220,15 @@ impl Source for Upstream {
 }
 
 impl Inner {
-    /// The slot that the session's calls go through.
-    pub(crate) fn slot_for(self: &Arc<Self>, session: &Arc<Session>) -> Arc<Slot> {
+    /// The slot that a call of this session goes through.
+    pub(crate) fn slot_for(self: &Arc<Self>, context: &CallContext) -> Arc<Slot> {
+        let session = &context.session;
         let cheap = !self.definition.transport.is_stdio();
         let own = match self.definition.share {
             Share::Always => false,
             Share::Never => true,
-            // Nothing is asked through a connection without sessions, so that one serves all.
-            Share::Auto if self.era.is_stateless() => false,
+            // Nothing is asked through a connection without sessions, so that one serves all whom nobody can ask.
+            Share::Auto if self.era.is_stateless() && !self.wants_session(context) => false,
             Share::Auto => session.abilities.any() && (cheap || self.asks_back.load(Ordering::Relaxed)),
         };
         if !own {
@@ -246,6 +247,12 @@ impl Inner {
         let slot = Arc::new(Slot::new(Purpose::Owned(Arc::clone(session)), claim));
         owned.insert(session.id, Arc::clone(&slot));
         slot
+    }
+
+    /// Whether a server without sessions is asked for one all the same. Many servers of both kinds ask in the middle of
+    /// a call only where there is a session, and the client could not answer otherwise either.
+    pub(crate) fn wants_session(&self, context: &CallContext) -> bool {
+        !context.takes_rounds && context.session.abilities.any() && self.era.may_have_sessions()
     }
 
     /// A slot that was made for a session before it was clear that it needs none.

@@ -1,9 +1,9 @@
 """Lists and calls with the MCP client of an agent framework, and prints what came of it.
 
-    python framework_client.py FRAMEWORK < {"url", "headers" | "command", "args", "env", "calls": [[name, arguments]]}
+    python framework_client.py FRAMEWORK < [{"url", "headers" | "command", "args", "env", "calls": [[name, arguments]]}]
 
-Runs in the environment of the frameworks (tests/pins/frameworks.txt), which is not that of the tests. Prints
-{"tools": [names], "answers": [texts]} as JSON.
+Runs in the environment of the frameworks (tests/pins/requirements-frameworks.txt), which is not that of the tests. Prints
+[{"tools": [names], "answers": [texts]}] as JSON, one for each server it was told of.
 """
 
 import asyncio
@@ -86,5 +86,11 @@ def as_text(answer: object) -> str:
 
 FRAMEWORKS = {one.__name__: one for one in (openai_agents, pydantic_ai, langchain, fastmcp, mcp_use)}
 
+
+
+async def main(framework: str) -> list[dict]:
+    return [await FRAMEWORKS[framework](task) for task in json.load(sys.stdin)]
+
+
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(FRAMEWORKS[sys.argv[1]](json.load(sys.stdin)))))
+    print(json.dumps(asyncio.run(main(sys.argv[1]))))

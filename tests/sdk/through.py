@@ -25,7 +25,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(dir=folder))
     config = folder / "hikite.json"
     config.write_text(json.dumps({"auth": {"mode": "none"}, "mcpServers": {"suite": {"url": url}}}))
-    common = ["--config", str(config), "--data", str(folder / "data"), "--log", "debug"]
+    common = ["--config", str(config), "--data", str(folder / "data"), "--log", "info"]
     if way == "stdio":
         program = [hikite, "stdio", *common, "--surface", "direct"]
         return subprocess.run([*client, url], env=os.environ | {"HIKITE_STDIO": json.dumps(program)}).returncode
