@@ -39,6 +39,12 @@ pub(crate) struct Server {
     pub(crate) changes: broadcast::Sender<Change>,
 }
 
+/// A result that is written as JSON. In 2026-07-28 each says that it is one; the SDK leaves that out for others.
+pub(crate) fn result<T: DeserializeOwned>(mut value: Value) -> T {
+    value["resultType"] = json!("complete");
+    typed(value)
+}
+
 /// What was written as JSON, as the SDK's type for it.
 pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("what is written here has the SDK's form")
@@ -64,7 +70,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(typed(json!({ "tools": offer::tools() })))
+        Ok(result(json!({ "tools": offer::tools() })))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -79,11 +85,11 @@ impl ServerHandler for Server {
         if let Some(answer) = rounds::answer(&request, &context) {
             return answer;
         }
-        if let Some(result) = questions::ask(&request, &context).await {
-            return Ok(typed::<rmcp::model::CallToolResult>(result).into());
+        if let Some(answer) = questions::ask(&request, &context).await {
+            return Ok(result::<rmcp::model::CallToolResult>(answer).into());
         }
-        let result = offer::call(self, &request, &context).await?;
-        Ok(typed::<rmcp::model::CallToolResult>(result).into())
+        let answer = offer::call(self, &request, &context).await?;
+        Ok(result::<rmcp::model::CallToolResult>(answer).into())
     }
 
     async fn list_resources(
@@ -91,7 +97,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(typed(json!({ "resources": offer::resources() })))
+        Ok(result(json!({ "resources": offer::resources() })))
     }
 
     async fn list_resource_templates(
@@ -100,7 +106,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let template = json!({ "name": "template", "uriTemplate": "test://template/{id}/data", "mimeType": "application/json" });
-        Ok(typed(json!({ "resourceTemplates": [template] })))
+        Ok(result(json!({ "resourceTemplates": [template] })))
     }
 
     async fn read_resource(
@@ -110,7 +116,7 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         match offer::read(&request.uri) {
             Some(contents) => {
-                Ok(typed::<rmcp::model::ReadResourceResult>(json!({ "contents": [contents] })).into())
+                Ok(result::<rmcp::model::ReadResourceResult>(json!({ "contents": [contents] })).into())
             }
             None => {
                 Err(ErrorData::resource_not_found("no such resource", Some(json!({ "uri": request.uri }))))
@@ -123,7 +129,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(typed(json!({ "prompts": offer::prompts() })))
+        Ok(result(json!({ "prompts": offer::prompts() })))
     }
 
     async fn get_prompt(
@@ -139,7 +145,7 @@ impl ServerHandler for Server {
             Some(contents) => {
                 let said = |content: Value| json!({ "role": "user", "content": content });
                 let messages: Vec<Value> = contents.into_iter().map(said).collect();
-                Ok(typed::<rmcp::model::GetPromptResult>(json!({ "messages": messages })).into())
+                Ok(result::<rmcp::model::GetPromptResult>(json!({ "messages": messages })).into())
             }
             None => Err(ErrorData::invalid_params(format!("there is no prompt {}", request.name), None)),
         }
@@ -153,7 +159,7 @@ impl ServerHandler for Server {
         let begun = request.argument.value;
         let values: Vec<&str> =
             ["paris", "park", "party"].into_iter().filter(|one| one.starts_with(&begun)).collect();
-        Ok(typed(json!({ "completion": { "values": values, "hasMore": false } })))
+        Ok(result(json!({ "completion": { "values": values, "hasMore": false } })))
     }
 
     async fn set_level(

@@ -193,12 +193,16 @@ pub(crate) fn read(uri: &str) -> Option<Value> {
 
 pub(crate) fn prompts() -> Value {
     let argument = |name: &str| json!({ "name": name, "required": true });
+    let prompt = |name: &str, arguments: &[&str]| {
+        let arguments: Vec<Value> = arguments.iter().map(|name| argument(name)).collect();
+        json!({ "name": name, "description": format!("{name} of the suite"), "arguments": arguments })
+    };
     json!([
-        { "name": "test_simple_prompt" },
-        { "name": "test_prompt_with_arguments", "arguments": [argument("arg1"), argument("arg2")] },
-        { "name": "test_prompt_with_embedded_resource", "arguments": [argument("resourceUri")] },
-        { "name": "test_prompt_with_image" },
-        { "name": "test_input_required_result_prompt" },
+        prompt("test_simple_prompt", &[]),
+        prompt("test_prompt_with_arguments", &["arg1", "arg2"]),
+        prompt("test_prompt_with_embedded_resource", &["resourceUri"]),
+        prompt("test_prompt_with_image", &[]),
+        prompt("test_input_required_result_prompt", &[]),
     ])
 }
 

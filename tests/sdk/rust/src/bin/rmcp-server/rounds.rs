@@ -11,7 +11,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
 
 use crate::offer::said;
-use crate::typed;
+use crate::{result, typed};
 
 pub(crate) const TOOLS: [&str; 10] = [
     "test_input_required_result_elicitation",
@@ -42,7 +42,10 @@ pub(crate) fn answer(
         Some(Ok(state)) => Some(state),
         None => None,
     };
-    let has = |key: &str| request.input_responses.as_ref().is_some_and(|given| given.contains_key(key));
+    // An answer that is no object is none: it is asked for again.
+    let has = |key: &str| {
+        request.input_responses.as_ref().and_then(|given| given.get(key)).is_some_and(Value::is_object)
+    };
     let asked = state.as_deref();
     let abilities = abilities(context);
     Some(match name {
@@ -138,7 +141,7 @@ fn missing_sampling() -> ErrorData {
 }
 
 fn done(text: &str) -> Answer {
-    Ok(typed::<CallToolResult>(said(text)).into())
+    Ok(result::<CallToolResult>(said(text)).into())
 }
 
 fn ask(questions: Value, state: Option<String>) -> Answer {
@@ -169,7 +172,7 @@ fn roots() -> Value {
 pub(crate) fn prompt(answers: Option<&InputResponses>) -> GetPromptResponse {
     if answers.is_some_and(|given| given.contains_key("user_context")) {
         let content = json!({ "type": "text", "text": "With that context." });
-        return typed::<GetPromptResult>(json!({ "messages": [{ "role": "user", "content": content }] }))
+        return result::<GetPromptResult>(json!({ "messages": [{ "role": "user", "content": content }] }))
             .into();
     }
     let questions = typed::<InputRequests>(json!({ "user_context": form("What context?", "context") }));
