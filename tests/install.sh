@@ -85,6 +85,7 @@ install_sources() {
         mv "$folder/mcp-$version" "$folder/python-${version%%.*}"
         echo "$version" >"$folder/python-${version%%.*}/VERSION"
     done <"$pins"
+    rm -f "$folder"/*.tar.gz "$folder/requirement"
     echo "$stamp" >"$folder/.stamp"
 }
 

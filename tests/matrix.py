@@ -33,7 +33,7 @@ AT_ONCE = 2
 # How the fixture begins a line about a message that broke the schema; over stdio hikite logs it.
 VIOLATION = "fixture-upstream: schema: "
 LOG = {"HIKITE_LOG": "info,hikite::stderr=debug"}
-START_SECONDS = 30
+START_SECONDS = 120
 STOP_SECONDS = 20
 
 

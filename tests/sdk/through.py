@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-START_SECONDS = 30
+START_SECONDS = 120
 STOP_SECONDS = 20
 
 
