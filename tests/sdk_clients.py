@@ -103,6 +103,7 @@ def measure(options: argparse.Namespace, part: Part, revision: str, scenario: st
     status = lambda way, name: checks[way].get(name, ("absent", ""))
     worse = [
         {
+            "sdk": part.title,
             "check": name,
             "scenario": scenario,
             "way": way,
@@ -116,7 +117,7 @@ def measure(options: argparse.Namespace, part: Part, revision: str, scenario: st
     ]
     # Whether the client ended well is not the suite's check.
     if len(checks["direct"]) == 1:
-        nothing = {"check": f"{scenario}: is there", "scenario": scenario, "way": "direct", "direct": "SUCCESS"}
+        nothing = {"sdk": part.title, "check": f"{scenario}: is there", "scenario": scenario, "way": "direct", "direct": "SUCCESS"}
         worse.append(nothing | {"through": "absent", "why": "the suite made no check"})
     return {"cell": (part.title, revision), "checks": checks, "worse": worse}
 

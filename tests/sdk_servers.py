@@ -41,6 +41,8 @@ class Reason:
     becomes: str
     why: str
     clause: str
+    # How the name of the SDK begins, where it holds for one alone.
+    only: str = ""
 
 
 JSON_ANSWER = Reason(
@@ -61,6 +63,12 @@ UNKNOWN_TOOL = Reason(
     "refuses what nobody lists",
     "2026-07-28, Tools, *Error Handling*: an unknown tool is a protocol error",
 )
+NO_HOOK = Reason(
+    "WARNING: Mutated the",
+    "the server has no tool that changes its lists, so that nothing changed; hikite's own lists can change, and it says so",
+    "2026-07-28, Tools and Prompts, *Capabilities*: `listChanged` says whether notifications are sent",
+    only="Python 1.",
+)
 # Checks that may be worse through hikite.
 EXCEPTIONS: dict[str, list[Reason]] = {
     "server-sse-streams-functional": [JSON_ANSWER],
@@ -72,6 +80,8 @@ EXCEPTIONS: dict[str, list[Reason]] = {
     "tasks-immediate-result-shortcut": [UNKNOWN_TOOL],
     "tasks-result-type-complete-on-non-task-responses": [UNKNOWN_TOOL],
     "tasks-sync-tool-call": [UNKNOWN_TOOL],
+    "sep-2575-server-sends-prompts-list-changed-on-subscription": [NO_HOOK],
+    "sep-2575-server-sends-tools-list-changed-on-subscription": [NO_HOOK],
 }
 
 
@@ -123,7 +133,7 @@ def measure(options: argparse.Namespace, part: Part, revision: str) -> dict:
         except RuntimeError as error:
             bad = {"error": str(error), "failing": [str(error)], "fail": 1, "checks_passed": 0, "checks_failed": 1}
             return cell | bad
-    return cell | compare(direct, through)
+    return cell | compare(part.title, direct, through)
 
 
 @contextmanager
@@ -156,10 +166,11 @@ def read_checks(folder: Path) -> dict[tuple, dict]:
     return checks
 
 
-def compare(direct: dict[tuple, dict], through: dict[tuple, dict]) -> dict:
+def compare(sdk: str, direct: dict[tuple, dict], through: dict[tuple, dict]) -> dict:
     status = lambda checks, key: checks[key]["status"] if key in checks else "absent"
     worse = [
         {
+            "sdk": sdk,
             "check": key[1],
             "scenario": key[0],
             "direct": status(direct, key),
@@ -225,7 +236,8 @@ def as_section(report: list[dict]) -> str:
 
 def reason_for(exceptions: dict[str, list[Reason]], bad: dict) -> Reason | None:
     became = f"{bad['through']}: {bad['why']}"
-    return next((one for one in exceptions.get(bad["check"], []) if one.becomes in became), None)
+    holds = lambda one: one.becomes in became and bad["sdk"].startswith(one.only)
+    return next((one for one in exceptions.get(bad["check"], []) if holds(one)), None)
 
 
 def exceptions_table(exceptions: dict[str, list[Reason]], report: list[dict]) -> str:
