@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the real MCP servers and clients that tests/real and tests/conformance.sh drive, and
 # the encoder that tests/toon compares ours with:
-# two Python environments (the SDK's current line and its 1.x line) and one npm folder, all
-# from the exact versions in tests/pins. Does nothing, silently, while the pins are unchanged.
+# three Python environments (the SDK's current line, the release of its 1.x line that serena wants, and agent
+# frameworks on the newest 1.x), the SDK's source packages, a server and a client on the Rust SDK, and one npm
+# folder, all from the exact versions in tests/pins and tests/sdk/rust. Does nothing, silently, while the pins are unchanged.
 # Nothing is downloaded after this: the tests start everything by path from here.
 #
 #   HIKITE_TEST_CACHE   where to install (default: .cache/tests in the repository)
@@ -63,6 +64,48 @@ install_node() {
     echo "$stamp" >"$folder/.stamp"
 }
 
+# The Python SDK's own conformance server and client, which are in its source packages alone.
+install_sources() {
+    local folder="$cache/sources" pins="$tests/pins/sources.txt" stamp line version
+    stamp="$(hash_of "$pins")"
+    is_current "$folder" "$stamp" && return
+    echo "fetching the source packages of pins/sources.txt"
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    while read -r line; do
+        [[ -z "$line" || "$line" == "#"* ]] && continue
+        echo "$line" >"$folder/requirement"
+        version="$(sed 's/^mcp==\([^ ]*\) .*/\1/' <<<"$line")"
+        if ! "$cache/frameworks/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps \
+            --no-binary mcp --require-hashes -r "$folder/requirement" -d "$folder" >"$folder/install.log" 2>&1; then
+            tail -n 20 "$folder/install.log" >&2
+            fail "pip could not fetch the source of mcp $version (see above)"
+        fi
+        tar -xzf "$folder/mcp-$version.tar.gz" -C "$folder"
+        mv "$folder/mcp-$version" "$folder/python-${version%%.*}"
+        echo "$version" >"$folder/python-${version%%.*}/VERSION"
+    done <"$pins"
+    rm -f "$folder"/*.tar.gz "$folder/requirement"
+    echo "$stamp" >"$folder/.stamp"
+}
+
+# Debug builds of two small programs; hikite itself is not built with what they need.
+install_rust() {
+    local folder="$cache/rust" stamp
+    stamp="$(find "$tests/sdk/rust" -type f -not -path '*/target/*' -print0 | sort -z | xargs -0 cat | sha256sum | cut -d' ' -f1)"
+    is_current "$folder" "$stamp" && return
+    echo "building the server and the client on the Rust SDK"
+    mkdir -p "$folder"
+    if ! CARGO_TARGET_DIR="$folder" cargo build --locked --quiet --manifest-path "$tests/sdk/rust/Cargo.toml" \
+        >"$folder/install.log" 2>&1; then
+        tail -n 20 "$folder/install.log" >&2
+        fail "cargo could not build tests/sdk/rust (see above)"
+    fi
+    # What it was built from is not needed any more.
+    rm -rf "$folder"/debug/{deps,build,incremental,.fingerprint}
+    echo "$stamp" >"$folder/.stamp"
+}
+
 # Says by name what is missing, instead of a test failing later for want of it.
 check() {
     local path missing=()
@@ -71,7 +114,9 @@ check() {
         node/node_modules/.bin/{conformance,mcp-inspector,mcp-remote,node} \
         node/node_modules/.bin/mcp-server-{everything,filesystem,memory,sequential-thinking} \
         node/node_modules/@modelcontextprotocol/{client,node,sdk,server}/package.json \
-        node/node_modules/@toon-format/toon/package.json; do
+        node/node_modules/@toon-format/toon/package.json node/node_modules/.bin/mcporter \
+        frameworks/bin/python sources/python-{1,2}/.github/actions/conformance/client.py \
+        rust/debug/rmcp-{client,server}; do
         [[ -e "$cache/$path" ]] || missing+=("$path")
     done
     ((${#missing[@]} == 0)) || fail "missing after the install: ${missing[*]}"
@@ -81,8 +126,12 @@ check() {
 
 command -v "$python" >/dev/null || fail "$python is not installed"
 command -v npm >/dev/null || fail "npm is not installed"
+command -v cargo >/dev/null || fail "cargo is not installed"
 mkdir -p "$cache"
 install_python python requirements.txt
 install_python python-1x requirements-1x.txt
+install_python frameworks requirements-frameworks.txt
+install_sources
+install_rust
 install_node
 check

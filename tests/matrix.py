@@ -33,7 +33,7 @@ AT_ONCE = 2
 # How the fixture begins a line about a message that broke the schema; over stdio hikite logs it.
 VIOLATION = "fixture-upstream: schema: "
 LOG = {"HIKITE_LOG": "info,hikite::stderr=debug"}
-START_SECONDS = 30
+START_SECONDS = 120
 STOP_SECONDS = 20
 
 
@@ -117,11 +117,11 @@ def gateway(options: argparse.Namespace, folder: Path, server: dict):
 
 
 @contextmanager
-def running(command: list[str], log: Path, pattern: str, clean: bool = False):
+def running(command: list[str], log: Path, pattern: str, clean: bool = False, folder: Path | None = None):
     """A process, once its log has something like the pattern; `clean` means that it must end well."""
     with log.open("w") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ | LOG
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ | LOG, cwd=folder
         )
     try:
         yield wait_for(process, log, pattern)

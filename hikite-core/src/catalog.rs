@@ -174,6 +174,23 @@ impl Catalog {
         )
     }
 
+    /// The catalog as it would be if some of its modules offered this instead.
+    #[must_use]
+    pub fn with_offers(&self, offers: &[Offer]) -> Self {
+        let mut given = Given::clone(&self.given);
+        for module in &mut given.modules {
+            if let Some(offer) = offers.iter().find(|offer| offer.rule.name == module.rule.name) {
+                *module = offer.clone();
+            }
+        }
+        Self::make(given, self)
+    }
+
+    /// The rules that its modules are made by.
+    pub fn rules(&self) -> impl Iterator<Item = &ModuleRule> {
+        self.given.modules.iter().map(|offer| &offer.rule)
+    }
+
     /// The catalog as it would be if there were nothing but what is allowed.
     #[must_use]
     pub fn narrowed(&self, permissions: &Arc<Permissions>) -> Self {

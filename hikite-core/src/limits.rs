@@ -57,6 +57,8 @@ pub struct Limits {
     pub list_bytes: usize,
     /// Pages of one list of an upstream.
     pub list_pages: usize,
+    /// Different lists of single sessions whose server offers them something else; who has one more sees the shared list.
+    pub own_lists: usize,
     /// Tokens, as far as they can be guessed, of the list of modules that every conversation is shown.
     pub menu_tokens: usize,
     /// Batches that run at once.
@@ -165,6 +167,7 @@ impl Default for Limits {
             list_page: 0,
             list_bytes: 32 * MIB,
             list_pages: 1000,
+            own_lists: 256,
             menu_tokens: 1200,
             batches: 64,
             batch_tasks: 1000,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::caller::{Abilities, Caller, Session, SessionId};
 use crate::error::{Error, Kind};
 use crate::json::{Object, Raw};
-use crate::listing::Listing;
+use crate::listing::{ListKind, Listing};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -20,6 +20,11 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Source: Send + Sync + fmt::Debug {
     /// What it offers as far as is known now. Never waits, never starts anything.
     fn listing(&self) -> Option<Arc<Listing>>;
+
+    /// The offer to this session alone, where its own session with the source differs from `listing`.
+    fn listing_of(&self, _session: SessionId) -> Option<Arc<Listing>> {
+        None
+    }
 
     fn state(&self) -> State;
 
@@ -54,6 +59,11 @@ pub trait Source: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Whether it waits to be started, because others are started first.
+    fn is_queued(&self) -> bool {
+        false
+    }
+
     /// Resolves once a listing is known or the attempt to get one has failed.
     fn first_listing(&self) -> BoxFuture<'_, ()>;
 
@@ -81,9 +91,28 @@ pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
 #[derive(Clone, Debug)]
 pub enum Event {
     ListChanged,
-    ResourceUpdated { sessions: Vec<SessionId>, params: Raw },
-    Log { session: SessionId, params: Raw },
-    ElicitationComplete { session: SessionId, params: Raw },
+    /// What `listing_of` says of these sessions is something else by now.
+    OwnListChanged {
+        sessions: Vec<SessionId>,
+    },
+    /// The source says that these lists changed, and they are what they were. `sessions` are those it was said to;
+    /// without them it concerns everybody.
+    ListAnnounced {
+        kinds: Vec<ListKind>,
+        sessions: Option<Vec<SessionId>>,
+    },
+    ResourceUpdated {
+        sessions: Vec<SessionId>,
+        params: Raw,
+    },
+    Log {
+        session: SessionId,
+        params: Raw,
+    },
+    ElicitationComplete {
+        session: SessionId,
+        params: Raw,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -38,6 +38,26 @@ fn literals(template: &str) -> Vec<&str> {
     parts
 }
 
+/// The scheme of an address.
+pub fn scheme(uri: &str) -> Option<&str> {
+    let (scheme, _) = uri.split_once(':')?;
+    let begins = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
+    let is_one = begins && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    is_one.then_some(scheme)
+}
+
+/// Scheme and authority: what is before the path.
+pub fn origin(uri: &str) -> &str {
+    let Some(start) = uri.find("://").map(|at| at + "://".len()) else { return uri };
+    let end = uri[start..].find(['/', '?', '#']).map_or(uri.len(), |at| start + at);
+    &uri[..end]
+}
+
+/// Whether scheme and authority of an address, or of a template for one, are written out.
+pub fn is_complete(template: &str) -> bool {
+    !origin(template).contains('{')
+}
+
 /// A text as one part of an address or of a form: everything but letters, digits and `-._~` as `%XX`.
 pub fn encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -71,7 +91,16 @@ pub fn decode(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::{is_complete, matches, origin, scheme};
+
+    #[test]
+    fn an_address_begins_with_its_scheme_and_authority() {
+        assert_eq!((scheme("test://a/b"), scheme("mailto:x@y")), (Some("test"), Some("mailto")));
+        assert_eq!((scheme("no scheme"), scheme("1x:a"), scheme("{s}://a")), (None, None, None));
+        assert_eq!((origin("https://a.example/b?c"), origin("file:///a")), ("https://a.example", "file://"));
+        assert_eq!((origin("test://a"), origin("mailto:x")), ("test://a", "mailto:x"));
+        assert!(is_complete("test://a/{b}") && !is_complete("test://{a}/b"));
+    }
 
     #[test]
     fn expressions_stand_for_anything_literals_for_themselves() {

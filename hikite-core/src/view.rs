@@ -1,6 +1,8 @@
 //! The catalog as one caller may see it: a catalog of its own, built as if there were nothing else. Existence and
 //! permission are one lookup here, so that what is hidden looks exactly like what is absent.
 
+mod unlisted;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -36,6 +38,12 @@ impl View {
         let catalog = Arc::new(whole.narrowed(permissions));
         let is_whole = catalog.tools().count() == whole.tools().count();
         Self { catalog, is_whole, permissions: Some(Arc::clone(permissions)) }
+    }
+
+    /// The same view, known to be of another catalog than the one that everybody shares.
+    #[must_use]
+    pub fn apart(self) -> Self {
+        Self { is_whole: false, ..self }
     }
 
     /// Nothing at all of a catalog.
@@ -262,10 +270,24 @@ impl View {
 
     /// The module that offers a resource.
     pub fn resource(&self, uri: &str) -> Result<&Module, Error> {
-        self.catalog.module_of_uri(uri).ok_or_else(|| {
-            Error::new(Kind::NotFound, format!("there is no resource `{uri}`"))
-                .hint("`resources/list` and `resources/templates/list` name what there is")
-        })
+        self.catalog.module_of_uri(uri).ok_or_else(|| no_resource(uri))
+    }
+
+    /// The one module that an address belongs to which nobody lists: what it offers begins in the same way, or it alone
+    /// offers resources and names none. Nothing is asked of two.
+    pub fn module_for_unlisted(&self, uri: &str) -> Result<&Module, Error> {
+        let fitting = unlisted::candidates(self.modules(), uri);
+        match fitting.as_slice() {
+            [module] => Ok(module),
+            [] => Err(no_resource(uri)),
+            several => {
+                let names: Vec<String> = several.iter().map(|module| format!("`{}`", module.name)).collect();
+                let message =
+                    format!("no module lists `{uri}`, and it may belong to {}", names.join(" or to "));
+                Err(Error::new(Kind::NotFound, message)
+                    .hint("read it by a link that a tool of the right module has just given, or by one of `resources/list`"))
+            }
+        }
     }
 
     /// The extensions of the protocol that some module offers, with the settings of the first that does.
@@ -314,6 +336,11 @@ impl View {
         })?;
         Ok((&self.modules()[prompt.module], prompt))
     }
+}
+
+fn no_resource(uri: &str) -> Error {
+    Error::new(Kind::NotFound, format!("there is no resource `{uri}`"))
+        .hint("`resources/list` and `resources/templates/list` name what there is")
 }
 
 pub fn unknown_tool<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {

@@ -82,7 +82,7 @@ impl Gateway {
         audit: &mut Audit<'_>,
         observer: &dyn Observer,
     ) -> Result<Report, Error> {
-        let checked = self.check_batch(&batch, &context.session.caller).await?;
+        let checked = self.check_batch(&batch, &context.session).await?;
         audit.allowed(format!("{} tasks", checked.plan.tasks.len()));
         if batch.dry_run {
             return Ok(by_cost(preview::cost(&checked), || preview::preview(&checked)).await);

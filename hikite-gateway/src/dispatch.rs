@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use futures_util::poll;
 use hikite_core::about::{Policy, Promise};
-use hikite_core::caller::{Caller, Scopes};
+use hikite_core::caller::{Scopes, Session};
 use hikite_core::catalog::{Module, Tool, schema_of};
 use hikite_core::category::{Category, Lookup};
 use hikite_core::check::{Checked, Checker};
@@ -34,6 +34,7 @@ use crate::surface::{Surfaces, arguments, describe};
 use crate::task;
 use crate::terms::Terms;
 use crate::trace::Step;
+use crate::viewer::Viewer;
 use crate::wait::tell_wait;
 
 /// A tool that may be called, and how.
@@ -101,7 +102,7 @@ impl Gateway {
                 self.call(target, params, options, context, audit).await
             }
             Command::Describe { category, names } => {
-                Box::pin(self.describe(&context.session.caller, &category, names.as_deref())).await
+                Box::pin(self.describe((&*context.session).into(), &category, names.as_deref())).await
             }
             Command::Search { asked, detail, params } => {
                 Ok(Box::pin(self.discover(&asked, detail, params, &context, audit)).await)
@@ -142,12 +143,12 @@ impl Gateway {
         }
     }
 
-    async fn describe(&self, caller: &Caller, name: &str, names: Option<&[String]>) -> Result<Raw, Error> {
-        self.wait_for_category(caller, name, self.limits.first_list, Category::knows_some).await;
+    async fn describe(&self, viewer: Viewer<'_>, name: &str, names: Option<&[String]>) -> Result<Raw, Error> {
+        self.wait_for_category(viewer, name, self.limits.first_list, Category::knows_some).await;
         // With some of its tools at hand a category is not held up for long by the rest.
-        self.wait_for_category(caller, name, self.patience(), |_| false).await;
-        let snapshot = self.snapshot();
-        let view = snapshot.view_of(caller);
+        self.wait_for_category(viewer, name, self.patience(), |_| false).await;
+        let snapshot = self.snapshot_for(viewer);
+        let view = snapshot.view_of(viewer.caller);
         let category = find_category(&view, name)?;
         describe(category, names).map_err(|error| tell_why(&view, category, error))
     }
@@ -164,7 +165,7 @@ impl Gateway {
         let asked = choice::asked(&mut params)?;
         let again = target.clone();
         let (snapshot, callable) = {
-            let mut finding = pin!(self.find(&context.session.caller, target));
+            let mut finding = pin!(self.find((&*context.session).into(), target));
             match poll!(&mut finding) {
                 Poll::Ready(found) => found?,
                 Poll::Pending => Box::pin(tell_wait(&*context.back, finding)).await?,
@@ -197,7 +198,11 @@ impl Gateway {
             cache.and_then(|ttl| Keep::new(snapshot.state(module), Method::CallTool, &params, &context, ttl));
         let invocation = Invocation { method: Method::CallTool, params };
         let call = Call { what: callable.what, terms, invocation };
+        let whose = Arc::clone(&context.session);
         let outcome = execute(&self.cache, gate, module, call, context, audit).await;
+        if let Ok(result) = &outcome {
+            self.links.note(&whose.caller, &module.name, result);
+        }
         let outcome = match caller {
             Some(caller) => outcome.map(|result| self.give_task_our_id(result, &callable.key, &caller)),
             None => outcome,
@@ -229,24 +234,45 @@ impl Gateway {
     }
 
     /// Finds the tool, waiting for the first list of its module where that is not known yet.
-    async fn find(&self, caller: &Caller, target: Target) -> Result<(Arc<Snapshot>, Callable), Error> {
+    async fn find(&self, viewer: Viewer<'_>, target: Target) -> Result<(Arc<Snapshot>, Callable), Error> {
         match target {
             Target::Named(name) => {
-                self.look_up_named(caller, &name, |view| view.tool(&name).map(callable)).await
+                self.look_up_named(viewer, &name, |view| view.tool(&name).map(callable)).await
             }
             Target::Keyed(key) => {
                 let named = |module: &Module| module.name == key.module;
-                self.look_up_among(caller, named, |view| view.tool_of(&key).map(callable)).await
+                self.look_up_among(viewer, named, |view| view.tool_of(&key).map(callable)).await
             }
             Target::InCategory { category, name } => {
                 // Another server of the category that is slow to start holds up only what may be its own.
                 let sure = |category: &Category| !category.is_unsure_of(&name);
-                self.wait_for_category(caller, &category, self.limits.first_list, sure).await;
-                let snapshot = self.snapshot();
-                let callable = in_category(&snapshot.view_of(caller), &category, &name)?;
+                self.wait_for_category(viewer, &category, self.limits.first_list, sure).await;
+                let snapshot = self.snapshot_for(viewer);
+                let callable = in_category(&snapshot.view_of(viewer.caller), &category, &name)?;
                 Ok((snapshot, callable))
             }
         }
+    }
+
+    /// The module that a resource is read from: who lists it, who gave the caller a link to it, or the only one that it
+    /// can be of.
+    async fn module_of_resource(
+        &self,
+        session: &Session,
+        uri: &str,
+    ) -> Result<(Arc<Snapshot>, Arc<str>), Error> {
+        let given = self.links.module_of(&session.caller, uri);
+        let find = |view: &View| match view.resource(uri) {
+            Ok(module) => Ok(named(module)),
+            Err(error) => given.clone().filter(|module| view.opens(module)).ok_or(error),
+        };
+        let listed = self.look_up(session, find).await;
+        if !listed.as_ref().is_err_and(|error| error.kind == Kind::NotFound) {
+            return listed;
+        }
+        let snapshot = self.snapshot_for(session);
+        let module = snapshot.view_of(&session.caller).module_for_unlisted(uri).map(named)?;
+        Ok((snapshot, module))
     }
 
     pub(crate) async fn resource(
@@ -259,7 +285,7 @@ impl Gateway {
         let asked = choice::asked(&mut params)?;
         let uri = required(&params, "uri")?;
         let caller = context.session.caller.clone();
-        let (snapshot, module) = self.look_up(&caller, |view| view.resource(&uri).map(named)).await?;
+        let (snapshot, module) = self.module_of_resource(&context.session, &uri).await?;
         let view = snapshot.view_of(&caller);
         let module = module_of(&view, &module)?;
         let chosen = self.account_for(&caller, module, asked.as_deref())?;
@@ -292,7 +318,7 @@ impl Gateway {
     ) -> Result<Raw, Error> {
         let name = required(&params, "name")?;
         let (snapshot, (module, own)) =
-            self.look_up_named(&context.session.caller, &name, |view| prompt_of(view, &name)).await?;
+            self.look_up_named(&*context.session, &name, |view| prompt_of(view, &name)).await?;
         params.set("name", &*own);
         let invocation = Invocation { method: Method::GetPrompt, params };
         self.pass_on(&snapshot, &module, format!("prompts/get {name}"), invocation, context, audit).await
@@ -305,18 +331,18 @@ impl Gateway {
         audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
         let reference = params.get("ref").and_then(Raw::object).ok_or_else(|| missing("ref"))?;
-        let caller = &context.session.caller;
+        let session = &*context.session;
         let (snapshot, module) = match reference.text("type").as_deref() {
             Some("ref/prompt") => {
                 let name = required(&reference, "name")?;
                 let (snapshot, (module, own)) =
-                    self.look_up_named(caller, &name, |view| prompt_of(view, &name)).await?;
+                    self.look_up_named(session, &name, |view| prompt_of(view, &name)).await?;
                 params.set("ref", reference.with("name", &*own));
                 (snapshot, module)
             }
             Some("ref/resource") => {
                 let uri = required(&reference, "uri")?;
-                self.look_up(caller, |view| view.resource(&uri).map(named)).await?
+                self.look_up(session, |view| view.resource(&uri).map(named)).await?
             }
             _ => return Err(missing("ref.type")),
         };
@@ -338,7 +364,12 @@ impl Gateway {
         let module = module_of(&view, module)?;
         let gate = snapshot.gate(module);
         let call = Call { what, terms: Terms::plain(&gate.throttle), invocation };
-        execute(&self.cache, gate, module, call, context, audit).await
+        let session = Arc::clone(&context.session);
+        let outcome = execute(&self.cache, gate, module, call, context, audit).await;
+        if let Ok(result) = &outcome {
+            self.links.note(&session.caller, &module.name, result);
+        }
+        outcome
     }
 }
 

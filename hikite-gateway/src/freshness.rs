@@ -70,7 +70,9 @@ impl Freshness {
             return Ok(());
         }
         let error = Error::new(Kind::Overloaded, reason(age));
-        Err(error.hint("try again later, or at another node; `/readyz` says when this one is ready").after(RETRY))
+        Err(error
+            .hint("try again later, or at another node; `/readyz` says when this one is ready")
+            .after(RETRY))
     }
 
     /// Why it is not ready, if it is not.

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use hikite_core::breaker;
-use hikite_core::caller::{Caller, OWNER, SessionId};
-use hikite_core::catalog::{Catalog, ModuleRule};
+use hikite_core::caller::{OWNER, SessionId};
+use hikite_core::catalog::{Catalog, ModuleRule, Tool};
 use hikite_core::category::CategoryRule;
 use hikite_core::keeper::Keeper;
 use hikite_core::limits::Limits;
@@ -32,9 +32,11 @@ use crate::gate::{Gate, Throttle};
 use crate::generation::Generations;
 use crate::handle::Shelf;
 use crate::health::Health;
+use crate::link::Links;
 use crate::meter::{Meter, ModuleMeter};
 use crate::node::random_id;
 use crate::open::Sent;
+use crate::overlay::Overlays;
 use crate::overview::Resting;
 use crate::people::People;
 use crate::pin::Book;
@@ -46,9 +48,10 @@ use crate::search::Search;
 use crate::session::Sessions;
 use crate::share::{PlaceKind, Places};
 use crate::snapshot::{Bounds, CatalogParts, Projects, Snapshot, UserMasks};
-use crate::surface::Surfaces;
+use crate::surface::{Surface, Surfaces};
 use crate::swap::Swap;
 use crate::text::retold;
+use crate::viewer::Viewer;
 use crate::views::BuiltCount;
 use crate::workshop::Workshop;
 
@@ -70,14 +73,14 @@ pub struct Rules {
 
 /// What the catalog is made of.
 #[derive(Debug, Default)]
-struct State {
+pub(crate) struct State {
     rules: Rules,
     roster: Roster,
     projects: Arc<Projects>,
     masks: Arc<UserMasks>,
     /// The subject of the owner, where there is one.
     owner: Option<Arc<str>>,
-    pins: Book,
+    pub(crate) pins: Book,
 }
 
 pub struct Gateway {
@@ -109,8 +112,12 @@ pub struct Gateway {
     pub(crate) wrong_config: Mutex<Option<String>>,
     /// Who reads configs, where somebody does.
     pub(crate) workshop: OnceLock<Arc<dyn Workshop>>,
-    generations: Generations,
-    current: Swap<State, Snapshot>,
+    pub(crate) generations: Generations,
+    pub(crate) current: Swap<State, Snapshot>,
+    /// What single sessions see instead.
+    pub(crate) overlays: Overlays,
+    /// Addresses that answers carried.
+    pub(crate) links: Links,
     /// Views that were built since we run.
     views_built: Arc<BuiltCount>,
     /// When the rules were last replaced.
@@ -152,6 +159,8 @@ impl Gateway {
             search: Search::new(Weak::clone(gateway)),
             sent: Sent::default(),
             sessions: Sessions::default(),
+            overlays: Overlays::default(),
+            links: Links::default(),
             applied: Mutex::new(Instant::now()),
         })
     }
@@ -299,9 +308,10 @@ impl Gateway {
         self.snapshot().owner_view().clone()
     }
 
-    /// What one caller may see.
-    pub fn view_of(&self, caller: &Caller) -> View {
-        self.snapshot().view_of(caller)
+    /// What one caller may see, from its session where there is one.
+    pub fn view_of<'a>(&self, viewer: impl Into<Viewer<'a>>) -> View {
+        let viewer = viewer.into();
+        self.snapshot_for(viewer).view_of(viewer.caller)
     }
 
     /// Whether calls of a module are sent at present; `None` if there is no such module.
@@ -342,6 +352,22 @@ impl Gateway {
         let snapshot = self.snapshot();
         match &event {
             Event::ListChanged => self.look_again(),
+            Event::OwnListChanged { sessions } => self.overlay(sessions),
+            Event::ListAnnounced { kinds, sessions } => {
+                let concerns = |viewer: Viewer<'_>, surfaces, kind| {
+                    let snapshot = self.snapshot_for(viewer);
+                    shows(&snapshot.view_of(viewer.caller), module, surfaces, kind)
+                };
+                // Templates and skills are resources to who speaks of their list.
+                let list_of = |kind| match kind {
+                    ListKind::Templates | ListKind::Skills => ListKind::Resources,
+                    kind => kind,
+                };
+                let said = |viewer: Viewer<'_>, surfaces, kind| {
+                    kinds.contains(&list_of(kind)) && concerns(viewer, surfaces, kind)
+                };
+                self.sessions.tell_changes(sessions.as_deref(), said);
+            }
             Event::ResourceUpdated { params, .. } => {
                 if let Some(uri) = params.object().and_then(|params| params.text("uri")) {
                     self.cache.forget_resource(&uri);
@@ -379,6 +405,7 @@ impl Gateway {
             self.tell_sessions(before, after, changed.get().and_then(Option::as_deref));
         };
         aside(|| self.current.replace(make, tell));
+        self.overlay_anew();
     }
 
     /// Shows the same catalog within other bounds, and tells the sessions what it means for them. What nobody's bounds
@@ -392,6 +419,7 @@ impl Gateway {
             self.tell_sessions(before, after, Some(&[]));
         };
         aside(|| self.current.replace(make, tell));
+        self.overlay_anew();
     }
 
     fn bounds(&self, state: &State, before: &Snapshot) -> Bounds {
@@ -407,13 +435,10 @@ impl Gateway {
 
     /// Tells every session whose lists are others than before. `changed` are the modules that differ.
     fn tell_sessions(&self, before: &Snapshot, after: &Snapshot, changed: Option<&[Arc<str>]>) {
-        let may_differ = |caller: &Caller| !after.shows_same_as(before, caller, changed);
-        self.sessions.tell_changes(may_differ, |caller, surfaces: Surfaces, kind| {
-            let list = |snapshot: &Snapshot, kind| snapshot.list(caller, surfaces, kind, &self.limits);
-            let differs = |kind| list(before, kind) != list(after, kind);
-            // Templates and skills are news of the resources.
-            let resources = || differs(ListKind::Templates) || differs(ListKind::Skills);
-            differs(kind) || kind == ListKind::Resources && resources()
+        self.sessions.tell_changes(None, |viewer: Viewer<'_>, surfaces: Surfaces, kind| {
+            let list = |snapshot: &Snapshot| snapshot.list(viewer.caller, surfaces, kind, &self.limits);
+            let is_apart = viewer.session.is_some_and(|session| self.is_apart(session));
+            !is_apart && !after.shows_same_as(before, viewer.caller, changed) && list(before) != list(after)
         });
     }
 
@@ -425,6 +450,15 @@ impl Gateway {
     /// Drops views that nobody has used for a while.
     pub fn drop_idle_views(&self) {
         self.snapshot().drop_idle_views();
+    }
+}
+
+/// Whether a list that a client is shown has something of a module in it.
+fn shows(view: &View, module: &str, surfaces: Surfaces, kind: ListKind) -> bool {
+    let Some(own) = view.module(module) else { return false };
+    match kind {
+        ListKind::Tools => surfaces.contains(Surface::Direct) && own.tools.iter().any(Tool::is_enabled),
+        _ => own.listing.as_ref().is_some_and(|listing| !listing.of(kind).is_empty()),
     }
 }
 

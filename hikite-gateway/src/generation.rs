@@ -27,7 +27,7 @@ impl Generations {
             let same = before.catalog.module(&module.name).is_some_and(|old| is_same(old, module));
             let known = before.generation(&module.name).filter(|_| same);
             let generation = known.unwrap_or_else(|| {
-                let next = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+                let next = self.next();
                 cache.forget_module(&module.name, next);
                 next
             });
@@ -37,6 +37,11 @@ impl Generations {
             cache.forget_module(&gone.name, u64::MAX);
         }
         generations
+    }
+
+    /// A state of a module that is like no other.
+    pub(crate) fn next(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 

@@ -51,6 +51,10 @@ impl Holder {
         &self.session.caller
     }
 
+    pub(crate) fn viewer(&self) -> &Session {
+        &self.session
+    }
+
     /// The session that the request came in, if that is its conversation.
     fn session(&self) -> Option<SessionId> {
         match self.conversation.as_ref()?.1 {

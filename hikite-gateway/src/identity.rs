@@ -68,9 +68,9 @@ const CONSENT: &str = "consent";
 const CODE: &str = "code";
 /// A code that was used, and the grant that it became.
 const SPENT: &str = "spent-code";
-const GRANT: &str = "grant";
+pub(crate) const GRANT: &str = "grant";
 /// People from elsewhere who were removed.
-const REMOVED: &str = "removed";
+pub(crate) const REMOVED: &str = "removed";
 /// Those of a user, which others put there.
 const PASSKEY: &str = "passkey";
 const CHALLENGE: &str = "challenge";

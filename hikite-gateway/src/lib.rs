@@ -26,10 +26,12 @@ mod health;
 mod hidden;
 pub mod identity;
 mod issuer;
+mod link;
 mod list;
 pub mod meter;
 mod node;
 mod open;
+mod overlay;
 mod overview;
 mod parking;
 mod passkey;
@@ -61,6 +63,7 @@ mod terms;
 mod text;
 mod ticket;
 pub mod trace;
+mod viewer;
 mod views;
 mod wait;
 mod workshop;
@@ -100,6 +103,7 @@ pub use session::{Delivery, Inbox, Joined};
 pub use snapshot::UserMasks;
 pub use surface::{Found, Surface, Surfaces, ToolFilter};
 pub use ticket::{Purpose, Ticket};
+pub use viewer::Viewer;
 pub use workshop::{Put, Workshop};
 
 /// The drawers of what belongs to accounts.

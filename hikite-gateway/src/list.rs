@@ -13,6 +13,7 @@ use hikite_core::view::View;
 
 use crate::gateway::Gateway;
 use crate::surface::{Surface, Surfaces};
+use crate::viewer::Viewer;
 
 /// Which part of a list is asked for.
 #[derive(Clone, Debug, Default)]
@@ -22,13 +23,15 @@ pub struct Page {
 
 impl Gateway {
     /// One page of a list, as the result of the MCP method.
-    pub async fn list(
+    pub async fn list<'a>(
         &self,
-        caller: &Caller,
+        viewer: impl Into<Viewer<'a>>,
         surfaces: Surfaces,
         kind: ListKind,
         page: Page,
     ) -> Result<Raw, Error> {
+        let viewer = viewer.into();
+        let caller = viewer.caller;
         caller.must_have(Scopes::READ)?;
         if kind != ListKind::Tools || surfaces.needs_lists() {
             self.settle(caller).await;
@@ -37,7 +40,7 @@ impl Gateway {
             // Whoever sees that it can search will.
             self.search.wake();
         }
-        let snapshot = self.snapshot();
+        let snapshot = self.snapshot_for(viewer);
         let items = snapshot.list(caller, surfaces, kind, &self.limits);
         if kind == ListKind::Tools && page.cursor.is_none() {
             let (sent, flat) = snapshot.weight(caller, surfaces, &self.limits);

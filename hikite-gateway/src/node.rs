@@ -123,7 +123,8 @@ impl Nodes {
             }
             // One that hangs is no reason to be silent for ever.
             let done = tokio::time::timeout(LIFE, self.beat(beats == 0)).await;
-            let done = done.unwrap_or_else(|_| Err(Error::new(Kind::Overloaded, "the store does not answer")));
+            let done =
+                done.unwrap_or_else(|_| Err(Error::new(Kind::Overloaded, "the store does not answer")));
             match &done {
                 Err(error) if well => {
                     tracing::warn!(%error, "the other nodes cannot be told that this one is there");

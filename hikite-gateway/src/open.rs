@@ -38,7 +38,7 @@ impl Gateway {
         opening.modules = each_once(opening.modules);
         opening.tools = each_once(opening.tools);
         self.wait_for_modules(caller, &opening.modules).await;
-        let snapshot = self.snapshot();
+        let snapshot = self.snapshot_for(&*context.session);
         let view = snapshot.view_of(caller);
         let tools: Arc<[String]> = opening.tools.as_slice().into();
         let mut unknown = opening.tools.clone();

@@ -22,12 +22,15 @@ use tokio::sync::watch;
 use crate::clock::now_ms;
 use crate::entrance::Entrances;
 use crate::gateway::Gateway;
-use crate::identity::{Identity, Right, User, Users, only_the_owner};
+use crate::identity::{GRANT, Identity, REMOVED, Right, User, Users, only_the_owner};
 use crate::project::Project;
 use crate::snapshot::UserMasks;
 use directory::{Directory, Person};
 pub(crate) use token::OF_TOKEN;
 pub use token::Token;
+
+/// What changes here may end what somebody has open, also where nothing of it is kept in this directory.
+const ENDING: [&str; 3] = [change_kind::USER, GRANT, REMOVED];
 
 pub struct People {
     store: Store,
@@ -159,6 +162,9 @@ impl People {
             }
         }
         self.revision.store(changes.to, Ordering::Relaxed);
+        if changes.concern(&ENDING) {
+            self.tell();
+        }
         Ok(differs)
     }
 
@@ -171,6 +177,10 @@ impl People {
         let mut next = Directory::clone(&self.shown.load());
         change(&mut next);
         self.shown.store(Arc::new(next));
+        self.tell();
+    }
+
+    fn tell(&self) {
         self.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
 

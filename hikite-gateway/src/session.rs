@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use hikite_core::caller::{Caller, Scopes, Session, SessionId};
+use hikite_core::caller::{Abilities, Caller, Scopes, Session, SessionId};
 use hikite_core::json::Raw;
 use hikite_core::listing::ListKind;
 use hikite_core::source::Event;
@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::gateway::Gateway;
 use crate::surface::Surfaces;
+use crate::viewer::Viewer;
 
 /// Where a session receives what it did not ask for. Must not block.
 pub trait Inbox: Send + Sync {
@@ -25,6 +26,13 @@ pub enum Delivery {
     ElicitationComplete(Raw),
 }
 
+/// Lists whose changes are told, with those that count as changes of them.
+const TOLD: [(ListKind, &[ListKind]); 3] = [
+    (ListKind::Tools, &[ListKind::Tools]),
+    (ListKind::Resources, &[ListKind::Resources, ListKind::Templates, ListKind::Skills]),
+    (ListKind::Prompts, &[ListKind::Prompts]),
+];
+
 #[derive(Default)]
 pub(crate) struct Sessions(Mutex<HashMap<SessionId, Member>>);
 
@@ -33,6 +41,20 @@ struct Member {
     session: Arc<Session>,
     surfaces: Surfaces,
     inbox: Weak<dyn Inbox>,
+    /// Of a client without a session that listens: what it can be asked in its requests, for which other sessions stand.
+    requests: Option<Abilities>,
+}
+
+impl Member {
+    /// The session whose lists it hears of: its own, or one of these that stands for its requests.
+    fn hears_of<'a>(&'a self, among: Option<&'a [Arc<Session>]>) -> Option<&'a Session> {
+        let Some(among) = among else { return Some(&self.session) };
+        let stands_for_it = |other: &&Arc<Session>| {
+            let requests = self.requests.as_ref().is_some_and(|abilities| *abilities == other.abilities);
+            other.id == self.session.id || requests && other.caller == self.session.caller
+        };
+        among.iter().find(stands_for_it).map(|session| &**session)
+    }
 }
 
 /// A session's membership; dropping it ends the session for every source.
@@ -55,7 +77,23 @@ impl Gateway {
         surfaces: Surfaces,
         inbox: Weak<dyn Inbox>,
     ) -> Joined {
-        let member = Member { session: Arc::clone(&session), surfaces, inbox };
+        self.join_as(Member { session, surfaces, inbox, requests: None })
+    }
+
+    /// The same for the stream on which a client without a session hears of changes; its requests come with these
+    /// abilities.
+    pub fn join_listener(
+        self: &Arc<Self>,
+        session: Arc<Session>,
+        surfaces: Surfaces,
+        inbox: Weak<dyn Inbox>,
+        requests: Abilities,
+    ) -> Joined {
+        self.join_as(Member { session, surfaces, inbox, requests: Some(requests) })
+    }
+
+    fn join_as(self: &Arc<Self>, member: Member) -> Joined {
+        let session = Arc::clone(&member.session);
         self.sessions.0.lock().insert(session.id, member);
         Joined { session, gateway: Arc::downgrade(self) }
     }
@@ -65,6 +103,7 @@ impl Drop for Joined {
     fn drop(&mut self) {
         let Some(gateway) = self.gateway.upgrade() else { return };
         gateway.sessions.0.lock().remove(&self.session.id);
+        gateway.forget_overlay(self.session.id);
         gateway.sent.forget(&self.session);
         gateway.shelf.release(self.session.id);
         for module in &gateway.snapshot().catalog.modules {
@@ -79,10 +118,14 @@ impl Sessions {
         self.0.lock().get(&session).is_some_and(|member| member.inbox.strong_count() > 0)
     }
 
+    pub(crate) fn get(&self, session: SessionId) -> Option<Arc<Session>> {
+        self.0.lock().get(&session).map(|member| Arc::clone(&member.session))
+    }
+
     /// Hands an event of a source to those of the sessions it is meant for whose callers `may_hear` it.
     pub(crate) fn hand_on(&self, event: Event, may_hear: impl Fn(&Caller) -> bool) {
         match event {
-            Event::ListChanged => {}
+            Event::ListChanged | Event::OwnListChanged { .. } | Event::ListAnnounced { .. } => {}
             Event::ResourceUpdated { sessions, params } => {
                 for session in sessions {
                     self.deliver(session, Delivery::ResourceUpdated(params.clone()), &may_hear);
@@ -95,23 +138,26 @@ impl Sessions {
         }
     }
 
-    /// Tells every session which of the lists that its caller sees are new. `may_differ` says, at little cost, whether any
-    /// could be.
+    /// Tells sessions which of the lists that they see are new: these, or all of them.
     pub(crate) fn tell_changes(
         &self,
-        may_differ: impl Fn(&Caller) -> bool,
-        changed: impl Fn(&Caller, Surfaces, ListKind) -> bool,
+        only: Option<&[SessionId]>,
+        changed: impl Fn(Viewer<'_>, Surfaces, ListKind) -> bool,
     ) {
         let members: Vec<Member> = self.0.lock().values().cloned().collect();
-        for member in members {
+        let is_meant = |member: &&Member| only.is_some_and(|only| only.contains(&member.session.id));
+        let meant = members.iter().filter(is_meant).map(|member| Arc::clone(&member.session));
+        let meant: Option<Vec<Arc<Session>>> = only.map(|_| meant.collect());
+        for member in &members {
             let Some(inbox) = member.inbox.upgrade() else { continue };
-            let caller = &member.session.caller;
-            if !caller.scopes.contains(Scopes::READ) || !may_differ(caller) {
+            let Some(session) = member.hears_of(meant.as_deref()) else { continue };
+            if !session.caller.scopes.contains(Scopes::READ) {
                 continue;
             }
-            for kind in [ListKind::Tools, ListKind::Resources, ListKind::Prompts] {
-                if changed(caller, member.surfaces, kind) {
-                    inbox.deliver(Delivery::ListChanged(kind));
+            // Templates and skills are news of the resources.
+            for (told, kinds) in TOLD {
+                if kinds.iter().any(|kind| changed(session.into(), member.surfaces, *kind)) {
+                    inbox.deliver(Delivery::ListChanged(told));
                 }
             }
         }

@@ -109,6 +109,21 @@ impl Snapshot {
         }
     }
 
+    /// The same moment with another catalog, for single sessions. `generations` are those of the modules that differ.
+    pub(crate) fn apart(&self, catalog: Arc<Catalog>, generations: HashMap<Arc<str>, u64>) -> Self {
+        let changed: Vec<Arc<str>> = generations.keys().cloned().collect();
+        let known = self.generations.iter().map(|(name, generation)| (Arc::clone(name), *generation));
+        Self {
+            everything: Arc::new(Shown::new(View::new(Arc::clone(&catalog)).apart(), 0)),
+            nothing: Arc::clone(&self.nothing),
+            views: Arc::new(self.views.of(Arc::clone(&catalog), Some(&changed)).apart()),
+            catalog,
+            gates: Arc::clone(&self.gates),
+            generations: Arc::new(known.chain(generations).collect()),
+            bounds: self.bounds.clone(),
+        }
+    }
+
     /// With the same catalog, and other bounds within it.
     pub(crate) fn with_bounds(&self, bounds: Bounds) -> Self {
         Self {

@@ -44,7 +44,7 @@ impl Gateway {
         let ours = params.text("taskId").unwrap_or_default();
         let caller = &context.session.caller;
         let (key, own) = self.open_task(&ours, caller).ok_or_else(Error::unknown_task)?;
-        let snapshot = self.snapshot();
+        let snapshot = self.snapshot_for(&*context.session);
         let view = snapshot.view_of(caller);
         let module =
             view.module(&key.module).filter(|_| view.permits(&key)).ok_or_else(Error::unknown_task)?;

@@ -31,6 +31,8 @@ pub(crate) struct Views {
     /// What they may hold, all together.
     bytes_max: usize,
     count: Arc<BuiltCount>,
+    /// Whether they are of single sessions, and not of everybody.
+    is_apart: bool,
 }
 
 /// How many views were ever built.
@@ -45,7 +47,7 @@ impl BuiltCount {
 
 impl Views {
     pub(crate) fn new(catalog: Arc<Catalog>, bytes_max: usize, count: Arc<BuiltCount>) -> Self {
-        Self { catalog, built: RwLock::default(), bytes_max, count }
+        Self { catalog, built: RwLock::default(), bytes_max, count, is_apart: false }
     }
 
     /// Those of another catalog. Views that none of the modules between can be part of are still what they were.
@@ -59,6 +61,11 @@ impl Views {
             *next.built.write() = same.map(|(key, shown)| (*key, Arc::clone(shown))).collect();
         }
         next
+    }
+
+    /// The same, known to be of another catalog than the one that everybody shares.
+    pub(crate) fn apart(self) -> Self {
+        Self { is_apart: true, ..self }
     }
 
     pub(crate) fn get(&self, key: &ViewKey) -> Option<Arc<Shown>> {
@@ -76,7 +83,8 @@ impl Views {
             return Arc::clone(shown);
         }
         // Outside the lock: two who come at once may both build it, and one of them is kept.
-        let shown = Arc::new(Shown::new(View::narrowed(&self.catalog, &permissions()), now));
+        let view = View::narrowed(&self.catalog, &permissions());
+        let shown = Arc::new(Shown::new(if self.is_apart { view.apart() } else { view }, now));
         self.count.0.fetch_add(1, Ordering::Relaxed);
         let mut built = self.built.write();
         let shown = Arc::clone(built.entry(key).or_insert(shown));

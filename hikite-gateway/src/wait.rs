@@ -17,6 +17,7 @@ use hikite_core::view::View;
 
 use crate::gateway::Gateway;
 use crate::snapshot::Snapshot;
+use crate::viewer::Viewer;
 
 /// How often a client hears of a wait that takes long.
 const TOLD: Duration = Duration::from_secs(2);
@@ -24,77 +25,80 @@ const TOLD: Duration = Duration::from_secs(2);
 impl Gateway {
     /// Finds something in the caller's view. What is not there may come with the first list of a module that has not
     /// told it yet; who waits for one thing is not held up by the rest.
-    pub(crate) async fn look_up<T>(
+    pub(crate) async fn look_up<'a, T>(
         &self,
-        caller: &Caller,
+        viewer: impl Into<Viewer<'a>>,
         find: impl Fn(&View) -> Result<T, Error>,
     ) -> Result<(Arc<Snapshot>, T), Error> {
-        self.look_up_among(caller, |_| true, find).await
+        self.look_up_among(viewer, |_| true, find).await
     }
 
     /// The same for a tool or a prompt: where its name says of which module it is, no other is waited for.
-    pub(crate) async fn look_up_named<T>(
+    pub(crate) async fn look_up_named<'a, T>(
         &self,
-        caller: &Caller,
+        viewer: impl Into<Viewer<'a>>,
         name: &str,
         find: impl Fn(&View) -> Result<T, Error>,
     ) -> Result<(Arc<Snapshot>, T), Error> {
+        let viewer = viewer.into();
         let may_tell = |module: &Module| {
-            let snapshot = self.snapshot();
-            let owner = snapshot.view_of(caller).owner(name).map(|owner| Arc::clone(&owner.name));
+            let snapshot = self.snapshot_for(viewer);
+            let owner = snapshot.view_of(viewer.caller).owner(name).map(|owner| Arc::clone(&owner.name));
             owner.is_none_or(|owner| owner == module.name)
         };
-        self.look_up_among(caller, may_tell, find).await
+        self.look_up_among(viewer, may_tell, find).await
     }
 
     /// The same for what can come with the list of some modules alone.
-    pub(crate) async fn look_up_among<T>(
+    pub(crate) async fn look_up_among<'a, T>(
         &self,
-        caller: &Caller,
+        viewer: impl Into<Viewer<'a>>,
         which: impl Fn(&Module) -> bool,
         find: impl Fn(&View) -> Result<T, Error>,
     ) -> Result<(Arc<Snapshot>, T), Error> {
+        let viewer = viewer.into();
+        let caller = viewer.caller;
         let may_come =
             |found: &Result<T, Error>| found.as_ref().is_err_and(|error| error.kind != Kind::ToolDisabled);
-        let snapshot = self.snapshot();
+        let snapshot = self.snapshot_for(viewer);
         let found = find(&snapshot.view_of(caller));
         if !may_come(&found) {
             return found.map(|found| (snapshot, found));
         }
         let enough = |view: &View| !may_come(&find(view));
-        self.wait_until(caller, self.limits.first_list, which, enough).await;
-        let snapshot = self.snapshot();
+        self.wait_until(viewer, self.limits.first_list, which, enough).await;
+        let snapshot = self.snapshot_for(viewer);
         let found = find(&snapshot.view_of(caller));
         found.map(|found| (snapshot, found))
     }
 
     /// Waits for the modules of these tools until all of them are known.
-    pub(crate) async fn wait_for_tools(&self, caller: &Caller, keys: &[&ToolKey]) {
+    pub(crate) async fn wait_for_tools(&self, viewer: Viewer<'_>, keys: &[&ToolKey]) {
         let known = |view: &View| keys.iter().all(|key| view.tool_by_key(key).is_some());
-        if known(&self.snapshot().view_of(caller)) {
+        if known(&self.snapshot_for(viewer).view_of(viewer.caller)) {
             return;
         }
         let named = |module: &Module| keys.iter().any(|key| key.module == module.name);
-        self.wait_until(caller, self.limits.first_list, named, known).await;
+        self.wait_until(viewer, self.limits.first_list, named, known).await;
     }
 
     /// Waits for servers of a category until `enough` of it is known.
     pub(crate) async fn wait_for_category(
         &self,
-        caller: &Caller,
+        viewer: Viewer<'_>,
         name: &str,
         limit: Duration,
         enough: impl Fn(&Category) -> bool,
     ) {
-        let snapshot = self.snapshot();
-        let view = snapshot.view_of(caller);
+        let snapshot = self.snapshot_for(viewer);
+        let view = snapshot.view_of(viewer.caller);
         let Ok(category) = view.category(name) else { return };
         if category.missing.is_empty() || enough(category) {
             return;
         }
         let servers = &category.rule.servers;
         let enough = |view: &View| view.category(name).is_ok_and(&enough);
-        self.wait_until(caller, limit, |module| servers.contains(&module.name), enough).await;
+        self.wait_until(viewer, limit, |module| servers.contains(&module.name), enough).await;
     }
 
     /// Waits for the first lists of modules that a caller names, side by side.
@@ -114,21 +118,22 @@ impl Gateway {
         self.wait_until(caller, self.patience(), |_| true, |_| false).await;
     }
 
-    async fn wait_until(
+    async fn wait_until<'a>(
         &self,
-        caller: &Caller,
+        viewer: impl Into<Viewer<'a>>,
         limit: Duration,
         which: impl Fn(&Module) -> bool,
         enough: impl Fn(&View) -> bool,
     ) {
-        let snapshot = self.snapshot();
-        let view = snapshot.view_of(caller);
+        let viewer = viewer.into();
+        let snapshot = self.snapshot_for(viewer);
+        let view = snapshot.view_of(viewer.caller);
         let missing = view.modules().iter().filter(|module| module.listing.is_none() && which(module));
         let mut waiting: FuturesUnordered<_> = missing.map(|module| module.source.first_listing()).collect();
         let waited = async {
             while waiting.next().await.is_some() {
                 self.catch_up();
-                if enough(&self.snapshot().view_of(caller)) {
+                if enough(&self.snapshot_for(viewer).view_of(viewer.caller)) {
                     break;
                 }
             }

@@ -58,7 +58,12 @@ pub async fn serve_until<T>(listener: &TcpListener, tls: Option<Tls>, work: impl
     }
 }
 
-async fn connection((stream, address): (TcpStream, IpAddr), router: Router, tls: Option<Tls>, limits: &Limits) {
+async fn connection(
+    (stream, address): (TcpStream, IpAddr),
+    router: Router,
+    tls: Option<Tls>,
+    limits: &Limits,
+) {
     let activity = Activity::new();
     let stream = Timed::new(stream, activity.clone(), limits.header_timeout, limits.idle_timeout);
     let service = Counted::new(router, activity, Peer { address, is_secure: tls.is_some() });

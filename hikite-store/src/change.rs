@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::store::Store;
 
 /// The version of the store that has the log.
-pub(crate) const LOG_SINCE: i64 = 7;
+pub(crate) const LOG_SINCE: i64 = 9;
 /// So many revisions are kept; whoever is further behind reads everything.
 const KEPT: i64 = 4096;
 /// Old revisions are removed with every so-manieth change.

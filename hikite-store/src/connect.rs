@@ -120,6 +120,12 @@ impl Target {
         }
     }
 
+    /// One connection that nothing else is asked on, so that whether there is something new is heard however busy the
+    /// others are. In memory it is the one of `pool`.
+    pub(crate) fn watch(&self, pool: &AnyPool) -> AnyPool {
+        if self.in_memory { pool.clone() } else { self.pool(1, NOTHING) }
+    }
+
     fn pool(&self, connections: u32, more: &'static str) -> AnyPool {
         let engine = self.engine;
         let mut options = AnyPoolOptions::new().max_connections(connections).acquire_timeout(WAIT);

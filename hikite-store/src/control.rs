@@ -89,13 +89,6 @@ impl Store {
         self.conclude(transaction, true, &[(kind::SWITCH, "")]).await.map(drop)
     }
 
-    /// Grows with every change above, by whichever process.
-    pub async fn revision(&self) -> Result<i64, StoreError> {
-        let query = sqlx::query("SELECT value FROM hikite WHERE name = 'revision'");
-        let row = query.fetch_one(self.reader()).await.map_err(self.failed())?;
-        row.try_get(0).map_err(self.failed())
-    }
-
     /// Module and name. PostgreSQL takes no NUL in a text, so that SQLite does not get one, either.
     fn keepable<'k>(&self, key: &'k ToolKey) -> Result<(&'k str, &'k str), StoreError> {
         if is_keepable(key) {

@@ -105,44 +105,36 @@ fn page_bytes(path: &Path) -> io::Result<usize> {
 }
 
 impl Store {
-    /// Holds the end of the audit against what was noted beside it, and tells of everything that was found.
-    pub(crate) async fn report_damage(&self, log: Option<String>) -> Result<(), StoreError> {
+    /// Holds the end of the audit against what was noted beside it, and tells of everything that was found. A store that
+    /// cannot be asked, or written, is opened all the same: what is wrong with it is said elsewhere.
+    pub(crate) async fn report_damage(&self, log: Option<String>) {
+        // In this order: the audit may grow meanwhile.
         let noted = self.head().and_then(AuditHead::read);
-        let mut found: Vec<String> = log.into_iter().collect();
-        let mut gone = None;
-        if let Some(noted) = noted {
-            let query = sqlx::query("SELECT seq FROM audit_end WHERE name = 'last'");
-            let row = query.fetch_one(self.reader()).await.map_err(self.failed())?;
-            let last = shown(row.try_get(0).map_err(self.failed())?);
-            if noted.seq > last {
-                let (from, to) = (last + 1, noted.seq);
-                found.push(format!("records {from} to {to} of the audit were written and are gone"));
-                gone = Some((noted.seq - last, format!("records {from} to {to} were written and are gone")));
-            }
-        }
+        let last = self.audit_last().await.ok();
+        let gone = noted.zip(last).filter(|(noted, last)| noted.seq > *last);
+        let gone = gone.map(|(noted, last)| (noted.seq - last, format!("records {} to {}", last + 1, noted.seq)));
+        let of_audit = gone.as_ref().map(|(_, which)| format!("{which} of the audit were written and are gone"));
+        let found: Vec<String> = log.into_iter().chain(of_audit).collect();
         if found.is_empty() {
-            return Ok(());
+            return;
         }
-        let now = self.now().await?;
         for what in &found {
             tracing::error!("{what}\nhint: {HINT}");
         }
+        let now = self.now().await.unwrap_or_default();
         // Whoever moved the file away to start anew knows.
         if self.found_version() != 0 {
             self.keep_findings(now, &found);
         }
-        let (lost, what) = gone.unwrap_or((0, "the log of the store was damaged".into()));
-        let record = Record {
-            at: now,
-            kind: "lost",
-            decision: "allowed",
-            outcome: "ok",
-            method: "store.damage",
-            what,
-            lost,
-            ..Record::default()
-        };
-        self.append_audit(&mut AuditBatch::new(vec![record])).await
+        if let Err(error) = self.append_audit(&mut AuditBatch::new(vec![record(now, gone)])).await {
+            tracing::error!("this could not be recorded in the audit: {error}");
+        }
+    }
+
+    async fn audit_last(&self) -> Result<u64, StoreError> {
+        let query = sqlx::query("SELECT seq FROM audit_end WHERE name = 'last'");
+        let row = query.fetch_one(self.reader()).await.map_err(self.failed())?;
+        Ok(shown(row.try_get(0).map_err(self.failed())?))
     }
 
     /// What was found to be gone from the store, and nobody has acknowledged yet, the oldest first.
@@ -172,6 +164,24 @@ impl Store {
         let text = format!("SELECT {}", self.engine().now_ms());
         let row = sqlx::query(&text).fetch_one(self.reader()).await.map_err(self.failed())?;
         Ok(shown(row.try_get(0).map_err(self.failed())?))
+    }
+}
+
+/// The record that stands in the chain for what is gone from it.
+fn record(now: u64, gone: Option<(u64, String)>) -> Record {
+    let (lost, what) = match gone {
+        Some((count, which)) => (count, format!("{which} were written and are gone")),
+        None => (0, "the log of the store was damaged".into()),
+    };
+    Record {
+        at: now,
+        kind: "lost",
+        decision: "allowed",
+        outcome: "ok",
+        method: "store.damage",
+        what,
+        lost,
+        ..Record::default()
     }
 }
 

@@ -2,9 +2,11 @@
 //! takes it a quarter of an hour: they are left behind, and new ones are made.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sqlx::AnyPool;
+use futures_util::future::join_all;
+use sqlx::{AnyPool, Row};
 use tokio_util::sync::CancellationToken;
 
 use crate::connect::{Engine, Target, WAIT};
@@ -19,14 +21,26 @@ const ANSWERS: Duration = Duration::from_secs(4);
 pub(crate) struct Pools {
     pub(crate) reader: AnyPool,
     pub(crate) writer: AnyPool,
+    /// For the question whether there is something new, and for nothing else.
+    pub(crate) watch: AnyPool,
     /// Fires when others take their place.
     pub(crate) replaced: CancellationToken,
+    /// True if something was ever answered on them.
+    has_answered: AtomicBool,
     next: OnceLock<Box<Self>>,
 }
 
 impl Pools {
-    pub(crate) fn new((reader, writer): (AnyPool, AnyPool)) -> Self {
-        Self { reader, writer, replaced: CancellationToken::new(), next: OnceLock::new() }
+    pub(crate) fn new(target: &Target, (reader, writer): (AnyPool, AnyPool)) -> Self {
+        let watch = target.watch(&writer);
+        Self {
+            reader,
+            writer,
+            watch,
+            replaced: CancellationToken::new(),
+            has_answered: AtomicBool::new(false),
+            next: OnceLock::new(),
+        }
     }
 
     /// Those in use.
@@ -38,22 +52,37 @@ impl Pools {
         pools
     }
 
-    fn has_connections(&self) -> bool {
-        self.reader.size() > 0 || self.writer.size() > 0
+    /// Waits for what runs, but not for what hangs.
+    pub(crate) async fn close(&self) {
+        let closing = [&self.reader, &self.writer, &self.watch].map(AnyPool::close);
+        let _ = tokio::time::timeout(WAIT, join_all(closing)).await;
     }
 }
 
 impl Store {
-    /// Fails unless the store answers soon. Connections to a database that does not are given up.
-    pub async fn answers(&self) -> Result<(), StoreError> {
+    /// Grows with every change that other processes have to hear of, by whichever of them. Connections to a database that
+    /// does not answer this question soon are given up.
+    pub async fn revision(&self) -> Result<i64, StoreError> {
         let pools = self.pools();
-        match tokio::time::timeout(ANSWERS, ask(&pools.reader)).await {
-            Ok(answer) => answer.map_err(self.failed()),
+        if self.engine() == Engine::Sqlite {
+            return ask(&pools.watch).await.map_err(self.failed());
+        }
+        match tokio::time::timeout(ANSWERS, ask(&pools.watch)).await {
+            Ok(answer) => {
+                let revision = answer.map_err(self.failed())?;
+                pools.has_answered.store(true, Ordering::Relaxed);
+                Ok(revision)
+            }
             Err(_) => {
                 self.replace(pools);
                 Err(self.refused(Fault::Unreachable, "it does not answer"))
             }
         }
+    }
+
+    /// Fails unless the store answers soon.
+    pub async fn answers(&self) -> Result<(), StoreError> {
+        self.revision().await.map(drop)
     }
 
     /// Runs what asks the store until its connections are given up: what was under way on them would wait for ever.
@@ -66,25 +95,26 @@ impl Store {
         given_up.run_until_cancelled(work).await.unwrap_or_else(silent)
     }
 
-    /// Makes new connections in the place of those that hang. Without any there is nothing that could.
+    /// Makes new connections in the place of those that hang.
     fn replace(&self, pools: &Pools) {
-        if self.engine() != Engine::Postgres || !pools.has_connections() {
+        // New ones that were never answered hold nothing that hangs: each silence costs one replacement, however long it is.
+        if !pools.has_answered.load(Ordering::Relaxed) {
             return;
         }
         let Ok(target) = Target::of(self.url()) else { return };
-        if pools.next.set(Box::new(Pools::new(target.pools()))).is_err() {
+        if pools.next.set(Box::new(Pools::new(&target, target.pools()))).is_err() {
             return;
         }
         pools.replaced.cancel();
         tracing::warn!("{} does not answer; its connections are given up and made anew", self.url());
-        let (reader, writer) = (pools.reader.clone(), pools.writer.clone());
+        let closing = [&pools.reader, &pools.writer, &pools.watch].map(AnyPool::clone);
         self.spawn(async move {
-            let _ = tokio::time::timeout(WAIT, futures_util::future::join(reader.close(), writer.close())).await;
+            let _ = tokio::time::timeout(WAIT, join_all(closing.iter().map(AnyPool::close))).await;
         });
     }
 }
 
-/// Reads something of ours, so that a database which answers and has lost its tables counts as one that does not.
-async fn ask(pool: &AnyPool) -> Result<(), sqlx::Error> {
-    sqlx::query("SELECT value FROM hikite WHERE name = 'revision'").fetch_one(pool).await.map(drop)
+async fn ask(pool: &AnyPool) -> Result<i64, sqlx::Error> {
+    let query = sqlx::query("SELECT value FROM hikite WHERE name = 'revision'");
+    query.fetch_one(pool).await?.try_get(0)
 }

@@ -59,14 +59,16 @@ impl Store {
         let log = look_at_log(url);
         let store = Self::open_at(url, NEWEST, folder).await?;
         store.adopt_users().await?;
-        store.report_damage(log).await?;
+        store.report_damage(log).await;
         Ok(store)
     }
 
     /// Fails unless the store can be reached now. Nothing is changed.
     pub async fn reach(url: &StoreUrl) -> Result<(), StoreError> {
         let reached = tokio::time::timeout(WAIT, async {
-            if let Some(first) = Target::of(url)?.first().await.map_err(|error| StoreError::of(url, &error))? {
+            if let Some(first) =
+                Target::of(url)?.first().await.map_err(|error| StoreError::of(url, &error))?
+            {
                 close(first).await;
             }
             Ok(())
@@ -101,7 +103,7 @@ impl Store {
         Self(Arc::new(Inner {
             url: url.clone(),
             engine: target.engine,
-            pools: Pools::new(pools),
+            pools: Pools::new(target, pools),
             found,
             version,
             head: AuditHead::beside(url),
@@ -134,13 +136,7 @@ impl Store {
         self.0.closing.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
-        let Pools { reader, writer, .. } = self.pools();
-        // One that hangs does not keep the process.
-        let _ = tokio::time::timeout(WAIT, async {
-            reader.close().await;
-            writer.close().await;
-        })
-        .await;
+        self.pools().close().await;
     }
 
     pub(crate) fn engine(&self) -> Engine {

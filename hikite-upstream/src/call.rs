@@ -34,7 +34,7 @@ impl Inner {
         context: CallContext,
     ) -> Result<Raw, Error> {
         if invocation.method == Method::SetLevel {
-            self.set_level(&invocation.params, &context.session);
+            Box::pin(self.set_level(&invocation.params, &context.session)).await;
             return Ok(Raw::empty_object());
         }
         let _counted = Counted::new(&self.calls);

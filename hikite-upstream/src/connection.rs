@@ -12,13 +12,14 @@ use bytes::Bytes;
 use hikite_core::caller::{Abilities, Session, SessionId};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{CallContext, Origin};
+use hikite_core::source::{CallContext, Event, Origin};
 use hikite_wire::encode;
 use hikite_wire::handshake::Welcome;
 use hikite_wire::message::Id;
 use http::HeaderMap;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -26,6 +27,7 @@ use tokio_util::task::TaskTracker;
 use crate::carry;
 use crate::level::Levels;
 use crate::listen::Listening;
+use crate::offer::Offered;
 use crate::outbound::Outbound;
 use crate::pending::{Outcome, Pending};
 use crate::retire::Leaving;
@@ -55,6 +57,8 @@ pub(crate) struct Connection {
     pub(crate) closed: CancellationToken,
     /// Whether the server said, while its lists were being read, that they changed.
     pub(crate) lists_changed: AtomicBool,
+    /// What is known of its lists since it was opened.
+    pub(crate) offered: Offered,
     pub(crate) subscriptions: Mutex<HashMap<String, HashSet<SessionId>>>,
     /// Sessions that have called through this connection.
     pub(crate) users: Mutex<HashSet<SessionId>>,
@@ -116,9 +120,10 @@ pub(crate) type Notices = Arc<dyn Fn(Notice) + Send + Sync>;
 
 #[derive(Debug)]
 pub(crate) enum Notice {
-    ListChanged,
+    /// The server says that its lists changed: on this connection, and perhaps on no other.
+    ListChanged(Arc<Connection>),
     AskedBack,
-    Event(hikite_core::source::Event),
+    Event(Event),
 }
 
 impl std::fmt::Debug for Connection {
@@ -150,6 +155,7 @@ impl Connection {
             pending: Pending::default(),
             closed,
             lists_changed: AtomicBool::new(false),
+            offered: Offered::default(),
             subscriptions: Mutex::default(),
             users: Mutex::default(),
             latest: Mutex::default(),
@@ -287,12 +293,12 @@ impl Connection {
         outcome?.map_err(Error::from_upstream)
     }
 
-    /// Sends a request of our own whose answer does not matter; a server that is silent is not waited for.
-    pub(crate) fn request_aside(self: &Arc<Self>, method: &'static str, params: Object) {
+    /// Sends a request of our own whose answer does not matter; the handle ends when it is there or given up.
+    pub(crate) fn request_aside(self: &Arc<Self>, method: &'static str, params: Object) -> JoinHandle<()> {
         let connection = Arc::clone(self);
         self.tasks.spawn(async move {
             let _ = tokio::time::timeout(ASIDE, connection.request(method, Some(params), None)).await;
-        });
+        })
     }
 
     pub(crate) fn notify(&self, method: &str, params: Option<&Raw>) {
@@ -357,7 +363,9 @@ impl Connection {
     /// Closes the connection if it has not been used since `before`, nothing runs and nobody waits for news.
     /// A request that comes at the same moment either keeps it open or is not sent at all.
     pub(crate) fn close_if_idle(&self, before: Instant) -> bool {
-        let unused = *self.last_used.lock() < before && self.subscriptions.lock().is_empty();
+        // A process that has something for its session alone has a memory that the next one would not have.
+        let keeps = matches!(self.purpose, Purpose::Owned(_)) && self.offered.own().is_some();
+        let unused = *self.last_used.lock() < before && self.subscriptions.lock().is_empty() && !keeps;
         let idle = unused && !self.is_needed() && self.pending.close_if_empty();
         if idle {
             let reason = format!("`{}` was stopped because nobody used it", self.name);
@@ -389,7 +397,11 @@ impl Connection {
             _ if self.is_stateless() => {}
             Purpose::Owned(_) => *self.latest.lock() = Some(context.clone()),
             Purpose::Shared | Purpose::Lists => {
-                self.users.lock().insert(context.session.id);
+                let session = context.session.id;
+                let is_first = self.users.lock().insert(session);
+                if is_first && self.offered.own().is_some() {
+                    (self.notices)(Notice::Event(Event::OwnListChanged { sessions: vec![session] }));
+                }
             }
         }
     }

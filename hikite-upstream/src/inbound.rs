@@ -55,7 +55,7 @@ impl Connection {
         }
     }
 
-    fn notification(&self, method: &str, params: Raw, origin: Option<u64>) {
+    fn notification(self: &Arc<Self>, method: &str, params: Raw, origin: Option<u64>) {
         match method {
             "notifications/progress" => self.progress(&params),
             "notifications/message" => self.log(params, origin),
@@ -63,7 +63,7 @@ impl Connection {
             | "notifications/resources/list_changed"
             | "notifications/prompts/list_changed" => match self.purpose {
                 Purpose::Lists => self.lists_changed.store(true, Ordering::Relaxed),
-                Purpose::Shared | Purpose::Owned(_) => (self.notices)(Notice::ListChanged),
+                Purpose::Shared | Purpose::Owned(_) => self.announced(method),
             },
             "notifications/resources/updated" => self.resource_updated(params),
             "notifications/subscriptions/acknowledged" => self.listening.acknowledged(&params, origin),

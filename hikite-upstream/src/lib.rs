@@ -23,6 +23,7 @@ mod listen;
 mod lister;
 mod login;
 mod oauth;
+mod offer;
 mod open;
 mod outbound;
 mod outgrow;

@@ -16,7 +16,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
-use crate::connection::{Connection, Notice, Purpose};
+use crate::connection::{Connection, Purpose};
 use crate::era;
 
 /// For a server to acknowledge a listen request.
@@ -176,7 +176,7 @@ impl Drop for UnheardOnDrop<'_> {
     }
 }
 
-async fn keep_listening(connection: &Connection) {
+async fn keep_listening(connection: &Arc<Connection>) {
     let mut wishes = connection.listening.wished.subscribe();
     let mut open: Option<Exchange<'_>> = None;
     let mut backoff = Backoff::default();
@@ -189,7 +189,7 @@ async fn keep_listening(connection: &Connection) {
             Ok(uris) => {
                 connection.listening.agreed.send_replace(Agreed { wish, uris, refusal: None });
                 if std::mem::take(&mut missed) {
-                    (connection.notices)(Notice::ListChanged);
+                    connection.doubt_lists();
                 }
             }
             Err(error) => {

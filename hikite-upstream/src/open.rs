@@ -48,7 +48,12 @@ impl Inner {
         }
         self.learn(&connection);
         self.compare(&connection).await;
-        self.tell_level(&connection);
+        self.tell_level(&connection).await;
+        if matches!(connection.purpose, Purpose::Shared)
+            && self.changed_while_running.swap(false, Ordering::Relaxed)
+        {
+            connection.doubt_lists();
+        }
         let old = self.listing.load().as_ref().is_some_and(|listing| self.is_old(listing));
         if old && !matches!(connection.purpose, Purpose::Lists) {
             self.stale.notify_one();

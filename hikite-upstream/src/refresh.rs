@@ -14,6 +14,7 @@ use crate::backoff::Backoff;
 use crate::connection::{Connection, Purpose};
 use crate::definition::Share;
 use crate::lister::{ListBudget, now, read_lists};
+use crate::offer::pace::Pace;
 use crate::open::failing;
 use crate::retire::Why;
 use crate::slot::Attempt;
@@ -21,8 +22,6 @@ use crate::upstream::Inner;
 
 /// The name of a failure to read the lists of a server that runs.
 const UNREADABLE: &str = "SchemaFetchError";
-/// Servers that change several lists say so several times in a row.
-const SETTLE: Duration = Duration::from_millis(50);
 /// What a server says of how long its lists stay fresh is taken within these bounds.
 const SHORTEST_LIFE: Duration = Duration::from_secs(5);
 const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -38,14 +37,12 @@ impl Inner {
     async fn keep_lists_until_closed(self: &Arc<Self>) {
         let mut backoff = Backoff::default();
         let mut stale = self.listing.load().as_ref().is_none_or(|listing| self.is_old(listing));
-        // How long a server that cries wolf is left alone.
-        let mut rest = SETTLE;
+        let mut pace = Pace::default();
         loop {
             if stale {
                 let changed = self.refresh(&mut backoff).await;
                 self.tried.send_replace(true);
-                rest =
-                    if changed { SETTLE } else { (rest * 2).clamp(SETTLE, self.environment.limits.list_ttl) };
+                pace.read(Instant::now(), changed, self.environment.limits.list_ttl);
             }
             let retry = backoff.pause(Instant::now()).map(|(pause, _)| pause);
             // With lists at hand a server that fails is left alone until somebody calls it.
@@ -53,7 +50,7 @@ impl Inner {
             let lifetime = self.lifetime(self.listing.load().as_deref());
             stale = tokio::select! {
                 () = self.stale.notified() => {
-                    tokio::time::sleep(rest).await;
+                    tokio::time::sleep(pace.wait(Instant::now())).await;
                     true
                 }
                 () = tokio::time::sleep(retry.unwrap_or_default()), if retry.is_some() => true,
@@ -181,7 +178,8 @@ impl Inner {
     }
 
     /// Once, when the shared process first runs: does it offer all that was seen when everything was declared?
-    pub(crate) async fn compare(&self, connection: &Connection) {
+    /// If not, one that declares everything is asked once more: the list may be an old one.
+    pub(crate) async fn compare(self: &Arc<Self>, connection: &Connection) {
         let shared = matches!(connection.purpose, Purpose::Shared)
             && self.definition.transport.is_stdio()
             && !connection.is_stateless();
@@ -189,10 +187,15 @@ impl Inner {
         if self.compared.swap(true, Ordering::Relaxed) || self.asks_back.load(Ordering::Relaxed) {
             return;
         }
-        if let Ok(offer) = self.read_lists(connection).await
-            && known.has_more_than(&offer)
-        {
-            self.note_asks_back();
+        let Ok(offer) = self.read_lists(connection).await else { return };
+        if !known.has_more_than(&offer) {
+            return;
+        }
+        match Box::pin(self.fetch_all()).await {
+            Ok(all) if !all.has_more_than(&offer) => {
+                self.keep(offer);
+            }
+            Ok(_) | Err(_) => self.note_asks_back(),
         }
     }
 
@@ -206,7 +209,7 @@ impl Inner {
         Ok(listing)
     }
 
-    async fn read_lists(&self, connection: &Connection) -> Result<Listing, Error> {
+    pub(crate) async fn read_lists(&self, connection: &Connection) -> Result<Listing, Error> {
         let limit = self.environment.limits.start_timeout;
         let _hold = connection.hold();
         let budget = ListBudget::of(&self.environment.limits);

@@ -65,9 +65,10 @@ mod tests {
         let (step, tasks) = (Arc::new(Step::within(STREAM)), TaskTracker::new());
         let waits = async |done: bool| {
             let begin = Instant::now();
-            match done {
-                true => step.wait(ready(()), &tasks).await,
-                false => step.wait(pending::<()>(), &tasks).await,
+            if done {
+                step.wait(ready(()), &tasks).await;
+            } else {
+                step.wait(pending::<()>(), &tasks).await;
             }
             begin.elapsed()
         };

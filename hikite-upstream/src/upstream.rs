@@ -29,11 +29,15 @@ use crate::definition::{Definition, Share, Transport};
 use crate::era::Memory;
 use crate::level::Levels;
 use crate::oauth::Authorization;
+use crate::offer::OwnLists;
 use crate::settling::Settling;
 use crate::slot::{Attempt, Slot};
 use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
 use crate::tasks::place::Places;
+
+/// For a server to take a log level before it is asked something else.
+const LEVEL_TOLD: Duration = Duration::from_secs(1);
 
 /// What all upstreams share.
 #[derive(Clone)]
@@ -100,6 +104,10 @@ pub(crate) struct Inner {
     pub(crate) outgrown: AtomicBool,
     /// Whether the offer on the shared connection has been held against the full one.
     pub(crate) compared: AtomicBool,
+    /// Lists that single sessions are offered.
+    pub(crate) own_lists: OwnLists,
+    /// Whether what is offered to everybody is more than a server that has just started is known to offer.
+    pub(crate) changed_while_running: AtomicBool,
     /// Held while the listing is replaced.
     keeping: Mutex<()>,
 }
@@ -140,6 +148,8 @@ impl Upstream {
             alive: Mutex::default(),
             outgrown: AtomicBool::new(false),
             compared: AtomicBool::new(false),
+            own_lists: OwnLists::default(),
+            changed_while_running: AtomicBool::new(false),
             keeping: Mutex::default(),
             authorization: authorization(&definition),
             definition,
@@ -155,6 +165,10 @@ impl Upstream {
 impl Source for Upstream {
     fn listing(&self) -> Option<Arc<Listing>> {
         self.inner.listing.load_full()
+    }
+
+    fn listing_of(&self, session: SessionId) -> Option<Arc<Listing>> {
+        self.inner.own_listing(session)
     }
 
     fn state(&self) -> State {
@@ -196,6 +210,10 @@ impl Source for Upstream {
 
     fn advice(&self) -> Option<String> {
         self.inner.definition.access.as_ref().map(|access| access.advice.clone())
+    }
+
+    fn is_queued(&self) -> bool {
+        self.inner.queued.load(Ordering::Relaxed) > 0
     }
 
     fn first_listing(&self) -> BoxFuture<'_, ()> {
@@ -304,22 +322,28 @@ impl Inner {
         let _wanted = asker.map(|_| Counted::new(&self.wanted));
         let (inner, slot, asker) = (Arc::clone(self), Arc::clone(slot), asker.cloned());
         let opening = self.tasks.spawn(async move {
-            slot.get(&inner.definition.name, attempt, || inner.open(slot.purpose.clone(), asker)).await
+            let open = || inner.open(slot.purpose.clone(), asker);
+            let opened = slot.get(&inner.definition.name, attempt, open).await;
+            if let Ok(connection) = &opened {
+                inner.tell_own(connection);
+            }
+            opened
         });
         opening.await.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the start was interrupted")))
     }
 
-    pub(crate) fn set_level(&self, params: &Object, session: &Session) {
+    pub(crate) async fn set_level(&self, params: &Object, session: &Session) {
         let Some(level) = params.text("level").and_then(|name| Level::parse(&name)) else { return };
         self.levels.set(session.id, level);
         let owned = self.owned.lock().get(&session.id).and_then(|slot| slot.live());
         for connection in owned.into_iter().chain(self.shared.live()) {
-            self.tell_level(&connection);
+            self.tell_level(&connection).await;
         }
     }
 
-    /// Tells a connection which log messages its sessions want.
-    pub(crate) fn tell_level(&self, connection: &Arc<Connection>) {
+    /// Tells a connection which log messages its sessions want. What is asked of the server next comes after it, unless
+    /// the server is busy.
+    pub(crate) async fn tell_level(&self, connection: &Arc<Connection>) {
         let level = match &connection.purpose {
             Purpose::Owned(session) => self.levels.of(session.id),
             Purpose::Shared => self.levels.most_talkative(),
@@ -327,12 +351,16 @@ impl Inner {
         };
         let tells = connection.can("logging") && !connection.is_stateless();
         let Some(level) = level.filter(|_| tells) else { return };
-        connection.request_aside("logging/setLevel", Object::default().with("level", level.name()));
+        let told =
+            connection.request_aside("logging/setLevel", Object::default().with("level", level.name()));
+        let _ = tokio::time::timeout(LEVEL_TOLD, told).await;
     }
 
-    pub(crate) fn notice(&self, notice: Notice) {
+    pub(crate) fn notice(self: &Arc<Self>, notice: Notice) {
         match notice {
-            Notice::ListChanged => self.stale.notify_one(),
+            Notice::ListChanged(connection) => {
+                self.tasks.spawn(Arc::clone(self).follow_lists(connection));
+            }
             Notice::AskedBack => self.note_asks_back(),
             Notice::Event(event) => (self.listener)(event),
         }
@@ -374,9 +402,11 @@ impl Inner {
         if changed {
             self.annotations.store(Arc::new(Annotations::of(Some(&listing))));
         }
-        self.listing.store(Some(Arc::new(listing)));
+        let listing = Arc::new(listing);
+        self.listing.store(Some(Arc::clone(&listing)));
         drop(keeping);
         if changed {
+            self.forget_common(&listing);
             (self.listener)(Event::ListChanged);
         }
         changed

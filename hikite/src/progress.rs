@@ -134,6 +134,24 @@ impl Drop for Steps {
     }
 }
 
+/// How often it is looked whether a server has been started.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Waits for the first list. While others are started first, the time does not count.
+async fn wait_for_list(module: &Module, limit: Duration) {
+    let mut listing = module.source.first_listing();
+    let mut left = limit;
+    while !left.is_zero() {
+        let step = left.min(LOOK);
+        if tokio::time::timeout(step, &mut listing).await.is_ok() {
+            return;
+        }
+        if !module.source.is_queued() {
+            left -= step;
+        }
+    }
+}
+
 async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {
     let started = Instant::now();
     let bar = std::io::stderr().is_terminal().then(|| {
@@ -146,7 +164,7 @@ async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {
         bar.enable_steady_tick(Duration::from_millis(100));
         bar
     });
-    let _ = tokio::time::timeout(limit, module.source.first_listing()).await;
+    wait_for_list(module, limit).await;
     let outcome = match (module.source.listing(), module.source.state()) {
         (Some(listing), _) => format!("{} tools", listing.tools.len()),
         (None, state) => match state.trouble() {

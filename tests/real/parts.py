@@ -11,6 +11,7 @@ class Parts:
     def __init__(self, cache: Path):
         self.python = cache / "python" / "bin"
         self.python_1x = cache / "python-1x" / "bin"
+        self.frameworks = cache / "frameworks" / "bin"
         self.node_modules = cache / "node" / "node_modules"
         # The Inspector and the conformance suite need Node 22; everything else runs on the machine's own.
         self.node22 = self.node_modules / ".bin" / "node"

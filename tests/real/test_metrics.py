@@ -23,8 +23,8 @@ OF_A_HISTOGRAM = re.compile(r"_(?:bucket|sum|count)$")
 def exposition(start_gateway, parts) -> str:
     config = {"mcpServers": {"everything": parts.everything(), "absent": {"command": "/nonexistent/program"}}}
     gateway = start_gateway(config)
-    call = {"name": "everything:echo", "arguments": {"message": "x"}}
-    for body in (call, call | {"arguments": {}}, {"name": "nowhere:at-all"}):
+    call = {"name": "everything:echo", "parameters": {"message": "x"}}
+    for body in (call, call | {"parameters": {}}, {"name": "nowhere:at-all"}):
         httpx2.post(f"{gateway.url}/v1/tools/call", json=body, headers=gateway.headers, timeout=60)
     answer = httpx2.get(f"{gateway.url}/metrics", headers=gateway.headers)
     assert answer.status_code == 200

@@ -46,7 +46,8 @@ use report::Report;
 use side::Role;
 
 /// The tables that stand for themselves.
-const SINGLE: &[&str] = &["calls", "start", "dead", "core", "pages", "rest", "batch", "ui", "projects", HOSTILE];
+const SINGLE: &[&str] =
+    &["calls", "start", "dead", "core", "pages", "rest", "batch", "ui", "projects", HOSTILE];
 
 /// The one of them that has a place of its own on the page.
 const HOSTILE: &str = "hostile";

@@ -9,6 +9,7 @@ mod clock;
 mod cutoff;
 mod disk;
 mod durability;
+mod flood;
 mod hang;
 mod input;
 mod kill;
@@ -40,6 +41,7 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("input",    true,  "an endless body, deep JSON, duplicate keys, invalid UTF-8, a gzip bomb"),
     ("slow",     true,  "clients that send headers or bodies slowly, or do not read their answers"),
     ("hang",     true,  "a server that hangs, falls silent, or answers without end"),
+    ("flood",    true,  "a server that says without end that its lists changed"),
     ("reset",    true,  "connections to a server reset at every byte"),
     ("child",    false, "server processes that crash, talk nonsense, flood stderr and have children"),
     ("many",     true,  "200 stdio servers where 64 may run at once"),
@@ -50,7 +52,7 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("reload",   true,  "another config every second while calls run"),
     ("store",    true,  "a disk that is full for a while"),
     ("cutoff",   true,  "a node that its PostgreSQL does not answer for a minute"),
-    ("disk",     true,  "a small disk that is really full (needs user namespaces or root)"),
+    ("disk",     true,  "a small disk that is really full, and the end of hikite on it"),
     ("clock",    false,  "a wall clock that jumps by an hour (needs libfaketime)"),
     ("ahead",    false, "a clock a year ahead: on one of two nodes, and on the only one (needs libfaketime)"),
     ("audit",    true,  "an audit of a million records: filters, verify, doctor, and the space it gives back"),
@@ -131,6 +133,7 @@ async fn row(name: &str, stage: &Stage) -> Result<Vec<Check>> {
         "input" => input::run(stage).await,
         "slow" => slow::run(stage).await,
         "hang" => hang::run(stage).await,
+        "flood" => flood::run(stage).await,
         "reset" => reset::run(stage).await,
         "child" => child::run(stage).await,
         "many" => many::run(stage).await,

@@ -144,7 +144,7 @@ impl Queue {
             Ok(Ok(true)) if sent => Ok(()),
             // Where calls may run without a record, their answers go out without one too.
             _ if self.rules.when_full == WhenFull::DropAndCount => Ok(()),
-            _ => Err(Error::new(Kind::Internal, "this was done, but its audit record could not be written")
+            _ => Err(Error::new(Kind::ToolExecution, "this was done, but its audit record could not be written")
                 .hint("do not repeat it before looking at its effect; the answer is withheld because `audit.durability` is `strict`")),
         }
     }

@@ -8,7 +8,6 @@ use hikite_store::{AuditFilter, AuditPage, AuditWalk, ClockJump, Verified};
 
 use super::durability::AuditState;
 use super::queue::{AuditRules, Unwritten};
-use super::queue::AuditRules;
 use crate::clock::machine_clock;
 use crate::gateway::Gateway;
 

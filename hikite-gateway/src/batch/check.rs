@@ -1,7 +1,7 @@
 //! Everything that can be wrong with a batch before it runs. Tools are looked up in the caller's view alone: what is
 //! hidden is told, suggested and waited for like what is not there.
 
-use hikite_core::caller::{Caller, Scopes};
+use hikite_core::caller::{Caller, Scopes, Session};
 use hikite_core::catalog::Tool;
 use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault};
@@ -39,15 +39,16 @@ pub(super) struct Checked {
 }
 
 impl Gateway {
-    pub(super) async fn check_batch(&self, batch: &Batch, caller: &Caller) -> Result<Checked, Error> {
+    pub(super) async fn check_batch(&self, batch: &Batch, session: &Session) -> Result<Checked, Error> {
+        let caller = &session.caller;
         let cost = batch.commands.bytes().len();
         let read = || Plan::read(&batch.commands, batch.on_error, self.limits.batch_tasks);
         let plan = by_cost(cost.saturating_mul(READ_COST), read)
             .await
             .map_err(|faults| refused(Kind::Validation, faults))?;
         let keys: Vec<&ToolKey> = plan.tasks.iter().map(|task| &task.tool).collect();
-        self.wait_for_tools(caller, &keys).await;
-        let snapshot = self.snapshot();
+        self.wait_for_tools(session.into(), &keys).await;
+        let snapshot = self.snapshot_for(session);
         let view = snapshot.view_of(caller);
         let (mut faults, mut risks) = (Vec::new(), Vec::with_capacity(plan.tasks.len()));
         let mut kinds = Vec::new();

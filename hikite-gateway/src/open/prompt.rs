@@ -28,7 +28,7 @@ impl Gateway {
             };
             found.map(|(module, prompt)| (Arc::clone(&module.name), Arc::clone(&prompt.item.name)))
         };
-        let (snapshot, (module, own)) = self.look_up_among(&context.session.caller, which, find).await?;
+        let (snapshot, (module, own)) = self.look_up_among(&*context.session, which, find).await?;
         params.set("name", &*own);
         if let Some(arguments) = params.get("arguments").and_then(Raw::object) {
             params.set("arguments", as_texts(&arguments));

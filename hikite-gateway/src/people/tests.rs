@@ -229,3 +229,27 @@ async fn changes_at_once_are_all_kept() {
     assert_eq!((&shown["description"], &shown["members"]), (&json!("d"), &json!(["b"])));
     assert_eq!((&shown["optimization"], &shown["permissions"]["deny"]), (&Value::Null, &json!(["m:t"])));
 }
+
+#[tokio::test]
+async fn a_grant_that_ends_elsewhere_is_told_to_whoever_has_something_open() {
+    let store = Store::open(&StoreUrl::memory()).await.expect("a store");
+    let people = People::new(store.clone());
+    people.read_store().await.expect("read");
+    let entry = |kind| hikite_store::Entry {
+        kind,
+        id: format!("{kind}-1"),
+        owner: "usr_a".into(),
+        form: Raw::empty_object(),
+        version: 1,
+        created_at: 1,
+        expires_at: 0,
+    };
+    for (kind, is_told) in [("login", false), ("grant", true)] {
+        store.put_entry(&entry(kind)).await.expect("put");
+        people.read_store().await.expect("read");
+        let changes = people.changes();
+        store.take_entry(kind, &format!("{kind}-1"), 2).await.expect("taken");
+        people.read_store().await.expect("read");
+        assert_eq!(changes.has_changed().expect("open"), is_told, "{kind}");
+    }
+}

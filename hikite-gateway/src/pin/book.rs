@@ -16,9 +16,14 @@ pub(crate) struct Book {
     modules: HashMap<Arc<str>, Judged>,
     /// Taken because they were seen for the first time, and not yet written down.
     fresh: Vec<(ToolKey, Raw)>,
+    /// Tools that only single sessions are offered, for who decides about them.
+    elsewhere: BTreeMap<ToolKey, Seen>,
     /// Grows with every change of what was approved.
     revision: u64,
 }
+
+/// Tools of single sessions that are remembered.
+const ELSEWHERE: usize = 1000;
 
 /// What is known of a tool that somebody decided about, or that was taken when it was seen first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +82,26 @@ impl Book {
             Offer { rule: rule.clone(), listing: judged.shown.clone(), held: Arc::clone(&judged.held) };
         self.modules.insert(Arc::clone(&rule.name), judged);
         offer
+    }
+
+    /// What a module brings to the catalog of a session that it offers something else.
+    pub(crate) fn judge_own(&mut self, rule: &ModuleRule, listing: &Arc<Listing>, now: u64) -> Offer {
+        if rule.pins == Pinning::Off {
+            let held = [].into();
+            return Offer { rule: rule.clone(), listing: Some(Arc::clone(listing)), held };
+        }
+        let common = self.modules.remove(&rule.name);
+        let judged = self.judge_listing(rule, Some(Arc::clone(listing)), common.as_ref(), now);
+        let is_common =
+            |tool: &Arc<str>| common.as_ref().is_some_and(|common| common.seen.contains_key(tool));
+        for (tool, seen) in judged.seen.into_iter().filter(|(tool, _)| !is_common(tool)) {
+            self.elsewhere.insert(ToolKey::new(Arc::clone(&rule.name), tool), seen);
+            if self.elsewhere.len() > ELSEWHERE {
+                self.elsewhere.pop_first();
+            }
+        }
+        self.modules.extend(common.map(|common| (Arc::clone(&rule.name), common)));
+        Offer { rule: rule.clone(), listing: judged.shown, held: judged.held }
     }
 
     fn judge_listing(
@@ -147,7 +172,8 @@ impl Book {
     }
 
     pub(crate) fn seen(&self, key: &ToolKey) -> Option<&Seen> {
-        self.modules.get(&key.module)?.seen.get(&key.tool)
+        let common = self.modules.get(&key.module).and_then(|judged| judged.seen.get(&key.tool));
+        common.or_else(|| self.elsewhere.get(key))
     }
 
     /// The rule for a module; `Off` also for one that is not there.
@@ -160,7 +186,8 @@ impl Book {
         let offered = self.modules.iter().flat_map(|(module, judged)| {
             judged.seen.keys().map(|tool| ToolKey::new(Arc::clone(module), Arc::clone(tool)))
         });
-        let mut keys: Vec<ToolKey> = self.approved.keys().cloned().chain(offered).collect();
+        let elsewhere = self.elsewhere.keys().cloned();
+        let mut keys: Vec<ToolKey> = self.approved.keys().cloned().chain(offered).chain(elsewhere).collect();
         keys.sort_unstable();
         keys.dedup();
         keys

@@ -29,7 +29,7 @@ impl Gateway {
     ) -> Raw {
         let caller = &context.session.caller;
         self.settle(caller).await;
-        let view = self.view_of(caller);
+        let view = self.view_of(&*context.session);
         let mut told = self.ask(caller, &view, asked, Among::Usable).await;
         audit.searched(told.provider, &asked.queries, told.found.len());
         let conversation = conversation(&mut params, context);
@@ -57,7 +57,7 @@ impl Gateway {
         // Boxed, so that the largest of all futures stays within bounds.
         let result = match Box::pin(self.call(target, params, options, context, audit)).await {
             Ok(result) => result,
-            Err(error) => return Err(near(&self.view_of(holder.caller()), &asked, error)),
+            Err(error) => return Err(near(&self.view_of(holder.viewer()), &asked, error)),
         };
         if let Some(conversation) = holder.conversation.as_ref().filter(|_| is_well(&result))
             && let Some(key) = audit.tool()

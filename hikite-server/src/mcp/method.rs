@@ -120,7 +120,7 @@ impl Session {
         let gateway = &self.app.gateway;
         if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
             let page = Page { cursor: params.text("cursor") };
-            return Box::pin(gateway.list(&context.session.caller, self.surfaces, kind, page)).await;
+            return Box::pin(gateway.list(&*context.session, self.surfaces, kind, page)).await;
         }
         if method == "ping" {
             return Ok(Raw::empty_object());

@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::aside::by_cost;
-use hikite_gateway::{Gateway, Purpose, Surfaces, Ticket, scope};
+use hikite_gateway::{Gateway, Purpose, Surfaces, Ticket, Viewer, scope};
 use hikite_wire::encode;
 use hikite_wire::message::{BadMessage, Id, Message};
 use hikite_wire::stateless::{self, Claim};
@@ -88,7 +88,11 @@ pub(crate) async fn post(
         check::headers(headers, &method, &params, &claim)?;
         check::revision(&claim)?;
         check::method(&method)?;
-        check::mirrored(|| app.gateway.view_of(&arrival.caller), headers, &method, &params)?;
+        let view = || {
+            let session = app.lanes.next_session(&(arrival.caller.clone(), claim.abilities.clone()));
+            app.gateway.view_of(session.as_deref().map_or_else(|| (&arrival.caller).into(), Viewer::from))
+        };
+        check::mirrored(view, headers, &method, &params)?;
         Ok(claim)
     });
     let claim = match checked {

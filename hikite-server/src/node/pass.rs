@@ -101,7 +101,10 @@ impl std::fmt::Display for Refused {
             Self::Clock { apart, is_ahead } => {
                 let (seconds, side) = (apart.as_secs(), if *is_ahead { "ahead of" } else { "behind" });
                 let most = LEEWAY.as_secs();
-                write!(f, "the clock here is {seconds} s {side} that of the other node, and {most} s are allowed")
+                write!(
+                    f,
+                    "the clock here is {seconds} s {side} that of the other node, and {most} s are allowed"
+                )
             }
         }
     }
@@ -164,7 +167,8 @@ impl Desk {
         };
         let payload = self.seal.open(text, &bound(request).each_ref().map(Vec::as_slice));
         let payload = payload.ok_or(Refused::Foreign("its pass is not ours, or not for this request"))?;
-        let pass: Pass<'_> = serde_json::from_slice(&payload).map_err(|_| Refused::Foreign("its pass cannot be read"))?;
+        let pass: Pass<'_> =
+            serde_json::from_slice(&payload).map_err(|_| Refused::Foreign("its pass cannot be read"))?;
         if pass.to != own {
             return Err(Refused::Foreign("its pass is for another node"));
         }

@@ -17,7 +17,7 @@ use crate::store::Store;
 /// A page that is not full is given after so long.
 const BUDGET: Duration = Duration::from_millis(50);
 /// Numbers that are looked through at once where no index gives the records in order.
-const PIECE: u64 = 10_000;
+const PIECE: u64 = 2_000;
 /// A span of time with at most so many records is narrowed down to its numbers first.
 const SPAN: u64 = 20_000;
 

@@ -80,6 +80,9 @@ struct Quirks {
     /// Tell every client that the tools changed whenever they are listed.
     #[arg(long)]
     cry_wolf: bool,
+    /// Offer tools that change what one session alone is offered.
+    #[arg(long)]
+    personal: bool,
     /// Take messages that break the published schema.
     #[arg(long)]
     unvalidated: bool,
@@ -153,6 +156,7 @@ async fn run(arguments: Arguments) -> std::io::Result<()> {
         never_start: arguments.quirks.never_start,
         never_acknowledge: arguments.quirks.never_acknowledge,
         cry_wolf: arguments.quirks.cry_wolf,
+        personal: arguments.quirks.personal,
         unvalidated: arguments.quirks.unvalidated,
     };
     match (http, sse) {

@@ -115,7 +115,7 @@ impl Connection {
         }
         let (connection, params) = (Arc::clone(self), form::named(id));
         if !self.is_stateless() {
-            return self.request_aside("tasks/cancel", params);
+            return drop(self.request_aside("tasks/cancel", params));
         }
         self.tasks.spawn(async move {
             let claiming = Claiming::default().knowing(TASKS);

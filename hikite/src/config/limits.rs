@@ -93,6 +93,9 @@ pub(crate) struct LimitsFile {
     /// Pages of one list of an upstream.
     #[schemars(extend("default" = 1000))]
     pub(crate) list_pages: Option<usize>,
+    /// Different lists of single sessions whose server offers them something else; who has one more sees the shared list.
+    #[schemars(extend("default" = 256))]
+    pub(crate) own_lists: Option<usize>,
     /// Tokens, as far as they can be guessed, of the list of modules that every conversation is shown.
     #[schemars(extend("default" = 1200))]
     pub(crate) menu_tokens: Option<usize>,
@@ -219,6 +222,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
         list_page: raw.list_page.unwrap_or(default.list_page),
         list_bytes: read.size("list_bytes", raw.list_bytes.as_ref(), default.list_bytes),
         list_pages: read.count("list_pages", raw.list_pages, default.list_pages),
+        own_lists: read.count("own_lists", raw.own_lists, default.own_lists),
         menu_tokens: read.count("menu_tokens", raw.menu_tokens, default.menu_tokens),
         batches: read.count("batches", raw.batches, default.batches),
         batch_tasks: read.count("batch_tasks", raw.batch_tasks, default.batch_tasks),

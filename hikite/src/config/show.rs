@@ -323,6 +323,7 @@ fn show_limits(limits: &Limits) -> Value {
         ("list_page", count(limits.list_page)),
         ("list_bytes", size(limits.list_bytes)),
         ("list_pages", count(limits.list_pages)),
+        ("own_lists", count(limits.own_lists)),
         ("menu_tokens", count(limits.menu_tokens)),
         ("batches", count(limits.batches)),
         ("batch_tasks", count(limits.batch_tasks)),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use hikite_core::limits::LineLimit;
 use hikite_core::rate::Rate;
 
 use hikite_gateway::Surface;
@@ -81,8 +82,32 @@ fn the_example_shows_every_key() {
         for (key, property) in definition["properties"].as_object().into_iter().flatten() {
             let about = property["description"].as_str().unwrap_or_default();
             let foreign = about.contains("nother client") || about.contains("ignored");
-            assert!(foreign || example.contains(&format!("\"{key}\"")), "{key} is not in the example");
+            let deprecated = property["deprecated"] == true;
+            assert!(
+                foreign || deprecated || example.contains(&format!("\"{key}\"")),
+                "{key} is not in the example"
+            );
         }
+    }
+}
+
+#[test]
+fn a_deprecated_limit_still_counts_and_says_so() {
+    let config = loaded(r#"{ "limits": { "line_bytes": "1MiB", "answer_bytes": "2MiB" } }"#);
+    assert_eq!(config.limits.stdio_line(), LineLimit { bytes: 1 << 20, name: "line_bytes" });
+    assert!(config.warnings[0].ends_with("limits.line_bytes: deprecated: use `limits.answer_bytes`"));
+    let config = loaded(r#"{ "limits": { "answer_bytes": "2MiB" } }"#);
+    assert_eq!(config.limits.stdio_line(), LineLimit { bytes: 2 << 20, name: "answer_bytes" });
+    assert!(config.warnings.is_empty());
+}
+
+#[test]
+fn clients_that_need_short_names_are_globs_in_any_case() {
+    let config = loaded(r#"{ "server": { "short_names": ["My-Editor*", "b"] } }"#);
+    assert_eq!(config.server.short_names, ["my-editor*", "b"]);
+    for wrong in ["", "/a/", "[a"] {
+        let text = format!(r#"{{ "server": {{ "short_names": ["{wrong}"] }} }}"#);
+        assert!(load(&text).is_err(), "{wrong}");
     }
 }
 

@@ -43,11 +43,11 @@ fn is(record: &Value, members: &Value) {
     }
 }
 
-fn file(gateway: &TestGateway) -> String {
+pub(crate) fn file(gateway: &TestGateway) -> String {
     format!("sqlite:{}", gateway.folder().path().join("data/hikite.db").display())
 }
 
-async fn connect(url: &str) -> AnyConnection {
+pub(crate) async fn connect(url: &str) -> AnyConnection {
     sqlx::any::install_default_drivers();
     AnyConnection::connect(url).await.expect("a connection")
 }
@@ -316,7 +316,7 @@ async fn until(what: &str, gateway: &TestGateway, mut holds: impl AsyncFnMut() -
 #[tokio::test]
 async fn a_clock_that_jumps_removes_nothing_until_somebody_confirms_it() {
     let (_fixture, server) = http_fixture().await;
-    let config = json!({ "mcpServers": { "a": server }, "audit": { "retention": "10s" } });
+    let config = json!({ "mcpServers": { "a": server }, "audit": { "retention": "30s" } });
     let gateway = configured(config).await;
     let client = gateway.client("direct").await;
     let metric = async |value: &str| {
@@ -353,10 +353,10 @@ async fn a_clock_that_jumps_removes_nothing_until_somebody_confirms_it() {
                 run.stderr
             );
         }
-        until("it goes on", &gateway, async || metric("0").await).await;
-        until("it is trimmed", &gateway, async || records(&gateway, "kind=call").await.is_empty()).await;
         let admin = records(&gateway, "kind=admin").await;
         is(&admin[0], &json!({ "method": "audit.resume-trim", "outcome": "ok" }));
+        until("it goes on", &gateway, async || metric("0").await).await;
+        until("it is trimmed", &gateway, async || records(&gateway, "kind=call").await.is_empty()).await;
         is(&get(&gateway, "/v1/audit/verify").await.value(), &json!({ "intact": true }));
     }
     assert_eq!(gateway.run(&["audit", "resume-trim"]).await.stdout, "nothing is paused\n");

@@ -60,7 +60,7 @@ async fn all_heard(file: &Path) {
     assert!(eventually(|| unheard() == 0).await, "{:#?}", seen(file));
 }
 
-async fn scene(more: Value) -> (TestGateway, tempfile::TempDir, std::path::PathBuf) {
+async fn scene(more: &Value) -> (TestGateway, tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("seen");
     let mut config = json!({ "mcpServers": { "a": program(&file) }, "server": { "surface": "direct" } });
@@ -72,7 +72,7 @@ async fn scene(more: Value) -> (TestGateway, tempfile::TempDir, std::path::PathB
 
 #[tokio::test]
 async fn a_program_of_one_session_hears_it_when_the_session_ends() {
-    let (gateway, _folder, file) = scene(json!({})).await;
+    let (gateway, _folder, file) = scene(&json!({})).await;
     let mut calls = Vec::new();
     for _ in 0..CALLS {
         let client = gateway.client("direct").await;
@@ -90,7 +90,7 @@ async fn a_program_of_one_session_hears_it_when_the_session_ends() {
 
 #[tokio::test]
 async fn programs_hear_it_when_hikite_stops() {
-    let (mut gateway, _folder, file) = scene(json!({ "limits": { "drain": "100ms" } })).await;
+    let (mut gateway, _folder, file) = scene(&json!({ "limits": { "drain": "100ms" } })).await;
     let mut calls = Vec::new();
     for _ in 0..CALLS {
         let client = gateway.client("direct").await;
@@ -103,7 +103,7 @@ async fn programs_hear_it_when_hikite_stops() {
 
 #[tokio::test]
 async fn a_program_hears_it_when_a_client_without_a_session_hangs_up() {
-    let (gateway, _folder, file) = scene(json!({})).await;
+    let (gateway, _folder, file) = scene(&json!({})).await;
     let calls: Vec<_> = (0..CALLS)
         .map(|_| gateway.stateless("direct", Envelope::default()).begin_call("hang", json!({})))
         .collect();
@@ -114,7 +114,7 @@ async fn a_program_hears_it_when_a_client_without_a_session_hangs_up() {
 
 #[tokio::test]
 async fn a_program_hears_it_when_the_time_of_a_call_is_over() {
-    let (gateway, _folder, file) = scene(json!({ "limits": { "call_timeout": "1s" } })).await;
+    let (gateway, _folder, file) = scene(&json!({ "limits": { "call_timeout": "1s" } })).await;
     let client = gateway.client("direct").await;
     let late = client.call("hang", json!({})).await;
     assert_eq!(late["structuredContent"]["error"]["code"], "TIMEOUT", "{late}");
@@ -134,7 +134,7 @@ async fn a_server_on_the_network_hears_it_when_the_session_ends() {
             let client = gateway.client_with("direct", Hello::obliging(&number.to_string())).await;
             calls.push((client.begin_call("hang", json!({})), client));
         }
-        assert!(eventually(|| fixture.calls() == CALLS as u64).await);
+        assert!(eventually(|| usize::try_from(fixture.calls()) == Ok(CALLS)).await);
         for (_call, client) in &calls {
             client.delete().await;
         }

@@ -23,12 +23,12 @@ async fn call_in_sessions(gateway: &TestGateway, count: usize) {
 
 /// Sessions in which everything up to the first call came in this order. A machine that stands still for a second lets the
 /// wait for the stream end, so that one may be out of order.
-fn in_order(upstream: &Upstream, order: &[&str]) -> bool {
+#[track_caller]
+fn in_order(upstream: &Upstream, order: &[&str]) {
     let sessions = upstream.sessions_with_calls();
     let right = sessions.iter().filter(|seen| seen.iter().zip(order).all(|(seen, wanted)| seen == wanted));
     let right = right.count();
     assert!(sessions.len() >= SESSIONS && right + 1 >= sessions.len(), "{right} of {sessions:#?}");
-    true
 }
 
 #[tokio::test]
@@ -53,6 +53,29 @@ async fn over_the_old_transport_the_first_call_waits_for_the_receipt() {
     let gateway = gateway(json!({ "a": upstream.definition() })).await;
     call_in_sessions(&gateway, SESSIONS).await;
     in_order(&upstream, &["initialize", "notifications/initialized", "tools/call"]);
+}
+
+#[tokio::test]
+async fn the_first_call_comes_after_the_log_level_of_its_session() {
+    for stream in [Stream::Refused, Stream::Legacy] {
+        let upstream = Upstream::start(stream).await;
+        let gateway = gateway(json!({ "a": upstream.definition() })).await;
+        for number in 0..SESSIONS {
+            let client = gateway.client_with("direct", Hello::obliging(&format!("client{number}"))).await;
+            client.request("logging/setLevel", json!({ "level": "debug" })).await.expect("set");
+            assert_eq!(client.text("t", json!({})).await, "done");
+        }
+        let place = |seen: &[String], method: &str| seen.iter().position(|what| what == method);
+        let sessions = upstream.sessions_with_calls();
+        let told = |seen: &&Vec<String>| {
+            place(seen, "logging/setLevel").is_some_and(|told| Some(told) < place(seen, "tools/call"))
+        };
+        let right = sessions.iter().filter(told).count();
+        assert!(
+            sessions.len() >= SESSIONS && right + 1 >= sessions.len(),
+            "{stream:?}: {right} of {sessions:#?}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -43,6 +43,7 @@ mod module;
 mod modules;
 mod nodes;
 mod oauth;
+mod own_lists;
 mod people;
 mod permissions;
 mod pins;

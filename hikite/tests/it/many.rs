@@ -208,3 +208,18 @@ async fn the_one_that_was_used_longest_ago_makes_way_and_a_busy_one_never_does()
     };
     tokio::time::timeout(LONG, freed).await.expect("a place is free again");
 }
+
+#[tokio::test]
+async fn in_a_terminal_the_wait_for_others_does_not_count_either() {
+    let folder = folder();
+    let names = ["a", "b", "c", "d"];
+    let servers: Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), written(name, &folder.starts, "sleep 2;"))).collect();
+    let limits = json!({ "starting": 1, "start_timeout": "6s" });
+    let config = json!({ "mcpServers": servers, "limits": limits, "modules": { "builtin": false } });
+    let data = tempfile::tempdir().expect("a folder");
+    std::fs::write(data.path().join("hikite.json"), config.to_string()).expect("a file");
+    let run = PROGRAMS.run(data.path(), &["tools", "list"]).await;
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.ends_with("132 tools\n"), "{}\n{}", run.stdout, run.stderr);
+}

@@ -256,6 +256,6 @@ async fn a_collector_is_sent_the_same_numbers() {
         })
     };
     assert!(eventually(counted).await, "{:#?}", collector.series("mcp.client.operation.duration"));
-    assert_eq!(collector.series("hikite.upstream.state").len(), 4);
+    assert_eq!(collector.series("hikite.upstream.state").len(), 5);
     assert_eq!(collector.series("hikite.trace.dropped").len(), 1);
 }

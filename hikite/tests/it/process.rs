@@ -111,7 +111,7 @@ async fn a_line_over_the_limit_fails_its_own_call() {
 async fn an_answer_of_a_program_is_bounded_as_every_other() {
     let gateway = gateway(json!({ "a": stdio(&[]) })).await;
     let client = gateway.client("direct").await;
-    let bytes = 20_000_000;
+    let bytes = 9_000_000;
     assert_eq!(client.text("big_line", json!({ "bytes": bytes })).await.len(), bytes);
     let limits = json!({ "answer_bytes": "1MiB" });
     let gateway = gateway.restart(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": limits })).await;

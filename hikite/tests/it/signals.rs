@@ -93,3 +93,16 @@ async fn without_files_new_connections_are_refused_and_calls_go_on() {
     gateway.limit_files(1024);
     assert_eq!(gateway.client("").await.text("echo", json!({ "text": "x" })).await, "x");
 }
+
+#[tokio::test]
+async fn running_calls_have_their_own_time_to_finish_unless_the_config_says_otherwise() {
+    for (limits, drain) in [
+        (json!({}), "\"drain\": \"30s\""),
+        (json!({ "call_timeout": "45s" }), "\"drain\": \"45s\""),
+        (json!({ "call_timeout": "45s", "drain": "5s" }), "\"drain\": \"5s\""),
+    ] {
+        let gateway = configured(json!({ "limits": limits })).await;
+        let shown = gateway.run(&["config", "show"]).await;
+        assert!(shown.stdout.contains(drain), "{}", shown.stdout);
+    }
+}

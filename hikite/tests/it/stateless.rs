@@ -224,7 +224,7 @@ async fn a_listener_hears_what_it_asked_for_and_a_farewell() {
     let mut gateway = gateway(json!({ "a": server })).await;
     let client = gateway.stateless("direct", Envelope::default());
     client.text("echo", json!({ "text": "up" })).await;
-    let wish = json!({ "toolsListChanged": true, "resourceSubscriptions": ["test://watched-resource", "test://none"] });
+    let wish = json!({ "toolsListChanged": true, "resourceSubscriptions": ["test://watched-resource", "other://none"] });
     let heard = client.listen(wish).await;
     let honoured = json!({ "toolsListChanged": true, "resourceSubscriptions": ["test://watched-resource"] });
     assert_eq!(heard.acknowledged, honoured);

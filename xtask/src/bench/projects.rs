@@ -111,7 +111,9 @@ impl Admin {
                     let form = json!({ "name": "bench", "password": "a long enough password" });
                     self.send(Method::POST, "/v1/users", Some(form)).await?;
                 }
-                self.send(Method::PATCH, "/v1/users/bench", Some(json!({ "permissions": mask }))).await.map(drop)
+                self.send(Method::PATCH, "/v1/users/bench", Some(json!({ "permissions": mask })))
+                    .await
+                    .map(drop)
             }
             Kind::Switch => {
                 let word = if made.is_multiple_of(2) { "enable" } else { "disable" };
@@ -127,7 +129,9 @@ impl Admin {
 
     /// Asks for a tool in a project, so that its view is there.
     async fn look(&mut self, project: usize) -> Result<()> {
-        let request = self.request(Method::GET, "/v1/tools/bench:echo")?.header("hikite-project", format!("p{project}"));
+        let request = self
+            .request(Method::GET, "/v1/tools/bench:echo")?
+            .header("hikite-project", format!("p{project}"));
         let answer = self.rest.ask(request.body(Full::default())?).await?;
         ensure!(answer.status().is_success(), "{}", answer.status());
         Ok(())

@@ -25,6 +25,8 @@ const RETENTION: &str = "100s";
 const LOOKS: Duration = Duration::from_secs(25);
 const CALLS: u64 = 200;
 const PATIENCE: Duration = Duration::from_secs(40);
+/// Any key.
+const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 struct Node {
     gateway: Gateway,
@@ -39,7 +41,9 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
 
 async fn two_nodes(stage: &Stage) -> Result<Vec<Check>> {
     let (database, upstream) = (Postgres::start().await?, Upstream::start()?);
-    let store = json!({ "url": Postgres::url(database.address) });
+    let url = Postgres::url(database.address);
+    stage.prepare_store(&url).await?;
+    let store = json!({ "url": url });
     let right = node(Command::new(&stage.hikite), &upstream, Some(&store))?;
     calls(&right, CALLS).await?;
     let ahead = {
@@ -99,8 +103,10 @@ async fn alone(stage: &Stage) -> Result<Vec<Check>> {
     ])
 }
 
-fn node(program: Command, upstream: &Upstream, store: Option<&Value>) -> Result<Node> {
+fn node(mut program: Command, upstream: &Upstream, store: Option<&Value>) -> Result<Node> {
     let folder = tempfile::tempdir()?;
+    // Nodes on one store share its master key.
+    program.env("HIKITE_VAULT_KEY", KEY);
     let mut config = config(upstream, &json!({}), &[]);
     config["audit"] = json!({ "retention": RETENTION });
     if let Some(store) = store {
@@ -110,6 +116,16 @@ fn node(program: Command, upstream: &Upstream, store: Option<&Value>) -> Result<
 }
 
 async fn calls(node: &Node, count: u64) -> Result<()> {
+    let log = || std::fs::read_to_string(node.folder.path().join("stderr.log")).unwrap_or_default();
+    call(node, count).await.with_context(|| format!("its log says: {}", log()))
+}
+
+async fn call(node: &Node, count: u64) -> Result<()> {
+    let started = Instant::now();
+    while health(node).await.is_err() {
+        ensure!(started.elapsed() < PATIENCE, "it does not answer");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
     let tools = node.gateway.tools(TOOLS).await?;
     let echo = tools.iter().find(|tool| tool.ends_with("echo")).context("no tool to call")?;
     let mut client = node.gateway.client().await?;

@@ -41,7 +41,9 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     checks.push(doctor(stage, &scene)?);
     checks.extend(space(stage, scene).await?);
     let database = Postgres::start().await?;
-    let scene = fill(stage, Some(&Postgres::url(database.address))).await?;
+    let url = Postgres::url(database.address);
+    stage.prepare_store(&url).await?;
+    let scene = fill(stage, Some(&url)).await?;
     checks.extend(filters(stage, &scene, "PostgreSQL").await?);
     Ok(checks)
 }

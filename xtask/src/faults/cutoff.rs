@@ -60,45 +60,52 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
 
     gate.set_open(false);
     let begin = Instant::now();
-    rest.ask(Request::delete(format!("/v1/tokens/{}", revoked.id)).header(HOST, "localhost").body(Full::default())?)
-        .await?;
+    let revoke = Request::delete(format!("/v1/tokens/{}", revoked.id)).header(HOST, "localhost");
+    rest.ask(revoke.body(Full::default())?).await?;
     let seen = watch(&mut client, echo, (place, &revoked), begin, Duration::from_secs(cut)).await?;
-    let unready = status(place, "/readyz", None).await?.0;
-    let other = status(well.gateway.target.address, "/readyz", None).await?.0;
+    let ready_meanwhile = (readiness(&cut_off).await?, readiness(&well).await?);
 
     gate.set_open(true);
     let back = Instant::now();
     let ready = becomes(place, "/readyz", None, 200).await;
     let ready_after = ready.map_or(f64::INFINITY, |()| back.elapsed().as_secs_f64());
-    let after = [status(place, "/v1/tools", Some(&revoked)).await?.0, status(place, "/v1/tools", Some(&good)).await?.0];
+    let after = (
+        status(place, "/v1/tools", Some(&revoked)).await?.0,
+        status(place, "/v1/tools", Some(&good)).await?.0,
+    );
     let goes_on = client.echo(echo).await.is_ok();
     // The audit comes after.
     let calls = 1 + seen.answered + u64::from(goes_on);
     let records = audited(&mut rest, calls, &good.id).await?;
     let chain: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
+    let is_intact = chain["intact"] == true;
     let bound = f64::from(u32::try_from(staleness)?) + stage.within(BEYOND_S);
-    Ok(vec![
-        Check::at_most("a revoked token is accepted for", seen.accepted_until.as_secs_f64(), bound, "s"),
-        Check::none("and accepted again while the store is away", seen.accepted_again, seen.asked),
-        Check::none("calls that fail before the store is held to be away", seen.failed_early, seen.early),
+    let ready_bound = stage.within(READY_AGAIN_S);
+    let mut checks = seen.checks(bound);
+    checks.extend([
         Check::that(
-            "what is refused is told why and when to come back",
-            "503 with Retry-After",
-            format!("{} of {}", seen.told, seen.refused),
-            seen.told == seen.refused && seen.refused > 0,
+            "/readyz of the node, and of the other",
+            "503, 200",
+            format!("{}, {}", ready_meanwhile.0, ready_meanwhile.1),
+            ready_meanwhile == (503, 200),
         ),
-        Check::that("/readyz of the node, and of the other", "503, 200", format!("{unready}, {other}"), (unready, other) == (503, 200)),
-        Check::at_most(format!("ready again after {cut} s without the store"), ready_after, stage.within(READY_AGAIN_S), "s"),
-        Check::that("the revoked token and the other one afterwards", "401, 200", format!("{}, {}", after[0], after[1]), after == [401, 200]),
+        Check::at_most(format!("ready again after {cut} s without the store"), ready_after, ready_bound, "s"),
+        Check::that(
+            "the revoked token and the other one afterwards",
+            "401, 200",
+            format!("{}, {}", after.0, after.1),
+            after == (401, 200),
+        ),
         Check::that("the session goes on", "yes", if goes_on { "yes" } else { "no" }, goes_on),
         Check::that(
             "answered calls that are not in the audit",
             "0, chain intact",
-            format!("{records} of {calls} there, intact {}", chain["intact"]),
-            records >= calls && chain["intact"] == true,
+            format!("{records} of {calls} there, intact {is_intact}"),
+            records >= calls && is_intact,
         ),
         no_panic(&[&well, &cut_off])?,
-    ])
+    ]);
+    Ok(checks)
 }
 
 fn node(stage: &Stage, upstream: &Upstream, store: &str, staleness: u64) -> Result<Node> {
@@ -112,7 +119,8 @@ fn node(stage: &Stage, upstream: &Upstream, store: &str, staleness: u64) -> Resu
 }
 
 async fn token(rest: &mut Rest, name: &str) -> Result<Token> {
-    let made: Value = serde_json::from_slice(&rest.post("/v1/tokens", json!({ "name": name }).to_string()).await?)?;
+    let made: Value =
+        serde_json::from_slice(&rest.post("/v1/tokens", json!({ "name": name }).to_string()).await?)?;
     let text = |member: &str| made[member].as_str().map(Into::into).context("a token without a name");
     Ok(Token { id: text("id")?, secret: text("secret")? })
 }
@@ -130,6 +138,22 @@ struct Seen {
     answered: u64,
 }
 
+impl Seen {
+    fn checks(&self, bound: f64) -> Vec<Check> {
+        vec![
+            Check::at_most("a revoked token is accepted for", self.accepted_until.as_secs_f64(), bound, "s"),
+            Check::none("and accepted again while the store is away", self.accepted_again, self.asked),
+            Check::none("calls that fail before the store is held to be away", self.failed_early, self.early),
+            Check::that(
+                "what is refused is told why and when to come back",
+                "503 with Retry-After",
+                format!("{} of {}", self.told, self.refused),
+                self.told == self.refused && self.refused > 0,
+            ),
+        ]
+    }
+}
+
 /// Calls with a good token, and asks with a revoked one, for so long.
 async fn watch(
     client: &mut Client,
@@ -138,7 +162,7 @@ async fn watch(
     begin: Instant,
     span: Duration,
 ) -> Result<Seen> {
-    let mut seen = Seen::default();
+    let (mut seen, mut has_just_failed) = (Seen::default(), false);
     while begin.elapsed() < span {
         let asked = begin.elapsed();
         let (status, retry) = status(place, "/v1/tools", Some(revoked)).await?;
@@ -147,20 +171,24 @@ async fn watch(
             seen.accepted_again += usize::from(seen.refused > 0);
             seen.accepted_until = asked;
         } else {
+            // The call before it may have been the first that was refused.
+            seen.failed_early -= usize::from(seen.refused == 0 && has_just_failed);
             seen.refused += 1;
             seen.told += usize::from(status == 503 && retry);
         }
-        let called = client.echo(echo).await;
-        seen.answered += u64::from(called.is_ok());
+        has_just_failed = client.echo(echo).await.is_err();
+        seen.answered += u64::from(!has_just_failed);
         if seen.refused == 0 {
             seen.early += 1;
-            seen.failed_early += usize::from(called.is_err());
+            seen.failed_early += usize::from(has_just_failed);
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    // The last of the early ones may have met the end.
-    seen.failed_early = seen.failed_early.saturating_sub(1);
     Ok(seen)
+}
+
+async fn readiness(node: &Node) -> Result<u16> {
+    Ok(status(node.gateway.target.address, "/readyz", None).await?.0)
 }
 
 /// The status of an answer, and whether it says when to come back.

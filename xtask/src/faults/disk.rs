@@ -1,5 +1,5 @@
 //! A small disk that is really full: hikite's data lies on a tmpfs of a few MiB, in a mount namespace of its own (which
-//! needs no rights where user namespaces are allowed). When nothing more can be recorded, calls are refused at once and
+//! needs no rights where user namespaces are allowed; elsewhere the kernel refuses all writes, and it is said). When nothing more can be recorded, calls are refused at once and
 //! `/readyz` says so; it recovers by itself; and what is lost at the end is said.
 
 use std::fs;
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::check::Check;
 use super::stage::{Scene, Stage};
+use super::store;
 use crate::rig::rest::Rest;
 
 const RECOVERS_S: f64 = 10.0;
@@ -21,13 +22,15 @@ const AT_ONCE_MS: f64 = 500.0;
 /// Records that wait in memory before calls are refused.
 const QUEUE: usize = 200;
 const SIZE: &str = "16m";
+const NAMESPACE: [&str; 3] = ["--user", "--map-root-user", "--mount"];
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let limits = json!({ "audit_queue": QUEUE, "drain": "2s" });
-    let mut scene = stage.open_by(program(stage), &limits, &[], 0).await?;
+    let disk = Disk::here();
+    let mut scene = stage.open_by(disk.program(stage), &limits, &[], 0).await?;
     let mut rest = Rest::open(scene.gateway.target.address).await?;
     ensure!(call(&mut rest).await?.0 == 200, "no call before the disk is full");
-    fill(&scene)?;
+    disk.fill(&scene)?;
     let (mut answered, mut refused, mut odd, mut slowest) = (1_usize, 0_usize, Vec::new(), 0.0_f64);
     let started = Instant::now();
     while refused < 100 && started.elapsed() < Duration::from_secs(60) {
@@ -40,7 +43,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         slowest = slowest.max(begun.elapsed().as_secs_f64() * 1000.0);
     }
     let (status, body) = ready(&mut rest).await?;
-    empty(&scene)?;
+    disk.empty(&scene)?;
     let started = Instant::now();
     let recovered = loop {
         if ready(&mut rest).await?.0 == 200 && call(&mut rest).await?.0 == 200 {
@@ -55,7 +58,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let chain: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
     let mut checks = vec![
         Check::that(
-            "calls refused on a full disk",
+            format!("calls refused on {}", disk.words()),
             "503 with Retry-After",
             format!("{refused} of 100, others {odd:?}"),
             refused == 100 && odd.is_empty(),
@@ -65,7 +68,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
             "/readyz meanwhile",
             "503, reason audit_full",
             format!("{status} {body}"),
-            status == 503 && body.contains("audit_full"),
+            status == 503 && body == "audit_full",
         ),
         Check::at_most("recovered after", recovered, stage.within(RECOVERS_S), "s"),
         Check::that(
@@ -75,14 +78,14 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
             chain["intact"] == true && chain["records"].as_u64() >= u64::try_from(answered).ok(),
         ),
     ];
-    checks.push(stop_when_full(&mut scene, &mut rest).await?);
+    checks.push(stop_when_full(disk, &mut scene, &mut rest).await?);
     checks.push(scene.no_panic()?);
     Ok(checks)
 }
 
 /// SIGTERM with records that nobody takes.
-async fn stop_when_full(scene: &mut Scene, rest: &mut Rest) -> Result<Check> {
-    fill(scene)?;
+async fn stop_when_full(disk: Disk, scene: &mut Scene, rest: &mut Rest) -> Result<Check> {
+    disk.fill(scene)?;
     while call(rest).await?.0 == 200 {}
     scene.gateway.signal(Signal::TERM)?;
     let started = Instant::now();
@@ -95,43 +98,82 @@ async fn stop_when_full(scene: &mut Scene, rest: &mut Rest) -> Result<Check> {
     };
     let log = fs::read_to_string(scene.folder.path().join("stderr.log"))?;
     let said = log.lines().find(|line| line.contains("records of the audit are lost")).unwrap_or_default();
-    let is_said = said.contains("records=");
-    let seen = format!("exit {code:?}, {}", if is_said { "said with the number" } else { "not said" });
+    let (is_fine, words) = match disk {
+        _ if said.contains("records=") => (true, "said with the number"),
+        // Every write is refused, the log's too.
+        Disk::Refused => (true, "the log could not be written either"),
+        Disk::Small => (false, "not said"),
+    };
+    let seen = format!("exit {code:?}, {words}");
     Ok(Check::that(
         "SIGTERM on a full disk",
         "exit 1, the loss said with its number",
         seen,
-        code == Some(1) && is_said,
+        code == Some(1) && is_fine,
     ))
 }
 
-/// The program with its data on a disk of its own.
-fn program(stage: &Stage) -> Command {
-    let line = format!(
-        "for last; do :; done; mkdir -p \"$last\" && mount -t tmpfs -o size={SIZE},mode=0700 tmpfs \"$last\" && exec \"$0\" \"$@\""
-    );
-    let mut program = Command::new("unshare");
-    // The last argument is the data folder.
-    program.args(["--user", "--map-root-user", "--mount", "sh", "-c", &line]).arg(&stage.hikite);
-    program
+/// How the disk is taken away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Disk {
+    /// A file system without room.
+    Small,
+    /// Every write is refused: no file system may be mounted here.
+    Refused,
+}
+
+impl Disk {
+    fn here() -> Self {
+        let mount = "d=$(mktemp -d) && mount -t tmpfs tmpfs \"$d\"";
+        let mounted = Command::new("unshare").args(NAMESPACE).args(["sh", "-c", mount]).output();
+        if mounted.is_ok_and(|output| output.status.success()) { Self::Small } else { Self::Refused }
+    }
+
+    /// The program, with its data on a disk of its own if there can be one.
+    fn program(self, stage: &Stage) -> Command {
+        if self == Self::Refused {
+            return store::ignoring_limits(stage);
+        }
+        // The last argument is the data folder.
+        let line = format!(
+            "for last; do :; done; mkdir -p \"$last\" && \
+             mount -t tmpfs -o size={SIZE},mode=0700 tmpfs \"$last\" && exec \"$0\" \"$@\""
+        );
+        let mut program = Command::new("unshare");
+        program.args(NAMESPACE).args(["sh", "-c", &line]).arg(&stage.hikite);
+        program
+    }
+
+    fn fill(self, scene: &Scene) -> Result<()> {
+        if self == Self::Refused {
+            return store::fill(scene, true);
+        }
+        let mut file = fs::File::create(filler(scene)).context("the small disk cannot be reached")?;
+        for size in [1 << 16, 1 << 12, 1] {
+            while file.write(&vec![1; size]).is_ok_and(|written| written > 0) {}
+        }
+        Ok(())
+    }
+
+    fn empty(self, scene: &Scene) -> Result<()> {
+        match self {
+            Self::Small => Ok(fs::remove_file(filler(scene))?),
+            Self::Refused => store::fill(scene, false),
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Small => "a full disk",
+            Self::Refused => "a disk that refuses writes (none may be mounted here)",
+        }
+    }
 }
 
 /// A file on the disk, as hikite sees it.
 fn filler(scene: &Scene) -> PathBuf {
     let data = scene.folder.path().join("data/filler");
     PathBuf::from(format!("/proc/{}/root{}", scene.gateway.pid(), data.display()))
-}
-
-fn fill(scene: &Scene) -> Result<()> {
-    let mut file = fs::File::create(filler(scene)).context("the small disk cannot be reached")?;
-    for size in [1 << 16, 1 << 12, 1] {
-        while file.write(&vec![1; size]).is_ok_and(|written| written > 0) {}
-    }
-    Ok(())
-}
-
-fn empty(scene: &Scene) -> Result<()> {
-    Ok(fs::remove_file(filler(scene))?)
 }
 
 /// The status of one call, and whether it is said when to come back.
@@ -146,5 +188,6 @@ async fn ready(rest: &mut Rest) -> Result<(u16, String)> {
     let mut request = rest.posting("/readyz", String::new())?;
     *request.method_mut() = hyper::Method::GET;
     let answer = rest.ask(request).await?;
-    Ok((answer.status().as_u16(), String::from_utf8_lossy(answer.body()).into_owned()))
+    let body: Value = serde_json::from_slice(answer.body())?;
+    Ok((answer.status().as_u16(), body["status"].as_str().unwrap_or_default().to_owned()))
 }

@@ -19,6 +19,8 @@ use crate::rig::process::{Gateway, Upstream};
 use crate::rig::table::percentile;
 
 const CALLERS: usize = 50;
+/// The master key of these runs: 64 digits.
+const KEY: &str = "6861726d6c657373206b6579206f66207468652064757261626c697479207275";
 /// What docs/audit.md promises of `group`.
 const GROUP_LOSES: usize = 256;
 
@@ -31,7 +33,13 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         }
         // The default is tried as the default.
         for (durability, most) in [(None, GROUP_LOSES), (Some("strict"), 0)] {
-            checks.extend(one(stage, (store, url.as_deref()), durability, most).await?);
+            let name = durability.unwrap_or("group");
+            // What cannot be tried has not been shown to hold; the others are tried all the same.
+            let tried = one(stage, (store, url.as_deref()), durability, most).await.unwrap_or_else(|error| {
+                let what = format!("{name} on {store}: it can be tried");
+                vec![Check::that(what, "no error", format!("{error:#}"), false)]
+            });
+            checks.extend(tried);
         }
     }
     Ok(checks)
@@ -52,13 +60,17 @@ async fn one(
     if let Some(url) = url {
         config["store"] = json!({ "url": url });
     }
-    let mut gateway = Gateway::launch(Command::new(&stage.hikite), folder.path(), &config)?;
-    gateway.tools(TOOLS).await?;
+    let mut program = Command::new(&stage.hikite);
+    // A database is used again with another data folder.
+    program.env("HIKITE_VAULT_KEY", KEY);
+    let mut gateway = Gateway::launch(program, folder.path(), &config)?;
+    gateway.tools(TOOLS).await.context("no tools")?;
     let recorded_before = recorded(stage, folder.path()).await?;
     let answered = Arc::new(AtomicUsize::new(0));
     let mut callers = JoinSet::new();
     for _ in 0..CALLERS {
-        callers.spawn(calls(gateway.client().await?, Arc::clone(&answered)));
+        callers
+            .spawn(calls(gateway.client().await.context("a caller cannot connect")?, Arc::clone(&answered)));
     }
     let (before, started) = (answered.load(Ordering::SeqCst), Instant::now());
     tokio::time::sleep(stage.lasts(10, 2)).await;
@@ -108,6 +120,7 @@ async fn calls(mut client: Client, answered: Arc<AtomicUsize>) -> Vec<f64> {
 /// Calls in the audit.
 async fn recorded(stage: &Stage, folder: &std::path::Path) -> Result<usize> {
     let mut command = tokio::process::Command::new(&stage.hikite);
+    command.env("HIKITE_VAULT_KEY", KEY);
     command.args(["audit", "export", "--kind", "call", "--config"]).arg(folder.join("hikite.json"));
     let output = command.arg("--data").arg(folder.join("data")).output().await.context("hikite")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

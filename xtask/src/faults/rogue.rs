@@ -28,6 +28,8 @@ pub(super) enum Act {
     Large(usize),
     /// An event stream with one line that does not end.
     EndlessLine,
+    /// Says on its own stream, again and again, that its tools changed.
+    Flood,
     /// Resets the connection once so many bytes of the next request have come, and is well afterwards.
     ResetRequest(usize),
     /// Runs the call and resets the connection once so many bytes of the answer are sent.
@@ -44,7 +46,12 @@ struct State {
     act: Mutex<Act>,
     runs: AtomicUsize,
     resets: AtomicUsize,
+    lists: AtomicUsize,
+    announced: AtomicUsize,
 }
+
+/// Announcements in one piece.
+const PIECE: usize = 100;
 
 impl Rogue {
     pub(super) async fn start() -> Result<Self> {
@@ -54,6 +61,8 @@ impl Rogue {
             act: Mutex::new(Act::Well),
             runs: AtomicUsize::new(0),
             resets: AtomicUsize::new(0),
+            lists: AtomicUsize::new(0),
+            announced: AtomicUsize::new(0),
         });
         let mut tasks = JoinSet::new();
         let shared = Arc::clone(&state);
@@ -85,6 +94,16 @@ impl Rogue {
         self.state.resets.load(Ordering::SeqCst)
     }
 
+    /// How often its tools were listed.
+    pub(super) fn lists(&self) -> usize {
+        self.state.lists.load(Ordering::SeqCst)
+    }
+
+    /// How often somebody took in that they changed.
+    pub(super) fn announced(&self) -> usize {
+        self.state.announced.load(Ordering::SeqCst)
+    }
+
     /// Its entry in the config.
     pub(super) fn server(&self, timeout: &str) -> Value {
         json!({ "url": format!("http://{}/mcp", self.address), "timeout": timeout })
@@ -97,6 +116,9 @@ async fn serve(mut stream: TcpStream, state: &State) -> Result<()> {
     let mut buffer = Vec::new();
     loop {
         let Some((head, body)) = request(&mut stream, &mut buffer, state).await? else { return Ok(()) };
+        if head.starts_with("get ") && *state.act.lock() == Act::Flood {
+            return flood(&mut stream, state).await;
+        }
         if !head.starts_with("POST") {
             let status = if head.starts_with("DELETE") { "200 OK" } else { "405 Method Not Allowed" };
             let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
@@ -111,7 +133,10 @@ async fn serve(mut stream: TcpStream, state: &State) -> Result<()> {
         let result = match message["method"].as_str().unwrap_or_default() {
             "initialize" => json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
                 "serverInfo": { "name": "rogue", "version": "1" } }),
-            "tools/list" => json!({ "tools": [{ "name": TOOL, "inputSchema": { "type": "object" } }] }),
+            "tools/list" => {
+                state.lists.fetch_add(1, Ordering::SeqCst);
+                json!({ "tools": [{ "name": TOOL, "inputSchema": { "type": "object" } }] })
+            }
             "tools/call" => {
                 state.runs.fetch_add(1, Ordering::SeqCst);
                 json!({ "content": [{ "type": "text", "text": "done" }] })
@@ -130,10 +155,24 @@ async fn serve(mut stream: TcpStream, state: &State) -> Result<()> {
     }
 }
 
+/// As fast as the other side reads, but for a pause in which others run.
+async fn flood(stream: &mut TcpStream, state: &State) -> Result<()> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+    stream.write_all(head.as_bytes()).await?;
+    let event = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
+    let piece = event.repeat(PIECE);
+    while *state.act.lock() == Act::Flood {
+        stream.write_all(piece.as_bytes()).await?;
+        state.announced.fetch_add(PIECE, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}
+
 /// The answer to a call; whether the connection goes on.
 async fn misbehave(stream: &mut TcpStream, act: Act, answer: &str, state: &State) -> Result<bool> {
     match act {
-        Act::Well | Act::ResetRequest(_) => stream.write_all(whole(answer).as_bytes()).await?,
+        Act::Well | Act::Flood | Act::ResetRequest(_) => stream.write_all(whole(answer).as_bytes()).await?,
         Act::Hang => never(stream).await,
         Act::HangMidBody => {
             let answer = whole(answer);

@@ -13,6 +13,9 @@ use crate::rig::TOOLS;
 use crate::rig::process::{Gateway, Upstream, http_server};
 use crate::rig::vital;
 
+/// A database that starts is asked so often, five times a second.
+const STORE_TRIES: u32 = 150;
+
 pub(super) struct Stage {
     pub(super) hikite: PathBuf,
     pub(super) is_short: bool,
@@ -82,6 +85,24 @@ impl Stage {
             echo: echo.context("no tool of the healthy server")?,
             _upstream: upstream,
         })
+    }
+}
+
+impl Stage {
+    /// Waits until a database that was just started lets hikite in, and makes its tables.
+    pub(super) async fn prepare_store(&self, url: &str) -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("hikite.json");
+        std::fs::write(&file, json!({ "store": { "url": url } }).to_string())?;
+        for _ in 0..STORE_TRIES {
+            let mut program = Command::new(&self.hikite);
+            program.args(["store", "migrate", "--config"]).arg(&file).arg("--data").arg(folder.path());
+            if program.output()?.status.success() {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        anyhow::bail!("the database does not let hikite in")
     }
 }
 

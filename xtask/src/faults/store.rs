@@ -18,10 +18,7 @@ const RECOVERS_S: f64 = 10.0;
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let span = stage.lasts(60, 5);
-    // Who writes too much is else ended by a signal; what is ignored here stays so in the program.
-    let mut program = Command::new("sh");
-    program.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(&stage.hikite);
-    let scene = stage.open_by(program, &json!({}), &[], 0).await?;
+    let scene = stage.open_by(ignoring_limits(stage), &json!({}), &[], 0).await?;
     let mut rest = Rest::open(scene.gateway.target.address).await?;
     let token: Value =
         serde_json::from_slice(&rest.post("/v1/tokens", json!({ "name": "t" }).to_string()).await?)?;
@@ -87,6 +84,13 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     ])
 }
 
+/// The program without the signal that else ends who writes too much; what is ignored here stays so in it.
+pub(super) fn ignoring_limits(stage: &Stage) -> Command {
+    let mut program = Command::new("sh");
+    program.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(&stage.hikite);
+    program
+}
+
 /// Tries to keep something: the status, and whether it is said when to come back.
 async fn write(rest: &mut Rest, number: usize) -> Result<(u16, bool)> {
     let request = rest.posting("/v1/projects", json!({ "name": format!("p{number}") }).to_string())?;
@@ -95,7 +99,7 @@ async fn write(rest: &mut Rest, number: usize) -> Result<(u16, bool)> {
 }
 
 /// Takes the disk away, or gives it back.
-fn fill(scene: &Scene, is_full: bool) -> Result<()> {
+pub(super) fn fill(scene: &Scene, is_full: bool) -> Result<()> {
     let pid = i32::try_from(scene.gateway.pid()).ok().and_then(Pid::from_raw);
     let limit = Rlimit { current: is_full.then_some(0), maximum: None };
     prlimit(pid, Resource::Fsize, limit).context("the limit cannot be set")?;

@@ -155,13 +155,13 @@ async fn audited(places: usize) -> Scene {
 
 /// `kind tool outcome` of every record, in some order.
 async fn records(scene: &Scene) -> Vec<String> {
-    let rows = scene
+    let page = scene
         .gateway
         .audit_page(&AuditFilter::default(), hikite_store::AuditWalk::Back(None), 1000)
         .await
         .expect("read");
     assert!(scene.gateway.verify_audit().await.expect("verified").broken.is_none());
-    let records = rows.iter().map(|row| serde_json::from_str::<Value>(&row.record).expect("JSON"));
+    let records = page.rows.iter().map(|row| serde_json::from_str::<Value>(&row.record).expect("JSON"));
     let word = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
     let mut told: Vec<String> = records
         .map(|record| {

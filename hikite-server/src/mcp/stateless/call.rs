@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hikite_core::caller::{Abilities, Caller};
+use hikite_core::caller::{Abilities, Caller, Session};
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
 use hikite_core::source::{CallContext, Origin};
-use hikite_gateway::{Page, Purpose, Running, Step, Surfaces, Ticket, scope};
+use hikite_gateway::{Page, Purpose, Running, Step, Surfaces, Ticket, Viewer, scope};
 use hikite_wire::stateless::{META_CAPABILITIES, META_CLIENT, META_LEVEL, META_REVISION, ResultType, TASKS};
 use tokio::sync::mpsc;
 
@@ -32,7 +32,9 @@ pub(crate) async fn run(
     let method = &*request.method;
     if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
         let page = Page { cursor: request.params.text("cursor") };
-        let list = app.gateway.list(&request.arrival.caller, request.surfaces, kind, page).await;
+        let session = request.next_session(app);
+        let viewer = session.as_deref().map_or_else(|| (&request.arrival.caller).into(), Viewer::from);
+        let list = app.gateway.list(viewer, request.surfaces, kind, page).await;
         return list.map(|list| cacheable(&list, true)).map_err(|error| Refusal::of(&error, None));
     }
     if method == "server/discover" {
@@ -58,6 +60,13 @@ fn discover(app: &App, caller: &Caller, surfaces: Surfaces) -> Raw {
         result.set("instructions", instructions.as_str());
     }
     cacheable(&result.raw(), true)
+}
+
+impl Request {
+    /// The session that would stand for a call that came now.
+    fn next_session(&self, app: &App) -> Option<Arc<Session>> {
+        app.lanes.next_session(&(self.arrival.caller.clone(), self.claim.abilities.clone()))
+    }
 }
 
 /// What the request says of its sender is for us; an upstream is told what we are.

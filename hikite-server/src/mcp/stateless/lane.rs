@@ -113,6 +113,12 @@ impl Lanes {
         Ok(Lease { session, app: Arc::clone(app), lane: Some(lane), answered: false })
     }
 
+    /// The session whose lists a client of this kind sees: that of its next call, as far as that is known.
+    pub(crate) fn next_session(&self, likeness: &Likeness) -> Option<Arc<Session>> {
+        let free = self.free.lock();
+        free.get(likeness).and_then(|lanes| lanes.last()).map(|lane| Arc::clone(&lane.session))
+    }
+
     fn open(app: &Arc<App>, likeness: Likeness, surfaces: Surfaces) -> Result<Lane, Error> {
         let (id, opened) = (app.next_session(), Instant::now());
         let (free_since, is_evicted) = (AtomicU64::new(IN_USE), AtomicBool::new(false));

@@ -98,7 +98,8 @@ async fn begin(app: &Arc<App>, request: Request, out: mpsc::Sender<Bytes>) -> Re
     let early = Mutex::new(Some(Vec::new()));
     let listener = Arc::new(Listener { id: request.id, kinds, out, early });
     let inbox = Arc::downgrade(&listener);
-    let joined = app.gateway.join(Arc::clone(&session), request.surfaces, inbox);
+    let requests = request.claim.abilities;
+    let joined = app.gateway.join_listener(Arc::clone(&session), request.surfaces, inbox, requests);
     if let Some(uris) = wanted.get("resourceSubscriptions").and_then(Raw::items) {
         let subscribed = subscribe(app, &session, &uris[..uris.len().min(SUBSCRIPTIONS)]).await;
         honoured.set("resourceSubscriptions", Raw::array(&subscribed));

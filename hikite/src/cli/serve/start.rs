@@ -68,7 +68,10 @@ async fn wait_for_store(config: &Config) -> Result<bool> {
                 Err(error) if error.is_away() => {
                     if said.elapsed() >= SAY_AGAIN {
                         said = Instant::now();
-                        tracing::warn!("still waiting for the store after {} s: {error}", begun.elapsed().as_secs());
+                        tracing::warn!(
+                            "still waiting for the store after {} s: {error}",
+                            begun.elapsed().as_secs()
+                        );
                     }
                 }
                 // What else is wrong is said by the next attempt to start.

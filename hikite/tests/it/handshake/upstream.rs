@@ -192,12 +192,12 @@ impl Shared {
                     let _ = events.send(answer.to_string());
                 }
             }
-            Some(answer) if method == "tools/call" => self.answer_call(answer, session, out).await,
+            Some(answer) if method == "tools/call" => self.answer_call(&answer, session, out).await,
             Some(answer) => reply(&mut out, 200, Some(session), Some(answer.to_string())).await,
         }
     }
 
-    async fn answer_call(&self, answer: Value, session: usize, mut out: OwnedWriteHalf) {
+    async fn answer_call(&self, answer: &Value, session: usize, mut out: OwnedWriteHalf) {
         let mut foreign = answer.clone();
         foreign["id"] = json!(answer["id"].as_u64().unwrap_or_default() + 1000);
         foreign["result"]["content"][0]["text"] = "for somebody else".into();
@@ -219,7 +219,7 @@ impl Shared {
                     "params": { "level": "info", "data": "d" } });
                 return reply(&mut out, 200, Some(session), Some(json!([log, answer]).to_string())).await;
             }
-            Answer::ForeignFirst => events(&[&foreign, &answer]),
+            Answer::ForeignFirst => events(&[&foreign, answer]),
             Answer::ForeignOnly => events(&[&foreign]),
         };
         let _ = out.write_all(stream.as_bytes()).await;
@@ -228,8 +228,10 @@ impl Shared {
 
 fn result(method: &str, id: &Value) -> Option<Value> {
     let result = match method {
-        "initialize" => json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
-            "serverInfo": { "name": "raw", "version": "1" } }),
+        "initialize" => {
+            json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {}, "logging": {} },
+            "serverInfo": { "name": "raw", "version": "1" } })
+        }
         "tools/list" => json!({ "tools": [{ "name": "t", "inputSchema": { "type": "object" } }] }),
         "tools/call" => json!({ "content": [{ "type": "text", "text": "done" }] }),
         _ if id.is_null() => return None,

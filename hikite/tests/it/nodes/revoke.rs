@@ -86,3 +86,40 @@ async fn a_project_that_is_gone_lets_nobody_work_in_it_anywhere_after_a_second()
         assert!(begin.elapsed() < SOON, "still there after {:?}", begin.elapsed());
     }
 }
+
+#[tokio::test]
+async fn a_change_at_one_node_builds_what_it_changed_at_another_and_nothing_else() {
+    let cluster = Cluster::start(2, json!({})).await;
+    for number in 0..6 {
+        let rule = json!({ "deny": [format!("a:none-{number}")] });
+        made(&cluster, "/v1/projects", json!({ "name": format!("p{number}"), "permissions": rule })).await;
+    }
+    let tools = async |project: &str| {
+        let reply = cluster.send(1, Request::new("GET", "/v1/tools").header("hikite-project", project)).await;
+        (reply.status == 200).then(|| reply.text().to_owned())
+    };
+    let built = async || -> u64 {
+        let reply = cluster.send(1, Request::new("GET", "/metrics")).await;
+        let line = reply.text().lines().find_map(|line| line.strip_prefix("hikite_views_built_total "));
+        line.expect("a number").parse().expect("a number")
+    };
+    let look = async || {
+        for number in 0..6 {
+            let begin = Instant::now();
+            while tools(&format!("p{number}")).await.is_none_or(|tools| !tools.contains("\"a:")) {
+                assert!(begin.elapsed() < LIMIT);
+            }
+        }
+    };
+    look().await;
+    let before = built().await;
+    let rule = json!({ "permissions": { "deny": ["a:echo"] } });
+    let changed = cluster.send(0, Request::new("PATCH", "/v1/projects/p3").json(rule.to_string())).await;
+    assert_eq!(changed.status, 200, "{}", changed.text());
+    let begin = Instant::now();
+    while tools("p3").await.is_some_and(|tools| tools.contains("\"a:echo\"")) {
+        assert!(begin.elapsed() < LIMIT);
+    }
+    look().await;
+    assert_eq!(built().await - before, 1);
+}

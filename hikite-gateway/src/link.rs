@@ -1,0 +1,161 @@
+//! Addresses of resources that answers carried. A server need not list what its tools point at; whoever was given such
+//! an address may read it, and it goes back to the module that it came from.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use hikite_core::caller::Caller;
+use hikite_core::json::Raw;
+use memchr::memmem;
+use parking_lot::Mutex;
+
+/// Addresses that are remembered in all, of one caller, and of one answer.
+const ALL: usize = 20_000;
+const EACH: usize = 1000;
+const OF_ONE_ANSWER: usize = 200;
+/// A longer address is not remembered.
+const BYTES: usize = 2 * 1024;
+/// A larger answer is not looked through for addresses.
+const ANSWER_BYTES: usize = 8 * 1024 * 1024;
+
+#[derive(Default)]
+pub(crate) struct Links(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    callers: HashMap<Whose, VecDeque<Link>>,
+    count: usize,
+}
+
+/// Of one subject in one project: what was given to one is no way in for another.
+type Whose = (Arc<str>, Option<Arc<str>>);
+
+struct Link {
+    uri: Box<str>,
+    module: Arc<str>,
+}
+
+impl Links {
+    /// Remembers what an answer of a module points at.
+    pub(crate) fn note(&self, caller: &Caller, module: &Arc<str>, answer: &Raw) {
+        // The quick look spares every other answer the closer one.
+        let bytes = answer.bytes();
+        if bytes.len() > ANSWER_BYTES || memmem::find(bytes, b"\"uri\"").is_none() {
+            return;
+        }
+        let uris = addresses(answer);
+        if uris.is_empty() {
+            return;
+        }
+        let whose: Whose = (Arc::clone(&caller.subject), caller.project.clone());
+        let mut table = self.0.lock();
+        let table = &mut *table;
+        let own = table.callers.entry(whose).or_default();
+        for uri in uris {
+            let before = own.len();
+            own.retain(|link| *link.uri != *uri);
+            own.push_back(Link { uri: uri.into(), module: Arc::clone(module) });
+            if own.len() > EACH {
+                own.pop_front();
+            }
+            table.count = table.count + own.len() - before;
+        }
+        if table.count > ALL {
+            table.shrink();
+        }
+    }
+
+    /// The module that gave this address to the caller last.
+    pub(crate) fn module_of(&self, caller: &Caller, uri: &str) -> Option<Arc<str>> {
+        let table = self.0.lock();
+        let whose: Whose = (Arc::clone(&caller.subject), caller.project.clone());
+        let link = table.callers.get(&whose)?.iter().rev().find(|link| *link.uri == *uri)?;
+        Some(Arc::clone(&link.module))
+    }
+}
+
+impl Table {
+    /// Who has most gives way.
+    fn shrink(&mut self) {
+        while self.count > ALL {
+            let Some(most) = self.callers.values_mut().max_by_key(|own| own.len()) else { return };
+            let goes = (most.len() / 2).max(1);
+            most.drain(..goes);
+            self.count -= goes;
+            self.callers.retain(|_, own| !own.is_empty());
+        }
+    }
+}
+
+/// What the content of an answer points at: links, and what is embedded. Of a tool's result, or of a prompt's messages.
+fn addresses(answer: &Raw) -> Vec<String> {
+    let Some(members) = answer.object() else { return Vec::new() };
+    let content = members.get("content").and_then(Raw::items).unwrap_or_default();
+    let messages = members.get("messages").and_then(Raw::items).unwrap_or_default();
+    let spoken = messages.iter().filter_map(|message| message.object()?.get("content").cloned());
+    let blocks = content.into_iter().chain(spoken);
+    let address = |block: Raw| {
+        let block = block.object()?;
+        match block.text("type")?.as_str() {
+            "resource_link" => block.text("uri"),
+            "resource" => block.get("resource")?.object()?.text("uri"),
+            _ => None,
+        }
+    };
+    blocks
+        .filter_map(address)
+        .filter(|uri| !uri.is_empty() && uri.len() <= BYTES)
+        .take(OF_ONE_ANSWER)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::raw;
+
+    fn answer(uri: &str) -> Raw {
+        raw(&format!(r#"{{"content":[{{"type":"resource_link","uri":"{uri}","name":"x"}}]}}"#))
+    }
+
+    #[test]
+    fn an_address_is_remembered_for_whom_it_was_given_to() {
+        let (links, alice) = (Links::default(), Caller::named("alice"));
+        links.note(&alice, &"a".into(), &answer("x:1"));
+        links.note(&alice, &"b".into(), &answer("x:2"));
+        assert_eq!(links.module_of(&alice, "x:1").as_deref(), Some("a"));
+        assert_eq!(links.module_of(&alice, "x:2").as_deref(), Some("b"));
+        for other in [Caller::named("bob"), alice.within("work".into())] {
+            assert_eq!(links.module_of(&other, "x:1"), None);
+        }
+        links.note(&alice, &"b".into(), &answer("x:1"));
+        assert_eq!(links.module_of(&alice, "x:1").as_deref(), Some("b"), "the latest counts");
+    }
+
+    #[test]
+    fn what_is_embedded_and_what_prompts_say_counts_too() {
+        let result = raw(r#"{"content":[{"type":"text","text":"\"uri\""},
+            {"type":"resource","resource":{"uri":"x:1","text":"t"}}]}"#);
+        assert_eq!(addresses(&result), ["x:1"]);
+        let prompt = raw(
+            r#"{"messages":[{"role":"user","content":{"type":"resource_link","uri":"x:2","name":"n"}}]}"#,
+        );
+        assert_eq!(addresses(&prompt), ["x:2"]);
+    }
+
+    #[test]
+    fn there_are_never_more_than_the_bounds_say() {
+        let links = Links::default();
+        for caller in 0..30 {
+            let caller = Caller::named(format!("c{caller}"));
+            for number in 0..EACH + 10 {
+                links.note(&caller, &"m".into(), &answer(&format!("x:{number}")));
+            }
+            assert_eq!(links.module_of(&caller, "x:0"), None, "the oldest gives way");
+        }
+        let table = links.0.lock();
+        assert!(
+            table.count <= ALL && table.count == table.callers.values().map(VecDeque::len).sum::<usize>()
+        );
+    }
+}

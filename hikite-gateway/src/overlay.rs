@@ -1,0 +1,165 @@
+//! Sessions that are offered something of their own: a server that lets a session log in and then shows it more tools.
+//! Such a session has a catalog apart, made of the shared one with its own lists in it, under the same pins, permissions
+//! and switches. Equal lists have one catalog. All other sessions see the shared snapshot and pay nothing for this.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use hikite_core::caller::{Caller, Session, SessionId};
+use hikite_core::catalog::ModuleRule;
+use hikite_core::listing::{ListKind, Listing};
+use hikite_core::offer::Offer;
+use hikite_core::share::Allowance;
+
+use crate::aside::aside;
+use crate::clock::now_ms;
+use crate::gateway::{Gateway, State};
+use crate::snapshot::Snapshot;
+use crate::viewer::Viewer;
+
+type BySession = HashMap<SessionId, Arc<Overlay>>;
+
+#[derive(Default)]
+pub(crate) struct Overlays(ArcSwap<BySession>);
+
+/// The lists of one or more sessions that are offered the same, and what comes of them.
+struct Overlay {
+    base: Arc<Snapshot>,
+    lists: Vec<(Arc<str>, Arc<Listing>)>,
+    snapshot: Arc<Snapshot>,
+}
+
+impl Overlay {
+    fn is_of(&self, base: &Arc<Snapshot>, lists: &[(Arc<str>, Arc<Listing>)]) -> bool {
+        let same = |one: &(Arc<str>, Arc<Listing>), other: &(Arc<str>, Arc<Listing>)| {
+            one.0 == other.0 && Arc::ptr_eq(&one.1, &other.1)
+        };
+        Arc::ptr_eq(&self.base, base)
+            && self.lists.len() == lists.len()
+            && self.lists.iter().zip(lists).all(|(one, other)| same(one, other))
+    }
+}
+
+impl Gateway {
+    /// Everything that a request needs to see, for who looks.
+    pub(crate) fn snapshot_for<'a>(&self, viewer: impl Into<Viewer<'a>>) -> Arc<Snapshot> {
+        let viewer = viewer.into();
+        self.own_snapshot(viewer).unwrap_or_else(|| self.snapshot())
+    }
+
+    fn own_snapshot(&self, viewer: Viewer<'_>) -> Option<Arc<Snapshot>> {
+        let overlays = self.overlays.0.load();
+        let overlay = overlays.get(&viewer.session?)?;
+        let current = self.snapshot();
+        if Arc::ptr_eq(&overlay.base, &current) {
+            return Some(Arc::clone(&overlay.snapshot));
+        }
+        // It is about to be made anew. What was taken from its caller meanwhile is not there any more.
+        Some(Arc::new(overlay.snapshot.with_bounds(current.bounds().clone())))
+    }
+
+    /// Whether a session is told of its lists here, and not with everybody.
+    pub(crate) fn is_apart(&self, session: SessionId) -> bool {
+        self.overlays.0.load().contains_key(&session)
+    }
+
+    pub(crate) fn forget_overlay(&self, session: SessionId) {
+        // Not under the lock of those who make catalogs: they may be the ones who let go of a session last.
+        if self.is_apart(session) {
+            self.overlays.0.rcu(|overlays| {
+                let mut after = BySession::clone(overlays);
+                after.remove(&session);
+                after
+            });
+        }
+    }
+
+    /// Something changed for everybody: what single sessions see is made anew from it.
+    pub(crate) fn overlay_anew(&self) {
+        let sessions: Vec<SessionId> = self.overlays.0.load().keys().copied().collect();
+        if !sessions.is_empty() {
+            self.overlay(&sessions);
+        }
+    }
+
+    /// Looks at what these sessions are offered, and tells them what is new of it.
+    pub(crate) fn overlay(&self, sessions: &[SessionId]) {
+        let look = |state: &mut State| {
+            let base = self.snapshot();
+            let before = self.overlays.0.load_full();
+            let mut after = BySession::clone(&before);
+            // All of them first: what was made of an older base is in nobody's way.
+            after.retain(|session, _| !sessions.contains(session));
+            let known = |session: &SessionId| self.sessions.get(*session);
+            for session in sessions.iter().filter_map(known) {
+                if let Some(overlay) = self.overlay_of(state, &base, &session, (&before, &after)) {
+                    after.insert(session.id, overlay);
+                }
+            }
+            self.overlays.0.store(Arc::new(after.clone()));
+            // Those that ended meanwhile.
+            for gone in after.keys().filter(|session| self.sessions.get(**session).is_none()) {
+                self.forget_overlay(*gone);
+            }
+            let list = |overlays: &BySession, viewer: Viewer<'_>, surfaces, kind: ListKind| {
+                let own = viewer.session.and_then(|session| overlays.get(&session));
+                let snapshot = own.map_or(&base, |own| &own.snapshot);
+                snapshot.list(viewer.caller, surfaces, kind, &self.limits)
+            };
+            let differs = |viewer: Viewer<'_>, surfaces, kind| {
+                list(&before, viewer, surfaces, kind) != list(&after, viewer, surfaces, kind)
+            };
+            self.sessions.tell_changes(Some(sessions), differs);
+        };
+        aside(|| self.current.with(look));
+    }
+
+    /// What a session sees; nothing if that is what everybody sees, or if there are too many such already.
+    fn overlay_of(
+        &self,
+        state: &mut State,
+        base: &Arc<Snapshot>,
+        session: &Arc<Session>,
+        (before, now): (&BySession, &BySession),
+    ) -> Option<Arc<Overlay>> {
+        let own = |rule: &ModuleRule| {
+            Some((Arc::clone(&rule.name), rule.source.listing_of(session.id)?))
+        };
+        let lists: Vec<(Arc<str>, Arc<Listing>)> = base.catalog.rules().filter_map(own).collect();
+        if lists.is_empty() {
+            return None;
+        }
+        let known = now.values().chain(before.values()).find(|overlay| overlay.is_of(base, &lists));
+        if let Some(known) = known {
+            return Some(Arc::clone(known));
+        }
+        if !self.has_room(&session.caller, now) {
+            tracing::warn!(
+                session = session.id.0,
+                "too many sessions have lists of their own (`limits.own_lists`); this one sees the shared one"
+            );
+            return None;
+        }
+        let judged = |(rule, listing): (_, &Arc<Listing>)| state.pins.judge_own(rule, listing, now_ms());
+        let of = |name: &Arc<str>| lists.iter().find(|(module, _)| module == name).map(|(_, list)| list);
+        let offers: Vec<Offer> =
+            base.catalog.rules().filter_map(|rule| Some((rule, of(&rule.name)?))).map(judged).collect();
+        let generations = lists.iter().map(|(module, _)| (Arc::clone(module), self.generations.next()));
+        let snapshot = base.apart(Arc::new(base.catalog.with_offers(&offers)), generations.collect());
+        Some(Arc::new(Overlay { base: Arc::clone(base), lists, snapshot: Arc::new(snapshot) }))
+    }
+
+    /// Whether there may be one more, in all and of this caller.
+    fn has_room(&self, caller: &Caller, now: &BySession) -> bool {
+        let most = Allowance::of(self.limits.own_lists, self.limits.caller_share);
+        let distinct = |of: &dyn Fn(SessionId) -> bool| {
+            let own = now.iter().filter(|(session, _)| of(**session));
+            own.map(|(_, overlay)| Arc::as_ptr(overlay)).collect::<HashSet<_>>().len()
+        };
+        let is_theirs = |session: SessionId| {
+            self.sessions.get(session).is_some_and(|other| other.caller.subject == caller.subject)
+        };
+        distinct(&|_| true) < most.all && distinct(&is_theirs) < most.each
+    }
+}

@@ -1,0 +1,64 @@
+//! A server that says without end that its lists changed: it is read a few times and then seldom, its calls go on, and
+//! those of others take as long as before.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::check::Check;
+use super::code_of;
+use super::rogue::{Act, Rogue, TOOL};
+use super::stage::Stage;
+use crate::rig::load::{Load, Steady};
+
+/// Readings of the lists in half a minute.
+const READINGS: f64 = 16.0;
+const GROWTH_MIB: f64 = 16.0;
+/// Announcements in a second, below which it is no flood.
+const FLOOD: f64 = 1000.0;
+const PAUSE: Duration = Duration::from_millis(2);
+/// What two measurements of the same thing differ by on a shared machine, where one of two processors reads the flood.
+const NOISE_MS: f64 = 5.0;
+
+pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+    let rogue = Rogue::start().await?;
+    let scene = stage.open(&json!({}), &[("bad", rogue.server("5s"))], 1).await?;
+    let lasts = stage.lasts(30, 5);
+    let quiet = measured(&scene, lasts / 2).await?;
+    rogue.set(Act::Flood);
+    let mut client = scene.gateway.client().await?;
+    let before = scene.memory()?;
+    let mut checks = Vec::new();
+    // The first call opens the connection, and with it the stream that the flood comes on.
+    let first = code_of(&client.call(TOOL, &json!({})).await?);
+    let (said, read) = (rogue.announced(), rogue.lists());
+    let troubled = measured(&scene, lasts).await?;
+    let (said, read) = (rogue.announced() - said, rogue.lists() - read);
+    let own = code_of(&client.call(TOOL, &json!({})).await?);
+    let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    let rate = number(said) / lasts.as_secs_f64();
+    checks.push(Check::at_least("announcements that were taken", rate, FLOOD, "a second"));
+    let what = format!("readings of its lists in {} s", lasts.as_secs());
+    checks.push(Check::at_most(what, number(read), READINGS, "times"));
+    checks.push(Check::at_most("memory", scene.growth(before)?, GROWTH_MIB, "MiB"));
+    let well = first.is_none() && own.is_none();
+    let seen = if well { "two results" } else { "a failure" };
+    checks.push(Check::that("its own calls meanwhile", "results", seen, well));
+    let noise = stage.at_worst(NOISE_MS);
+    let (without, with) = (quiet.p99_ms, troubled.p99_ms);
+    let seen = format!("{without:.2} ms without, {with:.2} ms with");
+    let bound = format!("twice as long or + {noise} ms");
+    let ok = with <= without * 2.0 || with - without <= noise;
+    checks.push(Check::that("p99 of another server's calls", bound, seen, ok));
+    rogue.set(Act::Well);
+    checks.push(scene.no_panic()?);
+    Ok(checks)
+}
+
+/// Calls of another server for a while.
+async fn measured(scene: &super::stage::Scene, lasts: Duration) -> Result<Load> {
+    let steady = Steady::start(&scene.gateway.target, &scene.echo, PAUSE).await?;
+    tokio::time::sleep(lasts).await;
+    steady.end().await
+}
