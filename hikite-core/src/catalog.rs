@@ -328,6 +328,11 @@ impl Module {
         self.listing.as_ref()?.version()
     }
 
+    /// Whether its source says the same about a login as when the catalog was made.
+    pub fn is_logged_in_as_before(&self) -> bool {
+        self.needs_login == needs_login(&*self.source)
+    }
+
     /// Why nothing can be said of what it offers: its source has not told it.
     pub fn why_untold(&self) -> Error {
         let message = match self.source.state() {
@@ -371,7 +376,7 @@ impl Module {
             unresolved,
             policy: rule.policy,
             resources: rule.resources,
-            needs_login: matches!(rule.source.state(), State::NeedsLogin { .. }),
+            needs_login: needs_login(&*rule.source),
         }
     }
 }
@@ -419,6 +424,10 @@ impl Tool {
 /// Of nearly all tools nothing is said; in many views that would be many times nothing.
 static NOTHING_SAID: LazyLock<Arc<About>> = LazyLock::new(Arc::default);
 static NO_ARGUMENTS: LazyLock<Arc<[Argument]>> = LazyLock::new(|| [].into());
+
+fn needs_login(source: &dyn Source) -> bool {
+    matches!(source.state(), State::NeedsLogin { .. })
+}
 
 /// The schema of a tool's arguments.
 pub fn schema_of(definition: &Raw) -> Option<Raw> {

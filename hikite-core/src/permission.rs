@@ -115,7 +115,9 @@ impl Permissions {
             accounts.sort_unstable_by_key(|(module, _)| *module);
             for (module, allowed) in accounts {
                 add(module.as_bytes());
-                allowed.iter().for_each(|one| add(&one.fingerprint()));
+                for one in allowed {
+                    add(&one.fingerprint());
+                }
             }
             hash.finalize().into()
         })

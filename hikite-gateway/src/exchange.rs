@@ -207,7 +207,7 @@ impl Accounts {
                 Some(ids) => self.read_some(&ids).await?,
                 None => self.read_all().await?,
             };
-            self.show(Arc::new(next))
+            self.show(&Arc::new(next))
         } else {
             false
         };
@@ -231,13 +231,13 @@ impl Accounts {
     }
 
     /// Shows other accounts; whether anything of it changed what somebody sees.
-    fn show(&self, next: Arc<Directory>) -> bool {
-        let before = self.known.swap(Arc::clone(&next));
+    fn show(&self, next: &Arc<Directory>) -> bool {
+        let before = self.known.swap(Arc::clone(next));
         let is_same = |id: &Arc<str>, held: &mut Held| {
             next.by_id(id).is_some_and(|account| account.version == held.version)
         };
         self.held.lock().retain(is_same);
-        !before.looks_like(&next)
+        !before.looks_like(next)
     }
 
     /// Waits for what must not be broken off.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hikite_core::breaker;
 use hikite_core::caller::{OWNER, SessionId};
-use hikite_core::catalog::{Catalog, ModuleRule, Tool};
+use hikite_core::catalog::{Catalog, Module, ModuleRule, Tool};
 use hikite_core::category::CategoryRule;
 use hikite_core::keeper::Keeper;
 use hikite_core::limits::Limits;
@@ -238,7 +238,12 @@ impl Gateway {
 
     /// Everyone sees the tools that the accounts allow as they are now.
     pub fn show_accounts(&self) {
-        self.rebound(|_| {});
+        // Names and lists put aside what nobody has logged in to.
+        if self.snapshot().catalog.modules.iter().all(Module::is_logged_in_as_before) {
+            self.rebound(|_| {});
+        } else {
+            self.look_again();
+        }
     }
 
     pub(crate) fn with_roster<T>(&self, look: impl FnOnce(&mut Roster) -> T) -> T {

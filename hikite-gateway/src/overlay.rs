@@ -123,9 +123,7 @@ impl Gateway {
         session: &Arc<Session>,
         (before, now): (&BySession, &BySession),
     ) -> Option<Arc<Overlay>> {
-        let own = |rule: &ModuleRule| {
-            Some((Arc::clone(&rule.name), rule.source.listing_of(session.id)?))
-        };
+        let own = |rule: &ModuleRule| Some((Arc::clone(&rule.name), rule.source.listing_of(session.id)?));
         let lists: Vec<(Arc<str>, Arc<Listing>)> = base.catalog.rules().filter_map(own).collect();
         if lists.is_empty() {
             return None;

@@ -21,7 +21,7 @@ pub fn raise_file_limit() -> Option<u64> {
         if wanted <= soft {
             break;
         }
-        if setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit.clone() }).is_ok() {
+        if setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit }).is_ok() {
             let _ = BEFORE.set(soft);
             return Some(wanted);
         }

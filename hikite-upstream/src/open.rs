@@ -87,7 +87,8 @@ impl Inner {
     ) -> Result<Arc<Connection>, Error> {
         let transport = &self.definition.transport;
         let open = async |transport: &Transport, opening: Opening| {
-            self.open_over(transport, opening, purpose.clone(), asker.clone()).await
+            // Boxed: it stands in many places here.
+            Box::pin(self.open_over(transport, opening, purpose.clone(), asker.clone())).await
         };
         let opening = match transport {
             Transport::Sse { .. } => Opening::SessionsOnly,

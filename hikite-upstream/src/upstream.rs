@@ -261,7 +261,9 @@ impl Inner {
             Share::Always => false,
             Share::Never => true,
             // Nothing is asked through a connection without sessions, so that one serves all.
-            Share::Auto if self.era.is_stateless() && !(may_ask(method) && self.wants_session(context)) => false,
+            Share::Auto if self.era.is_stateless() && !(may_ask(method) && self.wants_session(context)) => {
+                false
+            }
             Share::Auto => session.abilities.any() && (cheap || self.asks_back.load(Ordering::Relaxed)),
         };
         if !own {

@@ -83,7 +83,9 @@ impl Masks {
             hash.update(provider.len().to_be_bytes());
             hash.update(provider);
             hash.update(all.len().to_be_bytes());
-            all.iter().for_each(|permissions| hash.update(permissions.fingerprint()));
+            for permissions in &all {
+                hash.update(permissions.fingerprint());
+            }
             allowed.insert(provider.into(), all);
         }
         let fingerprint = hash.finalize().into();

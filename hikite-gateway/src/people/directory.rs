@@ -152,7 +152,9 @@ impl Directory {
     /// Takes all tokens of the store.
     pub(super) fn set_tokens(&mut self, rows: &[TokenRow]) {
         (self.tokens, self.by_hash) = (Arc::default(), Arc::default());
-        rows.iter().for_each(|row| self.put_token(row));
+        for row in rows {
+            self.put_token(row);
+        }
     }
 
     /// Takes all tokens of one project as the store has them now.
@@ -160,8 +162,12 @@ impl Directory {
         let is_of = |token: &&Arc<Token>| token.project.as_deref() == Some(project);
         let gone: Vec<Arc<str>> =
             self.tokens.values().filter(is_of).map(|token| Arc::clone(&token.id)).collect();
-        gone.iter().for_each(|id| self.remove_token(id));
-        rows.iter().for_each(|row| self.put_token(row));
+        for id in &gone {
+            self.remove_token(id);
+        }
+        for row in rows {
+            self.put_token(row);
+        }
     }
 
     pub(super) fn put_token(&mut self, row: &TokenRow) {

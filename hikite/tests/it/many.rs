@@ -23,14 +23,14 @@ fn starts(file: &Path) -> Vec<String> {
 }
 
 struct Folder {
-    _folder: tempfile::TempDir,
+    _kept: tempfile::TempDir,
     starts: PathBuf,
     go: PathBuf,
 }
 
 fn folder() -> Folder {
     let folder = tempfile::tempdir().expect("a folder");
-    Folder { starts: folder.path().join("starts"), go: folder.path().join("go"), _folder: folder }
+    Folder { starts: folder.path().join("starts"), go: folder.path().join("go"), _kept: folder }
 }
 
 async fn with_abilities(gateway: &TestGateway, capabilities: Value) -> Client {

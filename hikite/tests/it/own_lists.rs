@@ -244,7 +244,7 @@ async fn a_resource_that_no_list_has_is_read_by_the_link_to_it() {
     ada.listen().await;
     assert_eq!(ada.request("resources/subscribe", uri.clone()).await, Ok(json!({})));
     ada.call("two__touch_resource", uri.clone()).await;
-    assert_eq!(ada.told("notifications/resources/updated", 1).await, [uri.clone()]);
+    assert_eq!(ada.told("notifications/resources/updated", 1).await, std::slice::from_ref(&uri));
     assert_eq!(ada.request("resources/unsubscribe", uri).await, Ok(json!({})));
     let both = ada.request("resources/read", json!({ "uri": "test://other" })).await.expect_err("of whom?");
     let message = both["message"].as_str().expect("words");

@@ -74,8 +74,8 @@ async fn without_files_new_connections_are_refused_and_calls_go_on() {
     assert!(eventually(|| gateway.stderr().contains("listening")).await);
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     // No number below this is free.
-    let first_free =
-        (0..).find(|number| !fs::exists(format!("/proc/{}/fd/{number}", gateway.pid())).unwrap_or(false));
+    let first_free = (0..65_536)
+        .find(|number| !fs::exists(format!("/proc/{}/fd/{number}", gateway.pid())).unwrap_or(false));
     gateway.limit_files(first_free.expect("a number"));
     let address = gateway.address();
     let refused = tokio::task::spawn_blocking(move || {

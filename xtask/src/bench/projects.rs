@@ -129,20 +129,19 @@ impl Admin {
 
     /// Asks for a tool in a project, so that its view is there.
     async fn look(&mut self, project: usize) -> Result<()> {
-        let request = self
-            .request(Method::GET, "/v1/tools/bench:echo")?
-            .header("hikite-project", format!("p{project}"));
+        let request =
+            self.request(Method::GET, "/v1/tools/bench:echo").header("hikite-project", format!("p{project}"));
         let answer = self.rest.ask(request.body(Full::default())?).await?;
         ensure!(answer.status().is_success(), "{}", answer.status());
         Ok(())
     }
 
-    fn request(&self, method: Method, path: &str) -> Result<hyper::http::request::Builder> {
-        Ok(Request::builder().method(method).uri(path).header(HOST, self.rest.address().to_string()))
+    fn request(&self, method: Method, path: &str) -> hyper::http::request::Builder {
+        Request::builder().method(method).uri(path).header(HOST, self.rest.address().to_string())
     }
 
     async fn send(&mut self, method: Method, path: &str, body: Option<Value>) -> Result<Value> {
-        let request = self.request(method, path)?.header(CONTENT_TYPE, "application/json");
+        let request = self.request(method, path).header(CONTENT_TYPE, "application/json");
         let body = body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
         let answer = self.rest.ask(request.body(Full::from(body))?).await?;
         let status = answer.status();

@@ -149,11 +149,11 @@ impl Shared {
                 tokio::time::sleep(SLOW).await;
                 self.note(session, "stream");
                 let _ = out.write_all(head.as_bytes()).await;
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
             (Stream::Withheld, Some(session)) => {
                 self.note(session, "stream");
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
             _ => {
                 if let Some(session) = session {
