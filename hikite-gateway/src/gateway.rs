@@ -330,8 +330,17 @@ impl Gateway {
 
     /// What is left of the time that an unfiltered list may wait for servers that have just been named.
     pub(crate) fn patience(&self) -> Duration {
+        self.left_of(self.limits.all_lists)
+    }
+
+    /// The same while none of them has told anything.
+    pub(crate) fn long_patience(&self) -> Duration {
+        self.left_of(self.limits.first_list)
+    }
+
+    fn left_of(&self, limit: Duration) -> Duration {
         let applied = *self.applied.lock();
-        (applied + self.limits.all_lists).saturating_duration_since(Instant::now())
+        (applied + limit).saturating_duration_since(Instant::now())
     }
 
     /// Makes the catalog anew from what the sources know now.

@@ -115,6 +115,11 @@ impl Gateway {
     /// Waits for servers that have just been named, as long as an unfiltered list would: what hikite says of itself
     /// depends on what they offer.
     pub async fn settle(&self, caller: &Caller) {
+        // Many clients ask once, and never again where nothing was there.
+        let has_some = |view: &View| view.modules().iter().any(|module| module.listing.is_some());
+        if !has_some(&self.snapshot().view_of(caller)) {
+            self.wait_until(caller, self.long_patience(), |_| true, has_some).await;
+        }
         self.wait_until(caller, self.patience(), |_| true, |_| false).await;
     }
 
