@@ -34,7 +34,7 @@ impl Gateway {
         let caller = viewer.caller;
         caller.must_have(Scopes::READ)?;
         if kind != ListKind::Tools || surfaces.needs_lists() {
-            self.settle(caller).await;
+            self.settle_for_list(caller).await;
         }
         if kind == ListKind::Tools && surfaces.contains(Surface::Search) {
             // Whoever sees that it can search will.

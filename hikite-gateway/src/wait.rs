@@ -115,12 +115,17 @@ impl Gateway {
     /// Waits for servers that have just been named, as long as an unfiltered list would: what hikite says of itself
     /// depends on what they offer.
     pub async fn settle(&self, caller: &Caller) {
-        // Many clients ask once, and never again where nothing was there.
+        self.wait_until(caller, self.patience(), |_| true, |_| false).await;
+    }
+
+    /// The same for who asks for a list or a tool, and longer while nothing at all is there: many clients ask once, and
+    /// never again where they found nothing.
+    pub(crate) async fn settle_for_list(&self, caller: &Caller) {
         let has_some = |view: &View| view.modules().iter().any(|module| module.listing.is_some());
         if !has_some(&self.snapshot().view_of(caller)) {
             self.wait_until(caller, self.long_patience(), |_| true, has_some).await;
         }
-        self.wait_until(caller, self.patience(), |_| true, |_| false).await;
+        self.settle(caller).await;
     }
 
     async fn wait_until<'a>(

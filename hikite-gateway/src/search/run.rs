@@ -28,7 +28,7 @@ impl Gateway {
         audit: &mut Audit<'_>,
     ) -> Raw {
         let caller = &context.session.caller;
-        self.settle(caller).await;
+        self.settle_for_list(caller).await;
         let view = self.view_of(&*context.session);
         let mut told = self.ask(caller, &view, asked, Among::Usable).await;
         audit.searched(told.provider, &asked.queries, told.found.len());

@@ -56,6 +56,11 @@ impl Store {
         retention: Retention,
         machine: &MachineClock,
     ) -> Result<Trimmed, StoreError> {
+        // The writer of the audit waits for it: a database that falls silent meanwhile must not hold it up.
+        self.unless_given_up(self.trim(retention, machine)).await
+    }
+
+    async fn trim(&self, retention: Retention, machine: &MachineClock) -> Result<Trimmed, StoreError> {
         let mut transaction = self.begin().await?;
         let step = self.step(&mut transaction, retention, machine).await;
         let trimmed = step.map_err(self.failed())?;

@@ -163,7 +163,7 @@ async fn the_doctor_says_what_is_well_and_what_to_do_about_the_rest() {
         .iter()
         .filter_map(|finding| finding["level"].as_str())
         .collect();
-    assert_eq!(levels, ["ok", "ok", "ok", "ok", "ok", "ok", "error", "warning"]);
+    assert_eq!(levels, ["ok", "ok", "ok", "ok", "ok", "ok", "ok", "error", "warning"]);
 }
 
 fn run_json(run: &Run) -> Value {
