@@ -75,7 +75,7 @@ impl Permissions {
 
     /// Whether the same holds for a tool of which nothing is known but its name.
     pub fn allows_unseen(&self, key: &ToolKey) -> bool {
-        self.allows(key, Risk::default())
+        Risk::ALL.into_iter().all(|risk| self.allows(key, risk))
     }
 
     /// Whether the module's resources, prompts and whatever else is not a tool may be used: to look at them is to read.

@@ -282,10 +282,11 @@ impl View {
             [] => Err(no_resource(uri)),
             several => {
                 let names: Vec<String> = several.iter().map(|module| format!("`{}`", module.name)).collect();
-                let message =
-                    format!("no module lists `{uri}`, and it may belong to {}", names.join(" or to "));
-                Err(Error::new(Kind::NotFound, message)
-                    .hint("read it by a link that a tool of the right module has just given, or by one of `resources/list`"))
+                let hint = format!(
+                    "no module lists it, and it may belong to {}: read it by a link that a tool of the right one has just given, or by one of `resources/list`",
+                    names.join(" or to ")
+                );
+                Err(no_resource(uri).hint(hint))
             }
         }
     }

@@ -226,6 +226,7 @@ impl Gateway {
         let allows = |mask: &Permissions| mask.allows(&callable.key, risk);
         if let Some(view) = Self::view_without(snapshot, (caller, module), chosen.as_ref(), allows) {
             found_in(&view, target)?;
+            return Err(view::unknown_tool(&callable.key.to_string(), std::iter::empty()));
         }
         if let Some(chosen) = &chosen {
             audit.with_account(chosen.words(module));
@@ -292,6 +293,7 @@ impl Gateway {
         let allows = |mask: &Permissions| mask.allows_module(&module.name);
         if let Some(view) = Self::view_without(&snapshot, (&caller, module), chosen.as_ref(), allows) {
             view.resource(&uri)?;
+            return Err(Error::new(Kind::NotFound, format!("there is no resource `{uri}`")));
         }
         let context = CallContext { account: chosen.map(|chosen| chosen.id()), ..context };
         let what = format!("{} {}", method.name(), without_query(&uri));

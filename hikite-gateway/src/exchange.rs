@@ -19,7 +19,7 @@ mod token;
 mod verify;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -70,6 +70,8 @@ pub struct Accounts {
     known: ArcSwap<Directory>,
     /// The store's revision that memory shows.
     revision: AtomicI64,
+    /// Whether what was read differs from what everybody was shown.
+    has_news: AtomicBool,
     /// Changes are made one at a time, so that memory follows the store in order.
     turn: tokio::sync::Mutex<()>,
     held: Mutex<HashMap<Arc<str>, Held>>,
@@ -155,6 +157,7 @@ impl Accounts {
             settings: ArcSwap::default(),
             known: ArcSwap::default(),
             revision: AtomicI64::new(-1),
+            has_news: AtomicBool::new(false),
             turn: tokio::sync::Mutex::default(),
             held: Mutex::default(),
             flights: Mutex::default(),
@@ -171,7 +174,11 @@ impl Accounts {
         // Links name the address they were made for.
         self.links.lock().clear();
         self.filed.lock().clear();
-        self.settings.store(Arc::new(settings));
+        // The rules of projects are said by `follow_rules`; until then those before hold.
+        self.settings.rcu(|before| {
+            let rules = if settings.rules.is_empty() { before.rules.clone() } else { settings.rules.clone() };
+            Settings { rules, ..settings.clone() }
+        });
     }
 
     /// Which account each project uses.
@@ -181,19 +188,24 @@ impl Accounts {
         }
     }
 
-    /// Takes in what the store holds; whether anything of it changed what somebody sees.
-    pub async fn read_store(&self) -> Result<bool, Error> {
+    /// Whether anything that was read since the last time changed what somebody sees.
+    pub(crate) fn take_news(&self) -> bool {
+        self.has_news.swap(false, Ordering::AcqRel)
+    }
+
+    /// Takes in what the store holds.
+    pub async fn read_store(&self) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         self.read().await
     }
 
-    async fn read(&self) -> Result<bool, Error> {
+    async fn read(&self) -> Result<(), Error> {
         let changes = self.safe.store().changes_since(self.revision.load(Ordering::Relaxed)).await?;
         self.take_in(&changes).await
     }
 
-    /// Takes in what changed in the store, as far as it concerns accounts; whether that changed what somebody sees.
-    pub(crate) async fn follow_store(&self, changes: &Changes) -> Result<bool, Error> {
+    /// Takes in what changed in the store, as far as it concerns accounts.
+    pub(crate) async fn follow_store(&self, changes: &Changes) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         if changes.continue_from(self.revision.load(Ordering::Relaxed)) {
             return self.take_in(changes).await;
@@ -201,18 +213,16 @@ impl Accounts {
         self.read().await
     }
 
-    async fn take_in(&self, changes: &Changes) -> Result<bool, Error> {
-        let differs = if changes.concern(&[ACCOUNT, PROVIDER]) {
+    async fn take_in(&self, changes: &Changes) -> Result<(), Error> {
+        if changes.concern(&[ACCOUNT, PROVIDER]) {
             let next = match changes.ids(ACCOUNT).filter(|_| !changes.concern(&[PROVIDER])) {
                 Some(ids) => self.read_some(&ids).await?,
                 None => self.read_all().await?,
             };
-            self.show(&Arc::new(next))
-        } else {
-            false
-        };
+            self.show(&Arc::new(next));
+        }
         self.revision.store(changes.to, Ordering::Relaxed);
-        Ok(differs)
+        Ok(())
     }
 
     async fn read_all(&self) -> Result<Directory, Error> {
@@ -230,14 +240,15 @@ impl Accounts {
         Ok(self.known.load().with(&changed))
     }
 
-    /// Shows other accounts; whether anything of it changed what somebody sees.
-    fn show(&self, next: &Arc<Directory>) -> bool {
+    fn show(&self, next: &Arc<Directory>) {
         let before = self.known.swap(Arc::clone(next));
         let is_same = |id: &Arc<str>, held: &mut Held| {
             next.by_id(id).is_some_and(|account| account.version == held.version)
         };
         self.held.lock().retain(is_same);
-        !before.looks_like(next)
+        if !before.looks_like(next) {
+            self.has_news.store(true, Ordering::Release);
+        }
     }
 
     /// Waits for what must not be broken off.

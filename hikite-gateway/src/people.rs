@@ -373,10 +373,11 @@ impl Gateway {
         if self.people.read_tokens().await? {
             self.show_projects();
         }
-        if let Some(accounts) = self.accounts()
-            && accounts.read_store().await?
-        {
-            self.show_accounts();
+        if let Some(accounts) = self.accounts() {
+            accounts.read_store().await?;
+            if accounts.take_news() {
+                self.show_accounts();
+            }
         }
         Ok(())
     }
@@ -386,13 +387,16 @@ impl Gateway {
         if changes.concern(&[change_kind::USER]) {
             self.show_users();
         }
-        if self.people.follow_store(changes).await? {
+        let differs = self.people.follow_store(changes).await?;
+        // Somebody may have read them in passing, and shown nobody.
+        if differs || !Arc::ptr_eq(self.people.shown.load().projects(), &self.snapshot().bounds().projects) {
             self.show_projects();
         }
-        if let Some(accounts) = self.accounts()
-            && accounts.follow_store(changes).await?
-        {
-            self.show_accounts();
+        if let Some(accounts) = self.accounts() {
+            accounts.follow_store(changes).await?;
+            if accounts.take_news() {
+                self.show_accounts();
+            }
         }
         Ok(())
     }

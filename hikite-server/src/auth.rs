@@ -154,10 +154,15 @@ async fn look_for_signed(app: &App, token: &str) {
         {
             tracing::warn!(%error, "a key could not be looked up");
         }
-        if let Bearer::Absent(grant) = access()
-            && let Err(error) = identity.look_for_grant(&grant).await
-        {
-            tracing::warn!(%error, "a grant could not be looked up");
+        if let Bearer::Absent(grant) = access() {
+            // Whose grant it is may be new here as well: nobody comes in before their mask.
+            let looked = match identity.look_for_grant(&grant).await {
+                Ok(true) => app.gateway.follow_users().await,
+                other => other.map(drop),
+            };
+            if let Err(error) = looked {
+                tracing::warn!(%error, "a grant could not be looked up");
+            }
         }
     }
     if let Some(entrances) = app.gateway.people().entrances() {

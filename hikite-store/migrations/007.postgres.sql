@@ -1,4 +1,4 @@
-CREATE FUNCTION hikite_audit_kept() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION hikite_audit_kept() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF OLD.seq > COALESCE((SELECT seq FROM audit_end WHERE name = 'trimmed'), 0) THEN
         RAISE EXCEPTION 'a record of the audit is deleted only after a trim record covers it';

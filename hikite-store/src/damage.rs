@@ -55,6 +55,11 @@ impl AuditHead {
         }
     }
 
+    /// What is there is of a store that is no more.
+    fn forget(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+
     fn read(&self) -> Option<Chain> {
         let text = fs::read_to_string(&self.path).ok()?;
         let (seq, hash) = text.trim_end().split_once(':')?;
@@ -108,6 +113,13 @@ impl Store {
     /// Holds the end of the audit against what was noted beside it, and tells of everything that was found. A store that
     /// cannot be asked, or written, is opened all the same: what is wrong with it is said elsewhere.
     pub(crate) async fn report_damage(&self, log: Option<String>) {
+        // Whoever moved the file away to start anew knows.
+        if self.found_version() == 0 {
+            if let Some(head) = self.head() {
+                head.forget();
+            }
+            return;
+        }
         // In this order: the audit may grow meanwhile.
         let noted = self.head().and_then(AuditHead::read);
         let last = self.audit_last().await.ok();
@@ -124,10 +136,7 @@ impl Store {
             tracing::error!("{what}\nhint: {HINT}");
         }
         let now = self.now().await.unwrap_or_default();
-        // Whoever moved the file away to start anew knows.
-        if self.found_version() != 0 {
-            self.keep_findings(now, &found);
-        }
+        self.keep_findings(now, &found);
         if let Err(error) = self.append_audit(&mut AuditBatch::new(vec![record(now, gone)])).await {
             tracing::error!("this could not be recorded in the audit: {error}");
         }

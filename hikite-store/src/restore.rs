@@ -9,7 +9,7 @@ use std::time::Duration;
 use sqlx::{ConnectOptions, Connection, Row};
 
 use crate::connect::{Engine, Target};
-use crate::damage::{FINDINGS, HEAD, beside};
+use crate::damage::{FINDINGS, HEAD, beside, look_at_log};
 use crate::error::{Fault, StoreError};
 use crate::store::Store;
 use crate::url::{Place, StoreUrl};
@@ -23,6 +23,10 @@ impl Store {
     pub async fn check_unused(url: &StoreUrl) -> Result<(), StoreError> {
         if url.path().is_some_and(|path| !path.exists()) || url.is_memory() {
             return Ok(());
+        }
+        // SQLite would read what is whole of a damaged log, and remove it.
+        if let Some(what) = look_at_log(url) {
+            return Err(StoreError::new(Fault::Damaged, url, what));
         }
         let mut others = String::new();
         for _ in 0..LOOKS {
@@ -103,7 +107,7 @@ fn swap(prepared: &Path, path: &Path, aside: &Path) -> io::Result<bool> {
     let had = path.exists();
     // The journal of a damaged file belongs to it.
     let ends = ["", "-wal", "-shm", "-journal", HEAD, FINDINGS];
-    for end in ends.iter().filter(|end| had && beside(path, end).exists()) {
+    for end in ends.iter().filter(|end| beside(path, end).exists()) {
         fs::rename(beside(path, end), beside(aside, end))?;
     }
     if let Err(error) = fs::rename(prepared, path) {

@@ -40,6 +40,8 @@ pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Optio
     // The stored sum of the frame before: each frame can be judged by it, also behind one that is damaged.
     let mut before: Option<Sum> = is_header_valid.then(|| (word(24), word(28)));
     let mut damage = (!is_header_valid).then_some(Damage { frame: 0, commits: 0 });
+    // A transaction that was being written when the power went may be there in parts: what ends it was promised to nobody.
+    let mut ended_one = true;
     let mut frame = vec![0; FRAME_HEADER + page_bytes];
     let mut count = 0;
     while fill(&mut log, &mut frame)? {
@@ -51,13 +53,16 @@ pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Optio
                 .is_some_and(|before| sum_of(sum_of(before, &frame[..8]), &frame[FRAME_HEADER..]) == stored);
         let is_commit = number(&frame, 4) != 0;
         match &mut damage {
-            None if !is_valid => damage = Some(Damage { frame: count, commits: 0 }),
+            None if !is_valid => {
+                ended_one = is_commit && salts == Some(own_salts);
+                damage = Some(Damage { frame: count, commits: 0 });
+            }
             Some(damage) if is_valid && is_commit => damage.commits += 1,
             _ => {}
         }
         before = Some(stored);
     }
-    Ok(damage.filter(|damage| damage.commits > 0))
+    Ok(damage.filter(|damage| damage.commits > u64::from(!ended_one)))
 }
 
 /// Whether there was enough to fill it.
@@ -93,14 +98,19 @@ mod tests {
 
     /// A log with one frame per transaction, as SQLite writes it.
     fn log(transactions: u8, salt: u32) -> Vec<u8> {
+        log_of(&vec![true; transactions.into()], salt)
+    }
+
+    /// A log of frames, some of which end a transaction.
+    fn log_of(ends: &[bool], salt: u32) -> Vec<u8> {
         let mut log: Vec<u8> =
             [MAGIC, 3_007_000, 512, 0, salt, 7].into_iter().flat_map(u32::to_be_bytes).collect();
         let mut sum = checksum((0, 0), &log, false);
         let put =
             |log: &mut Vec<u8>, sum: Sum| log.extend([sum.0, sum.1].into_iter().flat_map(u32::to_be_bytes));
         put(&mut log, sum);
-        for number in 1..=transactions {
-            let head: Vec<u8> = [1, u32::from(number)].into_iter().flat_map(u32::to_be_bytes).collect();
+        for (number, ends) in (1..).zip(ends) {
+            let head: Vec<u8> = [1, u32::from(*ends)].into_iter().flat_map(u32::to_be_bytes).collect();
             let page = [number; PAGE];
             sum = checksum(checksum(sum, &head, false), &page, false);
             log.extend(head);
@@ -132,6 +142,19 @@ mod tests {
         let at = again.len();
         again.extend(&whole[at..]);
         check(&again, None);
+    }
+
+    #[test]
+    fn a_transaction_that_reached_the_disk_in_parts_is_no_damage() {
+        let frame = FRAME_HEADER + PAGE;
+        let damaged = |ends: &[bool], number: usize| {
+            let mut log = log_of(ends, 3);
+            log[HEADER + (number - 1) * frame + FRAME_HEADER] ^= 0x40;
+            log
+        };
+        check(&damaged(&[true, true, false, false, false, true], 4), None);
+        // Behind that one another was committed, so that it had been too.
+        check(&damaged(&[true, false, true, true], 2), Some((2, 2)));
     }
 
     #[test]

@@ -360,12 +360,16 @@ impl Connection {
         self.lived.lock().take()
     }
 
+    /// Whether it has something for its session alone, which the next one would not have.
+    pub(crate) fn keeps_memory(&self) -> bool {
+        matches!(self.purpose, Purpose::Owned(_)) && self.offered.own().is_some()
+    }
+
     /// Closes the connection if it has not been used since `before`, nothing runs and nobody waits for news.
     /// A request that comes at the same moment either keeps it open or is not sent at all.
     pub(crate) fn close_if_idle(&self, before: Instant) -> bool {
-        // A process that has something for its session alone has a memory that the next one would not have.
-        let keeps = matches!(self.purpose, Purpose::Owned(_)) && self.offered.own().is_some();
-        let unused = *self.last_used.lock() < before && self.subscriptions.lock().is_empty() && !keeps;
+        let unused = *self.last_used.lock() < before && self.subscriptions.lock().is_empty();
+        let unused = unused && !self.keeps_memory();
         let idle = unused && !self.is_needed() && self.pending.close_if_empty();
         if idle {
             let reason = format!("`{}` was stopped because nobody used it", self.name);

@@ -116,7 +116,8 @@ impl Inner {
             }
             let said = offered.said.swap(0, Ordering::AcqRel);
             if said == 0 {
-                offered.is_followed.store(false, Ordering::Release);
+                // Read and written at once: what is said from here on finds that nobody follows.
+                offered.is_followed.swap(false, Ordering::AcqRel);
                 let late = offered.said.load(Ordering::Acquire) != 0;
                 if late && !offered.is_followed.swap(true, Ordering::AcqRel) {
                     continue;

@@ -41,7 +41,9 @@ impl Inner {
             return false;
         }
         self.outgrown.store(true, Ordering::Relaxed);
-        connection.retire(Why::Outgrown)
+        // Another call may have done so already; this one goes elsewhere all the same.
+        connection.retire(Why::Outgrown);
+        true
     }
 
     /// The server is known to ask: what it was told of its first caller does not hold for others.

@@ -55,6 +55,8 @@ const LOOK: Duration = Duration::from_millis(500);
 const DOUBT: Duration = Duration::from_secs(3);
 /// For all of the store to be read, where `store.max_staleness` is shorter.
 const READ: Duration = Duration::from_secs(30);
+/// At the end: for what is written down beside the audit.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 /// After so many looks the counts of the day are written down: five seconds.
 const WRITE_DOWN: u32 = 10;
 /// After so many looks what has ended is taken out: ten minutes.
@@ -192,13 +194,22 @@ impl House {
         }
         house.let_people_in().await;
         house.gateway.work_with(Arc::new(Desk(Arc::downgrade(&house))));
-        house.read_stored().await?;
-        // Before any tool is seen: what differs from what was approved must not be taken for new.
-        house.gateway.read_pins().await?;
-        house.apply(config)?;
-        house.gateway.open_store().await?;
+        if let Err(error) = house.move_in(config).await {
+            // What it started must not stand beside the next attempt.
+            house.stop().await;
+            return Err(error);
+        }
         house.tasks.spawn(Arc::clone(&house).follow_store());
         Ok(house)
+    }
+
+    async fn move_in(self: &Arc<Self>, config: &Config) -> Result<()> {
+        self.read_stored().await?;
+        // Before any tool is seen: what differs from what was approved must not be taken for new.
+        self.gateway.read_pins().await?;
+        self.apply(config)?;
+        self.gateway.open_store().await?;
+        Ok(())
     }
 
     /// Says to the other processes on this store that this one is there; how they know each other.
@@ -402,6 +413,17 @@ impl House {
         self.tasks.close();
         self.tasks.wait().await;
         self.accounts.stop().await;
+        // The audit is to have time left where the store does not answer.
+        if tokio::time::timeout(LAST_WORDS, self.write_down_the_rest()).await.is_err() {
+            tracing::warn!("the store does not answer; the last lists, searches and counts are not written down");
+        }
+        let unwritten = self.gateway.stop_audit().await;
+        self.store.close().await;
+        unwritten
+    }
+
+    /// What can be done without, if it must.
+    async fn write_down_the_rest(&self) {
         self.lists.flush().await;
         self.gateway.stop_search().await;
         if let Err(error) = self.gateway.write_down_news().await {
@@ -410,9 +432,6 @@ impl House {
         if let Err(error) = self.gateway.write_down_day().await {
             tracing::warn!(%error, "the last counts of the day could not be written down");
         }
-        let unwritten = self.gateway.stop_audit().await;
-        self.store.close().await;
-        unwritten
     }
 
     /// The one HTTP client, for whatever else is sent from here.

@@ -84,7 +84,12 @@ impl Running {
         let stopping = CancellationToken::new();
         let app = App::new(Arc::clone(&house.gateway), Arc::clone(&house.limits), settings, stopping.clone());
         if let Some(url) = &config.server.node_url {
-            let (nodes, key) = house.join(url).await?;
+            let joined = house.join(url).await;
+            if joined.is_err() {
+                // What it started must not stand beside the next attempt.
+                house.stop().await;
+            }
+            let (nodes, key) = joined?;
             tracing::info!("the other nodes reach this one at {url}");
             app.join(nodes, key, house.client().clone());
         }
@@ -225,6 +230,14 @@ impl Signals {
             }
         }
     }
+
+    /// Waits for a second word. A terminal that goes says so more than once, so that this does not count.
+    async fn again(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }
 
 fn has_terminal() -> bool {
@@ -242,7 +255,7 @@ async fn stop_on_signal(
     if stopping.run_until_cancelled(signals.stop()).await.is_some() {
         let is_calm = tokio::select! {
             () = app.leave() => true,
-            () = signals.stop() => false,
+            () = signals.again() => false,
         };
         stopping.cancel();
         if !is_calm {
@@ -251,7 +264,7 @@ async fn stop_on_signal(
         }
         tracing::info!("stopping; running requests may finish");
     }
-    if stopped.run_until_cancelled(signals.stop()).await.is_some() {
+    if stopped.run_until_cancelled(signals.again()).await.is_some() {
         tracing::warn!("ended by a second signal");
         std::process::exit(1);
     }

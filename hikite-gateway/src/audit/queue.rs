@@ -249,7 +249,7 @@ impl Auditor {
             queue.giving_up.cancel();
             queue.tasks.wait().await;
         }
-        let records = queue.left.load(Ordering::Relaxed);
+        let records = queue.left.load(Ordering::Relaxed).saturating_add(cut_off);
         Unwritten { records, kept_in: queue.kept_in.lock().clone() }
     }
 

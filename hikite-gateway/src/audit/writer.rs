@@ -160,8 +160,12 @@ impl Writer {
         let count = u64::try_from(records.len()).unwrap_or(u64::MAX);
         let mut batch = AuditBatch::new(records);
         let mut pause = PAUSE;
+        let giving_up = self.queue.giving_up.clone();
         loop {
-            let written = self.attempt(&mut batch).await;
+            let Some(written) = giving_up.run_until_cancelled(self.attempt(&mut batch)).await else {
+                self.keep_aside(&batch);
+                return false;
+            };
             self.tell(written.as_ref().err());
             if written.is_ok() {
                 self.queue.health.set(None);

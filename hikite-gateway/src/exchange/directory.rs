@@ -103,7 +103,8 @@ impl Directory {
     pub(super) fn looks_like(&self, other: &Self) -> bool {
         let face = |account: &Arc<Account>| {
             let mask = account.permissions.form();
-            (Arc::clone(&account.id), Arc::clone(&account.provider), account.shared, mask)
+            let whose = (Arc::clone(&account.subject), account.name.clone(), account.shared);
+            (Arc::clone(&account.id), Arc::clone(&account.provider), whose, mask)
         };
         self.accounts.iter().map(face).eq(other.accounts.iter().map(face))
     }

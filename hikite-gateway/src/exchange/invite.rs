@@ -83,7 +83,7 @@ impl Accounts {
                 Err(error) => return Err(error),
             };
             match state.as_str() {
-                "connected" => return self.read_store().await.map(|_| true),
+                "connected" => return self.read_store().await.map(|()| true),
                 "failed" => return Ok(false),
                 _ => tokio::time::sleep(LOOK).await,
             }

@@ -235,7 +235,7 @@ impl Accounts {
                 let Some(mut now) = Account::of(&entry) else { return Ok(()) };
                 change(&mut now);
                 if store.change_entry(&now.entry()).await? {
-                    return self.read_store().await.map(drop);
+                    return self.read_store().await;
                 }
             }
         };

@@ -88,7 +88,10 @@ impl Room {
                 }
             };
             let Some(place) = free else { return Err(self.all_busy(&connection.name)) };
-            self.running.lock().push(Arc::downgrade(connection));
+            let mut running = self.running.lock();
+            running.retain(|one| one.strong_count() > 0);
+            running.push(Arc::downgrade(connection));
+            drop(running);
             return Ok(place);
         }
     }
@@ -102,7 +105,7 @@ impl Room {
             all.iter().filter_map(Weak::upgrade).collect()
         };
         let mut leaving = running.iter().filter(|one| !one.is_open()).count();
-        running.retain(|one| one.is_open() && one.is_at_rest());
+        running.retain(|one| one.is_open() && one.is_at_rest() && !one.keeps_memory());
         running.sort_by_key(|one| one.last_used());
         let at_rest = !running.is_empty();
         let Some(before) = Instant::now().checked_sub(REST) else { return true };
@@ -121,7 +124,9 @@ impl Room {
 
     fn some_only_start(&self) -> bool {
         let running = self.running.lock();
-        running.iter().filter_map(Weak::upgrade).any(|one| one.is_open() && !one.works_for_somebody())
+        running.iter().filter_map(Weak::upgrade).any(|one| {
+            one.is_open() && !one.works_for_somebody() && !one.keeps_memory()
+        })
     }
 
     /// Processes for everybody that would make way.

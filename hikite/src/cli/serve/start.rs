@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use hikite_store::{Store, StoreError};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use crate::cli::program;
@@ -23,8 +23,15 @@ pub(super) async fn start(
     overrides: &Overrides,
     listener: &TcpListener,
 ) -> Result<Option<Running>> {
+    let listen = |kind| signal(kind).context("signals cannot be heard");
+    let (mut term, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     loop {
-        let started = Running::start(config.clone(), settings(config)?, overrides.clone(), program()?).await;
+        let start = Running::start(config.clone(), settings(config)?, overrides.clone(), program()?);
+        let started = tokio::select! {
+            started = start => started,
+            _ = term.recv() => return Ok(None),
+            _ = interrupt.recv() => return Ok(None),
+        };
         let error = match started {
             Ok(running) => return Ok(Some(running)),
             Err(error) => error,
@@ -35,7 +42,7 @@ pub(super) async fn start(
         let (scheme, address) = (config.server.scheme(), config.server.listen);
         tracing::warn!("listening on {scheme}://{address} and waiting for the store: {error:#}");
         let tls = settings(config)?.tls;
-        if !hikite_server::serve_until(listener, tls, wait_for_store(config)).await? {
+        if !hikite_server::serve_until(listener, tls, wait_for_store(config, &mut term, &mut interrupt)).await? {
             return Ok(None);
         }
         tracing::info!("the store can be reached; starting");
@@ -56,9 +63,7 @@ async fn is_store_away(config: &Config, error: &anyhow::Error) -> bool {
 }
 
 /// Waits until the database answers, well or badly. `false` if a signal came first.
-async fn wait_for_store(config: &Config) -> Result<bool> {
-    let mut term = signal(SignalKind::terminate()).context("signals cannot be heard")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be heard")?;
+async fn wait_for_store(config: &Config, term: &mut Signal, interrupt: &mut Signal) -> Result<bool> {
     let answers = async {
         let url = config.store_url();
         let (begun, mut said) = (Instant::now(), Instant::now());

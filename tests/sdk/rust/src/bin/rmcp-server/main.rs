@@ -3,7 +3,7 @@
 //!
 //!     rmcp-server 8001
 
-#![allow(deprecated, reason = "the suite also asks for what 2026-07-28 took away")]
+#![expect(deprecated, reason = "the suite also asks for what 2026-07-28 took away")]
 
 mod offer;
 mod questions;
