@@ -50,8 +50,8 @@ async def test_a_server_that_exits_at_the_question_is_started_again_once(start_g
         assert starts.read_text().count("one") == 2
         assert known_after(gateway) < SILENCE_SECONDS
         assert "biomcp 0.8.25" in text_of(plain(await client.call_tool("biomcp", VERSION)))
-    # What was learned holds for the process that is started for calls.
-    assert starts.read_text().count("one") == 3
+    # The process that was listed stays for calls.
+    assert starts.read_text().count("one") == 2
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -93,8 +93,8 @@ async def test_a_server_that_never_answers_the_question_is_waited_for_only_once(
         assert PATIENCE_SECONDS <= known_after(gateway) < SILENCE_SECONDS
         text_of(plain(await client.call_tool("sequentialthinking", thought)))
     methods = [json.loads(line)["method"] for line in heard.read_text().splitlines()]
-    # The process for the lists and the one for calls.
-    assert (methods.count("server/discover"), methods.count("initialize")) == (1, 2)
+    # One process for the lists and for calls.
+    assert (methods.count("server/discover"), methods.count("initialize")) == (1, 1)
 
 
 @pytest.fixture
