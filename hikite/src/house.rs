@@ -415,7 +415,9 @@ impl House {
         self.accounts.stop().await;
         // The audit is to have time left where the store does not answer.
         if tokio::time::timeout(LAST_WORDS, self.write_down_the_rest()).await.is_err() {
-            tracing::warn!("the store does not answer; the last lists, searches and counts are not written down");
+            tracing::warn!(
+                "the store does not answer; the last lists, searches and counts are not written down"
+            );
         }
         let unwritten = self.gateway.stop_audit().await;
         self.store.close().await;

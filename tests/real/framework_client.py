@@ -57,8 +57,12 @@ async def fastmcp(task: dict) -> dict:
 async def mcp_use(task: dict) -> dict:
     from mcp_use import MCPClient
 
-    kept = ("url", "headers") if "url" in task else ("command", "args", "env")
-    client = MCPClient.from_dict({"mcpServers": {"hikite": {key: task[key] for key in kept}}})
+    kept = ("url",) if "url" in task else ("command", "args", "env")
+    server = {key: task[key] for key in kept}
+    if "url" in task:
+        # With a token among the headers it begins a login all the same; this is its own way to be given one.
+        server["auth"] = next(iter(task["headers"].values())).removeprefix("Bearer ")
+    client = MCPClient.from_dict({"mcpServers": {"hikite": server}})
     session = await client.create_session("hikite")
     try:
         tools = [tool.name for tool in await session.list_tools()]
@@ -85,7 +89,6 @@ def as_text(answer: object) -> str:
 
 
 FRAMEWORKS = {one.__name__: one for one in (openai_agents, pydantic_ai, langchain, fastmcp, mcp_use)}
-
 
 
 async def main(framework: str) -> list[dict]:

@@ -124,9 +124,10 @@ impl Room {
 
     fn some_only_start(&self) -> bool {
         let running = self.running.lock();
-        running.iter().filter_map(Weak::upgrade).any(|one| {
-            one.is_open() && !one.works_for_somebody() && !one.keeps_memory()
-        })
+        running
+            .iter()
+            .filter_map(Weak::upgrade)
+            .any(|one| one.is_open() && !one.works_for_somebody() && !one.keeps_memory())
     }
 
     /// Processes for everybody that would make way.

@@ -247,8 +247,8 @@ async fn a_resource_that_no_list_has_is_read_by_the_link_to_it() {
     assert_eq!(ada.told("notifications/resources/updated", 1).await, std::slice::from_ref(&uri));
     assert_eq!(ada.request("resources/unsubscribe", uri).await, Ok(json!({})));
     let both = ada.request("resources/read", json!({ "uri": "test://other" })).await.expect_err("of whom?");
-    let message = both["message"].as_str().expect("words");
-    assert!(message.contains("`one`") && message.contains("`two`"), "{both}");
+    let hint = both["data"]["hint"].as_str().expect("words");
+    assert!(hint.contains("`one`") && hint.contains("`two`"), "{both}");
 }
 
 #[tokio::test]

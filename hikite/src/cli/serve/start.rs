@@ -42,7 +42,9 @@ pub(super) async fn start(
         let (scheme, address) = (config.server.scheme(), config.server.listen);
         tracing::warn!("listening on {scheme}://{address} and waiting for the store: {error:#}");
         let tls = settings(config)?.tls;
-        if !hikite_server::serve_until(listener, tls, wait_for_store(config, &mut term, &mut interrupt)).await? {
+        if !hikite_server::serve_until(listener, tls, wait_for_store(config, &mut term, &mut interrupt))
+            .await?
+        {
             return Ok(None);
         }
         tracing::info!("the store can be reached; starting");
