@@ -170,15 +170,15 @@ impl Accounts {
     }
 
     /// Follows the config.
-    pub fn follow(&self, settings: Settings) {
+    pub fn follow(&self, mut settings: Settings) {
         // Links name the address they were made for.
         self.links.lock().clear();
         self.filed.lock().clear();
         // The rules of projects are said by `follow_rules`; until then those before hold.
-        self.settings.rcu(|before| {
-            let rules = if settings.rules.is_empty() { before.rules.clone() } else { settings.rules.clone() };
-            Settings { rules, ..settings.clone() }
-        });
+        if settings.rules.is_empty() {
+            settings.rules.clone_from(&self.settings.load().rules);
+        }
+        self.settings.store(Arc::new(settings));
     }
 
     /// Which account each project uses.
