@@ -114,7 +114,7 @@ async fn run(plan: &Plan, url: &str) -> Result<(), String> {
         limits: Arc::clone(&limits),
     };
     let upstream = Upstream::start(definition, environment, Arc::new(|_| {}));
-    let driver = Driver::new(upstream);
+    let driver = Driver::new(upstream, plan);
     let outcome = driver.follow(plan).await;
     driver.upstream.close(limits.drain).await;
     outcome
@@ -164,8 +164,14 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(upstream: Upstream) -> Self {
-        let declared = Raw::of(&json!({"sampling": {}, "elicitation": {}, "roots": {}}));
+    fn new(upstream: Upstream, plan: &Plan) -> Self {
+        // What is said in headers is of servers without sessions; with one that knows both, a client that can be asked has
+        // a session, and its requests say nothing there.
+        let declared = match plan {
+            Plan::Everything | Plan::Told => json!({}),
+            _ => json!({"sampling": {}, "elicitation": {}, "roots": {}}),
+        };
+        let declared = Raw::of(&declared);
         let session = Session {
             id: SessionId(1),
             caller: Caller::owner(),
