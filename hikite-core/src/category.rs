@@ -14,7 +14,7 @@ use crate::offer::HeldTool;
 use crate::permission::Permissions;
 use crate::pin::Pinning;
 use crate::selection::{Argument, Selection, ToolRef};
-use crate::switch::Off;
+use crate::switch::{Off, Switches};
 
 #[derive(Clone, Debug)]
 pub struct CategoryRule {
@@ -51,6 +51,8 @@ pub struct Missing {
     strict: bool,
     /// What may be used of it; `None` is everything.
     permissions: Option<Arc<Permissions>>,
+    /// Its tools that were switched off at run time.
+    off: Vec<Arc<str>>,
 }
 
 /// One tool of a category under the name the category shows.
@@ -104,6 +106,7 @@ impl Category {
                     selection: module.map(|module| Arc::clone(&module.selection)).unwrap_or_default(),
                     strict: module.is_some_and(|module| module.pins == Pinning::Strict),
                     permissions: given.permissions.clone(),
+                    off: switched_off(&given.switches, server),
                 }),
             }
         }
@@ -162,7 +165,7 @@ impl Category {
 
     fn find_unlisted(&self, wanted: &ToolRef) -> Lookup<'_> {
         let ours = &self.rule.selection;
-        for Missing { server, selection: theirs, strict, permissions } in &self.missing {
+        for Missing { server, selection: theirs, strict, permissions, off } in &self.missing {
             if !wanted.may_be_of(server) {
                 continue;
             }
@@ -173,6 +176,9 @@ impl Category {
             }
             if ours.disables(server, &tool) || theirs.disables(server, &tool) {
                 return Lookup::Disabled(Off::File);
+            }
+            if off.contains(&tool) {
+                return Lookup::Disabled(Off::Switch);
             }
             if ours.selects(server, &tool) && theirs.selects(server, &tool) {
                 if *strict {
@@ -229,6 +235,12 @@ fn held(rule: &CategoryRule, module: &Module) -> impl Iterator<Item = (Arc<str>,
         let name = change.and_then(|change| change.name.as_deref()).map(Arc::from);
         (name.unwrap_or_else(|| Arc::clone(&held.name)), held.clone())
     })
+}
+
+/// The tools of a server that an administrator switched off.
+fn switched_off(switches: &Switches, server: &Arc<str>) -> Vec<Arc<str>> {
+    let off = switches.iter().filter(|(key, on)| !**on && key.module == *server);
+    off.map(|(key, _)| Arc::clone(&key.tool)).collect()
 }
 
 /// The selected tools of one module, and those the rule only switches off.

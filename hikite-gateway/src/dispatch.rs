@@ -164,13 +164,7 @@ impl Gateway {
         let in_category = matches!(target, Target::InCategory { .. });
         let asked = choice::asked(&mut params)?;
         let again = target.clone();
-        let (snapshot, callable) = {
-            let mut finding = pin!(self.find((&*context.session).into(), target));
-            match poll!(&mut finding) {
-                Poll::Ready(found) => found?,
-                Poll::Pending => Box::pin(tell_wait(&*context.back, finding)).await?,
-            }
-        };
+        let (snapshot, callable) = self.find_with_progress(&context, target).await?;
         audit.found(&callable.key);
         let view = snapshot.view_of(&context.session.caller);
         let module = module_of(&view, &callable.key.module)?;
@@ -232,6 +226,19 @@ impl Gateway {
             audit.with_account(chosen.words(module));
         }
         Ok(CallContext { account: chosen.map(|chosen| chosen.id()), ..context })
+    }
+
+    /// Finds the tool, and reports progress to the client while the first list of its module is awaited.
+    async fn find_with_progress(
+        &self,
+        context: &CallContext,
+        target: Target,
+    ) -> Result<(Arc<Snapshot>, Callable), Error> {
+        let mut finding = pin!(self.find((&*context.session).into(), target));
+        match poll!(&mut finding) {
+            Poll::Ready(found) => found,
+            Poll::Pending => Box::pin(tell_wait(&*context.back, finding)).await,
+        }
     }
 
     /// Finds the tool, waiting for the first list of its module where that is not known yet.

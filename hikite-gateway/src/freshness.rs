@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
+use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
 use crate::meter::{Metric, Point};
@@ -20,9 +21,15 @@ pub struct Freshness {
     max: Duration,
     /// When the last complete read began, in milliseconds.
     read_at_ms: AtomicU64,
+    /// The time the machine had been asleep at `begin`.
+    asleep: Duration,
     is_up: AtomicBool,
     failed: AtomicU64,
 }
+
+/// The moment at which a read of the store began.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadStart(Duration);
 
 impl Freshness {
     pub(crate) fn new(max: Duration) -> Self {
@@ -30,15 +37,20 @@ impl Freshness {
             begin: Instant::now(),
             max,
             read_at_ms: AtomicU64::new(0),
+            asleep: asleep(),
             is_up: AtomicBool::new(true),
             failed: AtomicU64::new(0),
         }
     }
 
-    /// The store was read as a whole; everything that was revoked before `began` is known.
-    pub fn note_read(&self, began: Instant) {
-        let at = milliseconds(began.saturating_duration_since(self.begin));
-        self.read_at_ms.fetch_max(at, Ordering::Release);
+    /// Marks the moment before the store is asked.
+    pub fn begin_read(&self) -> ReadStart {
+        ReadStart(self.elapsed())
+    }
+
+    /// Records a complete read: everything that was revoked before `start` is known.
+    pub fn note_read(&self, start: ReadStart) {
+        self.read_at_ms.fetch_max(milliseconds(start.0), Ordering::Release);
         self.is_up.store(true, Ordering::Relaxed);
     }
 
@@ -48,10 +60,20 @@ impl Freshness {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Returns `true` if the last attempt to read the store succeeded.
+    pub fn is_up(&self) -> bool {
+        self.is_up.load(Ordering::Relaxed)
+    }
+
     /// The time since the store was last read.
     pub fn age(&self) -> Duration {
         let read_at = Duration::from_millis(self.read_at_ms.load(Ordering::Acquire));
-        self.begin.elapsed().saturating_sub(read_at)
+        self.elapsed().saturating_sub(read_at)
+    }
+
+    /// The time since `begin`, including the time a suspended machine slept, which `Instant` leaves out on Linux.
+    fn elapsed(&self) -> Duration {
+        self.begin.elapsed() + asleep().saturating_sub(self.asleep)
     }
 
     /// True if the last read is too old for anybody to be let in by it.
@@ -82,7 +104,7 @@ impl Freshness {
     }
 
     pub(crate) fn metrics(&self) -> [Metric; 3] {
-        let is_up = self.is_up.load(Ordering::Relaxed) && !self.is_stale();
+        let is_up = self.is_up() && !self.is_stale();
         [
             Metric::gauge(
                 "hikite.store.up",
@@ -111,6 +133,14 @@ fn reason(age: Duration) -> String {
     format!("the store has not answered for {age} s, so it is not known what was revoked since")
 }
 
+/// The time the machine has been asleep since it was booted.
+fn asleep() -> Duration {
+    let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
+    // In this order the difference is never too large: waking callers are not refused for a few nanoseconds.
+    let since_boot = read(ClockId::Boottime);
+    since_boot.saturating_sub(read(ClockId::Monotonic))
+}
+
 fn milliseconds(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
@@ -134,18 +164,18 @@ mod tests {
         assert_eq!((refused.kind, refused.retry_after), (Kind::Overloaded, Some(RETRY)));
         assert!(refused.message.contains("30 s") && refused.hint.is_some());
         assert!(freshness.is_stale() && freshness.fault().is_some());
-        freshness.note_read(Instant::now());
+        freshness.note_read(freshness.begin_read());
         assert!(freshness.check().is_ok() && freshness.fault().is_none());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_read_counts_from_when_it_began() {
         let freshness = Freshness::new(Duration::from_secs(30));
-        let began = Instant::now();
+        let began = freshness.begin_read();
         tokio::time::advance(Duration::from_secs(60)).await;
         freshness.note_read(began);
         assert!(freshness.is_stale(), "it hung for a minute: what was revoked meanwhile is not known");
-        freshness.note_read(Instant::now());
+        freshness.note_read(freshness.begin_read());
         freshness.note_read(began);
         assert!(!freshness.is_stale(), "an older read takes nothing away");
     }

@@ -16,7 +16,6 @@ use hikite_core::register::{Maker, Registration, taken};
 use hikite_core::source::Implementation;
 use hikite_core::switch::Off;
 use hikite_store::{Changes, Registered, Store, change_kind};
-use tokio::time::Instant;
 
 use crate::aside::aside;
 use crate::clock::now_ms;
@@ -184,7 +183,7 @@ impl Gateway {
 
     async fn read_store(&self) -> Result<(), Error> {
         let _turn = self.registry.turn.lock().await;
-        let began = Instant::now();
+        let began = self.freshness.begin_read();
         let known = self.registry.revision.load(Ordering::Relaxed);
         let changes = self.registry.store.changes_since(known).await?;
         if changes.to != known {

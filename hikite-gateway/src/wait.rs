@@ -66,7 +66,8 @@ impl Gateway {
             return found.map(|found| (snapshot, found));
         }
         let enough = |view: &View| !may_come(&find(view));
-        self.wait_until(viewer, self.limits.first_list, which, enough).await;
+        // Boxed, so that it takes no room in a call that does not wait.
+        Box::pin(self.wait_until(viewer, self.limits.first_list, which, enough)).await;
         let snapshot = self.snapshot_for(viewer);
         let found = find(&snapshot.view_of(caller));
         found.map(|found| (snapshot, found))
@@ -98,7 +99,7 @@ impl Gateway {
         }
         let servers = &category.rule.servers;
         let enough = |view: &View| view.category(name).is_ok_and(&enough);
-        self.wait_until(viewer, limit, |module| servers.contains(&module.name), enough).await;
+        Box::pin(self.wait_until(viewer, limit, |module| servers.contains(&module.name), enough)).await;
     }
 
     /// Waits for the first lists of modules that a caller names, side by side.

@@ -150,6 +150,10 @@ impl Connection {
         let Some(call) = call else {
             return self.refuse(&id, "the question cannot be tied to one client, so it is put to none");
         };
+        if origin.is_none() && self.may_ask_for_another(call.context.session.id) {
+            let reason = "the question may belong to another client of this process, so it is put to none";
+            return self.refuse(&id, reason);
+        }
         if !kind.can_ask(&call.context.session) {
             call.context.back.lacks(kind);
             // It was told that there may be roots, and this caller has none.
@@ -218,6 +222,13 @@ impl Connection {
             let context = self.latest.lock().clone()?;
             Some(Call { context, over: CancellationToken::new() })
         })
+    }
+
+    /// Returns `true` if a question outside of any request's stream may be meant for another session that used this
+    /// process. Where the configuration shares one on purpose, the only running call is taken for its origin.
+    fn may_ask_for_another(&self, session: SessionId) -> bool {
+        let shares_until_asked = matches!(self.purpose, Purpose::Shared) && self.starter.get().is_some();
+        shares_until_asked && self.users.lock().iter().any(|user| *user != session)
     }
 
     /// The session that a message belongs to, also when none of its calls is running.

@@ -2,6 +2,7 @@
 //! config to the same gateway with other ones.
 
 mod server;
+mod store_loop;
 mod stored;
 
 use std::collections::{BTreeMap, HashMap};
@@ -32,7 +33,6 @@ use hikite_modules::{Service, Settings};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Definition, Environment, ProcessLimits, Spawner, Upstream};
 use parking_lot::Mutex;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -49,20 +49,8 @@ pub(crate) use server::header_map;
 use server::{kind_of, module, place, throttle, transport};
 use stored::{Desk, Stored};
 
-/// How often the store is looked at for what other processes wrote.
-const LOOK: Duration = Duration::from_millis(500);
-/// After so long it is asked whether a store that is being read still answers.
-const DOUBT: Duration = Duration::from_secs(3);
-/// For all of the store to be read, where `store.max_staleness` is shorter.
-const READ: Duration = Duration::from_secs(30);
 /// At the end: for what is written down beside the audit.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// After so many looks the counts of the day are written down: five seconds.
-const WRITE_DOWN: u32 = 10;
-/// After so many looks what has ended is taken out: ten minutes.
-const SWEEP: u32 = 1200;
-/// The keys that tokens are signed with are looked after every so many looks.
-const TEND: u32 = 20;
 
 pub struct House {
     pub gateway: Arc<Gateway>,
@@ -200,6 +188,7 @@ impl House {
             return Err(error);
         }
         house.tasks.spawn(Arc::clone(&house).follow_store());
+        house.tasks.spawn(Arc::clone(&house).keep_store_tidy());
         Ok(house)
     }
 
@@ -313,95 +302,6 @@ impl House {
     /// The tools that the config registers.
     fn tools(&self, config: &Config) -> Result<Vec<(Registration, Arc<dyn Implementation>)>> {
         config.tools.iter().map(|tool| Ok(hikite_gateway::read_tool(&tool.form, &self.maker)?)).collect()
-    }
-
-    /// What other processes write to the store is taken in soon.
-    async fn follow_store(self: Arc<Self>) {
-        let (mut well, mut signs) = (true, true);
-        let mut looks = 0_u32;
-        self.store.listen();
-        let mut next = Instant::now() + LOOK;
-        loop {
-            let wait = next.saturating_duration_since(Instant::now());
-            let told = self.stopping.run_until_cancelled(self.store.changed(wait)).await;
-            if told.is_none() {
-                return;
-            }
-            let Some(read) = self.stopping.run_until_cancelled(self.look_at_store()).await else { return };
-            // Told once, not twice a second.
-            match &read {
-                Err(error) if well => tracing::warn!(
-                    "the store cannot be read; what is known stays in force for {} s: {error}",
-                    self.limits.max_staleness.as_secs()
-                ),
-                Ok(()) if !well => tracing::info!("the store can be read again"),
-                _ => {}
-            }
-            well = read.is_ok();
-            if !well {
-                self.gateway.freshness().note_failure();
-            }
-            // The rest has its own pace, however much is written.
-            if Instant::now() < next {
-                continue;
-            }
-            next = Instant::now() + LOOK;
-            looks = (looks + 1) % SWEEP;
-            self.gateway.take_stock();
-            self.gateway.drop_idle_views();
-            // What one that is away would be asked waits until it is back.
-            if well {
-                let _ = tokio::time::timeout(READ, self.look_after_store(looks, &mut signs)).await;
-            }
-        }
-    }
-
-    /// What is done every now and then.
-    async fn look_after_store(&self, looks: u32, signs: &mut bool) {
-        if looks.is_multiple_of(WRITE_DOWN)
-            && let Err(error) = self.gateway.write_down_day().await
-        {
-            tracing::debug!(%error, "the counts of the day are written down later");
-        }
-        let Some(identity) = self.gateway.people().identity() else { return };
-        if looks == 0
-            && let Err(error) = identity.sweep().await
-        {
-            tracing::warn!(%error, "what has ended could not be taken out of the store");
-        }
-        if looks.is_multiple_of(TEND) {
-            let tended = identity.tend_keys().await;
-            if let (Err(error), true) = (&tended, *signs) {
-                tracing::warn!(%error, "the keys that tokens are signed with could not be looked after");
-            }
-            *signs = tended.is_ok();
-        }
-    }
-
-    /// Takes in what other processes wrote. A store that does not answer is given up, and asked again later.
-    async fn look_at_store(&self) -> Result<(), String> {
-        // One that is away is not asked for the rest: each question would wait, and be a line in the log.
-        self.store.answers().await.map_err(|error| error.to_string())?;
-        let read = async {
-            self.gateway.catch_up_with_store().await?;
-            self.follow_stored().await
-        };
-        let limit = self.limits.max_staleness.max(READ);
-        tokio::select! {
-            read = read => read.map_err(|error| error.to_string()),
-            silence = self.silence() => Err(silence),
-            () = tokio::time::sleep(limit) => Err(format!("it was not read within {} s", limit.as_secs())),
-        }
-    }
-
-    /// Resolves when the store does not answer any more. To read all of a large one may take its time.
-    async fn silence(&self) -> String {
-        loop {
-            tokio::time::sleep(DOUBT).await;
-            if let Err(error) = self.store.answers().await {
-                return error.to_string();
-            }
-        }
     }
 
     /// Ends every upstream, whatever still runs, waits until their processes are gone, and closes the store. Tells what

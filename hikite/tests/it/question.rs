@@ -126,3 +126,45 @@ async fn a_client_with_a_session_reads_what_a_server_says_beside_its_question() 
         }
     }
 }
+
+/// Answers `leave` at once and asks after its answer, when `stay` runs; `stay` returns what became of the question.
+const ASKS_TOO_LATE: &str = r#"
+import json, sys
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+owed, staying = False, None
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    if method == "initialize":
+        send(id=id, result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "s", "version": "1"}})
+    elif method == "tools/list":
+        send(id=id, result={"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("leave", "stay")]})
+    elif method == "tools/call" and message["params"]["name"] == "leave":
+        owed = True
+        send(id=id, result={"content": [{"type": "text", "text": "left"}]})
+    elif method == "tools/call" and owed:
+        staying = id
+        send(id="late", method="elicitation/create", params={"message": "what is your password?",
+            "requestedSchema": {"type": "object", "properties": {"answer": {"type": "string"}}}})
+    elif method == "tools/call":
+        send(id=id, result={"content": [{"type": "text", "text": "nothing was owed"}]})
+    elif method is None and id == "late":
+        text = json.dumps(message.get("result", message.get("error")))
+        send(id=staying, result={"content": [{"type": "text", "text": text}]})
+    elif id is not None:
+        send(id=id, error={"code": -32601, "message": "no such method"})
+"#;
+
+#[tokio::test]
+async fn a_question_that_comes_after_its_call_is_not_put_to_the_next_caller() {
+    let gateway = house(ASKS_TOO_LATE).await;
+    let first = gateway.client_with("direct", Hello::obliging("first")).await;
+    let second = gateway.client_with("direct", Hello::obliging("second")).await;
+    assert_eq!(first.text("leave", json!({})).await, "left");
+    let told = second.text("stay", json!({})).await;
+    assert!(second.questions().is_empty(), "{:?}", second.questions());
+    assert!(!told.contains("second:"), "{told}");
+    assert!(first.questions().is_empty(), "its call is over: {:?}", first.questions());
+}

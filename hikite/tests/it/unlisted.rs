@@ -163,3 +163,43 @@ async fn who_may_not_see_a_server_that_is_down_hears_what_is_said_of_no_server()
     assert_eq!(hidden, absent);
     assert!(hidden.iter().all(|text| !text.contains("UPSTREAM_UNAVAILABLE")), "{hidden:?}");
 }
+
+/// Answers every call, and lists its tool only where it is told to.
+const MAY_LIST: &str = r#"
+import json, os, sys
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    if method == "initialize":
+        send(id=id, result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "s", "version": "1"}})
+    elif method == "tools/list" and os.environ["LISTS"] == "yes":
+        send(id=id, result={"tools": [{"name": "fetch", "inputSchema": {"type": "object"}}]})
+    elif method == "tools/call":
+        send(id=id, result={"content": [{"type": "text", "text": "fetched"}]})
+"#;
+
+#[tokio::test]
+async fn a_tool_that_was_switched_off_stays_off_while_its_server_lists_nothing() {
+    let config = |lists: &str| {
+        let server = json!({ "description": "d", "command": "python3", "args": ["-c", MAY_LIST],
+            "env": { "LISTS": lists } });
+        json!({
+            "mcpServers": { "a": server },
+            "categories": { "work": { "description": "d", "server": "a", "tools": { "includeNames": ["fetch"] } } },
+            "limits": { "first_list": "1s" },
+        })
+    };
+    let gateway = configured(config("yes")).await;
+    let fetch = json!({ "category": "work", "name": "fetch", "args": {} });
+    let told = on(&gateway, "call-category-tool", fetch.clone()).await;
+    assert_eq!(told["content"][0]["text"], "fetched", "{told}");
+    let off = post(&gateway, "/v1/tools/a:fetch/disable", &json!({})).await;
+    assert_eq!(off.status, 200);
+    gateway.write_config(&config("no"));
+    gateway.says("the changed config is in force").await;
+    let told = on(&gateway, "call-category-tool", fetch).await;
+    assert_eq!(error_of(&told)["name"], "ToolDisabled", "{told}");
+}

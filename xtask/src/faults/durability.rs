@@ -1,5 +1,5 @@
 //! SIGKILL while many callers are answered: how many answered calls the audit does not have afterwards, and what each
-//! setting of `audit.durability` costs. On SQLite, and on the PostgreSQL that `HIKITE_FAULTS_POSTGRES` names.
+//! setting of `audit.durability` costs. On SQLite, and on a PostgreSQL of its own.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use super::check::Check;
 use super::stage::{Stage, config, number};
 use crate::rig::TOOLS;
 use crate::rig::client::Client;
+use crate::rig::postgres::Postgres;
 use crate::rig::process::{Gateway, Upstream};
 use crate::rig::table::percentile;
 
@@ -26,16 +27,15 @@ const GROUP_LOSES: usize = 256;
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
-    let postgres = std::env::var("HIKITE_FAULTS_POSTGRES").ok();
-    for (store, url) in [("SQLite", None), ("PostgreSQL", postgres)] {
-        if store == "PostgreSQL" && url.is_none() {
-            continue;
-        }
+    let database = Postgres::start().await?;
+    let postgres = Postgres::url(database.address);
+    stage.prepare_store(&postgres).await?;
+    for (store, url) in [("SQLite", None), ("PostgreSQL", Some(&*postgres))] {
         // The default is tried as the default.
         for (durability, most) in [(None, GROUP_LOSES), (Some("strict"), 0)] {
             let name = durability.unwrap_or("group");
             // What cannot be tried has not been shown to hold; the others are tried all the same.
-            let tried = one(stage, (store, url.as_deref()), durability, most).await.unwrap_or_else(|error| {
+            let tried = one(stage, (store, url), durability, most).await.unwrap_or_else(|error| {
                 let what = format!("{name} on {store}: it can be tried");
                 vec![Check::that(what, "no error", format!("{error:#}"), false)]
             });
