@@ -1,5 +1,5 @@
-//! MCP tool annotations: read from a definition, or derived from the HTTP method of the tool's request
-//! (RFC 9110, section 9.2).
+//! MCP tool annotations: read from a definition, or derived from the HTTP method of the tool's request (RFC 9110,
+//! section 9.2).
 
 use crate::json::{Object, Raw};
 

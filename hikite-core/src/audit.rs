@@ -17,8 +17,8 @@ const TEXT_CHARS: usize = 200;
 /// Initial buffer capacity; most records are shorter.
 const TEXT_BYTES: usize = 640;
 
-/// One audited operation: caller, target and outcome. Unset members are left out of the JSON text. Argument values
-/// are never recorded.
+/// One audited operation: caller, target and outcome. Unset members are left out of the JSON text. Argument values are
+/// never recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
@@ -90,13 +90,13 @@ pub struct Record {
     /// Trace id of the request.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub trace_id: String,
-    /// For a trim: number of records removed from the start of the chain.
+    /// Number of records that a trim removed from the start of the chain.
     #[serde(skip_serializing_if = "is_zero")]
     pub trimmed: u64,
-    /// For a trim: sequence number of the last removed record.
+    /// Sequence number of the last record that a trim removed.
     #[serde(skip_serializing_if = "is_zero")]
     pub trimmed_to: u64,
-    /// For a trim: hash of the last removed record.
+    /// Hash of the last record that a trim removed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub trimmed_hash: String,
 }

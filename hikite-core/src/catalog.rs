@@ -268,8 +268,7 @@ impl Catalog {
     }
 
     /// Returns the modules that were added, removed or changed; `None` if more than modules changed. A view that
-    /// contains
-    /// none of them is still valid.
+    /// contains none of them is still valid.
     pub fn changed_modules(&self, before: &Self) -> Option<Vec<Arc<str>>> {
         let (old, new) = (&before.given, &self.given);
         let same_categories = old.categories.len() == new.categories.len()

@@ -103,8 +103,7 @@ impl Checker {
     }
 
     /// Checks arguments that contain unresolved references at the `filled` JSON Pointers. Reports only violations that
-    /// no
-    /// value of the references could fix.
+    /// no value of the references could fix.
     pub fn check_template(&self, value: &Value, filled: &[String]) -> Result<(), Vec<Fault>> {
         let Some(schema) = self.schema() else { return Ok(()) };
         read::within_depth(value).map_err(|why| vec![Fault::new("", why)])?;

@@ -1,7 +1,6 @@
 //! Coerces values of the wrong type that have one possible meaning: a number in a string, a string from a number, an
 //! object written as a string, a null for an absent value. Touches only values that the schema rejects, converts only
-//! to
-//! a type that the schema accepts, and never loses information.
+//! to a type that the schema accepts, and never loses information.
 
 use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
 use jsonschema::{JsonType, JsonTypeSet};

@@ -77,8 +77,8 @@ impl Schema {
     }
 }
 
-/// Returns the draft that `$schema` names and the drafts to try next. The default is 2020-12; schemas without
-/// `$schema` may follow older drafts.
+/// Returns the draft that `$schema` names and the drafts to try next. The default is 2020-12; schemas without `$schema`
+/// may follow older drafts.
 fn drafts(root: &mut Value) -> (Draft, &'static [Draft]) {
     const OLDER: &[Draft] = &[Draft::Draft7, Draft::Draft4];
     match root.get("$schema").and_then(Value::as_str).map(Draft::from_schema_uri) {
