@@ -38,7 +38,7 @@ pub trait Logins: Send + Sync + fmt::Debug {
     /// Completes a login with the query of the callback and returns the module's name.
     fn finish<'a>(&'a self, query: &'a str) -> BoxFuture<'a, Result<Arc<str>, Error>>;
 
-    /// Logs out: removes the tokens of the login.
+    /// Logs out: removes the tokens and the client registration of the login.
     fn leave<'a>(&'a self, module: &'a str) -> BoxFuture<'a, Result<(), Error>>;
 }
 
