@@ -81,7 +81,7 @@ fn many_unknown_names_against_many_known_ones_are_told_in_part() {
     assert_eq!(faults.len(), 20);
 }
 
-/// Comparing each value with each alternative would take 40 billion comparisons.
+/// Comparing 400,000 values with 10,000 alternatives each would take 4 billion comparisons.
 #[test]
 fn more_work_than_any_call_needs_is_refused_before_it_is_done() {
     let options: Vec<Value> = (0..10_000).map(|n| json!({ "n": n })).collect();
