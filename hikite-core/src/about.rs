@@ -1,4 +1,4 @@
-//! What is known of a tool beside its definition, and how calls of it are run where it differs from its module.
+//! Metadata of a tool beyond its definition, and the call policy that overrides the policy of its module.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,21 +6,21 @@ use std::time::Duration;
 use crate::annotation;
 use crate::json::{Object, Raw};
 
-/// What whoever registered a tool says of it. Tools of upstream servers have little of it.
+/// Metadata supplied when a tool was registered. Tools of upstream servers have little of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     pub version: Option<Arc<str>>,
     pub tags: Vec<Arc<str>>,
     pub category: Option<Arc<str>>,
     pub author: Option<Arc<str>>,
-    /// `{description, parameters, expectedResult?}`, as they were given.
+    /// Examples as registered: `{description, parameters, expectedResult?}`.
     pub examples: Vec<Raw>,
-    /// Names or keys of the tools it needs.
+    /// Names or keys of the tools that this tool needs.
     pub dependencies: Vec<Arc<str>>,
     pub policy: Policy,
 }
 
-/// What a tool's annotations promise. What is not promised is not assumed.
+/// Behavior hints from a tool's annotations. A hint that is absent counts as `false`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Promise {
     pub read_only: bool,
@@ -33,29 +33,29 @@ impl Promise {
         Self::of(&annotation::of_definition(definition))
     }
 
-    /// Of a tool with these annotations.
+    /// Builds the hints from a tool's annotations.
     pub fn of(annotations: &Object) -> Self {
         let hint = |name: &str| annotations.get(name).is_some_and(|value| value.as_str() == "true");
         Self { read_only: hint("readOnlyHint"), idempotent: hint("idempotentHint") }
     }
 
-    /// Whether running it twice does no more than running it once.
+    /// Returns `true` if a second run has no further effect.
     pub fn is_repeatable(self) -> bool {
         self.read_only || self.idempotent
     }
 }
 
-/// How calls of one tool are run, where somebody decided it.
+/// Settings for calls of one tool; `None` inherits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     pub timeout: Option<Duration>,
     pub retry: Option<Retry>,
-    /// How long a result may be given again to the same caller for the same arguments.
+    /// Time for which a result may be cached for the same caller and the same arguments.
     pub cache: Option<Duration>,
 }
 
 impl Policy {
-    /// What is decided here, and where nothing is, what `other` decides.
+    /// Returns this policy with unset fields taken from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -66,16 +66,16 @@ impl Policy {
     }
 }
 
-/// Further attempts after a failure that allows them.
+/// Retries after a failure that permits them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// Besides the first.
+    /// Number of retries, not counting the first attempt.
     pub attempts: u32,
-    /// The first pause; each further one may be twice as long.
+    /// Delay before the first retry; each further delay may be twice as long.
     pub delay: Duration,
 }
 
 impl Retry {
-    /// The first pause where none is named.
+    /// Default delay before the first retry.
     pub const DELAY: Duration = Duration::from_secs(1);
 }

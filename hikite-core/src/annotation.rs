@@ -1,14 +1,14 @@
-//! What tools promise of themselves in the words of the protocol, and what an HTTP method promises of a tool that makes
-//! such a request (RFC 9110, 9.2).
+//! MCP tool annotations: read from a definition, or derived from the HTTP method of the tool's request (RFC 9110,
+//! section 9.2).
 
 use crate::json::{Object, Raw};
 
-/// What the source says of a tool in its definition.
+/// Returns the `annotations` object of a tool definition, empty if there is none.
 pub fn of_definition(definition: &Raw) -> Object {
     definition.object().and_then(|tool| tool.get("annotations")?.object()).unwrap_or_default()
 }
 
-/// The annotations of a tool whose request has this method, where its form says nothing else.
+/// Returns the default annotations of a tool that sends requests with this HTTP method.
 pub fn of_method(method: &str) -> Object {
     let promise: &[&str] = match method.to_ascii_uppercase().as_str() {
         "GET" | "HEAD" => &["readOnlyHint"],

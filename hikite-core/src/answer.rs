@@ -1,4 +1,4 @@
-//! Between the result of a tool as the protocol has it and the plain value that it stands for.
+//! Converts between MCP tool results and the plain JSON values that they carry.
 
 use std::borrow::Cow;
 
@@ -6,14 +6,14 @@ use serde_json::value::RawValue;
 
 use crate::json::{Members, Object, Raw};
 
-/// In the `_meta` of a result that is a part of a list: how to go on.
+/// Member of a result's `_meta` that holds the cursor of the next page of a list.
 pub const PAGE: &str = "hikite/page";
 const NEXT: &str = "next_cursor";
 
-/// The same: the text of the result is a text, although it could be read as JSON.
+/// Member of a result's `_meta` that marks the text as plain text, although it parses as JSON.
 const TEXT: &str = "hikite/text";
 
-/// The result with where the next part of its list begins.
+/// Returns the result with the cursor of the next page in its `_meta`.
 pub fn with_next(result: &Raw, cursor: &str) -> Raw {
     with_meta(result.object().unwrap_or_default(), PAGE, Object::default().with(NEXT, cursor).raw()).raw()
 }
@@ -23,7 +23,7 @@ fn with_meta(result: Object, name: &str, value: Raw) -> Object {
     result.with("_meta", meta.with(name, value))
 }
 
-/// The result around a value: as text, and structured where it is an object.
+/// Wraps a value in an MCP result: as text, and as `structuredContent` if it is an object.
 pub fn result_of(value: &Raw) -> Raw {
     let text = value.text().unwrap_or_else(|| value.as_str().into_owned());
     let block = Object::default().with("type", "text").with("text", text.as_str()).raw();
@@ -34,17 +34,17 @@ pub fn result_of(value: &Raw) -> Raw {
     if value.is_object() { result.with("structuredContent", value.clone()).raw() } else { result.raw() }
 }
 
-/// The value of a result, and the blocks of content that are no text.
+/// The value carried by an MCP result, and its content blocks other than text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// `structuredContent`, else the text read as JSON, else the text.
+    /// `structuredContent`, else the text parsed as JSON, else the text itself.
     pub value: Raw,
     pub others: Vec<Raw>,
-    /// The tool itself says that it failed.
+    /// `isError` of the result.
     pub failed: bool,
-    /// What it says in words.
+    /// All text blocks, joined by newlines.
     pub text: String,
-    /// Where the next part of a list begins.
+    /// Cursor of the next page of a list.
     pub next: Option<String>,
 }
 
@@ -87,7 +87,7 @@ impl Answer {
     }
 }
 
-/// What a block says, if it is text.
+/// Returns the text of a content block, or `None` if the block is not text.
 fn text_of(block: &RawValue) -> Option<Cow<'_, str>> {
     let block: Members<'_> = serde_json::from_str(block.get()).ok()?;
     block.text("type").filter(|kind| kind == "text")?;

@@ -1,5 +1,5 @@
-//! One record of the audit as text, and the chain that records stand in: each hash covers the record and the hash
-//! before it, so that nothing can be changed, taken out or moved without the rest telling.
+//! Audit records and their hash chain. Each hash covers the record and the previous hash, so a changed, removed or
+//! moved record breaks the chain.
 
 pub mod table;
 
@@ -12,42 +12,42 @@ use crate::hex::hex;
 use crate::json::{Object, Raw};
 use crate::tokens;
 
-/// The longest text in a record; names come from clients.
+/// Maximum number of characters of a client-supplied text in a record.
 const TEXT_CHARS: usize = 200;
-/// The text of most records is shorter.
+/// Initial buffer capacity; most records are shorter.
 const TEXT_BYTES: usize = 640;
 
-/// What was asked for, by whom, and what became of it. What does not apply is left out of its text; values of
-/// arguments are never in it.
+/// One audited operation: caller, target and outcome. Unset members are left out of the JSON text. Argument values are
+/// never recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
-    /// Milliseconds since 1970 at which it began.
+    /// Start time in milliseconds since the Unix epoch.
     pub at: u64,
     /// `call`, `read`, `subscribe`, `prompt`, `complete`, `task`, `search`, `admin`, `lost` or `trim`.
     pub kind: &'static str,
-    /// `allowed`, or `refused` before anything ran.
+    /// `allowed`, or `refused` if nothing ran.
     pub decision: &'static str,
-    /// `ok`, `tool_error`, `cancelled`, or the code of the error.
+    /// `ok`, `tool_error`, `cancelled`, or an error code.
     pub outcome: &'static str,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub request_id: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subject: String,
-    /// The user behind it, by id and by the name they had then.
+    /// Id of the user, followed by the user's name at that time.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub user_id: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub user: String,
-    /// The id of the personal token.
+    /// Id of the personal token.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub token: String,
-    /// What the client calls itself, `name/version`.
+    /// Client's own name and version, `name/version`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub client: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub project: String,
-    /// Whose credentials were used.
+    /// Account whose credentials were used.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub account: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub struct Record {
     pub module: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tool: String,
-    /// What was asked for, in words: a key, `category/tool`, an address without its query.
+    /// Requested target: a key, `category/tool`, or an address without its query.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub what: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -84,24 +84,24 @@ pub struct Record {
     pub queries_hash: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<u64>,
-    /// Records that found no place, since the last that says so.
+    /// Number of records dropped since the last record that reports drops.
     #[serde(skip_serializing_if = "is_zero")]
     pub lost: u64,
-    /// The trace that the request belonged to.
+    /// Trace id of the request.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub trace_id: String,
-    /// Of a trim: how many records were removed from the front of the chain,
+    /// Number of records that a trim removed from the start of the chain.
     #[serde(skip_serializing_if = "is_zero")]
     pub trimmed: u64,
-    /// the number of the last of them,
+    /// Sequence number of the last record that a trim removed.
     #[serde(skip_serializing_if = "is_zero")]
     pub trimmed_to: u64,
-    /// and its hash.
+    /// Hash of the last record that a trim removed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub trimmed_hash: String,
 }
 
-/// The kind of the record that a trim leaves.
+/// Record kind that a trim writes.
 pub const TRIM: &str = "trim";
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
@@ -115,11 +115,11 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Record {
-    /// Its one text: this is what is kept, hashed and shown.
+    /// Returns the JSON text of the record, exactly as it is stored, hashed and shown.
     pub fn text(&self, seq: u64) -> String {
         let mut text = Vec::with_capacity(TEXT_BYTES);
         let _ = write!(text, "{{\"seq\":{seq}");
-        // Its number comes first; `at` is always there to follow, so that what opens the rest becomes a comma.
+        // `seq` comes first. `at` is never skipped, so the opening brace of the rest can become a comma.
         let rest = text.len();
         let _ = serde_json::to_writer(&mut text, self);
         if let Some(opens) = text.get_mut(rest) {
@@ -128,7 +128,7 @@ impl Record {
         String::from_utf8(text).unwrap_or_default()
     }
 
-    /// The same with what its bytes may have cost a model.
+    /// Sets the estimated token count from the byte counts.
     #[must_use]
     pub fn with_tokens(self) -> Self {
         let tokens_estimated = tokens::of_bytes(self.bytes_in + self.bytes_out);
@@ -136,7 +136,7 @@ impl Record {
     }
 }
 
-/// Text of a client as a record may hold it: short, and without what no database or terminal takes.
+/// Truncates a client-supplied text and replaces control characters, which databases and terminals reject.
 pub fn short(text: &str) -> String {
     if text.len() <= TEXT_CHARS && text.bytes().all(|byte| (b' '..0x7f).contains(&byte)) {
         return text.to_owned();
@@ -152,12 +152,12 @@ fn plain(char: char) -> char {
     if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }
 }
 
-/// Hex SHA-256 of what is hashed instead of being kept.
+/// Returns the SHA-256 of `bytes` in hex, recorded in place of the bytes themselves.
 pub fn digest(bytes: &[u8]) -> String {
     hex(Sha256::digest(bytes).as_slice())
 }
 
-/// Texts that are kept beside a record, to find it by, and the member of the record that each repeats.
+/// Columns by which records are searched, each with the record member that it repeats.
 pub const COLUMNS: [(&str, &str); 8] = [
     ("kind", "kind"),
     ("decision", "decision"),
@@ -169,15 +169,15 @@ pub const COLUMNS: [(&str, &str); 8] = [
     ("tool", "tool"),
 ];
 
-/// How far the chain goes.
+/// The end of an audit chain: the last sequence number and hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     pub seq: u64,
-    /// Empty before the first record.
+    /// Hash of the last record; empty before the first.
     pub hash: String,
 }
 
-/// The first record that is not as it was written.
+/// The first record at which a chain does not verify.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     pub seq: u64,
@@ -195,7 +195,7 @@ impl Chain {
         Self { seq, hash: hash.into() }
     }
 
-    /// Adds the record and gives its text; the hash is then the record's.
+    /// Appends a record, updates the chain's hash, and returns the record's text.
     pub fn append(&mut self, record: &Record) -> String {
         self.seq += 1;
         let text = record.text(self.seq);
@@ -203,7 +203,7 @@ impl Chain {
         text
     }
 
-    /// Holds the next record against its hash and its number, and gives its members.
+    /// Verifies the next record against its hash and sequence number, and returns its members.
     pub fn follow(&mut self, seq: u64, record: &str, hash: &str) -> Result<Object, Broken> {
         let expected = self.seq + 1;
         if seq != expected {
@@ -225,7 +225,8 @@ impl Chain {
     }
 }
 
-/// The hash before is empty or has 64 digits, and a record begins with a brace: where one ends is never in doubt.
+/// Hashes the previous hash and the record. The boundary is unambiguous: the previous hash is empty or 64 digits long,
+/// and a record begins with a brace.
 fn link(before: &str, record: &str) -> String {
     let mut hash = Sha256::new();
     hash.update(before);

@@ -1,31 +1,32 @@
-//! A circuit breaker, for one account of a service or one upstream server: after so many failures in a row nothing is sent for a while, then one call
-//! finds out whether the source is well again. A state machine that is asked with the time.
+//! A circuit breaker for one account of a service or one upstream server: it opens after a number of consecutive
+//! failures, rejects calls for a pause, and then lets one probe through. A pure state machine: the caller passes the
+//! time.
 
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// So many failures in a row open it; zero means never.
+    /// Consecutive failures that open the breaker; zero disables it.
     pub failures: u32,
-    /// The first pause; it doubles while probes fail.
+    /// First pause; it doubles each time a probe fails.
     pub pause: Duration,
     pub longest_pause: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Everything passes.
+    /// All calls pass.
     Closed,
-    /// Nothing passes until the pause is over.
+    /// No call passes until the pause is over.
     Open,
-    /// One call is on its way to find out.
+    /// One probe is running.
     HalfOpen,
 }
 
 impl State {
     pub const ALL: [Self; 3] = [Self::Closed, Self::Open, Self::HalfOpen];
 
-    /// The one of both that lets less through.
+    /// Returns the more restrictive of the two states.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         let severity = |state: Self| match state {
@@ -45,27 +46,27 @@ impl State {
     }
 }
 
-/// What a call may do, and which of its words count afterwards.
+/// Permission for one call, handed back with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     Plain,
-    /// The one call that finds out.
+    /// The single call that tests whether the source has recovered.
     Probe,
 }
 
-/// Times are spans since any fixed start.
+/// A circuit breaker. Times are durations since an arbitrary fixed start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Breaker {
     failures: u32,
-    /// How often it opened since the last success.
+    /// Number of times it opened since the last success.
     openings: u32,
-    /// Until when nothing passes, once it has opened.
+    /// End of the current pause, if the breaker is not closed.
     until: Option<Duration>,
     probing: bool,
 }
 
 impl Breaker {
-    /// Lets a call pass, or says how long nothing will.
+    /// Admits a call, or returns the time until the next call may pass.
     pub fn enter(&mut self, now: Duration) -> Result<Pass, Duration> {
         match self.until {
             None => Ok(Pass::Plain),
@@ -78,21 +79,21 @@ impl Breaker {
         }
     }
 
-    /// The same without a claim to be the one that finds out.
+    /// Returns the time until the next call may pass, without claiming the probe; `None` if a call would pass now.
     pub fn refuses(&self, now: Duration) -> Option<Duration> {
         let rest = self.until?.saturating_sub(now);
         (self.probing || !rest.is_zero()).then_some(rest)
     }
 
-    /// The source answered, whatever it said.
+    /// Records that the source answered, with whatever result.
     pub fn succeeded(&mut self, pass: Pass) {
-        // What was sent before it opened says nothing of now.
+        // A call sent before the breaker opened says nothing about the current state.
         if pass == Pass::Probe || self.until.is_none() {
             *self = Self::default();
         }
     }
 
-    /// The source did not answer, or said that it cannot. `random` lies between 0 and 1.
+    /// Records that the source did not answer, or reported that it cannot. `random` is between 0 and 1.
     pub fn failed(&mut self, rule: Rule, pass: Pass, now: Duration, random: f64) {
         if pass == Pass::Plain && self.until.is_some() {
             return;
@@ -101,14 +102,14 @@ impl Breaker {
         self.probing = false;
         if rule.failures > 0 && self.failures >= rule.failures {
             let grown = rule.pause.saturating_mul(2_u32.saturating_pow(self.openings));
-            // Half of it is certain, so that many modules that failed together do not come back together.
+            // At least half the pause is certain; the jitter keeps modules that failed together from probing together.
             let jittered = grown.min(rule.longest_pause).mul_f64(0.5 + random.clamp(0.0, 1.0) / 2.0);
             self.until = Some(now + jittered);
             self.openings = self.openings.saturating_add(1);
         }
     }
 
-    /// The call ended without telling anything of the source: somebody else finds out.
+    /// Records that a call ended without an outcome. A probe becomes available again.
     pub fn left(&mut self, pass: Pass) {
         if pass == Pass::Probe {
             self.probing = false;

@@ -1,22 +1,22 @@
-//! Who asks, and through which conversation.
+//! The caller of a request, its scopes, and the client session that the request belongs to.
 
 use std::sync::Arc;
 
 use crate::error::{Error, Kind};
 use crate::json::{Object, Raw};
 
-/// An authenticated subject. The holder of the local token, and whoever started `hikite stdio`, is the owner.
+/// An authenticated subject. The holder of the local token and the user who runs `hikite stdio` are the owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Caller {
     pub subject: Arc<str>,
-    /// The project it works in, whose rules then hold; without one it sees all that its subject may.
+    /// Project whose rules apply; `None` gives access to everything that the subject may see.
     pub project: Option<Arc<str>>,
     pub scopes: Scopes,
-    /// The id, not the secret, of the personal token it came with, or of the grant that its access token is of.
+    /// Id (not the secret) of the personal token, or of the grant behind the access token.
     pub token: Option<Arc<str>>,
 }
 
-/// The subject of whoever runs this hikite.
+/// Subject of the person who runs this installation.
 pub const OWNER: &str = "owner";
 
 impl Caller {
@@ -24,22 +24,22 @@ impl Caller {
         Self { scopes: Scopes::ALL, ..Self::named(OWNER) }
     }
 
-    /// Somebody of whom no more is known: it may look and call, in no project.
+    /// Returns a caller with the default scopes and no project.
     pub fn named(subject: impl Into<Arc<str>>) -> Self {
         Self { subject: subject.into(), project: None, scopes: Scopes::USUAL, token: None }
     }
 
-    /// Whether it may change what there is for everybody: tools, projects, tokens. Nobody does from inside a project.
+    /// Returns `true` if the caller may change shared state: tools, projects, tokens. Always `false` inside a project.
     pub fn is_admin(&self) -> bool {
         self.scopes.contains(Scopes::ADMIN) && self.project.is_none()
     }
 
-    /// Whose it is and in which project, for seals that are good for both alone. No project is called nothing.
+    /// Returns the subject and the project, for seals bound to both. The project is empty if there is none.
     pub fn parts(&self) -> [&[u8]; 2] {
         [self.subject.as_bytes(), self.project.as_deref().unwrap_or_default().as_bytes()]
     }
 
-    /// Refuses who may not do this at all, before anything is looked up: the answer says nothing of what there is.
+    /// Rejects a caller without the scope, before any lookup, so the error does not reveal what exists.
     pub fn must_have(&self, scope: Scopes) -> Result<(), Error> {
         if self.scopes.contains(scope) {
             return Ok(());
@@ -53,20 +53,20 @@ impl Caller {
             .hint(format!("it needs a token with the scope `{name}`")))
     }
 
-    /// The same in a project: it may look and call there, as far as it could before.
+    /// Returns this caller inside a project, with its scopes reduced to the default ones.
     #[must_use]
     pub fn within(&self, project: Arc<str>) -> Self {
         let scopes = Scopes(self.scopes.0 & Scopes::USUAL.0);
         Self { project: Some(project), scopes, ..self.clone() }
     }
 
-    /// Whether both came with one proof of who they are, whatever project each works in.
+    /// Returns `true` if both authenticated as the same subject with the same token, in whatever project.
     pub fn is_same_person(&self, other: &Self) -> bool {
         self.subject == other.subject && self.token == other.token
     }
 }
 
-/// What a caller may do at all, whatever it sees.
+/// Scopes of a caller, independent of what it can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scopes(u8);
 
@@ -77,7 +77,7 @@ impl Scopes {
     /// Run tools, read resources, get prompts.
     pub const CALL: Self = Self(2);
     pub const ADMIN: Self = Self(4);
-    /// Of a token that names none.
+    /// Default scopes of a token that names none.
     pub const USUAL: Self = Self(3);
     pub const ALL: Self = Self(7);
 
@@ -90,13 +90,13 @@ impl Scopes {
         Self(self.0 | other.0)
     }
 
-    /// What is in both.
+    /// Returns the intersection.
     #[must_use]
     pub fn both(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// One scope by its name.
+    /// Returns the scope with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, scope)| *scope)
     }
@@ -109,11 +109,11 @@ impl Scopes {
         [("read", Self::READ), ("call", Self::CALL), ("admin", Self::ADMIN)];
 }
 
-/// A number of our own for one client's session; never shown to anyone.
+/// Internal id of a client session; never sent to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u64);
 
-/// One client's conversation with us, as the sources see it.
+/// A client session as the sources see it.
 #[derive(Debug)]
 pub struct Session {
     pub id: SessionId,
@@ -121,10 +121,10 @@ pub struct Session {
     pub abilities: Abilities,
 }
 
-/// The extension of the protocol for calls that go on after they are answered.
+/// MCP extension for calls that continue after their response.
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-/// What the client can be asked while a call runs, and the extensions it knows: the capability objects it declared.
+/// Capabilities that the client declared: server-to-client requests it accepts, and extensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Abilities {
     pub sampling: Option<Raw>,
@@ -145,7 +145,7 @@ impl Abilities {
         }
     }
 
-    /// The same as an object again.
+    /// Returns the `ClientCapabilities` object.
     pub fn capabilities(&self) -> Object {
         let all = [
             ("sampling", &self.sampling),
@@ -157,18 +157,18 @@ impl Abilities {
         declared.fold(Object::default(), |object, (name, value)| object.with(name, value))
     }
 
-    /// Bytes of all of them together: they are kept as long as a session.
+    /// Returns the total size in bytes; sessions hold the capabilities for their lifetime.
     pub fn bytes(&self) -> usize {
         let all = [&self.sampling, &self.elicitation, &self.roots, &self.extensions];
         all.into_iter().flatten().map(|ability| ability.bytes().len()).sum()
     }
 
-    /// Whether the client knows an extension.
+    /// Returns `true` if the client declared this extension.
     pub fn knows(&self, extension: &str) -> bool {
         self.extensions.as_ref().and_then(Raw::object).is_some_and(|all| all.get(extension).is_some())
     }
 
-    /// Everything a server could use: for looking at what a server offers, not for calling it.
+    /// Returns all capabilities a server could use. For listing what a server offers, not for calls.
     pub fn all() -> Self {
         let with = |members: &[&str]| {
             let object =
@@ -184,7 +184,7 @@ impl Abilities {
         }
     }
 
-    /// Whether the client can be asked anything.
+    /// Returns `true` if the client accepts any server-to-client request.
     pub fn any(&self) -> bool {
         self.sampling.is_some() || self.elicitation.is_some() || self.roots.is_some()
     }

@@ -1,5 +1,5 @@
-//! The catalog: an immutable snapshot of all modules, categories, tools, resources and prompts. It is built
-//! off the path of a call and replaced as a whole.
+//! The catalog: an immutable snapshot of all modules, categories, tools, resources and prompts. It is built off the
+//! path of a call and replaced as a whole.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
@@ -23,29 +23,29 @@ use crate::selection::{Argument, Override, Selection};
 use crate::source::{Source, State};
 use crate::switch::{self, Off, Switches};
 
-/// A module as the config names it, with the source that fills it.
+/// A configured module and the source that provides its tools.
 #[derive(Clone, Debug)]
 pub struct ModuleRule {
     pub name: Arc<str>,
     pub description: String,
     pub selection: Arc<Selection>,
     pub source: Arc<dyn Source>,
-    /// What was said of its tools when they were registered, by their own names.
+    /// Metadata of registered tools, by the source's own tool names.
     pub about: Arc<HashMap<Arc<str>, Arc<About>>>,
-    /// Whether it holds registered tools, which come and go.
+    /// `true` for modules of registered tools, which can change at run time.
     pub registered: bool,
-    /// Who may change it.
+    /// Origin of the configuration, which decides who may change the module.
     pub keeper: Keeper,
-    /// How calls of its tools are run where their own overrides decide nothing.
+    /// Call policy of the module's tools, unless an override sets one.
     pub policy: Policy,
-    /// The same for what is read of its resources.
+    /// Call policy for reading the module's resources.
     pub resources: Policy,
-    /// What becomes of tools that nobody approved.
+    /// Treatment of tools that nobody has approved.
     pub pins: Pinning,
 }
 
 impl ModuleRule {
-    /// A module of which nothing more is said.
+    /// Returns a module with default settings.
     pub fn new(name: impl Into<Arc<str>>, source: Arc<dyn Source>) -> Self {
         Self {
             name: name.into(),
@@ -72,39 +72,39 @@ pub struct Module {
     pub keeper: Keeper,
     pub selection: Arc<Selection>,
     pub tools: Vec<Tool>,
-    /// Tools that are not shown until somebody approves them.
+    /// Tools hidden until somebody approves them.
     pub held: Vec<HeldTool>,
-    /// What was decided of such.
+    /// Treatment of tools that nobody has approved.
     pub pins: Pinning,
-    /// Names the module's own rule writes that its list does not have.
+    /// Names in the module's selection that its tool list does not have.
     pub unresolved: Vec<Arc<str>>,
-    /// How calls of its tools are run where nothing else is decided.
+    /// Call policy of the module's tools, unless an override sets one.
     pub policy: Policy,
-    /// How its resources are read.
+    /// Call policy for reading the module's resources.
     pub resources: Policy,
-    /// It could be used if somebody connected an account: it is named, but not shown among what works.
+    /// `true` if the module lacks an account: it is named, but not listed among the usable modules.
     pub needs_login: bool,
 }
 
 #[derive(Clone, Debug)]
 pub struct Tool {
     pub key: ToolKey,
-    /// The name after the module's own override.
+    /// Name after the module's override.
     pub name: Arc<str>,
-    /// The names the `direct` surface shows.
+    /// Names on the `direct` surface.
     pub direct: Names,
-    /// The definition under `name`.
+    /// Definition under `name`.
     pub definition: Raw,
     pub arguments: Arc<[Argument]>,
     pub about: Arc<About>,
     pub promise: Promise,
-    /// What the source itself says of it; no override changes that.
+    /// Risk according to the source's own annotations, unaffected by overrides.
     pub risk: Risk,
     pub policy: Policy,
-    /// The definition as the source sent it, and the check of arguments against it.
+    /// Definition as the source sent it.
     pub original: Raw,
     pub checker: Arc<Checker>,
-    /// Why it cannot be called outside a category, if it cannot.
+    /// Reason why the tool cannot be called outside a category; `None` if it can.
     pub off: Option<Off>,
 }
 
@@ -118,11 +118,11 @@ impl Tool {
     }
 }
 
-/// Something reached by name in one module: a prompt.
+/// A prompt of one module.
 #[derive(Clone, Debug)]
 pub struct Prompt {
     pub module: usize,
-    /// As its source has it.
+    /// The prompt as its source sent it.
     pub item: Item,
     pub direct: Names,
 }
@@ -145,7 +145,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// `before` lends what need not be made anew.
+    /// Builds a catalog from what the sources list. Unchanged parts of `before` are reused.
     pub fn build(
         modules: &[ModuleRule],
         categories: &[Arc<CategoryRule>],
@@ -156,7 +156,7 @@ impl Catalog {
         Self::of(offers, categories, switches, before)
     }
 
-    /// The same where somebody has looked at what the sources offer.
+    /// Builds a catalog from offers whose unapproved tools are already held back.
     pub fn of(
         offers: Vec<Offer>,
         categories: &[Arc<CategoryRule>],
@@ -174,7 +174,7 @@ impl Catalog {
         )
     }
 
-    /// The catalog as it would be if some of its modules offered this instead.
+    /// Returns the catalog with the offers of some modules replaced.
     #[must_use]
     pub fn with_offers(&self, offers: &[Offer]) -> Self {
         let mut given = Given::clone(&self.given);
@@ -186,12 +186,12 @@ impl Catalog {
         Self::make(given, self)
     }
 
-    /// The rules that its modules are made by.
+    /// Returns the rules that the modules were built from.
     pub fn rules(&self) -> impl Iterator<Item = &ModuleRule> {
         self.given.modules.iter().map(|offer| &offer.rule)
     }
 
-    /// The catalog as it would be if there were nothing but what is allowed.
+    /// Returns the catalog restricted to what `permissions` allow.
     #[must_use]
     pub fn narrowed(&self, permissions: &Arc<Permissions>) -> Self {
         Self::make(self.given.narrowed(permissions, self), self)
@@ -230,7 +230,7 @@ impl Catalog {
         self.by_key.get(key).map(|(module, tool)| &self.modules[*module].tools[*tool])
     }
 
-    /// The first module that lists the resource, else the first with a template or a skill that it fits.
+    /// Returns the first module that lists the resource, else the first whose template or skill matches it.
     pub fn module_of_uri(&self, uri: &str) -> Option<&Module> {
         if let Some(module) = self.by_uri.get(uri) {
             return Some(&self.modules[*module]);
@@ -242,7 +242,8 @@ impl Catalog {
         listed.or_else(|| self.module_of_skill(uri))
     }
 
-    /// Files of a skill need not be listed, and neither need skills: those are with the only module that has any.
+    /// Returns the module of a skill's file. Neither files nor skills need to be listed; an unlisted `skill://` address
+    /// belongs to the only module that declares skills, if there is exactly one.
     fn module_of_skill(&self, uri: &str) -> Option<&Module> {
         let holds = |module: &&Module| {
             let mut skills = module.listing.iter().flat_map(|listing| &listing.skills);
@@ -266,8 +267,8 @@ impl Catalog {
         self.prompts.iter().find(|prompt| prompt.direct.contains(direct_name))
     }
 
-    /// The modules that are new, gone or no longer what they were; `None` if more than modules has changed. Whoever sees
-    /// none of them sees the same as before.
+    /// Returns the modules that were added, removed or changed; `None` if more than modules changed. A view that
+    /// contains none of them is still valid.
     pub fn changed_modules(&self, before: &Self) -> Option<Vec<Arc<str>>> {
         let (old, new) = (&before.given, &self.given);
         let same_categories = old.categories.len() == new.categories.len()
@@ -276,7 +277,7 @@ impl Catalog {
             old.modules.iter().enumerate().map(|(at, offer)| (&*offer.rule.name, at)).collect();
         let later: HashSet<&str> = new.modules.iter().map(|offer| &*offer.rule.name).collect();
         let places = new.modules.iter().filter_map(|offer| earlier.get(&*offer.rule.name));
-        // Names are given in the order of the modules.
+        // Direct names are assigned in module order.
         if !same_categories || !places.is_sorted() {
             return None;
         }
@@ -294,11 +295,11 @@ impl Catalog {
         Some(changed)
     }
 
-    /// About how much memory it takes; definitions are shared with the lists that they came in.
+    /// Returns the approximate memory use. Definitions share their buffers with the lists that they came from.
     pub fn bytes(&self) -> usize {
         let tools: usize = self.modules.iter().map(|module| module.tools.len()).sum();
         let indexed = size_of::<(Arc<str>, (usize, usize))>() + size_of::<(ToolKey, (usize, usize))>();
-        // Tables are kept at most seven eighths full, and grow by doubling.
+        // Hash tables are at most seven eighths full and grow by doubling.
         tools * (size_of::<Tool>() + size_of::<Item>() + 2 * indexed)
             + self.modules.len() * (size_of::<Module>() + size_of::<Offer>() + size_of::<Listing>())
             + self.prompts.len() * size_of::<Prompt>()
@@ -323,17 +324,17 @@ impl Catalog {
 }
 
 impl Module {
-    /// What its source says of itself.
+    /// Returns the version that the source reports.
     pub fn version(&self) -> Option<String> {
         self.listing.as_ref()?.version()
     }
 
-    /// Whether its source says the same about a login as when the catalog was made.
+    /// Returns `true` if the login state of the source is unchanged since the catalog was built.
     pub fn is_logged_in_as_before(&self) -> bool {
         self.needs_login == needs_login(&*self.source)
     }
 
-    /// Why nothing can be said of what it offers: its source has not told it.
+    /// Returns the error for a module whose source has not returned its lists yet.
     pub fn why_untold(&self) -> Error {
         let message = match self.source.state() {
             State::Failing { reason, .. } => reason,
@@ -421,7 +422,7 @@ impl Tool {
     }
 }
 
-/// Of nearly all tools nothing is said; in many views that would be many times nothing.
+/// Shared default: nearly all tools have no metadata, and every view repeats them.
 static NOTHING_SAID: LazyLock<Arc<About>> = LazyLock::new(Arc::default);
 static NO_ARGUMENTS: LazyLock<Arc<[Argument]>> = LazyLock::new(|| [].into());
 
@@ -429,12 +430,12 @@ fn needs_login(source: &dyn Source) -> bool {
     matches!(source.state(), State::NeedsLogin { .. })
 }
 
-/// The schema of a tool's arguments.
+/// Returns the `inputSchema` of a tool definition.
 pub fn schema_of(definition: &Raw) -> Option<Raw> {
     definition.object()?.get("inputSchema").cloned()
 }
 
-/// The config's own words, else what the server says of itself.
+/// Returns the configured description, else the one that the server reports.
 fn description(rule: &ModuleRule, listing: Option<&Listing>) -> String {
     if !rule.description.is_empty() {
         return rule.description.clone();
@@ -444,7 +445,7 @@ fn description(rule: &ModuleRule, listing: Option<&Listing>) -> String {
     told.unwrap_or_default()
 }
 
-/// An argument that every category hides which shows the tool is hidden outside them too.
+/// Hides an argument outside categories if every category that shows the tool hides it.
 fn hide_what_categories_hide(modules: &mut [Module], categories: &[Category]) {
     let mut entries: HashMap<&ToolKey, Vec<&Entry>> = HashMap::new();
     for entry in categories.iter().flat_map(Category::enabled) {
@@ -476,7 +477,7 @@ fn name_tools(modules: &mut [Module]) {
         tools.chain(module.held.iter_mut().map(|held| &mut held.direct))
     });
     for (place, name) in places.zip(names) {
-        // The same name is not kept twice.
+        // An equal name keeps its existing allocation.
         if *place != name {
             *place = name;
         }
@@ -493,7 +494,7 @@ fn prompts(modules: &[Module]) -> Vec<Prompt> {
     all.zip(names).map(|((module, item), direct)| Prompt { module, item: item.clone(), direct }).collect()
 }
 
-/// The definition with its name replaced, the same bytes if the name is the same.
+/// Returns the definition with its name replaced; shares the bytes if the name is unchanged.
 pub(crate) fn renamed(definition: &Raw, name: &str, shown: &str) -> Raw {
     if name == shown {
         return definition.clone();

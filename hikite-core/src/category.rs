@@ -1,5 +1,5 @@
-//! Categories: named, described selections of tools across servers. The rule is what the config says; the
-//! category is that rule held against the lists that are known.
+//! Categories: named, described selections of tools across servers. A rule is what the config says; a category is that
+//! rule resolved against the known tool lists.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ pub struct CategoryRule {
     pub description: String,
     pub servers: Vec<Arc<str>>,
     pub selection: Selection,
-    /// A note on how to use the category well, returned with its tools.
+    /// Usage note that is returned with the category's tools.
     pub skill: Option<String>,
-    /// Who may change it.
+    /// Origin of the configuration, which decides who may change the category.
     pub keeper: Keeper,
 }
 
@@ -32,30 +32,30 @@ pub struct CategoryRule {
 pub struct Category {
     pub rule: Arc<CategoryRule>,
     pub entries: Vec<Entry>,
-    /// Names written in the rule that no server has, all lists being known.
+    /// Names in the rule that no server has, although all lists are known.
     pub unresolved: Vec<Arc<str>>,
-    /// Names written in the rule whose server has not told its list.
+    /// Names in the rule whose server has not returned its list yet.
     pub waiting: Vec<Arc<str>>,
-    /// Servers of the rule without a known list.
+    /// Servers of the rule whose lists are not known.
     pub missing: Vec<Missing>,
-    /// What it would show if it were not held back, under the name that it would have.
+    /// Unapproved tools that the category would show, under the names they would have.
     held: Vec<(Arc<str>, HeldTool)>,
 }
 
-/// A server that has not told its list, and what its own rule says of its tools.
+/// A server that has not returned its list, with the selection of its module.
 #[derive(Clone, Debug)]
 pub struct Missing {
     pub server: Arc<str>,
     selection: Arc<Selection>,
-    /// Whether nothing of it is called that nobody approved.
+    /// `true` if unapproved tools of this server must not be called.
     strict: bool,
-    /// What may be used of it; `None` is everything.
+    /// Permissions that apply to the server's tools; `None` allows all.
     permissions: Option<Arc<Permissions>>,
     /// Its tools that were switched off at run time.
     off: Vec<Arc<str>>,
 }
 
-/// One tool of a category under the name the category shows.
+/// A tool in a category, under the name that the category shows.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub name: Arc<str>,
@@ -64,23 +64,23 @@ pub struct Entry {
     pub arguments: Arc<[Argument]>,
     pub promise: Promise,
     pub policy: Policy,
-    /// Why it cannot be called here, if it cannot.
+    /// Reason why the tool cannot be called here; `None` if it can.
     pub off: Option<Off>,
 }
 
-/// What a name means inside a category.
+/// Result of resolving a tool name in a category.
 #[derive(Debug)]
 pub enum Lookup<'a> {
     Found(&'a Entry),
     Disabled(Off),
-    /// The config names it, but the server's list is not known: the server decides. What the config presets
-    /// and forbids holds all the same.
+    /// The config names the tool, but the server's list is unknown, so the server decides. Configured arguments and
+    /// restrictions still apply.
     Unlisted {
         key: ToolKey,
         arguments: Vec<Argument>,
         policy: Policy,
     },
-    /// The same of a server of which nothing is called before its list is known.
+    /// The config names the tool, but its server permits no calls before its list is known.
     Untold(Arc<str>),
     Unknown,
 }
@@ -133,7 +133,7 @@ impl Category {
         let mut meant = self.entries.iter().filter(|entry| wanted.means(&entry.key.module, &entry.key.tool));
         match (meant.next(), meant.next()) {
             (Some(entry), None) => Lookup::of(entry),
-            // Two servers have it: which one is meant must be said.
+            // Two servers have this tool: the name is ambiguous.
             (Some(_), Some(_)) => Lookup::Unknown,
             (None, _) => {
                 match self.held.iter().find(|(shown, held)| **shown == *name || held.is_meant(&wanted)) {
@@ -144,13 +144,13 @@ impl Category {
         }
     }
 
-    /// Whether a server that has not told its list might decide what the name means.
+    /// Returns `true` if a server that has not returned its list could change what the name resolves to.
     pub fn is_unsure_of(&self, name: &str) -> bool {
         let unsure = |found| matches!(found, Lookup::Unlisted { .. } | Lookup::Untold(_) | Lookup::Unknown);
         !self.missing.is_empty() && unsure(self.find(name))
     }
 
-    /// Whether at least one of its servers has told its list.
+    /// Returns `true` if at least one of its servers has returned its list.
     pub fn knows_some(&self) -> bool {
         self.missing.len() < self.rule.servers.len()
     }
@@ -204,7 +204,7 @@ impl Category {
         })
     }
 
-    /// Two servers may offer tools of one name: each is then shown as `server:tool`.
+    /// Renames tools that share a name across servers to `server:tool`.
     fn tell_namesakes_apart(&mut self) {
         let mut seen: HashMap<Arc<str>, usize> = HashMap::new();
         for entry in &self.entries {
@@ -227,7 +227,7 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// Of what one module holds back, what the rule selects.
+/// Returns the module's unapproved tools that the rule selects.
 fn held(rule: &CategoryRule, module: &Module) -> impl Iterator<Item = (Arc<str>, HeldTool)> {
     let selected = module.held.iter().filter(|held| rule.selection.selects(&module.name, &held.key.tool));
     selected.map(|held| {

@@ -1,5 +1,5 @@
-//! Arguments of a call held against the tool's schema: compiled once, all faults told at once, and what was
-//! certainly meant set right. Arguments that pass keep their bytes.
+//! Checks call arguments against the tool's schema, which is compiled once. Reports all violations at once and repairs
+//! unambiguous mistakes. Valid arguments keep their bytes.
 
 mod coerce;
 mod complain;
@@ -27,13 +27,13 @@ use crate::json::Raw;
 use draft::Draft;
 use schema::Schema;
 
-/// A coerced string may hold further values to coerce; nobody wraps deeper than this.
+/// Maximum rounds of repair: a coerced string may contain further values to coerce.
 const ROUNDS: usize = 4;
-/// Steps of a schema that reading its arguments takes as well.
+/// Schema steps that cost no more than parsing the arguments.
 const STEPS_FREE: usize = 16;
-/// To compile a byte of a schema takes as long as to check so many bytes of arguments.
+/// Cost of compiling one byte of schema, in bytes of arguments checked.
 const COMPILE_COST: usize = 32;
-/// However short it is: a pattern of few bytes may stand for very many.
+/// Minimum cost of compiling: a short pattern may expand to a large automaton.
 const COMPILE_COST_MIN: usize = 64 << 10;
 
 const TOO_MUCH: &str =
@@ -42,7 +42,7 @@ const TOO_MUCH: &str =
 const TOO_MUCH_BACK: &str = "the texts are too long for the tool's schema, which has a pattern that looks around or \
      back; send fewer or shorter ones";
 
-/// Checks the arguments of one tool. Cheap to make: the schema is compiled by the first call.
+/// Checks the arguments of one tool. Cheap to create: the first call compiles the schema.
 pub struct Checker {
     source: Option<Raw>,
     compiled: OnceLock<Result<Schema, String>>,
@@ -51,14 +51,14 @@ pub struct Checker {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// Relay the bytes that came.
+    /// Relay the bytes as received.
     AsSent,
-    /// These instead: unwrapped, coerced, or with defaults filled in.
+    /// Relay these bytes instead: unwrapped, coerced, or with defaults filled in.
     Changed(Raw),
 }
 
 impl Checker {
-    /// Takes the tool's `inputSchema`. Without one, or with one that is no object, everything passes.
+    /// Takes the tool's `inputSchema`. A missing schema, or one that is not an object, accepts everything.
     pub fn new(schema: Option<Raw>) -> Self {
         Self {
             source: schema.filter(Raw::is_object),
@@ -96,14 +96,14 @@ impl Checker {
         Err(faults)
     }
 
-    /// About how many bytes a call of this size would be for the simplest of schemas: what is compared with what
-    /// another thread is worth.
+    /// Estimates the cost of a check, in bytes of arguments for a trivial schema. Callers compare it with the cost of
+    /// moving to another thread.
     pub fn cost(&self, arguments: Option<&Raw>) -> usize {
         self.template_cost(arguments.map_or(0, |raw| raw.bytes().len()))
     }
 
-    /// Arguments in which references stand for what is not known yet, at these places (JSON Pointers): whether
-    /// something is wrong with them whatever the references give.
+    /// Checks arguments that contain unresolved references at the `filled` JSON Pointers. Reports only violations that
+    /// no value of the references could fix.
     pub fn check_template(&self, value: &Value, filled: &[String]) -> Result<(), Vec<Fault>> {
         let Some(schema) = self.schema() else { return Ok(()) };
         read::within_depth(value).map_err(|why| vec![Fault::new("", why)])?;
@@ -116,7 +116,7 @@ impl Checker {
         wildcard::check(schema, value, filled)
     }
 
-    /// The cost of checking params that are written in so many bytes and not filled in yet.
+    /// Estimates the cost of checking unresolved arguments of this size.
     pub fn template_cost(&self, bytes: usize) -> usize {
         let Some(source) = &self.source else { return 0 };
         match self.compiled.get() {
@@ -128,17 +128,17 @@ impl Checker {
         }
     }
 
-    /// Why nothing is checked, once the first call has found out that the schema is broken.
+    /// Returns the reason why nothing is checked, once the first call has found the schema to be broken.
     pub fn problem(&self) -> Option<&str> {
         self.compiled.get()?.as_ref().err().map(String::as_str)
     }
 
-    /// The same for whoever warns of it: only the first to ask is told.
+    /// Returns the problem to the first caller only, so that it is logged once.
     pub fn complaint(&self) -> Option<&str> {
         self.problem().filter(|_| !self.told.swap(true, Ordering::Relaxed))
     }
 
-    /// The same, found out now and not by the first call.
+    /// Compiles the schema now and returns its problem, if any.
     pub fn find_problem(&self) -> Option<&str> {
         self.schema();
         self.problem()
@@ -160,7 +160,7 @@ fn passes(schema: &Schema, draft: &Draft) -> bool {
     draft.value.is_object() && schema.is_valid(&draft.value)
 }
 
-/// The outcome of the repair.
+/// Outcome of a repair.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mended {
     Yes,
@@ -168,7 +168,7 @@ enum Mended {
     TooMany,
 }
 
-/// Coerces what fails until the whole passes, or nothing is left to coerce.
+/// Coerces invalid values until the whole is valid or nothing is left to coerce.
 fn mend(schema: &Schema, draft: &mut Draft) -> Mended {
     for _ in 0..ROUNDS {
         if passes(schema, draft) {
@@ -179,7 +179,7 @@ fn mend(schema: &Schema, draft: &mut Draft) -> Mended {
             return Mended::No;
         }
         draft.apply(&edits);
-        // What stood in a text counts now.
+        // Values unpacked from a string now count as well.
         if !affords(schema, draft) {
             return Mended::No;
         }
@@ -187,7 +187,7 @@ fn mend(schema: &Schema, draft: &mut Draft) -> Mended {
     if passes(schema, draft) { Mended::Yes } else { Mended::No }
 }
 
-/// No value is written in fewer than two bytes, with the comma.
+/// Returns `true` if the check is affordable. Every value takes at least two bytes, with its comma.
 fn affords(schema: &Schema, draft: &Draft) -> bool {
     schema.affords(&draft.value, draft.raw.bytes().len() / 2 + 1)
 }

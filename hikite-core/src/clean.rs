@@ -1,6 +1,6 @@
-//! Takes characters out of texts that nobody sees and a model reads all the same: controls, characters without a width,
-//! those that turn the direction of writing, tags. What people write with (emoji, kanji with a variant, Persian) stays.
-//! What is clean keeps its bytes; nothing is escaped or replaced.
+//! Removes characters that people cannot see but a model reads: controls, zero-width characters, bidirectional
+//! overrides, tags. Characters that people write with (emoji, ideographic variants, Persian joiners) stay. Clean text
+//! keeps its bytes; nothing is escaped or replaced.
 
 mod character;
 
@@ -10,7 +10,7 @@ use crate::listing::{Cleaned, Item, ListKind, Listing};
 use character::Judge;
 pub(crate) use character::is_hidden;
 
-/// The text without what is hidden in it, and how many characters that were; `None` if it is clean.
+/// Returns the text without hidden characters and the number removed; `None` if the text is clean.
 pub fn text(text: &str) -> Option<(String, usize)> {
     let mut judge = Judge::default();
     let mut out = String::with_capacity(text.len());
@@ -23,7 +23,8 @@ pub fn text(text: &str) -> Option<(String, usize)> {
     (judge.removed > 0).then_some((out, judge.removed))
 }
 
-/// The same for every text in a value, names of members included. What is not touched keeps its bytes.
+/// Sanitizes every string in a value, member names included; `None` if the value is clean. Untouched parts keep their
+/// bytes.
 pub fn value(raw: &Raw) -> Option<(Raw, usize)> {
     let bytes = raw.bytes();
     if !may_hide(bytes) {
@@ -47,8 +48,8 @@ pub fn value(raw: &Raw) -> Option<(Raw, usize)> {
     Some((Raw::trusted(out), removed))
 }
 
-/// Cleans all that a source says of itself and what it offers, and notes in the listing what was taken out of what. What
-/// has something hidden in its very name is left out: under another name it could not be called.
+/// Sanitizes everything that a source lists and reports about itself, and records the changes in the listing. Items
+/// with hidden characters in their names are dropped, because they could not be called under another name.
 pub fn listing(listing: &mut Listing) {
     let mut found = Vec::new();
     let mut note = |kind: &'static str, name: &str, removed: usize, left_out: bool| {
@@ -80,8 +81,8 @@ pub fn listing(listing: &mut Listing) {
     listing.cleaned = found;
 }
 
-/// Whether there can be anything hidden in these bytes of JSON: without a byte beyond ASCII, a delete or an escape that
-/// may stand for such there cannot.
+/// Returns `true` if these bytes of JSON can contain hidden characters: there is a non-ASCII byte, a DEL, or an escape
+/// that may stand for one.
 fn may_hide(bytes: &[u8]) -> bool {
     bytes.iter().enumerate().any(|(at, byte)| match byte {
         0x7f.. => true,
@@ -90,7 +91,7 @@ fn may_hide(bytes: &[u8]) -> bool {
     })
 }
 
-/// Behind the closing quote of the string that begins at `start`.
+/// Returns the offset after the closing quote of the string that begins at `start`.
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() && bytes[at] != b'"' {
@@ -99,7 +100,7 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
     (at + 1).min(bytes.len())
 }
 
-/// A string of JSON with its quotes. Half of a surrogate pair stands for nothing, and readers differ on it: it goes, too.
+/// Sanitizes a quoted JSON string. Lone surrogates are removed too, since parsers disagree about them.
 fn string(literal: &[u8]) -> Option<(String, usize)> {
     let (decoded, halves) = match serde_json::from_slice::<String>(literal) {
         Ok(decoded) => (decoded, 0),
@@ -138,7 +139,7 @@ enum Half {
     Second,
 }
 
-/// Which half of a pair the escape at this place is, if it is one.
+/// Returns which surrogate the escape at this offset is, if any.
 fn half(literal: &[u8], at: usize) -> Option<Half> {
     let escape = literal.get(at..at + 6)?.strip_prefix(br"\u")?;
     match u16::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()? {

@@ -1,5 +1,5 @@
-//! Answers that cost a model less: the tool's own shape or columns of what is not empty, then the smaller of TOON and
-//! JSON, then a budget. Pure; what was left out is always told.
+//! Compacts answers to save tokens: applies the tool's shape or drops empty columns, picks the smaller of TOON and
+//! JSON, then trims to a budget. Pure. Omissions are always reported.
 
 mod budget;
 mod cell;
@@ -15,11 +15,11 @@ use serde_json::Value;
 pub use number::parse;
 pub use shape::Shape;
 
-/// In which form an answer is given.
+/// Format in which an answer is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Compact,
-    /// As the tool gave it.
+    /// The answer as the tool returned it.
     Raw,
 }
 
@@ -38,12 +38,12 @@ impl Format {
     }
 }
 
-/// How a compact answer is written.
+/// Encoding of a compact answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Toon,
     Json,
-    /// Words as they are: Markdown, a file, a log.
+    /// Plain text: Markdown, a file, a log.
     Text,
 }
 
@@ -61,16 +61,15 @@ impl Form {
 pub struct Compacted {
     pub text: String,
     pub form: Form,
-    /// What is not in the text, in words for a model; `None` if nothing was left out.
+    /// Description of the omitted parts, for a model; `None` if nothing was omitted.
     pub left_out: Option<String>,
 }
 
-/// `left_out` is never longer than this; whoever puts it under the text leaves so much room for it.
+/// Maximum bytes of `left_out`, which callers reserve below the text.
 pub const LEFT_OUT_BYTES: usize = 200;
 
-/// The value in as few bytes as its shape allows, `budget` at most. A text stays as it is. Of everything else nothing is
-/// lost that is not told, but for what is empty (null, `""`, `[]`, `{}`) in all rows of a table, of which the names are
-/// told.
+/// Encodes the value in at most `budget` bytes. A string stays as it is. Every omission is reported; columns that are
+/// empty (null, `""`, `[]`, `{}`) in all rows of a table are only named.
 pub fn compact(value: &Value, shape: Option<&Shape>, budget: usize) -> Compacted {
     let shaped = shape.and_then(|shape| Some((shape.apply(value)?, shape.hoists())));
     let (value, hoist) = shaped.as_ref().map_or((value, true), |(value, hoist)| (value, *hoist));

@@ -1,5 +1,5 @@
-//! Whose keys are used: what a module shows a service that it calls for somebody. Modules ask for a credential and never
-//! see where it is kept; whoever keeps it asks its provider through `TokenEndpoint` and never sees HTTP.
+//! Credentials that a module presents to a service on behalf of a caller. Modules request a credential and do not know
+//! where it is stored; the store renews tokens through `TokenEndpoint` and does not know HTTP.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,14 +12,14 @@ use crate::source::{BoxFuture, CallContext};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
-    /// Names the account it belongs to. Renewing a token changes the secret, not this.
+    /// Account that the credential belongs to. Renewing a token changes the secret, not this.
     pub account: Arc<str>,
     pub scheme: Scheme,
-    /// What stands behind the scheme in the header.
+    /// Credential after the scheme in the `Authorization` header.
     pub secret: Secret,
-    /// What else is known of the account: its site, its workspace.
+    /// Further attributes of the account, such as its site or workspace.
     pub details: BTreeMap<String, String>,
-    /// An address in place of the service's own: an installation of one's own.
+    /// Base URL that replaces the service's own, for self-hosted installations.
     pub api: Option<String>,
 }
 
@@ -30,7 +30,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// As the header spells it.
+    /// Returns the scheme as spelled in the header.
     pub fn word(self) -> &'static str {
         match self {
             Self::Bearer => "Bearer",
@@ -39,9 +39,9 @@ impl Scheme {
     }
 }
 
-/// Where a provider gives tokens: one form in, one answer out.
+/// Token endpoint of a provider.
 pub trait TokenEndpoint: Send + Sync + fmt::Debug {
-    /// An error if nothing came back that could be an answer.
+    /// Sends a token request. Fails only if no usable response came back.
     fn post(&self, request: TokenRequest) -> BoxFuture<'_, Result<TokenAnswer, Error>>;
 }
 
@@ -49,9 +49,9 @@ pub trait TokenEndpoint: Send + Sync + fmt::Debug {
 pub struct TokenRequest {
     pub url: String,
     pub form: Vec<(String, Secret)>,
-    /// Sent as JSON in place of a form.
+    /// Send the fields as JSON instead of a form.
     pub as_json: bool,
-    /// Who we are, in the header.
+    /// Client id and secret for HTTP Basic authentication.
     pub basic: Option<(String, Secret)>,
 }
 
@@ -59,23 +59,23 @@ pub struct TokenRequest {
 pub struct TokenAnswer {
     pub status: u16,
     pub body: Secret,
-    /// How long it asks to be left alone.
+    /// `Retry-After` of the response.
     pub retry_after: Option<Duration>,
 }
 
-/// Gives a caller's key for a provider. A provider serves one module or several.
+/// Provides the caller's credential for a provider. One provider can serve several modules.
 pub trait Exchanger: Send + Sync + fmt::Debug {
-    /// Whether there is any account with it at all.
+    /// Returns `true` if any account with the provider exists.
     fn knows(&self, provider: &str) -> bool;
 
-    /// `None` if the caller has no account with it.
+    /// Returns the caller's credential; `None` if the caller has no account with the provider.
     fn credential<'a>(
         &'a self,
         provider: &'a str,
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>>;
 
-    /// A newer one in place of one that the service refused; `None` if there is none.
+    /// Returns a newer credential in place of one that the service refused; `None` if there is none.
     fn renewed<'a>(
         &'a self,
         provider: &'a str,
@@ -83,28 +83,28 @@ pub trait Exchanger: Send + Sync + fmt::Debug {
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>>;
 
-    /// A service took this credential. Called after every answer, so it must not wait.
+    /// Records that a service accepted the credential. Called after every response, so it must not block.
     fn accepted(&self, _: &str, _: &Credential) {}
 }
 
-/// Proves a credential by one cheap request to the service that it is for.
+/// Verifies a credential with one cheap request to its service.
 pub trait Verifier: Send + Sync + fmt::Debug {
     fn verify<'a>(&'a self, provider: &'a str, credential: Arc<Credential>) -> BoxFuture<'a, Proof>;
 }
 
-/// The outcome of such a request. The words are the vendor's own, cleaned and cut.
+/// Outcome of a verification. Messages are the vendor's own, sanitized and truncated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
     Accepted,
-    /// The vendor refuses the credential.
+    /// The service rejected the credential.
     Refused(String),
-    /// Nothing is known: the vendor was not reached, or was in trouble.
+    /// Unknown: the service was unreachable or failing.
     Unclear(String),
-    /// No module says how to find out.
+    /// No module defines a verification request.
     NoProbe,
 }
 
-/// Knows no way to prove anything.
+/// A verifier without any verification requests.
 #[derive(Clone, Copy, Debug)]
 pub struct NoProbes;
 

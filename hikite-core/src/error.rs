@@ -1,5 +1,5 @@
-//! What can go wrong: one table of kinds with every face an error shows (code, HTTP status, JSON-RPC number),
-//! and the one error value that travels from where it happens to the edge that renders it.
+//! Errors: one table of kinds with their code, HTTP status and JSON-RPC number, and the one error value that travels
+//! from its origin to the edge that renders it.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -33,7 +33,7 @@ pub enum Kind {
     Internal,
 }
 
-/// Who has to change something.
+/// The party that has to change something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Caller,
@@ -48,7 +48,7 @@ pub struct Face {
     pub http: u16,
     pub rpc: i32,
     pub fault: Fault,
-    /// Whether the same request may succeed later without a change.
+    /// `true` if the same request may succeed later without a change.
     pub retry: bool,
     pub meaning: &'static str,
     pub cure: &'static str,
@@ -128,29 +128,29 @@ pub struct Error {
     pub kind: Kind,
     pub message: Box<str>,
     pub hint: Option<Box<str>>,
-    /// The name a surface gives to this failure where its specification has one (`UnknownCategory`, …).
+    /// Error name from the surface's specification, if it has one (`UnknownCategory`, …).
     pub name: Option<&'static str>,
-    /// The schema the arguments should have followed, so that a model can correct itself.
+    /// Schema that the arguments violate, so that a model can correct itself.
     pub schema: Option<Raw>,
-    /// Every single fault, where there may be several: `[{pointer, message}]`.
+    /// All violations, where there may be several: `[{pointer, message}]`.
     pub details: Option<Raw>,
-    /// How long to wait before the same request may succeed.
+    /// Time to wait before the same request may succeed.
     pub retry_after: Option<Duration>,
-    /// The time that was over, in milliseconds, where one was. Small, so that errors stay so.
+    /// Timeout that expired, in milliseconds. A `NonZeroU32` keeps `Error` small.
     pub after_ms: Option<NonZeroU32>,
-    /// What went wrong in the words of whoever noticed: for the log, never for a client.
+    /// Private cause, for the log and never for a client.
     pub cause: Option<Box<str>>,
-    /// Nothing was sent: there is no connection, and whoever opens them paces the attempts.
+    /// `true` if nothing was sent because there is no connection; the connection logic paces the attempts.
     pub unsent: bool,
-    /// The JSON-RPC error object of an upstream, relayed as it came where the surface relays.
+    /// JSON-RPC error object of an upstream, relayed unchanged by surfaces that relay errors.
     pub relayed: Option<Raw>,
 }
 
-/// Bytes of a message about what somebody sent: it may name what that says.
+/// Maximum bytes of a message that blames the caller, since it may quote the request.
 const MESSAGE_MAX: usize = 16 * 1024;
 
 impl Error {
-    /// The words of a tool are told whole; a caller's own are not repeated at length.
+    /// Builds an error. Messages of tools are kept whole; messages that may quote the caller are truncated.
     pub fn new(kind: Kind, message: impl Into<Box<str>>) -> Self {
         let mut message = message.into();
         if message.len() > MESSAGE_MAX && kind.face().fault == Fault::Caller {
@@ -173,7 +173,7 @@ impl Error {
         }
     }
 
-    /// A task that is over, lost or another caller's looks like one that never was.
+    /// Returns the error for a task that is expired, lost or owned by another caller: all look like an unknown task.
     pub fn unknown_task() -> Self {
         Self::new(Kind::Validation, "there is no such task").hint("tasks end some time after they are done")
     }
@@ -190,21 +190,21 @@ impl Error {
         self
     }
 
-    /// Only for the log.
+    /// Sets the private cause, for the log only.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<str>>) -> Self {
         self.cause = Some(cause.into());
         self
     }
 
-    /// The same request may succeed after such a time.
+    /// Sets the time after which the same request may succeed.
     #[must_use]
     pub fn after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
         self
     }
 
-    /// An upstream's own JSON-RPC error: its message is shown, its object relayed.
+    /// Converts an upstream's JSON-RPC error: its message is shown, its object relayed.
     pub fn from_upstream(error: Raw) -> Self {
         let members = error.object().unwrap_or_default();
         let message = members.text("message").unwrap_or_else(|| "the upstream answered with an error".into());
@@ -217,12 +217,12 @@ impl Error {
         Self { relayed: Some(error), ..Self::new(kind, message) }
     }
 
-    /// The JSON-RPC number that an upstream gave its error.
+    /// Returns the JSON-RPC error code of the upstream.
     pub fn upstream_code(&self) -> Option<i64> {
         self.relayed.as_ref()?.object()?.get("code")?.decode().ok()
     }
 
-    /// The error as the log may show it: an upstream's own words may repeat what it was sent.
+    /// Returns a text for the log. An upstream's message is left out, since it may quote what it was sent.
     pub fn guarded(&self) -> String {
         match &self.relayed {
             Some(_) => format!("it answered with the error {}", self.upstream_code().unwrap_or_default()),
@@ -234,7 +234,7 @@ impl Error {
         self.kind.face().code
     }
 
-    /// The `structuredContent.error` of a meta tool's answer.
+    /// Returns the `structuredContent.error` of a meta tool's result.
     pub fn detail(&self) -> Object {
         let mut detail = Object::default().with("code", self.code());
         if let Some(name) = self.name {
@@ -253,7 +253,7 @@ impl Error {
         detail
     }
 
-    /// The JSON-RPC error object: the upstream's own where there is one.
+    /// Returns the JSON-RPC error object; the upstream's own if there is one.
     pub fn rpc(&self) -> Raw {
         if let Some(relayed) = &self.relayed {
             return relayed.clone();
@@ -270,7 +270,7 @@ impl Error {
     }
 }
 
-/// For the log: clients are shown the members that are meant for them.
+/// Formats the error with its private cause, for the log only.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;

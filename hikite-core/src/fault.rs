@@ -1,21 +1,21 @@
-//! One thing that is wrong with a JSON document, and where. Whoever checks one tells all of them at once.
+//! A violation: one thing that is wrong with a JSON document, and its location. Checks report all violations at once.
 
 use crate::error::{Error, Kind};
 use crate::json::{Object, Raw};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// A JSON Pointer (RFC 6901); empty for the whole.
+    /// JSON Pointer (RFC 6901); empty for the whole document.
     pub pointer: String,
     pub message: String,
 }
 
-/// Bytes of a pointer and of a message. Both may repeat names that somebody sent.
+/// Maximum bytes of a pointer and of a message. Both may quote names from the document.
 const POINTER_MAX: usize = 1000;
 const MESSAGE_MAX: usize = 2000;
 
 impl Fault {
-    /// A long pointer is cut to the nearest place above, a long message to its beginning.
+    /// Builds a violation. A long pointer is cut to an enclosing location, a long message to its beginning.
     pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         let (mut pointer, mut message) = (pointer.into(), message.into());
         if pointer.len() > POINTER_MAX {
@@ -27,7 +27,7 @@ impl Fault {
     }
 }
 
-/// Cuts a text that is longer, and says so.
+/// Truncates a longer text and marks the cut with `…`.
 pub(crate) fn cut(text: &mut String, bytes_max: usize) {
     if text.len() > bytes_max {
         let end = (0..=bytes_max).rev().find(|at| text.is_char_boundary(*at));
@@ -37,10 +37,10 @@ pub(crate) fn cut(text: &mut String, bytes_max: usize) {
     }
 }
 
-/// Faults of one document that are told. Who sends more does not read more.
+/// Maximum number of violations reported for one document.
 pub const TOLD_MAX: usize = 64;
 
-/// The error that tells them: the message in one line, the details one by one. Of very many the first ones.
+/// Builds the error for all violations: the message in one line, the details as a list. Very many are truncated.
 pub fn error(faults: &[Fault]) -> Error {
     let Some((told, _)) = faults.split_at_checked(TOLD_MAX + 1) else { return of_told(faults) };
     let mut told = told.to_vec();
@@ -62,7 +62,7 @@ fn of_told(faults: &[Fault]) -> Error {
     Error { details: Some(Raw::array(&details)), ..Error::new(Kind::Validation, messages.join("; ")) }
 }
 
-/// A member's name as a step of a JSON Pointer.
+/// Returns a member's name as an escaped step of a JSON Pointer.
 pub fn step(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }

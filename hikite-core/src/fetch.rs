@@ -1,5 +1,5 @@
-//! Documents of issuers and answers of their endpoints, as whoever decides sees them: an address in, JSON out. Whose word
-//! the address is says how far the request may go.
+//! Fetches JSON documents of OAuth issuers and calls their endpoints. The trust in an address decides which networks a
+//! request may reach.
 
 use std::fmt;
 
@@ -9,31 +9,31 @@ use crate::error::Error;
 use crate::secret::Secret;
 use crate::source::BoxFuture;
 
-/// Whose word an address is.
+/// Trust in an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// The config names it, or its host: it may lead anywhere.
+    /// The config names the address or its host: any network is allowed.
     Owner,
-    /// A document names it: it may lead to the public internet alone.
+    /// A fetched document names the address: only the public internet is allowed.
     Stranger,
 }
 
 pub trait Fetch: Send + Sync + fmt::Debug {
-    /// The document at an address. An error if there is none, or it is no JSON.
+    /// Fetches a JSON document. Fails if there is none or it is not JSON.
     fn get<'a>(&'a self, url: &'a str, word: Word) -> BoxFuture<'a, Result<Value, Error>>;
 
-    /// What an endpoint answers to a form, whatever its status.
+    /// Posts a form and returns the response, whatever its status.
     fn post<'a>(&'a self, url: &'a str, word: Word, form: Form) -> BoxFuture<'a, Result<Reply, Error>>;
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Form {
     pub fields: Vec<(&'static str, Secret)>,
-    /// Who we are, in the header.
+    /// Client id and secret for HTTP Basic authentication.
     pub basic: Option<(String, Secret)>,
 }
 
-/// Its body may hold secrets.
+/// Response of an endpoint. `Debug` omits the body, which may hold secrets.
 #[derive(Clone)]
 pub struct Reply {
     pub status: u16,

@@ -1,11 +1,11 @@
-//! Bytes as text: two digits each, small letters.
+//! Lowercase hexadecimal encoding.
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 pub fn hex(bytes: &[u8]) -> String {
     let digits = |byte: &u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
     let text: Vec<[u8; 2]> = bytes.iter().map(digits).collect();
-    // Digits are text.
+    // Hexadecimal digits are valid UTF-8.
     String::from_utf8(text.into_flattened()).unwrap_or_default()
 }
 

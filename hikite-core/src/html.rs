@@ -1,4 +1,4 @@
-//! Text of anybody's as a part of a page: no mark comes of it, and what nobody would see is seen.
+//! Escapes untrusted text for HTML. Makes hidden characters visible as replacement characters.
 
 use crate::clean::is_hidden;
 
@@ -11,7 +11,7 @@ pub fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // They turn text around or hide it: a name could look like another.
+            // These reorder or hide text, so one name could look like another.
             c if is_hidden(c) => out.push(char::REPLACEMENT_CHARACTER),
             c => out.push(c),
         }

@@ -1,5 +1,5 @@
-//! JSON that is relayed, not understood: values as the bytes that arrived, and objects whose members can be
-//! read, set and removed one by one while every other member keeps its bytes and its place.
+//! Raw JSON that is relayed rather than parsed: values as received bytes, and objects whose members can be read, set
+//! and removed while all other members keep their bytes and positions.
 
 mod canonical;
 pub(crate) mod scan;
@@ -19,7 +19,7 @@ use crate::fault::TOLD_MAX;
 pub use canonical::canonical;
 pub use weight::weight;
 
-/// One valid JSON value as bytes. Cloning counts a reference.
+/// One valid JSON value as bytes. Cloning only increments a reference count.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Raw(Bytes);
 
@@ -31,7 +31,7 @@ impl Raw {
         Ok(Self::part(&bytes, value))
     }
 
-    /// A value found inside `whole`, shared with it rather than copied where it lies in the same buffer.
+    /// Returns a value inside `whole`, sharing the buffer if the value lies in it.
     pub fn part(whole: &Bytes, value: &RawValue) -> Self {
         let text = value.get().as_bytes();
         let start = whole.as_ptr() as usize;
@@ -43,17 +43,17 @@ impl Raw {
         }
     }
 
-    /// Bytes that the caller has put together from valid parts.
+    /// Wraps bytes without a check. The caller guarantees that they are valid JSON.
     pub fn trusted(bytes: impl Into<Bytes>) -> Self {
         Self(bytes.into())
     }
 
-    /// Serialises one of our own values. Types without a JSON form (none of ours) become `null`.
+    /// Serializes a value. A type without a JSON form becomes `null`.
     pub fn of<T: serde::Serialize + ?Sized>(value: &T) -> Self {
         Self(serde_json::to_vec(value).map_or(Bytes::from_static(b"null"), Bytes::from))
     }
 
-    /// The same in a buffer of its own: what is kept for long must not keep what it came in.
+    /// Copies the value into its own buffer, so that a long-lived value does not hold the message it came in.
     #[must_use]
     pub fn copied(&self) -> Self {
         Self(Bytes::copy_from_slice(&self.0))
@@ -67,7 +67,7 @@ impl Raw {
         Self(Bytes::from_static(b"{}"))
     }
 
-    /// An array of values, each with its own bytes.
+    /// Builds an array from values, each with its own bytes.
     pub fn array<'a>(items: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut out = vec![b'['];
         for (index, item) in items.into_iter().enumerate() {
@@ -100,12 +100,12 @@ impl Raw {
         serde_json::from_slice(&self.0)
     }
 
-    /// The text of a JSON string, `None` for any other value.
+    /// Returns the text of a JSON string, `None` for any other value.
     pub fn text(&self) -> Option<String> {
         self.decode().ok()
     }
 
-    /// A whole number that is not negative, however it is spelled: `5`, `5.0` and `5e0` are one number.
+    /// Returns a non-negative integer in any spelling: `5`, `5.0` and `5e0` are equal.
     pub fn whole(&self) -> Option<u32> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -121,13 +121,13 @@ impl Raw {
         self.decode().unwrap_or(serde_json::Value::Null)
     }
 
-    /// The elements of an array, `None` for any other value.
+    /// Returns the elements of an array, `None` for any other value.
     pub fn items(&self) -> Option<Vec<Self>> {
         let items: Vec<&RawValue> = self.decode().ok()?;
         Some(items.into_iter().map(|item| Self::part(&self.0, item)).collect())
     }
 
-    /// The members of an object, `None` for any other value.
+    /// Returns the members of an object, `None` for any other value.
     pub fn object(&self) -> Option<Object> {
         Object::parse(self).ok()
     }
@@ -157,12 +157,12 @@ impl From<serde_json::Value> for Raw {
     }
 }
 
-/// An object whose members keep their order and their bytes. Of two members with one name the later counts,
-/// as in every mainstream parser, and the earlier is gone: nobody downstream can read it differently.
+/// An object whose members keep their order and their bytes. The later of two members with one name wins, as in every
+/// mainstream parser, and the earlier is dropped, so nobody downstream can read it differently.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Object(Vec<(Box<str>, Raw)>);
 
-/// Up to so many members a walk is faster than a table.
+/// Maximum number of members for which a linear search is faster than a hash table.
 const FEW: usize = 16;
 
 impl Object {
@@ -196,7 +196,7 @@ impl Object {
         self.get(name)?.text()
     }
 
-    /// Replaces the member in its place, or adds it at the end.
+    /// Replaces the member in its position, or appends it.
     pub fn set(&mut self, name: &str, value: impl Into<Raw>) {
         let value = value.into();
         match self.0.iter_mut().find(|(key, _)| &**key == name) {
@@ -216,12 +216,12 @@ impl Object {
         Some(self.0.remove(index).1)
     }
 
-    /// The first names that are not known, as many as are told.
+    /// Returns the first unknown member names, up to the maximum number of reported violations.
     pub fn unknown<'a>(&'a self, known: &'a [&str]) -> impl Iterator<Item = &'a str> {
         self.iter().map(|(name, _)| name).filter(|name| !known.contains(name)).take(TOLD_MAX)
     }
 
-    /// The members whose names are wanted, in their order.
+    /// Returns the members whose names pass the filter, in their order.
     #[must_use]
     pub fn filtered(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
         Self(self.0.iter().filter(|(name, _)| is_wanted(name)).cloned().collect())
@@ -260,7 +260,7 @@ impl Object {
     }
 }
 
-/// Of two members with one name the later counts. Takes time in proportion to the members, unlike setting each.
+/// Collects members in linear time, unlike repeated `set`. The later of two members with one name wins.
 impl FromIterator<(Box<str>, Raw)> for Object {
     fn from_iter<I: IntoIterator<Item = (Box<str>, Raw)>>(members: I) -> Self {
         let mut object = Self::default();
@@ -296,16 +296,16 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// The members of an object as they lie in its bytes, to be looked at and not kept.
+/// Borrowed members of an object, for inspection only.
 pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// Of two with one name the later.
+    /// Returns the member; the later of two with one name.
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
     }
 
-    /// The text of a member that is a string.
+    /// Returns the text of a string member.
     pub(crate) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         serde_json::from_str::<Name<'a>>(self.get(name)?.get()).ok().map(|text| text.0)
     }
@@ -333,7 +333,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// A text, borrowed unless it holds escapes.
+/// A string, borrowed unless it contains escapes.
 #[derive(serde::Deserialize)]
 #[serde(transparent)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);

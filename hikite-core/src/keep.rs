@@ -1,5 +1,5 @@
-//! A place for what must not be lost or seen: tokens and registrations of one owner, each under a name. Who asks does not
-//! know where that is.
+//! Storage for the tokens and client registrations of one owner, each under a name. Users of the trait do not know
+//! where the secrets are stored.
 
 use std::fmt;
 
@@ -12,12 +12,13 @@ use crate::source::BoxFuture;
 pub trait Keep: Send + Sync + fmt::Debug {
     fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Secret>, Error>>;
 
-    /// What it returned `Ok` for is there after a crash.
+    /// Stores a secret durably: after `Ok` it survives a crash.
     fn save<'a>(&'a self, name: &'a str, secret: &'a Secret) -> BoxFuture<'a, Result<(), Error>>;
 
     fn forget<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// Whether it is this process's turn to change something here; for a while, and until `done`.
+    /// Takes the lease to change these secrets, for a limited time or until `done`. Returns `false` if another process
+    /// holds it.
     fn claim(&self) -> BoxFuture<'_, Result<bool, Error>> {
         Box::pin(std::future::ready(Ok(true)))
     }
@@ -27,8 +28,8 @@ pub trait Keep: Send + Sync + fmt::Debug {
     }
 }
 
-/// Signs what we say of ourselves.
+/// Signs assertions about this installation.
 pub trait Signer: Send + Sync + fmt::Debug {
-    /// The claims as a signed token of type `JWT`.
+    /// Returns the claims as a signed JWT.
     fn sign(&self, claims: &Value) -> Result<String, Error>;
 }

@@ -1,13 +1,13 @@
-//! Who keeps something that the gateway has, and so may change it.
+//! The origin of a configured item, which decides who may change it.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keeper {
     /// The config file.
     #[default]
     File,
-    /// The store: it was made while we ran.
+    /// The store: the item was created at run time.
     Store,
-    /// The program that hikite is part of.
+    /// The program that embeds hikite.
     Program,
 }
 

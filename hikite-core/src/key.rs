@@ -1,4 +1,4 @@
-//! `module:tool`, the name of a tool everywhere.
+//! The key of a tool, written `module:tool`.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The languages that pages speak, and which of them a browser likes better.
+//! Languages of the web pages, and negotiation by `Accept-Language`.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
@@ -22,7 +22,7 @@ impl Language {
         }
     }
 
-    /// The one that `Accept-Language` likes better; English if it likes neither.
+    /// Returns the language that `Accept-Language` prefers; English if it lists neither.
     pub fn liked(wanted: &str) -> Self {
         let weight = |tag: &str| {
             let weights = wanted.split(',').filter_map(|part| {

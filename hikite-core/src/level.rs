@@ -1,4 +1,4 @@
-//! The protocol's log levels, from talkative to silent.
+//! MCP log levels, from most to least verbose.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level(u8);

@@ -1,5 +1,5 @@
-//! The domain of hikite, pure: what a tool, a module, a category and a catalog are, who may see what,
-//! and what can go wrong. Nothing here awaits, reads a clock or touches a file or a socket.
+//! The domain of hikite: tools, modules, categories, catalogs, permissions and errors. Pure: nothing here awaits, reads
+//! a clock, or touches a file or a socket.
 
 pub mod about;
 pub mod annotation;

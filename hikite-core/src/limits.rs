@@ -1,127 +1,127 @@
-//! Every limit of the product with its default: the `limits` section of the config. Zero means none where a
-//! comment says so.
+//! All limits with their defaults: the `limits` section of the config. Zero means unlimited where a comment says so.
 
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest request body and the longest line on stdin.
+    /// Maximum size of a request body, and of a line on stdin.
     pub body_bytes: usize,
-    /// The largest answer taken from an upstream, whatever its transport.
+    /// Maximum size of a response from an upstream, whatever the transport.
     pub answer_bytes: usize,
-    /// Deprecated: the longest line taken from a stdio upstream, where it is to be another than `answer_bytes`.
+    /// Deprecated: maximum line length from a stdio upstream, if it differs from `answer_bytes`.
     pub line_bytes: Option<usize>,
     /// Open client connections.
     pub connections: usize,
-    /// Of connections, sessions, streams, suspended calls, batches, programs in jq and unused clients: the percentage that
-    /// one caller may have, or one address where nobody is known yet. 100 means no share.
+    /// Percentage of connections, sessions, streams, suspended calls, batches, jq programs and unused clients that one
+    /// caller may use, or one address before authentication. 100 disables the share.
     pub caller_share: usize,
-    /// Wrong tokens from one address in a minute, after which no more are looked at for a while; zero means any number.
+    /// Wrong tokens per minute from one address before the login throttle rejects further ones; zero disables it.
     pub failed_logins: u32,
     /// Open client sessions.
     pub sessions: usize,
-    /// Open event streams of clients, without those that belong to one request.
+    /// Open event streams of clients, not counting those of a single request.
     pub streams: usize,
-    /// Clients that registered themselves, or were looked up, and that nobody has logged in with yet.
+    /// Self-registered clients, and clients looked up by their id, that nobody has logged in with yet.
     pub unused_clients: usize,
-    /// Messages kept for a client that reads slowly or has no stream open.
+    /// Messages queued for a client that reads slowly or has no open stream.
     pub outbox_messages: usize,
-    /// Questions of upstreams that may wait for one client.
+    /// Pending upstream questions per client.
     pub questions: usize,
-    /// Calls that wait for the next request of a client without a session.
+    /// Suspended calls that wait for the next request of a stateless client.
     pub parked_calls: usize,
-    /// Calls of one module that run at once, unless its server says otherwise.
+    /// Concurrent calls per module, unless its server sets another number.
     pub module_concurrency: usize,
-    /// Calls of one module that wait for their turn.
+    /// Queued calls per module.
     pub module_queue: usize,
-    /// Further attempts of one call, whatever its tool or its caller say.
+    /// Maximum retries per call, whatever its tool or caller requests.
     pub retry_attempts: u32,
-    /// Failures in a row after which a module is left alone for a while; zero means never.
+    /// Consecutive failures that open a module's circuit breaker; zero disables it.
     pub breaker_failures: u32,
-    /// Results that are kept to be given again, all together; zero means none.
+    /// Total size of the result cache; zero disables it.
     pub cache_bytes: usize,
-    /// The largest result that is kept.
+    /// Maximum size of a cached result.
     pub cache_entry_bytes: usize,
-    /// Records of the audit that wait to be written, and calls that run and will have one.
+    /// Queued audit records, including those of running calls.
     pub audit_queue: usize,
-    /// Processes of stdio upstreams. Where there are more, those that are called take the place of those that are not.
+    /// Processes of stdio upstreams. At the limit, upstreams that are called replace idle ones.
     pub stdio_processes: usize,
-    /// Stdio upstreams that are started at a time, those first that a request waits for; zero means twice the
+    /// Stdio upstreams that start at the same time, those with waiting requests first; zero means twice the number of
     /// processors, at least four.
     pub starting: usize,
-    /// Lines of stderr kept per upstream.
+    /// Lines of stderr retained per upstream.
     pub stderr_lines: usize,
-    /// Items in one page of a list; zero means one page.
+    /// Items per page of a list; zero disables paging.
     pub list_page: usize,
-    /// The lists of one upstream, all pages of all of them together.
+    /// Total size of all lists of one upstream.
     pub list_bytes: usize,
-    /// Pages of one list of an upstream.
+    /// Pages per list of an upstream.
     pub list_pages: usize,
-    /// Different lists of single sessions whose server offers them something else; who has one more sees the shared list.
+    /// Distinct session-specific lists, from servers that offer one session something else. Beyond it, sessions see the
+    /// shared list.
     pub own_lists: usize,
-    /// Tokens, as far as they can be guessed, of the list of modules that every conversation is shown.
+    /// Estimated tokens of the module list that every conversation receives.
     pub menu_tokens: usize,
-    /// Batches that run at once.
+    /// Concurrent batches.
     pub batches: usize,
-    /// Tasks of one batch, and runs of one task for each element of a list.
+    /// Tasks per batch, and runs of one task over the elements of a list.
     pub batch_tasks: usize,
-    /// Tasks of one batch that run at once, whatever it asks for.
+    /// Concurrent tasks per batch, whatever the batch requests.
     pub batch_concurrency: usize,
-    /// The longest compact answer; what is longer is shortened, and kept to be read on.
+    /// Maximum size of a compact answer; longer ones are trimmed and saved in the result store.
     pub compact_bytes: usize,
-    /// Long answers that are kept to be read on, of all callers.
+    /// Answers in the result store, of all callers.
     pub results: usize,
-    /// And what they may hold, all together.
+    /// Total size of the result store.
     pub result_bytes: usize,
-    /// Memory for the views of callers who see a part of the catalog, all together; those used longest ago are dropped.
+    /// Total memory of cached views; the least recently used are evicted.
     pub view_bytes: usize,
-    /// Programs in jq that run at once.
+    /// Concurrent jq programs.
     pub jq_processes: usize,
-    /// Memory of one program in jq.
+    /// Memory of one jq program.
     pub jq_bytes: usize,
-    /// For a client to send its headers.
+    /// Time for a client to send its headers.
     pub header_timeout: Duration,
-    /// For a client to send a body.
+    /// Time for a client to send a body.
     pub body_timeout: Duration,
-    /// For a client connection without a request.
+    /// Time before an idle client connection is closed.
     pub idle_timeout: Duration,
-    /// For a session without a request.
+    /// Time before an idle session ends.
     pub session_idle: Duration,
-    /// For one call; progress and open questions extend it.
+    /// Time for one call; progress and open questions extend it.
     pub call_timeout: Duration,
-    /// The most that a call may ask for itself.
+    /// Maximum timeout that a call may request.
     pub call_timeout_max: Duration,
-    /// For how long a module is left alone at first; twice as long each time that it did not help.
+    /// First pause of an open circuit breaker; it doubles each time a probe fails.
     pub breaker_pause: Duration,
-    /// And for how long at most.
+    /// Maximum pause of an open circuit breaker.
     pub breaker_pause_max: Duration,
-    /// For a client to answer a question.
+    /// Time for a client to answer a question.
     pub question_timeout: Duration,
-    /// For a client to take up a stream that broke.
+    /// Time for a client to resume a broken stream.
     pub resume: Duration,
-    /// For an upstream to start and answer `initialize`.
+    /// Time for an upstream to start and answer `initialize`.
     pub start_timeout: Duration,
-    /// For the first list of a module that a request names.
+    /// Time to wait for the first list of a module that a request names.
     pub first_list: Duration,
-    /// For lists never seen, when a request wants them all.
+    /// Time to wait for unknown lists when a request needs all of them.
     pub all_lists: Duration,
-    /// How long a list counts as fresh.
+    /// Time for which a list counts as fresh.
     pub list_ttl: Duration,
-    /// After how long without a call a stdio upstream is stopped.
+    /// Time without a call after which a stdio upstream is stopped.
     pub idle_stop: Duration,
-    /// For a long answer to be read on.
+    /// Time for which the result store keeps an answer.
     pub result_age: Duration,
-    /// For one program in jq.
+    /// Time for one jq program.
     pub jq_timeout: Duration,
-    /// For load balancers to hear that we are about to stop, before we do.
+    /// Time between announcing the shutdown to load balancers and starting it.
     pub leave: Duration,
-    /// For running calls to finish when we stop; the config's default is `call_timeout`.
+    /// Time for running calls to finish at shutdown; the config's default is `call_timeout`.
     pub drain: Duration,
-    /// For how long what the store said counts without a new answer (`store.max_staleness`).
+    /// Time for which data read from the store stays valid without a refresh (`store.max_staleness`).
     pub max_staleness: Duration,
 }
 
-/// The longest line taken from a stdio upstream, and the name of the limit that says so.
+/// Maximum line length from a stdio upstream, and the name of the limit that sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineLimit {
     pub bytes: usize,
@@ -129,7 +129,7 @@ pub struct LineLimit {
 }
 
 impl Limits {
-    /// The bound on answers of stdio upstreams: the one on all answers, unless the deprecated one is set.
+    /// Returns the line limit of stdio upstreams: `answer_bytes`, unless the deprecated `line_bytes` is set.
     pub fn stdio_line(&self) -> LineLimit {
         match self.line_bytes {
             Some(bytes) => LineLimit { bytes, name: "line_bytes" },

@@ -1,4 +1,4 @@
-//! What one source offers: its lists as it sent them. And the place where they outlive the process.
+//! The lists of one source as it sent them, and the cache that persists them.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub enum ListKind {
     Skills,
 }
 
-/// The extension that promises skills.
+/// MCP extension that declares skills.
 pub const SKILLS: &str = "io.modelcontextprotocol/skills";
 
 impl ListKind {
@@ -29,7 +29,7 @@ impl ListKind {
         }
     }
 
-    /// The member of the list result that holds the items.
+    /// Returns the member of the list result that holds the items.
     pub fn member(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -40,7 +40,7 @@ impl ListKind {
         }
     }
 
-    /// One thing of this list.
+    /// Returns the noun for one item of this list.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Tools => "tool",
@@ -51,7 +51,7 @@ impl ListKind {
         }
     }
 
-    /// The member of an item that names it.
+    /// Returns the member that identifies an item.
     pub fn name_member(self) -> &'static str {
         match self {
             Self::Tools | Self::Prompts => "name",
@@ -60,7 +60,7 @@ impl ListKind {
         }
     }
 
-    /// Whether a server with these capabilities promises this list.
+    /// Returns `true` if a server with these capabilities declares this list.
     pub fn is_promised(self, capabilities: &Object) -> bool {
         match self {
             Self::Tools => capabilities.get("tools").is_some(),
@@ -74,7 +74,7 @@ impl ListKind {
     }
 }
 
-/// One tool, resource, template or prompt as the source sent it.
+/// One tool, resource, template, prompt or skill as the source sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     pub name: Arc<str>,
@@ -82,21 +82,21 @@ pub struct Item {
 }
 
 impl Item {
-    /// `None` for something without a name: it cannot be called, so it is not listed.
+    /// Reads an item; `None` if it has no name, since it could not be called.
     pub fn read(kind: ListKind, raw: Raw) -> Option<Self> {
         let name = raw.object()?.text(kind.name_member())?;
         (!name.is_empty()).then(|| Self { name: name.into(), raw })
     }
 }
 
-/// Something of which characters were taken out that nobody sees (`clean`).
+/// An item from which hidden characters were removed (see `sanitize`).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Cleaned {
-    /// `tool`, `prompt`, …, or `server`, `capabilities` and `instructions`, which have no name.
+    /// `tool`, `prompt`, …, or the nameless `server`, `capabilities` and `instructions`.
     pub kind: String,
     pub name: String,
     pub removed: usize,
-    /// Whether it was left out as a whole, because they were in its name.
+    /// `true` if the item was dropped because its name contained hidden characters.
     pub left_out: bool,
 }
 
@@ -107,19 +107,19 @@ pub struct Listing {
     pub templates: Vec<Item>,
     pub prompts: Vec<Item>,
     pub skills: Vec<Item>,
-    /// The server's own name, title and version.
+    /// `serverInfo`: the server's name, title and version.
     pub info: Object,
     pub instructions: Option<String>,
     pub capabilities: Object,
-    /// Seconds since 1970 at which the lists were read.
+    /// Time at which the lists were read, in seconds since the Unix epoch.
     pub fetched_at: u64,
-    /// The protocol revision the server was last spoken to in.
+    /// Protocol revision last negotiated with the server.
     pub revision: Option<String>,
-    /// How long the server says its lists stay fresh.
+    /// Time for which the server declares its lists fresh.
     pub ttl_ms: Option<u64>,
-    /// Whether the server has been seen to ask its client something back, or to offer more to one it may ask.
+    /// `true` if the server has sent requests to its client, or offers more to clients that accept them.
     pub asks_back: bool,
-    /// What was hidden in it, and is not there any more.
+    /// Items from which hidden characters were removed.
     pub cleaned: Vec<Cleaned>,
 }
 
@@ -144,7 +144,7 @@ impl Listing {
         }
     }
 
-    /// Whether the two offer the same things; when they were read does not matter.
+    /// Returns `true` if both offer the same items, regardless of when they were read.
     pub fn same_offer(&self, other: &Self) -> bool {
         ListKind::ALL.into_iter().all(|kind| self.of(kind) == other.of(kind))
             && self.info == other.info
@@ -152,12 +152,12 @@ impl Listing {
             && self.capabilities == other.capabilities
     }
 
-    /// Whether this offers something that `other` does not have the name of.
+    /// Returns `true` if this listing has an item name that `other` lacks.
     pub fn has_more_than(&self, other: &Self) -> bool {
         ListKind::ALL.into_iter().any(|kind| self.of(kind).iter().any(|item| !other.names(kind, item)))
     }
 
-    /// This, and what only `other` has.
+    /// Adds the items that only `other` has.
     #[must_use]
     pub fn with_more_of(mut self, other: &Self) -> Self {
         for kind in ListKind::ALL {
@@ -176,7 +176,7 @@ impl Listing {
         self.info.text("version")
     }
 
-    /// One JSON object that `from_raw` reads back, every item with its own bytes.
+    /// Serializes to one JSON object for `from_raw`; every item keeps its bytes.
     pub fn raw(&self) -> Raw {
         let mut out = Object::default()
             .with("format", Raw::of(&FORMAT))
@@ -219,13 +219,13 @@ impl Listing {
     }
 }
 
-/// Raised when what `raw` writes changes; an older cache is then read as absent.
+/// Format version of the serialized listing. Caches with another version are ignored.
 const FORMAT: u32 = 3;
 
-/// Keeps lists across restarts, keyed by a hash of the definition they came from.
+/// Persists lists across restarts, keyed by a hash of the definition they came from.
 pub trait ListCache: Send + Sync {
     fn load(&self, definition: &str) -> Option<Listing>;
-    /// Failure to store costs a slower next start and is the implementation's to report.
+    /// Stores a listing. The implementation reports failures, which only slow down the next start.
     fn store(&self, definition: &str, listing: &Listing);
 }
 

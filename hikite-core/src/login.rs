@@ -1,4 +1,4 @@
-//! Modules that a person logs in to: what a browser is sent to, and what it brings back.
+//! OAuth logins to modules: the redirect of a browser to the authorization server, and its callback.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,41 +8,41 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::source::BoxFuture;
 
-/// The path of the page that a browser comes back to.
+/// Path of the OAuth redirect URI.
 pub const CALLBACK: &str = "/connect/callback";
-/// The path of what we say of ourselves to authorization servers.
+/// Path of our OAuth client metadata document.
 pub const DOCUMENT: &str = "/oauth/client.json";
-/// What people are shown as our name.
+/// Client name shown to users.
 pub const CLIENT_NAME: &str = "hikite";
 
-/// A login that has begun.
+/// A started login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// Where the browser goes.
+    /// Authorization URL for the browser.
     pub url: String,
-    /// What it brings back, once.
+    /// Single-use OAuth `state`.
     pub state: String,
 }
 
-/// All modules that can be logged in to. Who may ask for it is decided before.
+/// Logins to all modules that support them. Callers are authorized before.
 pub trait Logins: Send + Sync + fmt::Debug {
-    /// Whether there is such a module, and it is logged in to so.
+    /// Returns `true` if the module exists and uses this kind of login.
     fn knows(&self, module: &str) -> bool;
 
-    /// The browser is to come back to `redirect`.
+    /// Starts a login that returns to `redirect`.
     fn begin<'a>(&'a self, module: &'a str, redirect: &'a str) -> BoxFuture<'a, Result<Begun, Error>>;
 
-    /// Whether a login of this state has begun and is not over.
+    /// Returns `true` if a login with this state is pending.
     fn awaits(&self, state: &str) -> bool;
 
-    /// Ends a login with the query that the browser brought; the name of the module.
+    /// Completes a login with the query of the callback and returns the module's name.
     fn finish<'a>(&'a self, query: &'a str) -> BoxFuture<'a, Result<Arc<str>, Error>>;
 
-    /// Takes back what a login gave.
+    /// Logs out: removes the tokens and the client registration of the login.
     fn leave<'a>(&'a self, module: &'a str) -> BoxFuture<'a, Result<(), Error>>;
 }
 
-/// What we say of ourselves at `DOCUMENT`, where we have a public address.
+/// Returns the client metadata document, served at `DOCUMENT` if there is a public URL.
 pub fn document(public_url: &str) -> Value {
     let base = public_url.trim_end_matches('/');
     json!({

@@ -1,10 +1,10 @@
-//! Bits over the tools of one catalog, in the order of `Catalog::tools()`: which of them are meant. What a caller may
-//! see is such a set, and so is what a search may find.
+//! A bit set over the tools of one catalog, in the order of `Catalog::tools()`. Represents the tools that a caller may
+//! see, or that a search may return.
 
-/// A set of places below `len`.
+/// A set of tool indexes below `len`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mask {
-    /// Bits beyond `len` are zero, always.
+    /// Bits; those beyond `len` are always zero.
     words: Vec<u64>,
     len: usize,
 }
@@ -28,12 +28,12 @@ impl Mask {
         mask
     }
 
-    /// Whether the place is in the set; a place beyond the end never is.
+    /// Returns `true` if the index is in the set; never for an index beyond the end.
     pub fn contains(&self, at: usize) -> bool {
         at < self.len && self.words[at / BITS] >> (at % BITS) & 1 == 1
     }
 
-    /// Puts a place in or takes it out; a place beyond the end stays out.
+    /// Adds or removes an index; indexes beyond the end are ignored.
     pub fn set(&mut self, at: usize, holds: bool) {
         if at >= self.len {
             return;
@@ -46,29 +46,29 @@ impl Mask {
         }
     }
 
-    /// Keeps what is in both. Places that `other` does not reach are taken out.
+    /// Intersects with `other`. Indexes beyond the end of `other` are removed.
     pub fn and(&mut self, other: &Self) {
         for (at, word) in self.words.iter_mut().enumerate() {
             *word &= other.words.get(at).copied().unwrap_or(0);
         }
     }
 
-    /// How many places are in the set.
+    /// Returns the number of indexes in the set.
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// How many places there are, in the set or not.
+    /// Returns the number of indexes, in the set or not.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no place is in the set.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// The places in the set, in order.
+    /// Returns the indexes in the set, in order.
     pub fn iter(&self) -> impl Iterator<Item = usize> {
         self.words.iter().enumerate().flat_map(|(at, word)| {
             let rests = std::iter::successors(Some(*word), |rest| Some(rest & rest.wrapping_sub(1)));

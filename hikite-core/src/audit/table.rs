@@ -1,8 +1,8 @@
-//! Records as a table for a spreadsheet: one line each, and never a formula.
+//! Audit records as CSV for spreadsheets. Cells that a spreadsheet would run as a formula are escaped.
 
 use crate::json::{Object, Raw};
 
-/// The columns, as the members of a record are called.
+/// CSV columns, named after the members of a record.
 #[rustfmt::skip]
 const COLUMNS: [&str; 35] = [
     "seq", "at", "kind", "decision", "outcome", "requestId", "subject", "userId", "user", "token", "client", "project",
@@ -11,12 +11,12 @@ const COLUMNS: [&str; 35] = [
     "trimmedTo", "trimmedHash",
 ];
 
-/// The first line.
+/// Returns the header line.
 pub fn head() -> String {
     format!("{},hash", COLUMNS.join(","))
 }
 
-/// The line of a record, which is given as it was hashed.
+/// Returns the CSV line of a record. `record` is the text that was hashed.
 pub fn line(record: &str, hash: &str) -> String {
     let record = Raw::parse(record.to_owned()).ok().and_then(|record| record.object()).unwrap_or_default();
     let cells = COLUMNS.iter().map(|name| cell(&record, name));
@@ -30,7 +30,7 @@ fn cell(record: &Object, name: &str) -> String {
     }
 }
 
-/// As RFC 4180 has it. What a spreadsheet would take for a formula gets a sign before it: names come from clients.
+/// Quotes a cell as in RFC 4180. A cell that looks like a formula gets a leading `'`, since names come from clients.
 fn quoted(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     if !formula && !text.contains([',', '"', '\n', '\r']) {

@@ -1,6 +1,6 @@
-//! Values of the wrong type that can only mean one thing: the number in a text, the text of a number, an object
-//! written as text, a null where nothing was meant. Only what the schema refuses is touched, only towards a type
-//! it asks for, and never with a loss.
+//! Coerces values of the wrong type that have one possible meaning: a number in a string, a string from a number, an
+//! object written as a string, a null for an absent value. Touches only values that the schema rejects, converts only
+//! to a type that the schema accepts, and never loses information.
 
 use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
 use jsonschema::{JsonType, JsonTypeSet};
@@ -13,10 +13,10 @@ use super::schema::Schema;
 use crate::fault::step;
 use crate::json::Raw;
 
-/// Values that are set right in one go. Nobody mistakes more of them; whoever does is told.
+/// Maximum number of values coerced at once; beyond it nothing is coerced and the error says so.
 const EDITS_MAX: usize = 256;
 
-/// The changes that may help; `None` where there would be more than are made.
+/// Returns the edits that may make the arguments valid; `None` if there are too many.
 pub(super) fn edits(schema: &Schema, draft: &Draft) -> Option<Vec<Edit>> {
     let Some(errors) = schema.errors(&draft.value) else { return Some(Vec::new()) };
     let edits: Vec<Edit> =
@@ -24,7 +24,7 @@ pub(super) fn edits(schema: &Schema, draft: &Draft) -> Option<Vec<Edit>> {
     (edits.len() <= EDITS_MAX).then_some(edits)
 }
 
-/// Why nothing was set right, behind so many faults that are told.
+/// Returns the message that explains why nothing was coerced, after `told` reported violations.
 pub(super) fn too_many(told: usize) -> String {
     format!(
         "more than {EDITS_MAX} values have the wrong type, so none was converted; send all of them as the schema says (the \
@@ -50,12 +50,12 @@ fn edit(error: &ValidationError<'_>, whole: &Value) -> Option<Edit> {
     let mut meanings: Vec<Raw> =
         wanted.iter().filter_map(|wanted| convert(text, wanted, path.len())).collect();
     meanings.dedup();
-    // What could be read in two ways is for the caller to say.
+    // An ambiguous string is left for the caller to resolve.
     let only = meanings.pop().filter(|_| meanings.is_empty())?;
     Some(Edit::set(path, only))
 }
 
-/// The types that would have been right here; `None` for a fault that has nothing to do with types.
+/// Returns the types that the schema accepts here; `None` if the violation does not concern types.
 fn wanted(error: &ValidationError<'_>) -> Option<JsonTypeSet> {
     match error.kind() {
         ValidationErrorKind::Type { kind: TypeKind::Single(wanted) } => Some((*wanted).into()),
@@ -70,12 +70,12 @@ fn wanted(error: &ValidationError<'_>) -> Option<JsonTypeSet> {
     }
 }
 
-/// Whether the value stands where the schema names a property: in a free map a null may be meant.
+/// Returns `true` if the schema names the value as a property. In a free-form map a null may be intended.
 fn is_property(error: &ValidationError<'_>, name: &str) -> bool {
     error.evaluation_path().as_str().contains(&format!("/properties{}/", step(name)))
 }
 
-/// `depth` is where the text stands.
+/// Converts a string to the wanted type. `depth` is the string's depth in the arguments.
 fn convert(text: &str, wanted: JsonType, depth: usize) -> Option<Raw> {
     let parse = || parse(text, depth);
     match wanted {
@@ -88,10 +88,10 @@ fn convert(text: &str, wanted: JsonType, depth: usize) -> Option<Raw> {
     }
 }
 
-/// No number is written longer by us.
+/// Longest number that we write.
 const DIGITS_MAX: usize = 32;
 
-/// A number written the one way that we would write it, so that nothing about the text is lost.
+/// Parses a number in its canonical spelling only, so that the conversion loses nothing.
 fn number(text: &str) -> Option<serde_json::Number> {
     if text.len() > DIGITS_MAX {
         return None;
@@ -100,7 +100,7 @@ fn number(text: &str) -> Option<serde_json::Number> {
     (number.to_string() == text).then_some(number)
 }
 
-/// Text that holds more than the reader of arguments would follow is left as it is.
+/// Parses JSON in a string; `None` if it exceeds the limits for arguments.
 fn parse(text: &str, depth: usize) -> Option<Raw> {
     Some(read_at(Raw::parse(text.to_owned()).ok()?, depth).ok()?.raw)
 }

@@ -1,5 +1,5 @@
-//! What the validator found, in words: one fault for each, with its place, and without the values that came.
-//! They may be secrets, and whoever sent them has them.
+//! Converts validator errors to violations: one each, with its location. Messages never contain the received values,
+//! which may be secrets.
 
 use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
 use jsonschema::{JsonType, JsonTypeSet};
@@ -12,10 +12,10 @@ use crate::fault::{Fault, step};
 use crate::suggest::did_you_mean;
 
 const FAULTS_MAX: usize = 20;
-/// Allowed values that are listed, and characters of a name, a value or a pattern of the schema.
+/// Maximum number of allowed values listed, and of characters quoted from a name, a value or a pattern of the schema.
 const OPTIONS_MAX: usize = 20;
 const EXCERPT_MAX: usize = 100;
-/// Wrong names for which a right one is looked for, of all faults together.
+/// Maximum number of misspelled names for which a correction is searched, per report.
 const SUGGESTIONS_MAX: usize = 40;
 
 const NO_MATCH: &str = "the arguments do not match the tool's schema";
@@ -24,7 +24,7 @@ pub(super) fn faults(schema: &Schema, value: &Value) -> Vec<Fault> {
     report(schema, value, None)
 }
 
-/// Those that stay, whatever will stand where nothing is known yet.
+/// Returns the violations that no value of the unresolved references could fix.
 pub(super) fn certain_faults(schema: &Schema, value: &Value, wildcards: &Wildcards) -> Vec<Fault> {
     report(schema, value, Some(wildcards))
 }
@@ -54,7 +54,7 @@ struct Report<'a> {
     schema: &'a Schema,
     wildcards: Option<&'a Wildcards>,
     faults: Vec<Fault>,
-    /// How many names may still be looked for.
+    /// Number of name suggestions left.
     suggestions: usize,
 }
 
@@ -70,7 +70,7 @@ impl Report<'_> {
         self.faults.len() >= FAULTS_MAX
     }
 
-    /// `; did you mean …?`, or nothing.
+    /// Returns `; did you mean …?`, or an empty string.
     fn suggest<'b>(&mut self, wrong: &str, known: impl IntoIterator<Item = &'b str>) -> String {
         let Some(left) = self.suggestions.checked_sub(1) else { return String::new() };
         self.suggestions = left;
@@ -145,8 +145,8 @@ impl Report<'_> {
         self.push(&member, format!("Unknown parameter: {}{near}", path(&member)));
     }
 
-    /// The faults of the alternative that was certainly meant; else what all of them want, as far as that is a
-    /// type.
+    /// Reports the violations of the one alternative that the value can match; else the types that all alternatives
+    /// accept.
     fn none_of(&mut self, pointer: &str, branches: &[Vec<ValidationError<'static>>]) {
         let here = |error: &ValidationError<'_>| error.instance_path().as_str() == pointer;
         let tells_apart = |error: &ValidationError<'_>| match error.kind() {
@@ -218,7 +218,7 @@ fn listed(options: &[Value]) -> String {
     shown.join(", ")
 }
 
-/// A place as people write it: `filter.items[0].name`.
+/// Formats a JSON Pointer as a path: `filter.items[0].name`.
 fn path(pointer: &str) -> String {
     let mut path = String::new();
     for step in steps(pointer) {

@@ -1,5 +1,5 @@
-//! The schema as a document: references inside it are followed here as the validators follow them, so that its
-//! other readers see the same schemas. Nothing outside is ever looked at.
+//! The schema as a JSON document. Resolves internal references as the validators do, so that all other readers see the
+//! same schemas. Never loads anything external.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,28 +7,28 @@ use serde_json::Value;
 
 use crate::fault::step;
 
-/// No tool puts one object together from more schemas.
+/// Maximum number of schemas combined for one value.
 const APPLIED_MAX: usize = 64;
-/// Bytes of the places of all schemas. The validators keep the place of each.
+/// Maximum total bytes of JSON Pointers to all schemas; the validators store each.
 const POINTERS_MAX: usize = 16 << 20;
 
 pub(super) struct Document {
     pub(super) root: Value,
-    /// Where the schemas stand that have a name of their own.
+    /// JSON Pointers of schemas with an anchor.
     anchors: HashMap<String, String>,
-    /// Where in memory the regular expressions stand that must be able to go back.
+    /// Addresses of the patterns that need backtracking.
     pub(super) backward: HashSet<usize>,
 }
 
 impl Document {
-    /// The error says what is too much.
+    /// Indexes the document. The error names the exceeded limit.
     pub(super) fn new(root: Value) -> Result<Self, String> {
         let mut walk = Walk { pointer: String::new(), bytes_left: POINTERS_MAX, anchors: HashMap::new() };
         walk.visit(&root)?;
         Ok(Self { root, anchors: walk.anchors, backward: HashSet::new() })
     }
 
-    /// What `#`, `#/a/b`, `#anchor`, or the root's own `$id` before any of these leads to.
+    /// Resolves `#`, `#/a/b` or `#anchor`, each optionally after the root's own `$id`.
     pub(super) fn target(&self, reference: &str) -> Option<&Value> {
         let own = self.root.get("$id").and_then(Value::as_str).map(|id| id.trim_end_matches('#'));
         let (resource, fragment) = reference.split_once('#').unwrap_or((reference, ""));
@@ -41,12 +41,13 @@ impl Document {
         self.root.pointer(self.anchors.get(fragment)?)
     }
 
-    /// True if this regular expression of the document must be able to go back.
+    /// Returns `true` if this pattern of the document needs backtracking.
     pub(super) fn goes_back(&self, pattern: &str) -> bool {
         !self.backward.is_empty() && self.backward.contains(&pattern.as_ptr().addr())
     }
 
-    /// The schema, and what it demands of the same value in any case: references and `allOf`. Each once.
+    /// Returns the schema and everything that it unconditionally applies to the same value (`$ref`, `allOf`), without
+    /// duplicates.
     pub(super) fn applied<'a>(&'a self, schema: &'a Value) -> Vec<&'a Value> {
         let mut found = vec![schema];
         let mut next = 0;
@@ -65,7 +66,7 @@ impl Document {
     }
 }
 
-/// One walk over the whole document.
+/// A traversal of the whole document.
 struct Walk {
     pointer: String,
     bytes_left: usize,

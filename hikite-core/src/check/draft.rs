@@ -1,5 +1,5 @@
-//! Arguments while they are checked: the bytes they came in, the tree the validator reads, and the edits that
-//! change both alike. What no edit touches keeps its bytes.
+//! Arguments during a check: the received bytes, the parsed tree, and the edits that change both alike. Parts that no
+//! edit touches keep their bytes.
 
 use serde_json::Value;
 
@@ -15,11 +15,11 @@ pub(super) struct Draft {
     changed: bool,
 }
 
-/// Up to so many members are set one by one.
+/// Maximum number of members that are set one by one.
 const FEW: usize = 16;
 
 impl Draft {
-    /// Without arguments there are none to be wrong: an empty object.
+    /// Parses the arguments. Absent or null arguments are an empty object.
     pub(super) fn read(arguments: Option<&Raw>) -> Result<Self, Vec<Fault>> {
         match arguments {
             None => Self::of(Raw::empty_object(), false),
@@ -40,7 +40,7 @@ impl Draft {
         self.changed = true;
     }
 
-    /// The tree with these values set.
+    /// Returns the tree with the edits applied.
     pub(super) fn edited(&self, edits: &[Edit]) -> Value {
         let mut value = self.value.clone();
         match &mut value {
@@ -54,7 +54,7 @@ impl Draft {
         value
     }
 
-    /// Sets these values; `value` is what becomes of the tree.
+    /// Applies the edits. `value` is the tree that results.
     pub(super) fn accept(&mut self, edits: &[Edit], value: Value) {
         self.value = value;
         self.changed = true;
@@ -75,12 +75,12 @@ impl Draft {
     }
 }
 
-/// True if all set members of the arguments themselves, and are few.
+/// Returns `true` if there are few edits and all set top-level members.
 fn are_few_outermost(edits: &[Edit]) -> bool {
     edits.len() <= FEW && edits.iter().all(|edit| edit.outermost().is_some())
 }
 
-/// The steps of a JSON Pointer.
+/// Returns the unescaped steps of a JSON Pointer.
 pub(super) fn steps(pointer: &str) -> Vec<String> {
     pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect()
 }

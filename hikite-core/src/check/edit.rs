@@ -1,5 +1,5 @@
-//! Changes to arguments, as a tree of the places they are for: the bytes and the tree of values are each gone through
-//! once, however many changes there are.
+//! Edits of arguments, grouped in a tree by location, so that the bytes and the parsed values are each traversed once,
+//! however many edits there are.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::json::scan::{Scanner, text_of};
 use crate::json::{Raw, write_string};
 
-/// One place, and what is to stand there.
+/// A location, and the change to make there.
 #[derive(Debug)]
 pub(super) struct Edit {
     path: Vec<String>,
@@ -19,7 +19,7 @@ pub(super) struct Edit {
 enum To {
     Nothing,
     Value(Raw),
-    /// The value that stands there, as a text: a long number keeps all its digits.
+    /// Quote the existing value as a string, so that a long number keeps all its digits.
     Text,
 }
 
@@ -36,7 +36,7 @@ impl Edit {
         Self { path, to: To::Text }
     }
 
-    /// A member of the arguments themselves and its value.
+    /// Returns the name and value if the edit sets a top-level member.
     pub(super) fn outermost(&self) -> Option<(&str, &Raw)> {
         match (self.path.as_slice(), &self.to) {
             ([name], To::Value(to)) => Some((name, to)),
@@ -45,7 +45,7 @@ impl Edit {
     }
 }
 
-/// All changes at or below one place.
+/// All edits at or below one location.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     index: HashMap<String, usize>,
@@ -59,7 +59,7 @@ enum Change {
 }
 
 impl Places {
-    /// Of two changes of one place the later counts.
+    /// Builds the tree. A later edit of the same location wins.
     pub(super) fn of(edits: &[Edit]) -> Self {
         let mut places = Self::default();
         for edit in edits {
@@ -68,7 +68,7 @@ impl Places {
         places
     }
 
-    /// The bytes with all changes. Must come before [`Places::apply`]: it finds out what is to become a text.
+    /// Returns the bytes with all edits applied. Must run before `apply`, because it resolves the values to quote.
     pub(super) fn rewrite(&mut self, raw: &Raw) -> Raw {
         let mut out = Vec::with_capacity(raw.bytes().len());
         self.write(&mut Scanner::new(raw.bytes()), &mut out);
@@ -199,7 +199,7 @@ impl Places {
     }
 }
 
-/// Writes one value with what is to become of it. Items of an array are never taken away.
+/// Writes one value with its change. Array items are never removed.
 fn write_changed(change: Option<&mut Change>, scanner: &mut Scanner<'_>, out: &mut Vec<u8>) {
     let Some(change) = change else { return out.extend_from_slice(scanner.value()) };
     match change {

@@ -1,5 +1,5 @@
-//! Fills in the defaults that a schema names, wherever the object they belong to exists. They are a help: one
-//! that would make valid arguments invalid is left out.
+//! Fills in the schema's defaults wherever the enclosing object exists. A default that would make valid arguments
+//! invalid is left out.
 
 use serde_json::Value;
 
@@ -10,16 +10,16 @@ use super::schema::Schema;
 use super::survey::{Findings, default_of};
 use crate::json::Raw;
 
-/// Objects that are looked into; no tool nests defaults deeper.
+/// Maximum nesting of objects searched for defaults.
 const DEPTH_MAX: usize = 16;
 const VISITS_MAX: usize = 10_000;
 const EDITS_MAX: usize = 64;
-/// Bytes that are checked again, all in all, to find out which default does no harm.
+/// Maximum total bytes rechecked to find the defaults that keep the arguments valid.
 const SINGLY_BYTES_MAX: usize = 1 << 20;
 
-/// Where the defaults of a schema stand.
+/// Location of a schema's defaults.
 pub(super) enum Defaults {
-    /// Of members of the arguments themselves, as in most tools: they are known without another look at the schema.
+    /// Defaults of top-level members only, as in most tools; no need to search the schema again.
     Outermost(Vec<(String, Raw)>),
     Anywhere,
 }
@@ -53,7 +53,7 @@ pub(super) fn defaults(schema: &Schema, draft: &mut Draft) {
     }
 }
 
-/// Fills them in if that leaves the whole valid; whether it did.
+/// Applies the edits if the arguments stay valid. Returns `true` if it did.
 fn fill(schema: &Schema, draft: &mut Draft, edits: &[Edit]) -> bool {
     let filled = draft.edited(edits);
     let is_valid = schema.is_valid(&filled);
@@ -77,7 +77,7 @@ impl<'a> Missing<'a> {
         missing.edits
     }
 
-    /// Alternatives are not followed: which one holds is not known before the default is.
+    /// Collects missing defaults. Does not follow alternatives: which one applies depends on the defaults.
     fn look(&mut self, schema: &'a Value, value: &Value, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else { return };
         if !matches!(value, Value::Object(_) | Value::Array(_)) || self.left == 0 {

@@ -1,7 +1,7 @@
-//! Regular expressions that take more than one look at a text.
+//! Detects regular expressions that need backtracking.
 
-/// True if the expression must be able to go back: it looks around, refers to what it has found, or keeps what it has
-/// taken. All others take linear time. Where that is not certain, it must.
+/// Returns `true` if the pattern needs backtracking: look-around, back-references, atomic or possessive matching. All
+/// other patterns match in linear time. Errs on the side of `true`.
 pub(super) fn goes_back(pattern: &str) -> bool {
     let bytes = pattern.as_bytes();
     let (mut at, mut in_class) = (0, false);
@@ -18,7 +18,7 @@ pub(super) fn goes_back(pattern: &str) -> bool {
             b']' => in_class = false,
             _ if in_class => {}
             b'(' if is_special(rest) => return true,
-            // What is taken once is never given back.
+            // A possessive quantifier.
             b'*' | b'+' | b'?' | b'}' if rest.first() == Some(&b'+') => return true,
             _ => {}
         }
@@ -27,16 +27,16 @@ pub(super) fn goes_back(pattern: &str) -> bool {
     false
 }
 
-/// Escapes after a backslash that need no backtracking.
+/// Returns `true` if the escape needs no backtracking.
 fn is_plain(escaped: u8) -> bool {
     match escaped {
-        // Edges of words are looked around for.
+        // Word boundaries are look-arounds.
         b'<' | b'>' => false,
         _ => !escaped.is_ascii_alphanumeric() || b"0ADPSWcdfnprstuvwxz".contains(&escaped),
     }
 }
 
-/// Characters after a parenthesis that begin anything but a group, with or without a name or flags.
+/// Returns `true` if the text after a parenthesis begins anything but a plain, named or flagged group.
 fn is_special(rest: &[u8]) -> bool {
     match rest {
         [b'?', b'<', next, ..] => matches!(next, b'=' | b'!'),

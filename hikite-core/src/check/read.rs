@@ -1,4 +1,4 @@
-//! Reads arguments into a tree, no deeper than the validators can follow, and notices members that stand twice.
+//! Parses arguments into a tree, no deeper than the validators can recurse, and detects duplicate members.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -12,25 +12,25 @@ use serde_json::{Map, Number, Value};
 use crate::json::Raw;
 use crate::json::scan::{Scanner, text_of};
 
-/// Validators recurse: so deep arguments may be without endangering the stack.
+/// Maximum depth of arguments; validators recurse, and deeper values could overflow the stack.
 const DEPTH_MAX: usize = 64;
 
 pub(super) struct Reading {
     pub(super) raw: Raw,
     pub(super) value: Value,
-    /// Whether `raw` is not what came: of two members with one name the earlier is gone, because it is not the
-    /// one that is checked.
+    /// `true` if `raw` differs from what arrived: the earlier of two members with one name is removed, because only the
+    /// later one is checked.
     pub(super) changed: bool,
 }
 
 const TOO_DEEP: &str = "the arguments are nested too deeply";
 
-/// The error says why in words that can be shown.
+/// Parses arguments. The error message is safe to show.
 pub(super) fn read(raw: Raw) -> Result<Reading, &'static str> {
     read_at(raw, 0)
 }
 
-/// Reads what will stand so deep in the arguments.
+/// Parses a value that will be placed at `depth` in the arguments.
 pub(super) fn read_at(raw: Raw, depth: usize) -> Result<Reading, &'static str> {
     let (twice, deep) = (Cell::new(false), Cell::new(false));
     let seed = Tree { depth: DEPTH_MAX.saturating_sub(depth), twice: &twice, deep: &deep };
@@ -42,7 +42,7 @@ pub(super) fn read_at(raw: Raw, depth: usize) -> Result<Reading, &'static str> {
     }
 }
 
-/// The same for what was read elsewhere.
+/// Checks the depth of a value that is already parsed.
 pub(super) fn within_depth(value: &Value) -> Result<(), &'static str> {
     fn nests(value: &Value, left: usize) -> bool {
         match value {
@@ -133,12 +133,12 @@ impl<'de> Visitor<'de> for Tree<'_> {
     }
 }
 
-/// The document without the members that a later one of the same name replaces, in one walk.
+/// Returns the document without members that a later duplicate replaces.
 fn once(raw: &Raw) -> Raw {
     let bytes = raw.bytes();
     let mut cuts = Vec::new();
     find_replaced(&mut Scanner::new(bytes), &mut cuts);
-    // What stands inside a member that goes was found before it.
+    // Cuts inside a removed member were found before the member itself.
     cuts.sort_unstable_by_key(|cut: &Range<usize>| (cut.start, Reverse(cut.end)));
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -152,7 +152,7 @@ fn once(raw: &Raw) -> Raw {
     Raw::trusted(out)
 }
 
-/// Each with the comma behind it: there is always a later member.
+/// Collects the byte ranges of replaced members, each with its trailing comma: a later member always follows.
 fn find_replaced(scanner: &mut Scanner<'_>, cuts: &mut Vec<Range<usize>>) {
     match scanner.peek() {
         Some(b'{') => {

@@ -1,5 +1,5 @@
-//! A tool's schema, compiled. Nothing is fetched. A schema that is wrong, leads out of its document or is larger
-//! than any tool needs is broken.
+//! A compiled tool schema. Nothing is fetched. A schema that is invalid, refers outside its document, or exceeds the
+//! limits is rejected as broken.
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
@@ -11,23 +11,23 @@ use super::work::Work;
 use super::{TOO_MUCH, TOO_MUCH_BACK};
 use crate::json::Raw;
 
-/// The largest of 1,162 schemas of real tools has 12,400 bytes.
+/// Maximum schema size. The largest of 1,162 schemas of real tools has 12,400 bytes.
 const BYTES_MAX: usize = 1 << 20;
-/// Bytes of one regular expression once compiled.
+/// Maximum size of one compiled regular expression.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
-/// Steps of a regular expression that must be able to go back; all others take linear time.
+/// Maximum steps of a pattern that needs backtracking; all others match in linear time.
 pub(super) const BACKTRACKS_MAX: usize = 10_000;
 
 pub(super) struct Schema {
     pub(super) document: Document,
     pub(super) defaults: Defaults,
     validator: Validator,
-    /// Steps to hold one value against every schema there is.
+    /// Steps to check one value against every schema in the document.
     steps: usize,
 }
 
 impl Schema {
-    /// The error says what is wrong with the schema, for whoever keeps the tool.
+    /// Compiles a schema. The error describes the problem to the tool's maintainer.
     pub(super) fn compile(source: &Raw) -> Result<Self, String> {
         if source.bytes().len() > BYTES_MAX {
             return Err(format!("the schema has more than {BYTES_MAX} bytes"));
@@ -38,7 +38,7 @@ impl Schema {
         let mut document = Document::new(root)?;
         let mut findings = survey(&document)?;
         document.backward = std::mem::take(&mut findings.backward);
-        // What the draft that was meant complains of is told.
+        // If every draft fails, the error of the declared or default draft is reported.
         let validator = build(&document.root, meant).or_else(|problem| {
             others.iter().find_map(|draft| build(&document.root, *draft).ok()).ok_or(problem)
         })?;
@@ -50,34 +50,35 @@ impl Schema {
         self.validator.is_valid(value)
     }
 
-    /// Whether a check of this value ends soon. It is not made otherwise. `values` is at least how many there are in it.
+    /// Returns `true` if a check of this value is affordable. `values` is an upper bound on the number of values in it.
     pub(super) fn affords(&self, value: &Value, values: usize) -> bool {
         Work::fits_check(&self.document, self.steps, values, value)
     }
 
-    /// The message where it does not.
+    /// Returns the error message for a check that is not affordable.
     pub(super) fn too_much(&self) -> &'static str {
         if self.document.backward.is_empty() { TOO_MUCH } else { TOO_MUCH_BACK }
     }
 
-    /// The cost of a check, as far as that is known without a look at the arguments.
+    /// Returns the cost of a check as far as the schema determines it.
     pub(super) fn steps(&self) -> usize {
         self.steps
     }
 
-    /// All that is wrong with a value; `None` where to find out would take too long.
+    /// Returns all validation errors; `None` if finding them would take too long.
     pub(super) fn errors<'a>(&'a self, value: &'a Value) -> Option<jsonschema::ErrorIterator<'a>> {
         Work::fits_search(&self.document, value).then(|| self.validator.iter_errors(value))
     }
 
-    /// Whether the arguments may have a member of this name by themselves.
+    /// Returns `true` if the schema names a top-level property with this name.
     pub(super) fn has_property(&self, name: &str) -> bool {
         let applied = self.document.applied(&self.document.root);
         applied.into_iter().any(|schema| schema.get("properties").is_some_and(|all| all.get(name).is_some()))
     }
 }
 
-/// The draft that `$schema` names. Without one it is 2020-12; people who do not say so also write older ones.
+/// Returns the draft that `$schema` names and the drafts to try next. The default is 2020-12; schemas without `$schema`
+/// may follow older drafts.
 fn drafts(root: &mut Value) -> (Draft, &'static [Draft]) {
     const OLDER: &[Draft] = &[Draft::Draft7, Draft::Draft4];
     match root.get("$schema").and_then(Value::as_str).map(Draft::from_schema_uri) {

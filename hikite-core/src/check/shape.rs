@@ -1,24 +1,23 @@
-//! Where schemas stand inside a schema: the keywords that hold further ones, and which part of a value those
-//! are for.
+//! JSON Schema keywords that contain subschemas, and the part of a value that each applies to.
 
 use serde_json::Value;
 
-/// The part of a value that an inner schema is held against.
+/// The part of a value that a subschema applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// The value itself.
     Same,
-    /// The member of the name that the schema stands under.
+    /// The member with the subschema's name.
     Member,
     /// Any member, or any member's name.
     Members,
     /// Any item.
     Items,
-    /// None: it only stands there to be referred to.
+    /// Nothing: the subschema is only a target of references.
     Nothing,
 }
 
-/// Every keyword that holds one schema, a list of schemas, or schemas by name.
+/// Returns the target of a keyword that contains one subschema, a list, or named subschemas; else `None`.
 fn part(keyword: &str) -> Option<Part> {
     match keyword {
         "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
@@ -33,17 +32,17 @@ fn part(keyword: &str) -> Option<Part> {
     }
 }
 
-/// Keywords whose member names are names and not keywords.
+/// Keywords whose members are names, not keywords.
 const BY_NAME: &[&str] =
     &["dependentSchemas", "dependencies", "properties", "patternProperties", "$defs", "definitions"];
 
-/// The keywords of a schema that hold further ones, with what they hold and the part that is for.
+/// Returns the keywords of a schema that contain subschemas, with their values and targets.
 pub(super) fn keywords(schema: &Value) -> impl Iterator<Item = (&str, &Value, Part)> {
     let members = schema.as_object().into_iter().flatten();
     members.filter_map(|(keyword, value)| Some((keyword.as_str(), value, part(keyword)?)))
 }
 
-/// The schemas that a keyword holds, with the name they stand under.
+/// Visits the subschemas of a keyword with their names.
 pub(super) fn each<'a>(keyword: &str, held: &'a Value, found: &mut impl FnMut(&'a str, &'a Value)) {
     match held {
         Value::Object(named) if BY_NAME.contains(&keyword) => {
@@ -54,14 +53,14 @@ pub(super) fn each<'a>(keyword: &str, held: &'a Value, found: &mut impl FnMut(&'
     }
 }
 
-/// The schemas directly inside `schema`, with the part they are for.
+/// Visits the direct subschemas of `schema` with their targets.
 pub(super) fn inner<'a>(schema: &'a Value, found: &mut impl FnMut(Part, &'a Value)) {
     for (keyword, held, part) in keywords(schema) {
         each(keyword, held, &mut |_, schema| found(part, schema));
     }
 }
 
-/// What a schema says it refers to.
+/// Returns the references of a schema.
 pub(super) fn references(schema: &Value) -> impl Iterator<Item = &str> {
     ["$ref", "$dynamicRef", "$recursiveRef"].into_iter().filter_map(|keyword| schema.get(keyword)?.as_str())
 }

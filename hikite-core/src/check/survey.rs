@@ -1,5 +1,5 @@
-//! One walk over all schemas of a document before it is compiled: nothing about it may make a check run away,
-//! and nothing may lead outside.
+//! Surveys all schemas of a document before it is compiled. Rejects documents that could make a check run away or that
+//! refer outside.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,26 +10,26 @@ use super::pattern::goes_back;
 use super::shape::{self, Part};
 use super::work::{BACK_STEPS, own_steps_at_most};
 
-/// Regular expressions in one schema.
+/// Maximum number of patterns in one schema.
 const PATTERNS_MAX: usize = 256;
-/// Schemas that are held against one and the same value, and how far they are nested.
+/// Maximum number of schemas that apply to one value, and their maximum nesting.
 const WEIGHT_MAX: usize = 10_000;
 pub(super) const NESTED_MAX: usize = 24;
-/// Bytes of one reference.
+/// Maximum bytes of one reference.
 const REFERENCE_MAX: usize = 1000;
 
 pub(super) struct Findings {
-    /// How many schemas name a default.
+    /// Number of schemas with a default.
     pub(super) defaults: usize,
-    /// Whether some stand elsewhere, too.
+    /// `true` if any schema contains a reference.
     pub(super) has_references: bool,
-    /// Steps to hold one value against every schema there is.
+    /// Steps to check one value against every schema in the document.
     pub(super) steps: usize,
-    /// Where in memory the regular expressions stand that must be able to go back.
+    /// Addresses of the patterns that need backtracking.
     pub(super) backward: HashSet<usize>,
 }
 
-/// The error says what is too much, or leads outside.
+/// Surveys the document. The error names the exceeded limit or the external reference.
 pub(super) fn survey(document: &Document) -> Result<Findings, String> {
     let mut scale = Scale { document, weights: HashMap::new() };
     let (mut seen, mut waiting) = (HashSet::new(), vec![&document.root]);
@@ -60,22 +60,22 @@ pub(super) fn survey(document: &Document) -> Result<Findings, String> {
     Ok(Findings { defaults, has_references, steps, backward })
 }
 
-/// A default of null says no more than that nothing stands there.
+/// Returns the default of a schema. A null default is ignored.
 pub(super) fn default_of(schema: &Value) -> Option<&Value> {
     schema.get("default").filter(|value| !value.is_null())
 }
 
 struct Scale<'a> {
     document: &'a Document,
-    /// By address.
+    /// Computed weights by schema address.
     weights: HashMap<*const Value, Weight>,
 }
 
-/// The schemas that apply to one value.
+/// Weight of all schemas that apply to one value.
 #[derive(Clone, Copy)]
 struct Weight {
     schemas: usize,
-    /// How far they are nested.
+    /// Maximum nesting.
     nested: usize,
     steps: usize,
 }
@@ -88,7 +88,7 @@ impl<'a> Scale<'a> {
         }
         let left = left.checked_sub(1).ok_or_else(too_much)?;
         let own = own_steps_at_most(schema);
-        // A reference back to here ends: the validators notice that they have been there.
+        // A cyclic reference ends here: the validators detect cycles.
         self.weights.insert(address, Weight { schemas: 1, nested: 1, steps: own });
         let mut same = Vec::new();
         for reference in shape::references(schema) {

@@ -1,4 +1,4 @@
-//! The check from outside: what passes untouched, what is set right, what is refused and in which words.
+//! Tests of the argument check: what passes unchanged, what is repaired, and what is rejected with which message.
 
 mod hostile;
 mod real;
@@ -421,7 +421,7 @@ fn no_value_makes_a_check_run_away() {
     assert_eq!(faults[0].pointer, "/a");
 }
 
-/// What the survey lets through must fit the stack of a worker thread, however deep the arguments.
+/// Everything that the survey accepts must fit the stack of a worker thread, however deep the arguments.
 #[test]
 fn the_deepest_of_everything_fits_a_small_stack() {
     let nested =
@@ -459,7 +459,7 @@ fn property() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// What a valid caller sent comes out as it was: at most there is more of it.
+    /// Valid arguments come out unchanged, apart from added defaults.
     #[test]
     fn valid_arguments_are_returned_untouched(
         properties in prop::collection::hash_map("[a-d]", property(), 0..4),
@@ -487,7 +487,7 @@ proptest! {
     }
 }
 
-/// A schema that refers to itself for one and the same value demands nothing more by that, whichever way it leads.
+/// A cyclic reference for the same value adds no constraint, by whichever path.
 #[test]
 fn references_in_a_circle_end() {
     let circle = |keyword: &str, inner: Value| json!({ "type": "object", keyword: inner });

@@ -1,24 +1,24 @@
-//! Arguments that arrive in a wrapper: as text that holds the object, or inside an object of one member that
-//! repeats what the arguments are called.
+//! Unwraps arguments that arrive as a string containing the object, or inside an object with one member named after the
+//! arguments.
 
 use super::draft::Draft;
 use super::schema::Schema;
 use crate::fault::Fault;
 use crate::json::Raw;
 
-/// What models call the wrapper.
+/// Names that models give to the wrapper.
 const NAMES: &[&str] = &["arguments", "params", "parameters", "input", "args"];
 
-/// Nobody wraps deeper by mistake.
+/// Maximum number of wrappers removed.
 const LAYERS: usize = 3;
 
-/// The object that a text holds, or a text in a text.
+/// Returns the object inside a string, or inside a string in a string.
 pub(super) fn text(draft: &Draft) -> Option<Result<Draft, Vec<Fault>>> {
     let object = draft.value.is_string().then(|| open(&draft.raw)).flatten()?;
     Some(Draft::of(object, true))
 }
 
-/// What the wrappers hold, the outer first. A name that the schema knows is no wrapper.
+/// Returns the contents of the wrappers, outermost first. A name that the schema knows is not a wrapper.
 pub(super) fn wrappers(schema: &Schema, mut raw: Raw) -> Vec<Draft> {
     let mut found = Vec::new();
     while let Some(inner) = inside(schema, &raw).filter(|_| found.len() < LAYERS) {
@@ -28,7 +28,7 @@ pub(super) fn wrappers(schema: &Schema, mut raw: Raw) -> Vec<Draft> {
     found
 }
 
-/// Whether a member of this name, alone in its object, holds what was meant.
+/// Returns `true` if a lone member with this name is a wrapper around the arguments.
 pub(super) fn is_wrapper(schema: &Schema, name: &str) -> bool {
     NAMES.contains(&name) && !schema.has_property(name)
 }

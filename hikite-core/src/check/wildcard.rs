@@ -1,5 +1,5 @@
-//! Places of which only the future knows what will stand there: references that a batch fills in while it runs. Tells
-//! what is wrong whatever they give, and is silent about all the rest: that is checked again when it is known.
+//! Locations whose values are not known yet: references that a batch resolves while it runs. Reports only violations
+//! that no value could fix; the rest is checked again once the values are known.
 
 use jsonschema::error::{ValidationError, ValidationErrorKind};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::fault::{Fault, step};
 use crate::json::Raw;
 use crate::plan::reference;
 
-/// Keywords whose schemas count only if other parts of the value are in a certain way.
+/// Keywords whose subschemas apply only under a condition on other parts of the value.
 const CONDITIONAL: &[&str] = &["then", "else", "dependentSchemas", "dependentRequired", "dependencies"];
 /// Keywords that are followed by a name, not by a keyword.
 const BY_NAME: &[&str] = &["properties", "patternProperties", "$defs", "definitions"];
@@ -36,12 +36,12 @@ pub(super) fn check(schema: &Schema, value: &Value, filled: &[String]) -> Result
     Err(faults)
 }
 
-/// Where nothing is known yet, by pointer and in its order, so that a place is found without looking at all of them.
+/// Locations of unresolved values, sorted by pointer for binary search.
 pub(super) struct Wildcards(Vec<Place>);
 
 struct Place {
     pointer: String,
-    /// It will be a text, because the reference stands within one.
+    /// `true` if the value will be a string, because the reference is embedded in one.
     is_text: bool,
 }
 
@@ -58,7 +58,7 @@ impl Wildcards {
         Self(places)
     }
 
-    /// The same for what stands inside a wrapper. The wrapper itself may be a text with a reference in it.
+    /// Returns the wildcards inside a wrapper. The wrapper itself may be a string that contains a reference.
     fn below(&self) -> Self {
         let below = |place: &Place| {
             let inner = place.pointer.get(1..)?.find('/').map_or("", |end| &place.pointer[end + 1..]);
@@ -69,7 +69,7 @@ impl Wildcards {
         Self(places)
     }
 
-    /// Whether a fault is there whatever the references give.
+    /// Returns `true` if no value of the references could fix the violation.
     pub(super) fn is_certain(&self, error: &ValidationError<'_>) -> bool {
         use ValidationErrorKind as Kind;
         let pointer = error.instance_path().as_str();
@@ -84,7 +84,7 @@ impl Wildcards {
             return false;
         }
         match error.kind() {
-            // Every alternative must be wrong in a way that stays.
+            // Every alternative must be certainly invalid.
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 context.iter().all(|branch| branch.iter().any(|error| self.is_certain(error)))
             }
@@ -94,7 +94,7 @@ impl Wildcards {
             | Kind::UniqueItems
             | Kind::Constant { .. }
             | Kind::Enum { .. }
-            // A null is taken away where it cannot be meant.
+            // Nulls may still be removed, which lowers the count.
             | Kind::MaxProperties { .. }
             | Kind::UnevaluatedItems { .. }
             | Kind::UnevaluatedProperties { .. } => !self.any_below(pointer),
@@ -104,7 +104,7 @@ impl Wildcards {
 
     fn refuse(&self, schema: &Schema, value: &Value) -> bool {
         let Some(members) = value.as_object() else { return true };
-        // A wrapper around what is not known yet.
+        // A wrapper around an unresolved value.
         if let (1, Some(name)) = (members.len(), members.keys().next())
             && self.whole(&step(name))
             && unwrap::is_wrapper(schema, name)
@@ -114,7 +114,7 @@ impl Wildcards {
         schema.errors(value).into_iter().flatten().any(|error| self.is_certain(&error))
     }
 
-    /// Sets right what will be set right in the call, too.
+    /// Applies the repairs that the call will apply too. Returns `true` if no certain violation remains.
     fn accept_mended(&self, schema: &Schema, draft: &mut Draft) -> bool {
         for _ in 0..ROUNDS {
             if !self.refuse(schema, &draft.value) {
@@ -137,7 +137,7 @@ impl Wildcards {
         self.find(pointer).is_some_and(|place| !place.is_text)
     }
 
-    /// The wildcard that stands there, or above.
+    /// Returns the wildcard at this location or above it.
     fn covering(&self, pointer: &str) -> Option<&Place> {
         let ends = pointer.match_indices('/').map(|(end, _)| end).chain([pointer.len()]);
         ends.into_iter().find_map(|end| self.find(&pointer[..end]))

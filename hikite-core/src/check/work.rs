@@ -1,5 +1,5 @@
-//! How much work it is to hold a value against a schema, counted before it is done. Both come from others: a long
-//! list against many alternatives is a product that would keep a processor busy for minutes.
+//! Estimates the work of checking a value against a schema before it is done. Both come from outside: a long list
+//! checked against many alternatives could occupy a core for minutes.
 
 use std::collections::HashSet;
 
@@ -10,43 +10,42 @@ use super::schema::BACKTRACKS_MAX;
 use super::shape::{self, Part};
 use super::survey::NESTED_MAX;
 
-/// Steps of one check. The bulk insert of a million values takes two to four million.
+/// Maximum steps of one check. A bulk insert of a million values takes two to four million.
 const CHECK_MAX: usize = 5_000_000;
-/// Steps to find all faults of one value; above, only that it has some is told.
+/// Maximum steps to find all violations of one value; beyond it, only the fact that there are some is reported.
 const FAULTS_MAX: usize = 20_000;
-/// Every fault is told with its place: so many bytes of one are a step.
+/// Bytes of a violation's pointer that cost one step.
 const PLACE_BYTES: usize = 32;
-/// Steps for each byte of a text that is held against a pattern.
+/// Bytes of text matched against a pattern in one step.
 const TEXT_BYTES: usize = 64;
-/// Steps for each byte of a text that is held against a pattern that goes back: it may look at every byte as often as
-/// `BACKTRACKS_MAX` says, each time in a sixteenth of a step.
+/// Steps per byte of text for a pattern that needs backtracking: it may visit every byte `BACKTRACKS_MAX` times, each
+/// at a sixteenth of a step.
 pub(super) const BACK_STEPS: usize = BACKTRACKS_MAX / 16;
-/// Steps of the search for faults, which costs no more than the check that came before and allows far fewer steps.
+/// Steps per byte in the search for violations, which costs no more than the preceding check and has a far lower limit.
 const BACK_STEPS_SEARCH: usize = 2;
-/// The validators look up more texts than these in a table.
+/// Maximum number of `enum` strings that the validators compare one by one; longer lists are hashed.
 const TEXTS_FEW: usize = 10;
 
 pub(super) struct Work<'a> {
     document: &'a Document,
     left: usize,
-    /// The search for faults, unlike the check, stops nowhere and remembers nothing, so alternatives that nest can
-    /// make it take for ever. The check remembers what it found out about a reference.
+    /// Visited pairs of reference target and value, for a check only. The search for violations neither stops early nor
+    /// caches references, so nested alternatives can make it exponential.
     known: Option<HashSet<(*const Value, *const Value)>>,
 }
 
-/// Where the walk is.
+/// Position of the walk.
 #[derive(Clone, Copy)]
 struct At {
-    /// Schemas that may still be nested for one value: what is nested deeper than the survey allows has led in a
-    /// circle.
+    /// Nesting levels left for one value; deeper nesting than the survey permits is a cycle.
     nested: usize,
     /// Bytes of the pointer to the value.
     place: usize,
 }
 
 impl<'a> Work<'a> {
-    /// True if a check of this value ends soon. `steps` is the sum of all schemas; `values` is at least how many
-    /// values there are.
+    /// Returns `true` if a check of this value is affordable. `steps` is the total of all schemas; `values` is an upper
+    /// bound on the number of values.
     pub(super) fn fits_check(document: &'a Document, steps: usize, values: usize, value: &'a Value) -> bool {
         if document.backward.is_empty() && steps.saturating_mul(values) <= CHECK_MAX {
             return true;
@@ -106,7 +105,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The shorter of the two lists is gone through.
+    /// Visits the members that have a schema, iterating over the shorter of the two maps.
     fn members(
         &mut self,
         schemas: &'a serde_json::Map<String, Value>,
@@ -134,7 +133,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Steps that a schema takes by itself for this value.
+    /// Returns the steps of the schema's own keywords for this value.
     fn own_steps(&self, schema: &Value, value: &Value) -> usize {
         let options = list(schema, "enum");
         match value {
@@ -148,7 +147,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Steps to hold so many bytes of text against a pattern.
+    /// Returns the steps to match this many bytes of text against a pattern.
     fn text(&self, pattern: Option<&str>, bytes: usize) -> usize {
         if pattern.is_some_and(|pattern| self.document.goes_back(pattern)) {
             bytes.saturating_mul(self.back()).saturating_add(1)
@@ -161,7 +160,7 @@ impl<'a> Work<'a> {
         if self.known.is_some() { BACK_STEPS } else { BACK_STEPS_SEARCH }
     }
 
-    /// Counts the names of members.
+    /// Returns the steps to check the names of members.
     fn names(&self, schema: &Value, members: &serde_json::Map<String, Value>) -> usize {
         let by_name = schema.get("patternProperties").and_then(Value::as_object);
         let is_for_all = !self.document.backward.is_empty() && schema.get("propertyNames").is_some();
@@ -170,12 +169,13 @@ impl<'a> Work<'a> {
         }
         let bytes = members.keys().map(String::len).sum();
         let by_name = by_name.into_iter().flatten().map(|(pattern, _)| self.text(Some(pattern), bytes));
-        // Any of the patterns that there are may be meant.
+        // `propertyNames` may use any of the backtracking patterns.
         let for_all = if is_for_all { self.document.backward.len() } else { 0 };
         by_name.sum::<usize>().saturating_add(for_all.saturating_mul(bytes).saturating_mul(self.back()))
     }
 
-    /// True if what the reference leads to has to be held against this value: lists and objects are remembered.
+    /// Returns `true` if the reference target was not yet checked against this value. Only arrays and objects are
+    /// cached.
     fn is_new(&mut self, target: &Value, value: &Value) -> bool {
         match &mut self.known {
             Some(known) if value.is_object() || value.is_array() => {
@@ -186,7 +186,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Schemas that apply whatever the value is.
+/// Returns an upper bound on the steps of the schema's own keywords for any value.
 pub(super) fn own_steps_at_most(schema: &Value) -> usize {
     1 + list(schema, "required") + list(schema, "enum")
 }
@@ -195,7 +195,7 @@ fn list(schema: &Value, keyword: &str) -> usize {
     schema.get(keyword).and_then(Value::as_array).map_or(0, Vec::len)
 }
 
-/// How many values there are.
+/// Counts the values, including nested ones.
 pub(super) fn count(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),

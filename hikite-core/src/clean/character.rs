@@ -1,7 +1,8 @@
-//! Which characters stay, one after the other. The tables are wide on purpose: what joins or varies may stay beside
-//! anything that it could belong to, but never twice in a row, so that no message can be spelled with it.
+//! Decides character by character which ones to keep. The tables are deliberately broad: joiners and variation
+//! selectors may follow anything that they could belong to, but never twice in a row, so no message can be encoded with
+//! them.
 
-/// Goes through a text and knows what it kept last.
+/// Filters a text, remembering the last character that it kept.
 #[derive(Default)]
 pub(super) struct Judge {
     last: Option<char>,
@@ -9,7 +10,7 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// Whether a character stays, given the one that comes after it.
+    /// Returns `true` if the character is kept. `next` is the character after it.
     pub(super) fn keeps(&mut self, character: char, next: Option<char>) -> bool {
         let stays = match character {
             '\t' | '\n' | '\r' => true,
@@ -28,7 +29,7 @@ impl Judge {
         stays
     }
 
-    /// Between emoji a joiner makes one of two; behind letters of some scripts it says how they are drawn.
+    /// Returns `true` if the joiner is legitimate: between two emoji, or after letters of scripts that use joiners.
     fn joins(&self, character: char, next: Option<char>) -> bool {
         let Some(last) = self.last else { return false };
         let between_emoji = (is_emoji(last) || last == '\u{fe0f}') && next.is_some_and(is_emoji);
@@ -36,25 +37,25 @@ impl Judge {
     }
 }
 
-/// What is never seen, or turns the direction of what is.
+/// Returns `true` for characters that are invisible or change the direction of text.
 pub(crate) fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,
-            // A soft hyphen, a joiner of graphemes, marks of direction, fillers.
+            // Soft hyphen, grapheme joiner, direction marks, fillers.
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}'
             | '\u{ffa0}'
             | '\u{180b}'..='\u{180f}'
-            // Without a width; marks of direction.
+            // Zero-width characters and direction marks.
             | '\u{200b}'..='\u{200f}'
-            // Embeddings and overrides of direction.
+            // Bidirectional embeddings and overrides.
             | '\u{202a}'..='\u{202e}'
-            // Word joiner, operators that are not drawn, isolates of direction, what Unicode gave up.
+            // Word joiner, invisible operators, bidirectional isolates, deprecated format characters.
             | '\u{2060}'..='\u{206f}'
             | '\u{feff}'
-            // Marks of annotations.
+            // Interlinear annotation marks.
             | '\u{fff9}'..='\u{fffb}'
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            // Tags, and all that is kept free beside them.
+            // Tags and the unassigned code points around them.
             | '\u{e0000}'..='\u{e0fff}')
 }
 
@@ -72,8 +73,8 @@ fn is_ideograph(character: char) -> bool {
         | '\u{20000}'..='\u{3fffd}')
 }
 
-/// Letters of the scripts whose words are written with joiners: Arabic and Persian, those of India, Burmese, Khmer,
-/// Mongolian.
+/// Returns `true` for letters of scripts that are written with joiners: Arabic and Persian, the Indic scripts, Burmese,
+/// Khmer, Mongolian.
 fn is_joined(character: char) -> bool {
     matches!(character, '\u{620}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{1000}'..='\u{109f}'
         | '\u{1780}'..='\u{17ff}' | '\u{1820}'..='\u{18af}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')

@@ -1,4 +1,4 @@
-//! What stays and what goes, in texts, in values and in listings.
+//! Tests of what is kept and what is removed in texts, values and listings.
 
 use proptest::prelude::*;
 
@@ -105,7 +105,7 @@ fn a_listing_tells_what_was_hidden_where() {
     assert_eq!(dirty, Listing { cleaned: Vec::new(), ..once });
 }
 
-/// Texts in which what is hidden is as frequent as what is not.
+/// Generates texts in which hidden characters are as frequent as visible ones.
 fn texts() -> impl Strategy<Value = String> {
     let odd = prop::sample::select(vec![
         '\u{200b}',

@@ -1,5 +1,5 @@
-//! What to leave out of an answer that is too large, in this order: the ends of long texts, then rows, then what lies
-//! deep inside. What is left out is counted and told; that nothing is left out silently is the whole point.
+//! Trims an answer that is too large: first the ends of long strings, then rows, then deeply nested values. Every
+//! omission is counted and reported.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::render::render;
 use super::{Compacted, Form};
 
-/// Texts are cut to these lengths, one after the other; rows are left out only beside short ones.
+/// Lengths to which strings are cut, tried in order; rows are dropped only with the short ones.
 const TEXTS: [usize; 4] = [2000, 500, 200, 80];
 const TEXTS_IN_FEWER_ROWS: [usize; 2] = [200, 80];
-/// Where even one row of each list is too much, so much of each is shown.
+/// Elements and members shown of each value if even one row per list is too much.
 const ELEMENTS_IN_OUTLINE: usize = 3;
 const MEMBERS_IN_OUTLINE: usize = 40;
 const DEPTHS: [usize; 5] = [5, 4, 3, 2, 1];
@@ -25,7 +25,7 @@ struct Bounds {
 
 const ALL: Bounds = Bounds { text: usize::MAX, elements: usize::MAX, members: usize::MAX, depth: usize::MAX };
 
-/// What was left out.
+/// Counts of omitted parts.
 #[derive(Debug, Default)]
 struct Left {
     texts: usize,
@@ -36,7 +36,7 @@ struct Left {
     nested: usize,
 }
 
-/// The value within `budget` bytes.
+/// Encodes the value in at most `budget` bytes.
 pub(super) fn fit(value: &Value, hoist: bool, budget: usize) -> Compacted {
     let (text, form) = render(value, hoist);
     if text.len() <= budget {
@@ -45,7 +45,7 @@ pub(super) fn fit(value: &Value, hoist: bool, budget: usize) -> Compacted {
     let room = Room { value, hoist, budget };
     let (mut longest_text, mut longest_list) = (0, 0);
     survey(value, &mut longest_text, &mut longest_list);
-    // A cut cannot save more than what it cuts; escapes may double that.
+    // A cut saves at most what it removes; escapes may double that.
     let may_do = |cut: &usize| text.len() <= budget + 2 * over(value, *cut);
     let shorter = TEXTS
         .into_iter()
@@ -61,7 +61,7 @@ pub(super) fn fit(value: &Value, hoist: bool, budget: usize) -> Compacted {
         })
 }
 
-/// Words within `budget` bytes, whole lines if there are any.
+/// Cuts a text to at most `budget` bytes, at a line end if there is one in the second half.
 pub(super) fn cut(text: &str, budget: usize) -> Compacted {
     if text.len() <= budget {
         return Compacted { text: text.into(), form: Form::Text, left_out: None };
@@ -72,7 +72,7 @@ pub(super) fn cut(text: &str, budget: usize) -> Compacted {
         Some(end) => {
             let (kept, rest) = text.split_at(end);
             let lines = |text: &str| text.lines().count();
-            // What follows begins with the end of the last line that stays.
+            // `rest` begins with the newline of the last line that is kept.
             let left = lines(&rest[1..]);
             (kept, format!("{left} of {} lines", left + lines(kept)))
         }
@@ -99,7 +99,7 @@ impl Room<'_> {
         (text.len() <= self.budget).then(|| Compacted { text, form, left_out: left.told(bounds.text) })
     }
 
-    /// As many elements of every list as there is room for: twice as many as long as they fit, then what lies between.
+    /// Finds the largest number of elements per list that fits, by doubling and then bisection.
     fn most_rows(&self, text: usize, longest: usize) -> Option<Compacted> {
         let with = |elements| self.try_with(Bounds { text, elements, ..ALL });
         let mut best = with(1)?;
@@ -177,10 +177,10 @@ fn trim(value: &Value, bounds: Bounds, left: &mut Left) -> Value {
     }
 }
 
-/// What a value is, seen from outside.
+/// Describes a value without its contents.
 fn outside(value: &Value) -> String {
     let mut text = String::new();
-    // Writing to memory cannot fail.
+    // Writing to a string cannot fail.
     let _ = match value {
         Value::Array(items) => write!(text, "[{} elements]", items.len()),
         Value::Object(members) => write!(text, "{{{} members}}", members.len()),
@@ -207,7 +207,7 @@ fn survey(value: &Value, longest_text: &mut usize, longest_list: &mut usize) {
     }
 }
 
-/// How many bytes are cut off if no text is longer than that.
+/// Returns the number of bytes removed if every string is cut to `longest`.
 fn over(value: &Value, longest: usize) -> usize {
     match value {
         Value::String(text) => text.len().saturating_sub(longest),

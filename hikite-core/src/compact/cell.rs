@@ -1,14 +1,14 @@
-//! A list as one cell of a table: its elements with semicolons between them. What would not be read as it is meant (a
-//! text with a semicolon in it, a text of digits) stands as JSON; a place without a value is empty.
+//! Encodes a list as one cell of a table: elements joined by semicolons. An element that would be ambiguous (a string
+//! with a semicolon, a string of digits) is written as JSON; a missing value is empty.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// The elements of a list, `None` where one has no such member.
+/// Joins the elements of a list. `None` stands for an element without this member.
 pub(super) fn joined(elements: &[Option<&Value>]) -> Value {
     match elements {
-        // A list without elements is not one with an element that has no such member.
+        // An empty list differs from a list with one element that lacks this member.
         [] => Value::Null,
         [None] => Value::String(String::new()),
         [Some(only)] => match only {
@@ -38,7 +38,7 @@ fn written(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Whether a text between semicolons is read as itself.
+/// Returns `true` if a string between semicolons reads as itself.
 fn is_plain(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(['"', '[', '{'])
@@ -47,7 +47,7 @@ fn is_plain(text: &str) -> bool {
         && !text.contains(|c: char| c == ';' || c.is_control())
 }
 
-/// Whether a text would be read as a number, a truth or nothing.
+/// Returns `true` if a string would read as a number, a boolean or null.
 fn is_literal(text: &str) -> bool {
     matches!(text, "true" | "false" | "null")
         || (text.starts_with(|c: char| c == '-' || c.is_ascii_digit())

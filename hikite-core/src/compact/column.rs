@@ -1,43 +1,43 @@
-//! What a list of objects has in common: every path that leads to values in its rows, which of these are the same or
-//! empty in all of them, and which are columns. A walk over all rows; values are looked at, never copied.
+//! Analyzes the rows of a list of objects: all paths to values, which of them are constant or empty in all rows, and
+//! which become columns. One walk over all rows; values are borrowed, never copied.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// A list of objects inside a row is taken apart into columns if it is no longer than this. What is longer is a table
-/// of its own: in a cell nobody finds the fifth of each.
+/// Maximum length of a nested list of objects that is split into columns. A longer one becomes a separate table: long
+/// lists in cells are hard to read.
 const INNER_MAX: usize = 8;
 
-/// What two more members around a table cost.
+/// Bytes that `in_every_row` and `in_no_row` add around a table.
 const HOIST_COST: usize = 30;
 
-/// Something that rows may have: a member, or the elements of one (`each`).
+/// A path in the rows: a member, or the elements of a list (`each`).
 #[derive(Debug)]
 pub(super) struct Node<'a> {
     pub(super) key: &'a str,
     pub(super) each: bool,
     pub(super) children: Vec<usize>,
-    /// Of the values that stand here and have nothing below them.
+    /// Statistics of the leaf values at this path.
     seen: Seen<'a>,
-    /// Of the lists that stand here, if this is `each`.
+    /// Statistics of the lists at this path, if `each` is set.
     lists: Seen<'a>,
     elements: usize,
-    /// Some value here or below is not empty.
+    /// `true` if a value at or below this path is not empty.
     filled: bool,
     pub(super) fate: Fate,
-    /// Something below, or here, is a column.
+    /// `true` if this path or one below it is a column.
     pub(super) keeps: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Column,
-    /// The same in every row.
+    /// Constant in every row.
     Every,
-    /// The same list in every row, told once as a whole with all that is below.
+    /// A list that is constant in every row, written once with everything below it.
     Whole,
-    /// Empty in every row, or no place where values stand.
+    /// Empty in every row, or without values of its own.
     Nothing,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Seen<'a> {
 pub(super) struct Table<'a> {
     pub(super) rows: &'a [Value],
     pub(super) nodes: Vec<Node<'a>>,
-    /// Not everything is a column.
+    /// `true` if some paths are not columns.
     hoisted: bool,
     places: HashMap<(usize, &'a str, bool), usize>,
 }
@@ -76,7 +76,7 @@ pub(super) struct Table<'a> {
 pub(super) const ROOT: usize = 0;
 
 impl<'a> Table<'a> {
-    /// `None` if these are no rows of a table. Without `hoist` every path is a column.
+    /// Builds the table; `None` if the values are not table rows. Without `hoist` every path is a column.
     pub(super) fn of(rows: &'a [Value], hoist: bool) -> Option<Self> {
         if rows.len() < 2 || !rows.iter().all(|row| row.as_object().is_some_and(|row| !row.is_empty())) {
             return None;
@@ -99,7 +99,7 @@ impl<'a> Table<'a> {
         self.places.get(&(node, key, each)).copied()
     }
 
-    /// What stands in every row, if anything does.
+    /// Returns the value that every row has at this path, if any.
     pub(super) fn constant(&self, node: usize) -> Option<&'a Value> {
         let node = &self.nodes[node];
         match node.fate {
@@ -109,7 +109,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The names that stand for nothing in any row, each as high up as it can be told.
+    /// Returns the paths that are empty in all rows, each at its highest level.
     pub(super) fn empty(&self) -> Vec<String> {
         let mut names = Vec::new();
         if self.hoisted {
@@ -119,13 +119,13 @@ impl<'a> Table<'a> {
         names
     }
 
-    /// How many cells of columns have a value.
+    /// Returns the number of column cells with a value.
     pub(super) fn filled_cells(&self) -> usize {
         let columns = self.nodes.iter().filter(|node| node.fate == Fate::Column);
         columns.map(|node| node.seen.count.min(self.rows.len())).sum()
     }
 
-    /// `None` if a list inside is too long to be taken apart.
+    /// Walks an object; `None` if a nested list is too long to be split into columns.
     fn walk(&mut self, node: usize, members: &'a Map<String, Value>, in_list: bool) -> Option<()> {
         let mut next = 0;
         for (key, value) in members {
@@ -162,7 +162,8 @@ impl<'a> Table<'a> {
         Some(())
     }
 
-    /// The child of that name, made if it is new. Rows mostly have their members in one order: the next is tried first.
+    /// Returns the child with this name, creating it if needed. Rows mostly share one member order, so the next child
+    /// is tried first.
     fn enter(&mut self, node: usize, key: &'a str, each: bool, next: &mut usize) -> usize {
         if let Some(child) = self.nodes[node].children.get(*next).copied()
             && self.nodes[child].each == each
@@ -182,14 +183,14 @@ impl<'a> Table<'a> {
         child
     }
 
-    /// Whether it is worth while.
+    /// Assigns the roles. Returns `true` if hoisting saves more than it costs.
     fn judge(&mut self) -> bool {
         let mut gain = 0;
         self.judge_below(ROOT, self.rows.len(), &mut gain);
         gain > HOIST_COST
     }
 
-    /// Everything is a column, but for values that are empty where others of the same name are not.
+    /// Makes every path a column, except those that are empty where another node of the same name has values.
     fn keep_all(&mut self, at: usize) {
         for index in 0..self.nodes[at].children.len() {
             let child = self.nodes[at].children[index];
@@ -228,7 +229,7 @@ impl<'a> Table<'a> {
         filled
     }
 
-    /// `count`: how many values a node below has if none is missing.
+    /// Assigns the roles below a node. `count` is the number of values that a complete path has.
     fn judge_below(&mut self, at: usize, count: usize, gain: &mut usize) {
         for index in 0..self.nodes[at].children.len() {
             let child = self.nodes[at].children[index];
@@ -252,7 +253,7 @@ impl<'a> Table<'a> {
         self.nodes[at].fate = Fate::of_column(&self.nodes[at].seen);
         let elements = self.nodes[at].elements;
         self.judge_below(at, elements, gain);
-        // What tells how many elements there are must not be the same for all of them.
+        // At least one column must remain to show the number of elements.
         if !self.has_column(at)
             && let Some(first) = self.first_every(at)
         {
@@ -328,7 +329,7 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// About as many bytes as it takes to write.
+/// Returns the approximate number of bytes that the value takes in text.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),

@@ -1,5 +1,5 @@
-//! JSON as a value in which no number has changed: a literal that 64 bits cannot hold becomes a text of the same digits.
-//! Nothing else is touched, and most answers are only looked through.
+//! Parses JSON without changing any number: a literal that does not fit 64 bits becomes a string of the same digits.
+//! Nothing else changes.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::json::{Raw, canonical};
 
-/// So many digits are always held, with a point among them or without.
+/// Number of digits that a 64-bit number always holds exactly.
 const DIGITS_SAFE: usize = 15;
 
-/// What is nested too deeply for a value is one text.
+/// Parses a value. JSON that is nested too deeply becomes one string.
 pub fn parse(raw: &Raw) -> Value {
     let exact = quote_inexact(raw.bytes());
     serde_json::from_slice(&exact).unwrap_or_else(|_| Value::String(raw.as_str().into_owned()))
@@ -47,7 +47,7 @@ fn quote_inexact(bytes: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// The place after the string that begins at `start`.
+/// Returns the offset after the string that begins at `start`.
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() {

@@ -1,5 +1,5 @@
-//! A value as text: JSON without blanks or TOON, whichever is smaller. Lists of objects are tables (see `table`). Nothing
-//! is lost but what is empty.
+//! Renders a value as compact JSON or TOON, whichever is smaller. Lists of objects become tables (see `table`). Only
+//! empty values are lost.
 
 use std::borrow::Cow;
 use std::io;
@@ -10,7 +10,7 @@ use super::column::Table;
 use super::{Form, toon};
 use crate::json::write_string;
 
-/// A value of which the lists of objects are tables.
+/// A value whose lists of objects are tables.
 #[derive(Debug)]
 enum Part<'a> {
     Plain(&'a Value),
@@ -19,12 +19,12 @@ enum Part<'a> {
     Table(Box<Table<'a>>),
 }
 
-/// Without `hoist`, tables have all their columns.
+/// Renders the value. Without `hoist`, tables keep all their columns.
 pub(super) fn render(value: &Value, hoist: bool) -> (String, Form) {
     let part = Part::of(value, hoist);
     let plain = length(value);
     let json = part.json(value, plain);
-    // TOON is less familiar to models than JSON: it must be worth it.
+    // Models know TOON less well than JSON, so it must save at least a tenth.
     let most = json.len().min((plain * 9).div_ceil(10)).saturating_sub(1);
     match part.for_toon().and_then(|value| toon::encode_within(&value, most)) {
         Some(toon) => (toon, Form::Toon),
@@ -32,13 +32,13 @@ pub(super) fn render(value: &Value, hoist: bool) -> (String, Form) {
     }
 }
 
-/// The value as TOON gets it.
+/// Returns the value that the TOON encoder receives.
 #[cfg(test)]
 pub(super) fn flat(value: &Value, hoist: bool) -> Option<Value> {
     Part::of(value, hoist).for_toon().map(Cow::into_owned)
 }
 
-/// The value as it would be without TOON.
+/// Returns the value rendered as JSON.
 #[cfg(test)]
 pub(super) fn json(value: &Value, hoist: bool) -> String {
     String::from_utf8(Part::of(value, hoist).json(value, length(value))).expect("text")
@@ -68,7 +68,7 @@ impl<'a> Part<'a> {
         matches!(self, Self::Plain(_))
     }
 
-    /// As JSON: with tables, or plain where these cost more than they save.
+    /// Encodes as JSON: with tables, or plain if that is shorter.
     fn json(&self, value: &Value, plain: usize) -> Vec<u8> {
         let mut json = Vec::with_capacity(plain);
         self.write_json(&mut json);
@@ -104,7 +104,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The value of which TOON makes tables; `None` if there is one that would be mostly holes.
+    /// Returns the value with flat tables for TOON; `None` if a table would be mostly empty cells.
     fn for_toon(&self) -> Option<Cow<'a, Value>> {
         let value = match self {
             Self::Plain(value) => return Some(Cow::Borrowed(*value)),
@@ -124,7 +124,7 @@ impl<'a> Part<'a> {
 }
 
 pub(super) fn write_json(value: &Value, out: &mut Vec<u8>) {
-    // Neither a value nor memory can fail.
+    // Serializing a value to memory cannot fail.
     let _ = serde_json::to_writer(out, value);
 }
 
@@ -136,7 +136,7 @@ pub(super) fn write_key(key: &str, is_first: bool, out: &mut Vec<u8>) {
     out.push(b':');
 }
 
-/// How long a value is as JSON without blanks.
+/// Returns the length of the value as compact JSON.
 pub(super) fn length(value: &Value) -> usize {
     struct Count(usize);
     impl io::Write for Count {

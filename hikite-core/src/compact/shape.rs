@@ -1,5 +1,6 @@
-//! What of an answer a tool's author holds to be worth reading: rows and columns, members by other names, picked fields,
-//! or one text. Only paths: nothing is computed. An answer that does not have the shape is shown as a whole.
+//! Shapes: the part of an answer that the tool's author considers worth reading, as rows and columns, renamed members,
+//! picked fields, or one text. Shapes only select by path and compute nothing. An answer that does not match is shown
+//! whole.
 
 use std::sync::Arc;
 
@@ -9,40 +10,40 @@ use crate::select::{Fields, Path};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Of each row these fields. An answer that holds its rows in one member is found by itself.
+    /// These fields of each row. Rows inside a single member are found automatically.
     Pick(Fields),
-    /// Rows under a name, each with exactly these columns.
+    /// Named rows, each with exactly these columns.
     Table(Rows),
-    /// One object of these members.
+    /// One object with these members.
     Record(Vec<Column>),
-    /// The text at the end of the path: Markdown, a file, a log. Several are lines.
+    /// The text at this path: Markdown, a file, a log. Several texts become lines.
     Text(Path),
-    /// What whoever knows the answer has made of it already, with more than paths.
+    /// A value that the module has already prepared, beyond what paths can express.
     Made(Arc<Value>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// What the rows are: `issues`.
+    /// Name of the rows, such as `issues`.
     pub name: String,
-    /// To the rows (`.items[]`) or the list of them (`.items`).
+    /// Path to the rows (`.items[]`) or to their list (`.items`).
     pub rows: Path,
     pub columns: Vec<Column>,
-    /// Members that are told before the rows: how many there are in all, where the next begin.
+    /// Members written before the rows, such as the total count or the next cursor.
     pub beside: Vec<Column>,
 }
 
-/// A value by its name. A path with `[]` makes a list of what it finds, or one text of it.
+/// A named value. A path with `[]` yields a list, or one joined text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     pub name: String,
     pub path: Path,
-    /// What stands between the values that make one text.
+    /// Separator that joins several values into one text.
     pub join: Option<String>,
 }
 
 impl Shape {
-    /// The answer in this shape, `None` if it does not have it.
+    /// Returns the answer in this shape; `None` if it does not match.
     pub(super) fn apply(&self, value: &Value) -> Option<Value> {
         match self {
             Self::Pick(fields) => fields.pick(value).ok(),
@@ -63,7 +64,7 @@ impl Shape {
         }
     }
 
-    /// Whether what all rows share is told once. A table whose columns are chosen keeps them.
+    /// Returns `true` if values shared by all rows are written once. Tables with chosen columns keep them.
     pub(super) fn hoists(&self) -> bool {
         matches!(self, Self::Pick(_))
     }
@@ -109,7 +110,7 @@ impl Column {
     }
 }
 
-/// What is not there is left out.
+/// Adds the columns that have a value.
 fn add(columns: &[Column], value: &Value, members: &mut Map<String, Value>) {
     for column in columns {
         if let Some(value) = column.of(value).filter(|value| !value.is_null()) {

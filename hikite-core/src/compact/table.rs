@@ -1,6 +1,7 @@
-//! A table as JSON and for TOON. What is the same in all rows is told once as `in_every_row`, what is empty in all of
-//! them is only named (`in_no_row`), and the rest stands in `rows`: as objects in JSON, flat for TOON, where `a.b` is a
-//! member of a member, and `a[]` has one cell for a whole list (see `cell`).
+//! Writes a table as JSON or prepares it for TOON. Values that are constant in all rows are written once as
+//! `in_every_row`, paths that are empty in all rows are only named (`in_no_row`), and the rest goes to `rows`: as
+//! objects in JSON, flat for TOON, where `a.b` is a nested member and `a[]` holds a whole list in one cell (see
+//! `cell`).
 
 use std::collections::HashSet;
 
@@ -10,10 +11,10 @@ use super::cell::joined;
 use super::column::{Fate, ROOT, Table, is_empty};
 use super::render::{write_json, write_key};
 
-/// A table with more than so many cells for one that is filled is no table for TOON.
+/// Maximum ratio of cells to filled cells for a TOON table.
 const SPARSE: usize = 2;
 
-/// A column of the flat table: the steps to it in a row, and which of them is a list.
+/// A column of the flat table: its path in a row, and which step is a list.
 #[derive(Clone, Debug, Default)]
 struct Column<'a> {
     steps: Vec<&'a str>,
@@ -42,7 +43,7 @@ impl<'a> Table<'a> {
         out.push(b'}');
     }
 
-    /// The same flat; `None` if most of it were holes.
+    /// Returns the flat table; `None` if most cells would be empty.
     pub(super) fn for_toon(&self) -> Option<Value> {
         let columns = self.columns();
         if self.rows.len() * columns.len() > SPARSE * self.filled_cells() {
@@ -87,7 +88,7 @@ impl<'a> Table<'a> {
         out.push(b']');
     }
 
-    /// An object without what is no column.
+    /// Writes the members of an object that are columns.
     fn write_members(&self, at: usize, members: &Map<String, Value>, in_list: bool, out: &mut Vec<u8>) {
         out.push(b'{');
         let mut first = true;
@@ -125,7 +126,7 @@ impl<'a> Table<'a> {
         out.push(b']');
     }
 
-    /// What is the same in all rows, in its place.
+    /// Returns the values that are constant in all rows, in their nested places.
     fn every(&self, at: usize) -> Map<String, Value> {
         let mut members = Map::new();
         for child in &self.nodes[at].children {
@@ -139,7 +140,7 @@ impl<'a> Table<'a> {
                 continue;
             }
             let mut key = node.key.to_owned();
-            // A list that is not told as a whole is told by what its elements share.
+            // A list that varies is represented by what its elements share.
             while (node.each && !is_whole && !key.ends_with("[]")) || members.contains_key(&key) {
                 key.push_str("[]");
             }
@@ -176,7 +177,7 @@ impl Column<'_> {
             return value.filter(|value| is_scalar(value)).cloned().unwrap_or_default();
         };
         let Some(Value::Array(items)) = self.steps(row, 0, list + 1) else { return Value::Null };
-        // Of an element, a list stands for itself: it is written as JSON.
+        // A list inside an element is written as JSON.
         let element = |item| {
             let value = self.steps(item, list + 1, self.steps.len());
             value.filter(|value| value.as_object().is_none_or(Map::is_empty))
@@ -188,7 +189,7 @@ impl Column<'_> {
         self.steps[from..to].iter().try_fold(value, |value, step| value.as_object()?.get(*step))
     }
 
-    /// With `quote`, a key that has a dot or a bracket in it stands as JSON.
+    /// Returns the column's name. With `quote`, keys that contain a dot or a bracket are written as JSON.
     fn name(&self, quote: bool) -> String {
         let mut name = String::new();
         for (at, step) in self.steps.iter().enumerate() {
@@ -212,7 +213,7 @@ fn is_scalar(value: &Value) -> bool {
     !value.is_array() && !value.is_object()
 }
 
-/// The names of columns, told apart where keys look like paths.
+/// Returns distinct column names, quoting keys that look like paths if needed.
 fn names(columns: &[Column<'_>]) -> Vec<String> {
     let plain: Vec<String> = columns.iter().map(|column| column.name(false)).collect();
     let distinct: HashSet<&str> = plain.iter().map(String::as_str).collect();

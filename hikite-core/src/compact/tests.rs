@@ -1,4 +1,4 @@
-//! The whole way of an answer, and what must hold for any answer.
+//! Tests of compaction as a whole, and its invariants.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! TOON, version 4.4 of its specification: JSON for models, with tables for what is alike. Writes straight into one
-//! text; the tables are found while they are written. There is no decoder: no model is ever asked to write TOON.
+//! A TOON 4.4 encoder: JSON for models, with tables for uniform objects. Writes directly into one string and detects
+//! tables while writing. There is no decoder, because no model is asked to write TOON.
 
 mod number;
 mod table;
@@ -16,7 +16,7 @@ use writer::Writer;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     pub delimiter: Delimiter,
-    /// Blanks for each level, one at least.
+    /// Spaces per level, at least one.
     pub indent: usize,
 }
 
@@ -26,7 +26,7 @@ impl Default for Options {
     }
 }
 
-/// What stands between the cells of a row.
+/// Separator between the cells of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
     Comma,
@@ -54,13 +54,13 @@ pub fn encode_with(value: &Value, options: Options) -> String {
     out
 }
 
-/// Writes behind what is there already, as a document of its own.
+/// Appends the value to `out` as a separate document.
 pub fn encode_into(value: &Value, options: Options, out: &mut String) {
-    // Without a limit nothing is too long.
+    // Without a limit, writing cannot fail.
     let _ = Writer::new(out, options, usize::MAX).document(value);
 }
 
-/// `None` as soon as it is longer than that: for those who would rather have something else then.
+/// Encodes the value; `None` as soon as the text exceeds `limit_bytes`.
 pub fn encode_within(value: &Value, limit_bytes: usize) -> Option<String> {
     let mut out = String::new();
     Writer::new(&mut out, Options::default(), limit_bytes).document(value)?;

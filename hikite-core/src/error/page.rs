@@ -1,4 +1,4 @@
-//! `docs/errors.md`, made from the table. `HIKITE_UPDATE=1 cargo test -p hikite-core` writes it anew.
+//! Generates `docs/errors.md` from the error table. `HIKITE_UPDATE=1 cargo test -p hikite-core` rewrites it.
 
 use std::fmt::Write;
 use std::path::Path;

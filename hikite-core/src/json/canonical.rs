@@ -1,17 +1,17 @@
-//! One spelling for every value: members sorted by name, no blanks, numbers and strings by what they mean. Two
-//! values that say the same have the same bytes, so that these can be compared, hashed and kept as keys.
+//! Canonical JSON: members sorted by name, no whitespace, one spelling for each number and string. Equal values have
+//! equal bytes, so they can be compared, hashed and used as keys.
 
 use super::scan::Scanner;
 use super::{Raw, write_string};
 
-/// What lies deeper keeps its spelling: sorting there would cost more the deeper it is.
+/// Maximum depth of sorting; deeper values keep their spelling, since sorting costs more with depth.
 const DEPTH_MAX: usize = 128;
 
-/// More zeros at the end of a number than any whole number of 64 bits has are written as an exponent.
+/// Maximum trailing zeros of an integer, as many as 64 bits need; numbers with more use an exponent.
 const ZEROS_MAX: usize = 20;
 
-/// Of two members with one name the later counts. Numbers are compared exactly: 1, 1.0 and 1e0 are equal, two
-/// numbers that only a double cannot tell apart are not.
+/// Returns the canonical bytes. The later of two members with one name wins. Numbers are compared exactly: 1, 1.0 and
+/// 1e0 are equal, but two numbers that only a double confuses are not.
 pub fn canonical(raw: &Raw) -> Vec<u8> {
     let scanner = Scanner::new(raw.bytes());
     let mut writer = Writer { scanner, out: Vec::with_capacity(raw.bytes().len()) };
@@ -61,8 +61,8 @@ impl Writer<'_> {
         self.out.push(b']');
     }
 
-    /// Members are written as they come, and put in order afterwards unless they came so: what is nested is not copied
-    /// again for every object around it.
+    /// Writes members as they come and sorts them afterwards if needed, so nested values are not copied again for every
+    /// enclosing object.
     fn object(&mut self, depth: usize) {
         self.scanner.take(1);
         let start = self.out.len();
@@ -111,14 +111,14 @@ impl Writer<'_> {
     }
 }
 
-/// Where a member stands in what was written.
+/// Byte offsets of a written member.
 struct Member {
     from: usize,
     name_end: usize,
     end: usize,
 }
 
-/// Escapes are written one way. Half of a surrogate pair means nothing and stays as it is.
+/// Writes a string with normalized escapes. Lone surrogates stay as they are.
 fn write_meaning(string: &[u8], out: &mut Vec<u8>) {
     if string.contains(&b'\\')
         && let Ok(text) = serde_json::from_slice::<String>(string)
@@ -129,7 +129,7 @@ fn write_meaning(string: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Digits without zeros at either end, times a power of ten.
+/// A decimal number: digits without leading and trailing zeros, times a power of ten.
 struct Decimal<'a> {
     negative: bool,
     whole: &'a [u8],
@@ -138,7 +138,7 @@ struct Decimal<'a> {
 }
 
 impl<'a> Decimal<'a> {
-    /// `None` for what is no number, or has an exponent beyond any use.
+    /// Parses a number; `None` if the text is not one or its exponent is out of range.
     fn read(text: &'a [u8]) -> Option<Self> {
         let (negative, text) = text.strip_prefix(b"-").map_or((false, text), |rest| (true, rest));
         if !text.first()?.is_ascii_digit() {
@@ -262,7 +262,7 @@ mod tests {
         })
     }
 
-    /// The same value, written in another way.
+    /// Returns a different spelling of the same value.
     fn spelled_otherwise(value: &serde_json::Value) -> String {
         let text = |text: &str| {
             let escaped: Vec<String> = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();

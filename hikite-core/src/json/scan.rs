@@ -1,4 +1,4 @@
-//! A walk over the bytes of a valid JSON document, one time and without a tree: for those who copy most of it.
+//! Scans the bytes of a valid JSON document once, without building a tree, for callers that copy most of it.
 
 use std::borrow::Cow;
 
@@ -8,23 +8,23 @@ pub(crate) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// `bytes` hold one valid value.
+    /// Creates a scanner. `bytes` must hold one valid value.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, length: bytes.len() }
     }
 
-    /// The first byte of the next value or sign.
+    /// Returns the first byte of the next token.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         self.skip_blanks();
         self.rest.first().copied()
     }
 
-    /// How many bytes have been passed.
+    /// Returns the number of bytes consumed.
     pub(crate) fn position(&self) -> usize {
         self.length - self.rest.len()
     }
 
-    /// The text of a string with its quotes.
+    /// Consumes a string and returns it with its quotes.
     pub(crate) fn string(&mut self) -> &'a [u8] {
         self.skip_blanks();
         let mut escaped = false;
@@ -36,13 +36,13 @@ impl<'a> Scanner<'a> {
         self.take(end.map_or(self.rest.len(), |end| end + 2))
     }
 
-    /// A number or a literal.
+    /// Consumes a number or a literal.
     pub(crate) fn plain(&mut self) -> &'a [u8] {
         let end = self.rest.iter().position(|byte| b",:]} \t\r\n".contains(byte));
         self.take(end.unwrap_or(self.rest.len()))
     }
 
-    /// An array or object as it is written.
+    /// Consumes an array or object and returns its bytes.
     pub(crate) fn nested(&mut self) -> &'a [u8] {
         let whole = self.rest;
         let mut open = 0_usize;
@@ -65,7 +65,7 @@ impl<'a> Scanner<'a> {
         &whole[..whole.len() - self.rest.len()]
     }
 
-    /// Any value as it is written.
+    /// Consumes any value and returns its bytes.
     pub(crate) fn value(&mut self) -> &'a [u8] {
         match self.peek() {
             Some(b'{' | b'[') => self.nested(),
@@ -74,7 +74,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// True if the list ends here; passes the end, or the comma before the next item.
+    /// Returns `true` at the end of the list. Consumes the end, or the comma before the next item.
     pub(crate) fn at_end(&mut self, end: u8) -> bool {
         match self.peek() {
             Some(b',') => {
@@ -89,7 +89,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes what stands between a name and its value.
+    /// Consumes the colon between a name and its value.
     pub(crate) fn colon(&mut self) {
         self.skip_blanks();
         self.take(1);
@@ -107,7 +107,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The text of a string that is given with its quotes. Half of a surrogate pair has none.
+/// Returns the text of a quoted string; `None` for a lone surrogate.
 pub(crate) fn text_of(string: &[u8]) -> Option<Cow<'_, str>> {
     if string.contains(&b'\\') {
         return serde_json::from_slice(string).ok().map(Cow::Owned);

@@ -1,11 +1,11 @@
-//! How much memory a value takes once it is read, which may be many times its text.
+//! Estimates the memory use of a parsed value, which may be many times its text.
 
 use serde_json::Value;
 
-/// A member of an object beside its name and its value.
+/// Overhead of an object member in bytes, without its name and value.
 const MEMBER: usize = 48;
 
-/// Bytes that a value takes, about.
+/// Returns the approximate number of bytes that a value takes in memory.
 pub fn weight(value: &Value) -> usize {
     let inside = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,

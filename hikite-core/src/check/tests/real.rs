@@ -1,4 +1,4 @@
-//! The schemas of real tools: each compiles, and one that were broken would be so alone.
+//! Schemas of real tools: each compiles, and a broken one affects no other.
 
 use serde_json::{Map, Value, json};
 
@@ -26,7 +26,7 @@ fn real_schemas_compile() {
     assert_eq!(tools().count(), 1162);
 }
 
-/// A server that spoils one of its schemas loses the check of that tool, and of no other.
+/// A broken schema disables the check of its own tool only.
 #[test]
 fn a_broken_schema_among_real_ones_is_broken_alone() {
     let mut spoiled: Vec<(String, Value)> = tools().take(50).collect();
@@ -74,7 +74,7 @@ fn real_schemas_refuse_what_they_require_and_does_not_come() {
     assert!(refused > 700, "{refused} tools");
 }
 
-/// What is required, where it is of a plain type and nothing more is asked of it.
+/// Returns values for the required properties, if all are of a plain type without further constraints.
 fn plain(schema: &Value) -> Option<Map<String, Value>> {
     let conditions = ["anyOf", "oneOf", "allOf", "not", "if", "minProperties", "$ref"];
     if conditions.iter().any(|keyword| schema.get(keyword).is_some()) {

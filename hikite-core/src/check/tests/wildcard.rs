@@ -1,4 +1,4 @@
-//! Params with references in them: what is wrong whatever they give is told, everything else is not.
+//! Parameters with unresolved references: only violations that no resolved value could fix are reported.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{checker, of};
 use crate::plan::{OnError, Plan, Scope};
 
-/// Reads params as the task of a batch would be, behind a task `a` that they can refer to.
+/// Reads params as a task of a batch would, after a task `a` that they can refer to.
 fn template(params: &Value) -> crate::plan::Template {
     let batch = json!([{ "id": "a", "toolKey": "m:t" }, { "id": "b", "toolKey": "m:t", "params": params }]);
     let mut plan = Plan::read(&batch.into(), OnError::Skip, 10).expect("a plan");
@@ -129,7 +129,7 @@ fn keywords_that_look_at_the_value_wait_for_it() {
     for property in [json!({ "contains": { "const": 5 } }), json!({ "uniqueItems": true })] {
         passes(&of("v", &property), &json!({ "v": ["${a.x}", "${a.x}"] }));
     }
-    // But where every alternative is wrong for good, so is the whole.
+    // If every alternative is certainly invalid, so is the whole.
     let none = json!({ "anyOf": [{ "required": ["y"] }, { "required": ["z"] }] });
     assert_eq!(faults(&none, &x).len(), 1);
     let named = json!({ "propertyNames": { "maxLength": 0 } });
@@ -224,7 +224,7 @@ fn schema() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, max_global_rejects: 100_000, ..ProptestConfig::default() })]
 
-    /// The promise of the whole: what passes once it is filled in was not refused before.
+    /// Invariant: params that are valid once resolved were not refused before.
     #[test]
     fn nothing_is_refused_that_a_reference_could_make_right(
         schema in schema(),
@@ -256,7 +256,7 @@ proptest! {
     }
 }
 
-/// The places below the top.
+/// Collects the pointers below the top level.
 fn list(value: &Value, pointer: &str, places: &mut Vec<String>) {
     let below: Vec<(String, &Value)> = match value {
         Value::Object(members) => members.iter().map(|(name, member)| (name.clone(), member)).collect(),

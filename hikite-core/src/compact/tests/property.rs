@@ -1,4 +1,4 @@
-//! For any answer: what is not empty is in the text, no text is larger than JSON, and none is larger than its budget.
+//! Property tests: every non-empty value appears in the text, no text is larger than JSON, and none exceeds its budget.
 
 use proptest::prelude::*;
 use serde_json::{Map, Number, Value};
@@ -23,7 +23,7 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![4 => "[a-c]", 1 => "[ab]\\.[ab]", 1 => "[a-c]\\[\\]", 1 => "[設\" ,:-]{0,2}"]
 }
 
-/// Rows, mostly: that is where something is taken apart.
+/// Generates mostly rows, the values that compaction splits into columns.
 fn any_value() -> impl Strategy<Value = Value> {
     scalar().prop_recursive(5, 60, 6, |inner| {
         let object = proptest::collection::vec((key(), inner.clone()), 0..5)
@@ -38,7 +38,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Every scalar that is not empty, in all the ways it may be written.
+/// Collects every non-empty scalar in all its possible spellings.
 fn scalars(value: &Value, found: &mut Vec<Vec<String>>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| scalars(item, found)),

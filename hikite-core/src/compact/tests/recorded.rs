@@ -1,4 +1,4 @@
-//! How small real answers become, measured on recorded ones.
+//! Size reductions measured on recorded answers.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ fn answer(name: &str) -> Value {
     parse(&Raw::parse(text).expect("JSON"))
 }
 
-/// `name: path`, or `name: path+` for one text of all that is found.
+/// Builds a table shape. A column is `name: path`, or `name: path+` for all matches joined into one text.
 fn table(name: &str, rows: &str, columns: &[(&str, &str)]) -> Shape {
     let path = |text: &str| Path::parse(text).expect("a path");
     let column = |(name, text): &(&str, &str)| match text.strip_suffix('+') {
@@ -25,7 +25,7 @@ fn table(name: &str, rows: &str, columns: &[(&str, &str)]) -> Shape {
     Shape::Table(Rows { name: name.into(), rows: path(rows), columns, beside: Vec::new() })
 }
 
-/// By how many percent the text is smaller than JSON without blanks.
+/// Returns by how many percent the text is smaller than compact JSON.
 fn saved(value: &Value, shape: Option<&Shape>) -> usize {
     let compacted = compact(value, shape, AMPLE);
     assert_eq!(compacted.left_out, None);

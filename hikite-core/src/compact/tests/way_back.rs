@@ -1,5 +1,5 @@
-//! The way back from a compact answer: what a reader who knows the rules makes of it is what went in, but for what is
-//! empty. If there is a way back, nothing was lost and nothing can be read in two ways.
+//! Decodes compact answers by the documented rules and compares them with the input, apart from empty values. If this
+//! round trip holds, nothing was lost and nothing is ambiguous.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -25,7 +25,7 @@ fn rows() -> impl Strategy<Value = Vec<Value>> {
         ]
     });
     let row = object(value).prop_map(Value::from).boxed();
-    // Rows that are made of few different ones have much in common.
+    // Rows drawn from a few distinct ones share many values.
     proptest::collection::vec(row, 1..4).prop_flat_map(|few| {
         let places = proptest::collection::vec(0..few.len(), 2..12);
         places.prop_map(move |places| places.into_iter().map(|place| few[place].clone()).collect())
@@ -36,7 +36,7 @@ fn object(inner: impl Strategy<Value = Value> + 'static) -> impl Strategy<Value 
     proptest::collection::vec(("[a-d]", inner), 0..4).prop_map(|members| members.into_iter().collect())
 }
 
-/// The rows of a table, each with what is in every row.
+/// Returns the rows of a table, each with the values of `in_every_row`.
 fn expand(table: &Value, unfold: fn(&Value) -> Value) -> Vec<Value> {
     let (rows, every) = match table {
         Value::Array(rows) => (rows.clone(), json!({})),
@@ -66,7 +66,7 @@ fn merge(into: &mut Value, every: &Value) {
                 let elements = list.into_iter().flatten().filter(|element| element.is_object());
                 elements.for_each(|element| merge(element, shared));
             }
-            // What is told of elements says nothing of a row that has none.
+            // Values shared by elements do not apply to a row without elements.
             None if shared.is_object() => {
                 let mut below = into.get(key).filter(|below| below.is_object()).cloned().unwrap_or(json!({}));
                 merge(&mut below, shared);
@@ -79,7 +79,7 @@ fn merge(into: &mut Value, every: &Value) {
     }
 }
 
-/// A flat row as it was: `a.b` is a member of a member, and the columns of `a[]` make a list.
+/// Rebuilds a row from a flat one: `a.b` is a nested member, and the columns of `a[]` form a list.
 fn unfold(row: &Value) -> Value {
     let mut whole = json!({});
     let cells = row.as_object().expect("a row").iter().filter(|(_, cell)| !cell.is_null());
@@ -124,7 +124,7 @@ fn put<'a>(into: &mut Value, steps: impl Iterator<Item = &'a str>, value: Value)
     }
 }
 
-/// The elements of a list that is one cell.
+/// Returns the elements of a list from its cell.
 fn elements(cell: &Value) -> Vec<Option<Value>> {
     let Value::String(text) = cell else { return vec![Some(cell.clone())] };
     let (mut rest, mut found) = (text.as_str(), Vec::new());
@@ -147,7 +147,7 @@ fn elements(cell: &Value) -> Vec<Option<Value>> {
     }
 }
 
-/// Without what is empty. A list of which all elements are empty is so itself.
+/// Removes empty values. A list whose elements are all empty is empty itself.
 fn filled(value: &Value) -> Value {
     match value {
         Value::Object(members) => {

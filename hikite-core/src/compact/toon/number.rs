@@ -1,15 +1,15 @@
-//! Numbers as the format wants them: shortest digits, no zeros at the end, no exponent where people would not write
-//! one either. Whole numbers of 64 bits are exact.
+//! Formats numbers as TOON requires: shortest digits, no trailing zeros, exponents only for very large and very small
+//! numbers. 64-bit integers are exact.
 
 use std::fmt::Write as _;
 
 use serde_json::Number;
 
-/// Powers of ten from here up to below [`LARGE`] are written out; JavaScript's exponents are used for the others.
+/// Exponents from `SMALL` up to below [`LARGE`] are written out as digits; others use JavaScript's notation.
 const SMALL: i32 = -6;
 const LARGE: i32 = 21;
 
-/// Of the largest number of 64 bits.
+/// Digits of the largest 64-bit integer.
 const DIGITS_MAX: usize = 20;
 
 pub(super) fn push(number: &Number, out: &mut String) {
@@ -38,11 +38,11 @@ pub(super) fn push_unsigned(number: u64, out: &mut String) {
     out.push_str(std::str::from_utf8(&digits[start..]).unwrap_or_default());
 }
 
-/// The digits are those of `serde_json`: of two that are equally near it takes the even one, as JavaScript does and
-/// `std` does not.
+/// Formats a float with the digits of `serde_json`: of two equally near results it picks the even one, as JavaScript
+/// does and `std` does not.
 fn push_float(number: &Number, out: &mut String) {
     let start = out.len();
-    // A text takes whatever is written.
+    // Writing to a string cannot fail.
     let _ = write!(out, "{number}");
     let text = &out[start..];
     if let Some((digits, exponent)) = text.split_once('e') {
@@ -56,7 +56,7 @@ fn push_float(number: &Number, out: &mut String) {
     }
 }
 
-/// Digits like `-1.25`, times a power of ten.
+/// Writes digits such as `-1.25` times a power of ten.
 fn push_with_exponent(digits: &str, exponent: i32, out: &mut String) {
     if !(SMALL..LARGE).contains(&exponent) {
         let sign = if exponent > 0 { "+" } else { "" };

@@ -1,5 +1,5 @@
-//! Tables: objects with the same names, whose values are scalars or in turn objects with the same names. The first
-//! row is the pattern for all others. Rows are written until one does not fit; then all of it is taken back.
+//! Tables: objects with equal keys whose values are scalars or, recursively, objects with equal keys. The first row is
+//! the pattern for the others. Rows are written until one does not match; then the whole table is removed again.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::text;
 use super::writer::{Writer, is_scalar};
 
 impl Writer<'_> {
-    /// Whether the items are one; then it is written.
+    /// Writes the items as a table. Returns `false`, and writes nothing, if they do not form one.
     pub(super) fn table(&mut self, items: &[Value], depth: usize) -> Option<bool> {
         let Some(pattern) = pattern(items.iter()) else { return Some(false) };
         let start = self.out.len();
@@ -19,7 +19,8 @@ impl Writer<'_> {
         Some(is_table)
     }
 
-    /// The same with the values of an object, whose names go in front of the rows.
+    /// Writes the values of an object as a table, each row prefixed with its key. Returns `false`, and writes nothing,
+    /// if they do not form one.
     pub(super) fn keyed_table(&mut self, members: &Map<String, Value>, depth: usize) -> Option<bool> {
         if members.len() < 2 {
             return Some(false);
@@ -60,7 +61,7 @@ impl Writer<'_> {
             }
             self.out.pop();
             if self.fits().is_none() {
-                // Too long as a table. If it is none, it may be shorter as something else.
+                // Too long as a table. If it turns out not to be one, another form may still fit.
                 let is_table = rows.all(|(_, row)| each_cell(pattern, row, &mut |_| {}));
                 return if is_table { None } else { Some(false) };
             }
@@ -68,7 +69,7 @@ impl Writer<'_> {
         Some(true)
     }
 
-    /// The names of the columns, `{id,owner{name,mail}}`; false if there is something that is no column.
+    /// Writes the column names, `{id,owner{name,mail}}`. Returns `false` if a value cannot be a column.
     fn fields(&mut self, pattern: &Map<String, Value>) -> bool {
         self.out.push('{');
         for (at, (name, value)) in pattern.iter().enumerate() {
@@ -89,20 +90,20 @@ impl Writer<'_> {
     }
 }
 
-/// The first of them, if they are objects and all have as many members.
+/// Returns the first value if all are objects with the same number of members.
 fn pattern<'v>(mut values: impl Iterator<Item = &'v Value>) -> Option<&'v Map<String, Value>> {
     let first = values.next()?.as_object().filter(|first| !first.is_empty())?;
     let is_alike = |value: &Value| value.as_object().is_some_and(|object| object.len() == first.len());
     values.all(is_alike).then_some(first)
 }
 
-/// Hands out the scalars of a row in the order of the pattern; false if the row is not like it.
+/// Visits the scalars of a row in the order of the pattern. Returns `false` if the row does not match.
 fn each_cell<'v>(pattern: &Map<String, Value>, row: &'v Value, cell: &mut impl FnMut(&'v Value)) -> bool {
     let Value::Object(row) = row else { return false };
     if row.len() != pattern.len() {
         return false;
     }
-    // Rows have their members in the same order as a rule. Where not, they are looked up.
+    // Rows usually share one member order; otherwise members are looked up by name.
     pattern.iter().zip(row).all(|((name, column), (here, value))| {
         let Some(value) = (if here == name { Some(value) } else { row.get(name) }) else { return false };
         match column {

@@ -1,4 +1,4 @@
-//! The encoder from outside: the specification's own cases, what goes through a decoder and back, and where it stops.
+//! Tests of the encoder: the cases of the specification, round trips through a decoder, and size limits.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use toon_format::{DecodeOptions, Indent, decode};
 
 use super::*;
 
-/// As many as the specification has.
+/// Number of cases in the specification.
 const CASES: usize = 160;
 
 #[test]
@@ -127,12 +127,12 @@ fn it_stops_where_it_gets_too_long() {
     let length = encode(&table).len();
     assert_eq!(encode_within(&table, length), Some(encode(&table)));
     assert_eq!(encode_within(&table, length - 1), None);
-    // As a table it would be too long, but it is none.
+    // The text exceeds the limit as a table, but it is not a table.
     let none = json!({"x": {"h": 1}, "y": {"h": []}});
     assert_eq!(encode_within(&none, encode(&none).len()).as_deref(), Some("x:\n  h: 1\ny:\n  h: []"));
 }
 
-/// What the decoder makes of a text.
+/// Decodes a text.
 #[track_caller]
 fn read(text: &str, options: Options) -> Value {
     let indent = Indent::Spaces(options.indent);
@@ -142,7 +142,8 @@ fn read(text: &str, options: Options) -> Value {
     }
 }
 
-/// Whether they say the same: 1 and 1.0 do, and members in another order, which tables do not keep.
+/// Returns `true` if the values are equal, ignoring `1` versus `1.0` and the member order, which tables do not
+/// preserve.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
@@ -157,7 +158,7 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Texts that are near to what the format gives a meaning.
+/// Generates texts close to the syntax of the format.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{0,20}",
@@ -197,7 +198,7 @@ fn object(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
     prop::collection::vec((name(), inner), 0..4).prop_map(|members| Map::from_iter(members).into())
 }
 
-/// Rows that are alike, most of the time: the same names in some order, with a value here and there that does not fit.
+/// Generates mostly uniform rows: equal keys in some order, with an occasional value that does not fit.
 fn rows() -> impl Strategy<Value = Vec<Value>> {
     let cell = prop_oneof![
         12 => scalar(),

@@ -1,7 +1,7 @@
-//! Strings and names: bare where they can be read back, in quotes where not. Nothing but the ASCII marks of the
-//! format is looked at, so that a character is never parted from what combines with it.
+//! Strings and keys: bare if they can be read back, quoted otherwise. Only ASCII syntax characters are inspected, so
+//! combining characters are never separated.
 
-/// The bytes of names that need no quotes; the first must be no digit and no dot.
+/// Bytes allowed in unquoted keys; the first must not be a digit or a dot.
 const IN_NAMES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0_u8;
@@ -72,7 +72,7 @@ fn has_mark(bytes: &[u8], delimiter: u8) -> bool {
     any(bytes, |byte| is_mark(byte, delimiter))
 }
 
-/// In blocks without a way out of their middle, which are a handful of instructions each. The last one overlaps.
+/// Tests blocks without early exit, which compile to a few instructions each. The last block overlaps.
 #[inline]
 fn any(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
     if let Some(last) = bytes.last_chunk::<16>() {
@@ -112,7 +112,7 @@ fn is_mark(byte: u8, delimiter: u8) -> bool {
         || byte == delimiter
 }
 
-/// Also what no JSON number is: `+1` and `05` are numbers to many readers.
+/// Returns `true` for number-like text, including `+1` and `05`, which JSON rejects but many parsers accept.
 fn is_like_a_number(bytes: &[u8]) -> bool {
     let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let rest = bytes.strip_prefix(b"+").unwrap_or(bytes);

@@ -1,5 +1,5 @@
-//! Lines, members and items: everything of a document but its tables. What is written stands; only a table that
-//! turns out to be none is taken back (see `table`).
+//! Writes lines, members and items: everything but tables. Output is final, except that a failed table is removed again
+//! (see `table`).
 
 use serde_json::{Map, Value};
 
@@ -11,18 +11,18 @@ pub(super) struct Writer<'a> {
     pub(super) out: &'a mut String,
     pub(super) delimiter: u8,
     indent: usize,
-    /// The length beyond which it is too long; what was there before counts.
+    /// Maximum length of `out`, including what it held before.
     end: usize,
 }
 
-/// `None` once the text is longer than it may be.
+/// `None` once the text exceeds its limit.
 pub(super) type Written = Option<()>;
 
 impl<'a> Writer<'a> {
     pub(super) fn new(out: &'a mut String, options: Options, limit_bytes: usize) -> Self {
         let Options { delimiter, indent } = options;
         let end = out.len().saturating_add(limit_bytes);
-        // Without a blank nobody could tell what is inside of what.
+        // At least one space is needed to show nesting.
         Self { out, delimiter: delimiter.byte(), indent: indent.max(1), end }
     }
 
@@ -35,7 +35,7 @@ impl<'a> Writer<'a> {
                     self.members(members, 0)?;
                 }
             }
-            // The first character of a document would be taken for a mark of its byte order.
+            // A leading U+FEFF would be taken for a byte order mark.
             Value::String(string) if string.starts_with('\u{feff}') => text::push_quoted(string, self.out),
             scalar => self.scalar(scalar),
         }
@@ -56,7 +56,7 @@ impl<'a> Writer<'a> {
         self.out.push_str(&BLANKS[..blanks]);
     }
 
-    /// How many items follow: `[2]`, and for those with keys `[2:]`.
+    /// Writes the number of items that follow: `[2]`, or `[2:]` for keyed ones.
     pub(super) fn count(&mut self, count: usize, keyed: bool) {
         self.out.push('[');
         number::push_unsigned(count as u64, self.out);
@@ -73,7 +73,7 @@ impl<'a> Writer<'a> {
         self.out.push(self.delimiter.into());
     }
 
-    /// What stands in one place: no list and no object.
+    /// Writes a value that is neither a list nor an object.
     pub(super) fn scalar(&mut self, value: &Value) {
         match value {
             Value::String(string) => text::push(string, self.delimiter, self.out),
@@ -84,7 +84,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The first member goes where the line stands already.
+    /// Writes the members of an object, the first one on the current line.
     fn members(&mut self, members: &Map<String, Value>, depth: usize) -> Written {
         for (at, (name, value)) in members.iter().enumerate() {
             if at > 0 {
@@ -95,7 +95,7 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    /// On a line that stands already. What belongs to it is one deeper than `depth`, also behind a hyphen.
+    /// Writes a member on the current line. Its contents go one level below `depth`, also after a hyphen.
     fn member(&mut self, name: &str, value: &Value, depth: usize) -> Written {
         text::push_key(name, self.out);
         match value {
@@ -118,7 +118,7 @@ impl<'a> Writer<'a> {
         self.fits()
     }
 
-    /// Of a member or of the document, which alone may be tables.
+    /// Writes the array of a member or of the document; only these can be tables.
     fn array(&mut self, items: &[Value], depth: usize) -> Written {
         if items.iter().all(is_scalar) {
             self.inline(items);
@@ -154,7 +154,7 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    /// Behind its hyphen.
+    /// Writes an item after its hyphen.
     fn item(&mut self, item: &Value, depth: usize) -> Written {
         match item {
             Value::Object(members) if members.is_empty() => {}
