@@ -1,5 +1,5 @@
-//! Tool search: lexical (`lexical`), by embedding vectors where an encoder is available (`meaning`), and by usage
-//! memory (`memory`). Only tools in the given set are ever returned.
+//! Tool search: lexical, by embedding vectors where an encoder is available, and by usage memory. Only tools in the
+//! given set are ever returned.
 
 mod clause;
 pub mod document;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::caller::{Caller, Scopes};
 use crate::error::{Error, Kind};
 
-/// With fewer places none is reserved for admins.
+/// Smallest number of places from which some are reserved for admins.
 const FEW: usize = 3;
 /// One in this many places is reserved for admins.
 const SET_ASIDE: usize = 16;

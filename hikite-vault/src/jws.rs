@@ -241,7 +241,7 @@ impl fmt::Debug for Unverified<'_> {
 }
 
 impl<'a> Unverified<'a> {
-    /// Parses a token; `None` if it is no JWS or has critical header parameters.
+    /// Parses a token; `None` if it is no JWS or has a `crit` or `b64` header parameter.
     pub fn read(token: &'a str) -> Option<Self> {
         if token.len() > TOKEN_BYTES {
             return None;

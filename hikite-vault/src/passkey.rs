@@ -74,7 +74,7 @@ pub struct Passkey {
     pub counter: u32,
 }
 
-/// Required user verification: mandatory, or user presence alone is enough.
+/// User verification policy: mandatory, or user presence is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verification {
     Required,

@@ -81,8 +81,8 @@ impl Welcome {
 /// The icon as a data URL: a drawer with its pull.
 const ICON: &str = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAxNiAxNiI+PHJlY3Qgd2lkdGg9IjE2IiBoZWlnaHQ9IjE2IiByeD0iMyIvPjxwYXRoIHN0cm9rZT0iI2ZmZiIgc3Ryb2tlLXdpZHRoPSIyIiBkPSJNNSA5aDYiLz48L3N2Zz4=";
 
-/// Returns hikite's `serverInfo` with the icon. Used for `initialize` and `server/discover` only, because the icon is
-/// longer than most responses.
+/// Returns hikite's `serverInfo` with the icon. Sent in `initialize` only, because the icon is longer than most
+/// responses.
 pub fn own_info_with_icon() -> Object {
     let icon = Object::default().with("src", ICON).with("mimeType", "image/svg+xml");
     own_info().with("icons", Raw::array(&[icon.raw()]))

@@ -123,7 +123,7 @@ impl Reference {
         }
     }
 
-    /// Resolves the reference. `looks` counts the list elements that may still be visited.
+    /// Resolves the reference, within the number of list elements that may still be visited.
     pub(super) fn find<'a>(&self, scope: &Scope<'a>, looks: &Cell<usize>) -> Result<Cow<'a, Value>, Missing> {
         let start = match self.origin {
             Origin::Task(task) => (scope.result)(task),

@@ -17,7 +17,7 @@ struct Field {
 }
 
 const FIELDS: usize = 6;
-/// Parameters of the fields, in the order of `each_field`.
+/// Parameters of the fields: name, module, description, parameter names, parameter descriptions, module description.
 const WEIGHTS: [Field; FIELDS] = [
     Field { weight: 3.0, length: 0.5 },
     Field { weight: 1.5, length: 0.5 },

@@ -3,9 +3,9 @@
 /// Quality measures, each 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quality {
-    /// Share of the relevant documents among the first 1, 5 and 10.
+    /// Recall: share of the relevant documents among the first 1, 5 and 10.
     pub recall: [f64; 3],
-    /// 1 if any relevant document is among the first 1, 5 and 10.
+    /// Hit rate: share of queries with a relevant document among the first 1, 5 and 10.
     pub hit: [f64; 3],
     /// Normalised discounted cumulative gain of the first ten.
     pub ndcg: f64,

@@ -15,7 +15,7 @@ use super::question::Question;
 pub struct Trace {
     /// Index of the tool's document.
     pub document: usize,
-    /// Terms as returned by `Question::terms`.
+    /// Sorted term hashes of the query.
     pub terms: Vec<u64>,
     pub vector: Option<Vector>,
     /// 1 for a new record, decaying with age.

@@ -1,9 +1,9 @@
 //! Relevance of a hit, 0 to 1. Scores only rank hits against each other; relevance measures each against the query:
 //!
-//! - `words`: impact of the query's terms, as a share of the highest possible impact;
-//! - `meaning`: cosine similarity, scaled from 0 at `UNLIKE` to 1 at `ALIKE`;
-//! - `memory`: similarity of a remembered query that led to the tool;
-//! - combined: `1 - (1 - words)(1 - meaning)(1 - memory)`, and 1 for a tool mentioned by name. Where that would
+//! - words: impact of the query's terms, as a share of the highest possible impact;
+//! - vectors: cosine similarity, scaled so that 0.1 becomes 0 and 0.7 becomes 1;
+//! - memory: similarity of a remembered query that led to the tool;
+//! - combined: `1 - (1 - words)(1 - vectors)(1 - memory)`, and 1 for a tool mentioned by name. Where that would
 //!   increase from one hit to the next, adjacent hits share their mean.
 
 /// Most unrelated tools have a lower similarity.
