@@ -1,4 +1,4 @@
-//! The names under which the `direct` surface shows the tools of many modules without a clash.
+//! Assigns the names under which the `direct` surface lists tools and prompts, so that modules do not clash.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use sha2::{Digest, Sha256};
 
 use crate::hex::hex;
 
-/// What the specification allows.
+/// Longest name that the MCP specification allows, in characters.
 const LONGEST: usize = 128;
-/// What clients with a limit of their own accept.
+/// Longest name that clients with a stricter limit accept, in characters.
 const SHORT: usize = 64;
 
-/// The names of one tool or prompt.
+/// The `direct` names of one tool or prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
-    /// What clients are shown.
+    /// Name that most clients see.
     pub shown: Arc<str>,
-    /// What those are shown that take no more than 64 characters; it means the same for all.
+    /// Name for clients that accept at most 64 characters. Any client may call the tool by either name.
     pub short: Arc<str>,
 }
 
 impl Names {
-    /// A name that needs no other.
+    /// Uses `name` for all clients.
     pub fn plain(name: &Arc<str>) -> Self {
         Self { shown: Arc::clone(name), short: Arc::clone(name) }
     }
@@ -39,15 +39,15 @@ impl Names {
     }
 }
 
-/// How long names may be for one client.
+/// Name length that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameLength {
     Whole,
     Short,
 }
 
-/// The names of each `(module, name, aside)`: bare where it is the only one, `module__name` where modules share it.
-/// What stands aside is never bare, and takes no bare name from others.
+/// Returns the names of each `(module, name, prefixed)`: bare if unique, `module__name` if several modules share it. An
+/// item with the third field set is always prefixed and never makes others ambiguous.
 pub fn assign<'a>(items: impl Iterator<Item = (&'a str, &'a str, bool)> + Clone) -> Vec<Names> {
     let mut holders: HashMap<&str, (&str, bool)> = HashMap::new();
     for (module, name, _) in items.clone().filter(|(_, _, aside)| !aside) {
@@ -73,7 +73,7 @@ pub fn assign<'a>(items: impl Iterator<Item = (&'a str, &'a str, bool)> + Clone)
             (!is_short).then(|| hashed(shown, module, name))
         })
         .collect();
-    // A server may call its tool what another's is shown as, or what stands for it: then both end in their hash.
+    // A server may name its tool like another tool's prefixed or hashed name. Both then end in their hash.
     let taken: HashSet<&str> = hashes.iter().flatten().map(String::as_str).collect();
     items
         .zip(shown.iter().zip(&hashes))

@@ -1,5 +1,5 @@
-//! What is left of the modules and categories for somebody who may not see all of them. It is taken away before a catalog
-//! is built, so that what is hidden is not there at all: no name, count or answer can depend on it.
+//! Restricts modules and categories to the permissions of a caller. Runs before the catalog is built, so that no name,
+//! count or result can depend on a hidden item.
 
 use std::sync::Arc;
 
@@ -15,18 +15,19 @@ use crate::permission::Permissions;
 use crate::risk::Risk;
 use crate::switch::Switches;
 
-/// What a catalog is built from.
+/// Input from which a catalog is built.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Given {
     pub(crate) modules: Vec<Offer>,
     pub(crate) categories: Vec<Arc<CategoryRule>>,
     pub(crate) switches: Switches,
-    /// For whom it is built; `None` sees everything.
+    /// Permissions of the caller; `None` allows everything.
     pub(crate) permissions: Option<Arc<Permissions>>,
 }
 
 impl Given {
-    /// `whole` is the catalog of everything, which knows the risks of its tools.
+    /// Returns the input restricted to `permissions`. `whole` is the unrestricted catalog, which holds the risk of each
+    /// tool.
     pub(crate) fn narrowed(&self, permissions: &Arc<Permissions>, whole: &Catalog) -> Self {
         let modules: Vec<Offer> =
             self.modules.iter().filter_map(|offer| offer.narrowed(permissions, whole)).collect();
@@ -40,21 +41,22 @@ impl Given {
         }
     }
 
-    /// Whether a name may be said that no list has.
+    /// Returns `true` if messages may mention a tool that is in no list.
     pub(crate) fn may_name(&self, module: &Arc<str>, tool: &Arc<str>) -> bool {
         let key = || ToolKey::new(Arc::clone(module), Arc::clone(tool));
         self.permissions.as_ref().is_none_or(|permissions| permissions.allows_unseen(&key()))
     }
 
-    /// Whether a category is there: for who sees everything each is, for others those that have or may get something.
+    /// Returns `true` if the category is visible. Without restrictions all are; otherwise only those with tools or with
+    /// servers that may still list some.
     pub(crate) fn shows(&self, category: &Category) -> bool {
         self.permissions.is_none() || !category.entries.is_empty() || !category.missing.is_empty()
     }
 }
 
 impl Offer {
-    /// A module is there if one of its tools is, or what it offers beside them; before its list is known, if something
-    /// of it could be.
+    /// Returns the visible part of the module, or `None`. A module is visible if one of its tools is allowed, or its
+    /// resources and prompts are. Before its list is known, it is visible if some tool could be allowed.
     fn narrowed(&self, permissions: &Permissions, whole: &Catalog) -> Option<Self> {
         let name = &self.rule.name;
         let key_of = |item: &Item| ToolKey::new(Arc::clone(name), Arc::clone(&item.name));
@@ -85,8 +87,8 @@ impl Offer {
     }
 }
 
-/// Nothing but tools, and whether their calls may go on after they are answered. What the server says to its clients of
-/// how to use it is left out too: it may speak of anything.
+/// Copies a listing with only its tools and the capabilities that calls need, tasks included. Server instructions are
+/// dropped because they may mention hidden items.
 fn tools_alone(listing: &Listing, tools: Vec<Item>) -> Listing {
     let mut capabilities = Object::default();
     for name in ["tools", "tasks", "logging"] {
@@ -115,7 +117,7 @@ fn tools_alone(listing: &Listing, tools: Vec<Item>) -> Listing {
     }
 }
 
-/// A category has those of its servers that are seen; without any it is not there.
+/// Restricts a category to its visible servers; `None` if there are none.
 fn narrowed_rule(rule: &Arc<CategoryRule>, seen: impl Fn(&Arc<str>) -> bool) -> Option<Arc<CategoryRule>> {
     if rule.servers.iter().all(&seen) {
         return Some(Arc::clone(rule));

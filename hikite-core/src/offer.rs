@@ -1,5 +1,5 @@
-//! What one module brings to a catalog: its rule, what its source offers at that moment, and what of it is held back.
-//! The same listing is judged and shown: nothing can change in between.
+//! A module's contribution to a catalog: its rule, the current listing of its source, and the tools that are held back.
+//! Pin checks and the catalog use the same listing, so it cannot change in between.
 
 use std::sync::Arc;
 
@@ -14,19 +14,20 @@ use crate::switch::Off;
 #[derive(Clone, Debug)]
 pub struct Offer {
     pub rule: ModuleRule,
-    /// Without what is held back.
+    /// Listing without the held tools.
     pub listing: Option<Arc<Listing>>,
     pub held: Arc<[Held]>,
 }
 
 impl Offer {
-    /// All that its source offers now.
+    /// Takes everything that the source lists now.
     pub fn whole(rule: ModuleRule) -> Self {
         let listing = rule.source.listing();
         Self { rule, listing, held: [].into() }
     }
 
-    /// True if both bring the same to a catalog. What looks the same and was made anew is taken to be another.
+    /// Returns `true` if both contribute the same to a catalog. Parts are compared by pointer, so an equal but rebuilt
+    /// part counts as different.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let (old, new) = (&self.rule, &other.rule);
         let same_listing = match (&self.listing, &other.listing) {
@@ -44,21 +45,20 @@ impl Offer {
     }
 }
 
-/// A tool that nobody is shown, as its source offers it.
+/// A tool that is hidden from all callers, as its source lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     pub item: Item,
     pub why: Why,
 }
 
-/// The same in a catalog: the names it would have, so that who calls it can be told why it is not there, and no other
-/// tool gets its name.
+/// A held tool in a catalog. Its names are reserved, so that calls get the reason and no other tool takes its name.
 #[derive(Clone, Debug)]
 pub struct HeldTool {
     pub key: ToolKey,
-    /// The name after the module's own override.
+    /// Name after the module's own override.
     pub name: Arc<str>,
-    /// The names the `direct` surface would show.
+    /// Names that the `direct` surface would list.
     pub direct: Names,
     pub why: Why,
 }

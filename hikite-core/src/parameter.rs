@@ -1,5 +1,5 @@
-//! The short way to write a tool's parameters: a list of `{name, type, description, required, …}`. It is read,
-//! checked and shown as the JSON Schema that it stands for.
+//! Shorthand for tool parameters: a list of `{name, type, description, required, …}` that is converted to JSON Schema
+//! and checked as such.
 
 use std::collections::HashSet;
 
@@ -9,13 +9,13 @@ use crate::json::{Object, Raw};
 use crate::suggest::did_you_mean;
 
 const TYPES: &[&str] = &["string", "number", "integer", "boolean", "object", "array"];
-/// What may be said of a parameter beside its name and whether it is required.
+/// Members of a parameter other than `name` and `required`.
 const MEMBERS: &[&str] = &["type", "description", "default", "enum", "pattern", "minimum", "maximum"];
 const PARAMETERS_MAX: usize = 1000;
-/// Members of one parameter, right or wrong.
+/// Most members of one parameter, valid or not.
 const MEMBERS_MAX: usize = 32;
 
-/// All that is wrong with the list is told at once.
+/// Converts a parameter list to JSON Schema. Reports all violations at once.
 pub fn schema(parameters: &Raw) -> Result<Raw, Vec<Fault>> {
     let Some(entries) = parameters.items() else {
         return Err(vec![Fault::new("", "the parameters must be a list")]);
@@ -92,7 +92,7 @@ impl List {
         self.properties.set(&name, property);
     }
 
-    /// What each member must be by itself.
+    /// Checks the type of one member.
     fn member(&mut self, place: &str, name: &str, value: &Raw) {
         let wrong = match name {
             "type" if !value.text().is_some_and(|kind| TYPES.contains(&kind.as_str())) => {
@@ -112,7 +112,7 @@ impl List {
         self.fault(place, &step(name), &wrong);
     }
 
-    /// What the members must be beside one another.
+    /// Checks that the members of one parameter are consistent with each other.
     fn agree(&mut self, place: &str, property: &Object) {
         let kind = property.text("type").unwrap_or_default();
         let is_number = matches!(kind.as_str(), "number" | "integer");
@@ -160,7 +160,7 @@ impl List {
     }
 }
 
-/// Holds single values against a part of a parameter.
+/// Checks single values against part of a parameter's schema.
 struct Probe {
     checker: Checker,
 }
@@ -172,7 +172,7 @@ impl Probe {
         Self { checker: Checker::new(Some(Object::default().with("properties", properties).raw())) }
     }
 
-    /// A value that would have to be changed first is not accepted.
+    /// Returns `true` if the value is valid without repair.
     fn accepts(&self, value: &Raw) -> bool {
         let arguments = Object::default().with("value", value.clone()).raw();
         self.checker.check(Some(&arguments)) == Ok(crate::check::Checked::AsSent)

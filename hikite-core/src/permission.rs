@@ -1,5 +1,6 @@
-//! Which tools somebody may see and use: `{"allow": […], "deny": […]}`. A denial comes before an allowance; without
-//! `allow` everything is allowed that is not denied. What a module offers beside its tools goes by the key `module:*`.
+//! Permissions: which tools a caller may see and call, as `{"allow": […], "deny": […]}`. Denials override allowances;
+//! without `allow`, everything that is not denied is allowed. The key `module:*` covers a module's resources and
+//! prompts.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -16,48 +17,49 @@ mod entry;
 use entry::Entry;
 
 const MEMBERS: [&str; 3] = ["allow", "deny", "tools"];
-/// More is no rule that somebody could still follow.
+/// Most entries of one list. Nobody can review a longer one.
 const ENTRIES: usize = 1000;
-/// The name under which a module itself is held against the rules, as if it were one of its tools.
+/// Tool name that stands for the module itself in a key.
 const WHOLE: &str = "*";
 
 #[derive(Clone, Debug, Default)]
 pub struct Permissions {
-    /// `None`: everything.
+    /// `None` allows everything.
     allow: Option<Vec<Entry>>,
     deny: Vec<Entry>,
     form: Option<Raw>,
-    /// What must hold as well.
+    /// Further permissions that must also allow the tool.
     also: Vec<Arc<Permissions>>,
-    /// Of modules that somebody's accounts serve: what one of these must allow.
+    /// Permissions of the accounts per module; at least one account must allow the tool.
     accounts: Accounts,
     fingerprint: OnceLock<Fingerprint>,
 }
 
-/// A hash over what permissions say: those with the same one allow the same.
+/// Hash of permissions. Equal hashes mean equal permissions.
 pub type Fingerprint = [u8; 32];
 
-/// By module, what each account allows with which its tools may be called.
+/// Permissions of each usable account, by module.
 pub type Accounts = HashMap<Arc<str>, Vec<Arc<Permissions>>>;
 
 impl Permissions {
-    /// Reads what people write; what is wrong is told all at once.
+    /// Parses permissions. Reports all violations at once.
     pub fn read(form: &Raw) -> Result<Self, Vec<Fault>> {
         let mut reader = Reader { faults: Vec::new() };
         let permissions = reader.permissions(form);
         if reader.faults.is_empty() { Ok(permissions) } else { Err(reader.faults) }
     }
 
-    /// As it was written.
+    /// Returns the JSON that the permissions were read from.
     pub fn form(&self) -> Raw {
         self.form.clone().unwrap_or_else(Raw::empty_object)
     }
 
-    /// What all of these allow, and one account for each module that accounts serve.
+    /// Returns the intersection of all permissions, where each module with accounts needs at least one account that
+    /// allows the tool.
     pub fn together(all: impl IntoIterator<Item = Arc<Self>>, accounts: Accounts) -> Arc<Self> {
         let mut also: Vec<Arc<Self>> =
             all.into_iter().filter(|permissions| !permissions.is_everything()).collect();
-        // One whole account is as good as none of them narrowing anything.
+        // One unrestricted account already allows the whole module.
         let narrow = |of: &Vec<Arc<Self>>| !of.is_empty() && !of.iter().any(|one| one.is_everything());
         let accounts: Accounts = accounts.into_iter().filter(|(_, of)| narrow(of)).collect();
         if also.len() == 1 && accounts.is_empty() {
@@ -73,17 +75,17 @@ impl Permissions {
             && self.also_holds(&key.module, |permissions| permissions.allows(key, risk))
     }
 
-    /// Whether the same holds for a tool of which nothing is known but its name.
+    /// Returns `true` if a tool is allowed whatever its risk, which is unknown before it is listed.
     pub fn allows_unseen(&self, key: &ToolKey) -> bool {
         Risk::ALL.into_iter().all(|risk| self.allows(key, risk))
     }
 
-    /// Whether the module's resources, prompts and whatever else is not a tool may be used: to look at them is to read.
+    /// Returns `true` if the module's resources, prompts and other non-tool items may be used. This counts as reading.
     pub fn allows_module(&self, module: &str) -> bool {
         self.allows(&ToolKey::new(module, WHOLE), Risk::Read)
     }
 
-    /// Whether something in a module of which no tool is known yet could turn out to be allowed.
+    /// Returns `true` if some tool of a module that is not listed yet could be allowed.
     pub fn may_reach(&self, module: &str) -> bool {
         let whole = ToolKey::new(module, WHOLE);
         let allowed = |entries: &[Entry]| entries.iter().any(|entry| entry.may_fit_in(module));
@@ -92,16 +94,16 @@ impl Permissions {
             && self.also_holds(module, |permissions| permissions.may_reach(module))
     }
 
-    /// Whether nothing is left out.
+    /// Returns `true` if nothing is restricted.
     pub fn is_everything(&self) -> bool {
         self.allow.is_none() && self.deny.is_empty() && self.also.is_empty() && self.accounts.is_empty()
     }
 
-    /// Made once. Permissions that mean the same and are written differently may have different ones.
+    /// Returns the hash, computed once. Equivalent permissions that are written differently may have different hashes.
     pub fn fingerprint(&self) -> Fingerprint {
         *self.fingerprint.get_or_init(|| {
             let mut hash = Sha256::new();
-            // A length before each part, so that no two lists of parts look alike.
+            // Length prefixes keep different lists of parts from hashing alike.
             let mut add = |part: &[u8]| {
                 hash.update(part.len().to_be_bytes());
                 hash.update(part);
@@ -159,7 +161,7 @@ impl Reader {
         Permissions { allow, deny, form: Some(form.copied()), ..Permissions::default() }
     }
 
-    /// `null` says nothing, an empty list says that there is none.
+    /// Reads a list of entries. `null` counts as absent; an empty list allows or denies nothing.
     fn entries(&mut self, members: &Object, member: &str) -> Option<Vec<Entry>> {
         let given = members.get(member).filter(|value| !value.is_null())?;
         let items = given.items().filter(|items| items.len() <= ENTRIES);
@@ -174,7 +176,7 @@ impl Reader {
         Some(read.collect())
     }
 
-    /// `{"module:tool": false}`: each tool with its own switch.
+    /// Reads per-tool switches: `{"module:tool": false}`.
     fn switches(&mut self, members: &Object) -> Vec<(Entry, bool)> {
         let Some(given) = members.get("tools").filter(|value| !value.is_null()) else { return Vec::new() };
         let Some(tools) = given.object().filter(|tools| tools.len() <= ENTRIES) else {
@@ -209,7 +211,7 @@ impl Reader {
     }
 }
 
-/// Where somebody may use nothing at all.
+/// Returns permissions that allow nothing.
 pub fn nothing() -> Arc<Permissions> {
     Arc::new(Permissions { allow: Some(Vec::new()), ..Permissions::default() })
 }

@@ -1,5 +1,5 @@
-//! A pin: what a tool of a server looked like when it was approved. What is pinned is all that a model is told of it and
-//! goes by; pictures and notes of the server to itself are not. Nothing is decided here that needs to be remembered.
+//! Pins: the approved definition of an upstream tool, as a hash. A pin covers everything that a model sees; icons and
+//! `_meta` are excluded. Pure: approvals are stored elsewhere.
 
 mod diff;
 mod passage;
@@ -12,15 +12,15 @@ use crate::json::{Object, Raw, canonical};
 pub use diff::{Change, diff};
 pub use passage::{Passage, passages};
 
-/// What becomes of a definition that nobody approved.
+/// Policy for definitions that nobody approved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pinning {
-    /// Whatever a server says is taken.
+    /// All definitions are accepted.
     #[default]
     Off,
-    /// What is seen first is taken; what differs from it later waits.
+    /// Trust on first use: the first definition is accepted, later changes wait for approval.
     Tofu,
-    /// What is new waits, too.
+    /// New definitions also wait for approval.
     Strict,
 }
 
@@ -34,14 +34,14 @@ impl Pinning {
     }
 }
 
-/// Why a tool is held back.
+/// Reason why a tool is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// It is not what was approved.
+    /// The definition differs from the approved one.
     Changed,
-    /// Nobody approved it yet.
+    /// The tool has not been approved yet.
     New,
-    /// Somebody blocked it.
+    /// An administrator blocked the tool.
     Blocked,
 }
 
@@ -54,7 +54,7 @@ impl Why {
         }
     }
 
-    /// In a few words, for people.
+    /// Returns a short explanation for people.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Changed => "changed since it was approved",
@@ -64,10 +64,10 @@ impl Why {
     }
 }
 
-/// The members that are pinned, in the order people read them.
+/// Pinned members of a definition, in display order.
 const MEMBERS: [&str; 6] = ["name", "title", "description", "annotations", "inputSchema", "outputSchema"];
 
-/// What is pinned of a definition.
+/// Returns the pinned members of a definition.
 pub fn pinned(definition: &Raw) -> Raw {
     let members = definition.object().unwrap_or_default();
     let mut kept = Object::default();
@@ -79,8 +79,8 @@ pub fn pinned(definition: &Raw) -> Raw {
     kept.raw()
 }
 
-/// Says of two definitions whether they are the same: in what order members are written does not matter, nor does how
-/// a number or a text is spelled, nor what is not pinned.
+/// Hashes a definition. Member order, the spelling of numbers and strings, and members that are not pinned do not
+/// affect the hash.
 pub fn hash(definition: &Raw) -> String {
     hex(&Sha256::digest(canonical(&pinned(definition))))
 }

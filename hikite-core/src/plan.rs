@@ -1,5 +1,5 @@
-//! A batch before and while it runs, as far as that is pure: tasks, what they refer to, in which order they may run and
-//! what becomes of those that cannot.
+//! The pure part of batch execution: tasks, references between them, their order, and the fate of tasks that cannot
+//! run.
 
 pub mod condition;
 mod graph;
@@ -18,10 +18,10 @@ pub use condition::Condition;
 pub use schedule::{Schedule, Step};
 pub use template::{Missing, Scope, Template};
 
-/// Tasks that were checked: their ids are known, and nothing waits for itself.
+/// A validated batch: ids are unique, references resolve to tasks, and there are no dependency cycles.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// In the order they were given.
+    /// Tasks in the order in which they were sent.
     pub tasks: Vec<Task>,
 }
 
@@ -29,21 +29,21 @@ pub struct Plan {
 pub struct Task {
     pub id: Arc<str>,
     pub tool: ToolKey,
-    /// An object.
+    /// Arguments; resolves to an object.
     pub params: Template,
     pub output: Output,
     pub select: Option<Selector>,
     pub condition: Option<Condition>,
-    /// A list, for each element of which the tool is run once.
+    /// List for whose elements the tool runs once each.
     pub for_each: Option<Template>,
     pub on_error: OnError,
     pub timeout: Option<Duration>,
     pub account: Option<String>,
-    /// The places of the tasks that it waits for, in order, each once: those of `after` and those it refers to.
+    /// Indexes of the tasks it depends on, sorted and unique: those in `after` and those it references.
     pub after: Vec<usize>,
 }
 
-/// Whether a task's result is in the answer.
+/// Form of a task's result in the batch response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {
     #[default]
@@ -52,15 +52,15 @@ pub enum Output {
     Raw,
 }
 
-/// What a failure means for the rest.
+/// Effect of a task's failure on other tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
-    /// What waits for the task is skipped, everything else goes on.
+    /// Dependents are skipped; other tasks continue.
     #[default]
     Skip,
-    /// What waits for the task runs all the same; what it refers to is missing.
+    /// Dependents still run; references to the failed task are unresolved.
     Continue,
-    /// Everything else is cancelled.
+    /// All other tasks are cancelled.
     FailFast,
 }
 
@@ -69,7 +69,7 @@ impl OnError {
         [("skip", Self::Skip), ("continue", Self::Continue), ("fail_fast", Self::FailFast)];
 }
 
-/// How a task ended.
+/// Final status of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     Ok,
@@ -94,14 +94,15 @@ impl Status {
 }
 
 impl Plan {
-    /// Tasks in waves: each waits for tasks of earlier waves alone.
+    /// Groups tasks into waves: each task depends only on tasks of earlier waves.
     pub fn waves(&self) -> Vec<Vec<usize>> {
         let after: Vec<&[usize]> = self.tasks.iter().map(|task| task.after.as_slice()).collect();
         waves(&after).unwrap_or_default()
     }
 }
 
-/// The same for whatever else waits for one another: the places of each wave, `None` if some wait in a circle.
+/// Groups the nodes of a dependency graph into waves. `after` lists the dependencies of each node. Returns `None` if
+/// there is a dependency cycle.
 pub fn waves(after: &[&[usize]]) -> Option<Vec<Vec<usize>>> {
     let mut waves: Vec<Vec<usize>> = Vec::new();
     for (place, wave) in graph::waves(after).into_iter().enumerate() {

@@ -1,8 +1,8 @@
-//! How often something may happen: a leaky bucket that is asked with the time, and holds only one number.
+//! Rate limiting with a leaky bucket. Pure: the time is an argument, and a bucket stores a single value.
 
 use std::time::Duration;
 
-/// So many in such a span, all at once if need be.
+/// A number of events per time span; all of them may come in one burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     pub count: u32,
@@ -10,7 +10,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// `10/s`, `600/m` or `5000/h`.
+    /// Parses `10/s`, `600/m` or `5000/h`.
     pub fn parse(text: &str) -> Option<Self> {
         let (count, unit) = text.split_once('/')?;
         let count: u32 = count.trim().parse().ok().filter(|count| *count > 0)?;
@@ -28,22 +28,22 @@ impl Rate {
     }
 }
 
-/// The generic cell rate algorithm: when the next one would be due if they came evenly.
+/// State of the generic cell rate algorithm (GCRA): the theoretical arrival time of the next event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bucket {
     due: Duration,
 }
 
-/// What a bucket still holds.
+/// Remaining capacity of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
     pub count: u32,
-    /// When it is as if nothing had ever been taken.
+    /// Time until the full burst is available again.
     pub until_full: Duration,
 }
 
 impl Bucket {
-    /// Takes one at `now` (time since any fixed start), or says how long to wait.
+    /// Takes one event at `now` (time since any fixed start), or returns the time to wait.
     pub fn take(&mut self, rate: Rate, now: Duration) -> Result<(), Duration> {
         let due = self.due.max(now);
         let earliest = (due + rate.spacing()).saturating_sub(rate.per);
@@ -54,7 +54,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// What could be taken at `now`.
+    /// Returns the capacity at `now`.
     pub fn left(&self, rate: Rate, now: Duration) -> Left {
         let until_full = self.due.saturating_sub(now);
         let free = rate.per.saturating_sub(until_full).as_nanos();
@@ -93,7 +93,7 @@ mod tests {
         let refused = bucket.take(rate, start).expect_err("nothing is left");
         assert_eq!(bucket.left(rate, start + refused).count, 1);
         assert_eq!(bucket.left(rate, start + Duration::from_secs(1)).count, 3);
-        // A window that its count does not divide evenly.
+        // A window that the count does not divide evenly.
         let odd = Rate { count: 7, per: Duration::from_secs(60) };
         let mut bucket = Bucket::default();
         assert_eq!(bucket.left(odd, start).count, 7);

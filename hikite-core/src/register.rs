@@ -1,4 +1,4 @@
-//! What a tool says of itself when it is registered: one form for REST, the command line, the config and Rust.
+//! Parses tool registrations. REST, the command line, the config and Rust code share this document format.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::key::ToolKey;
 use crate::source::Implementation;
 use crate::suggest;
 
-/// The module of tools that name none.
+/// Module of tools that name no module.
 pub const MODULE: &str = "registered";
 const FIRST_VERSION: &str = "1.0.0";
 const WORD_CHARS: usize = 128;
@@ -42,24 +42,24 @@ const MEMBERS: &[&str] = &[
     "enabled",
 ];
 
-/// Makes a tool from the `http` member of its form and its schema, or tells all that is wrong with them.
+/// Builds an HTTP tool from the `http` member and the schema of its registration, or reports all violations.
 pub type Maker = Arc<dyn Fn(&Raw, &Raw) -> Result<Arc<dyn Implementation>, Vec<Fault>> + Send + Sync>;
 
-/// A form that has been checked.
+/// A validated registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
     pub key: ToolKey,
-    /// The definition as clients see it.
+    /// Definition as clients see it.
     pub definition: Raw,
     pub about: Arc<About>,
-    /// The request it makes, where it is backed by HTTP.
+    /// HTTP request that implements the tool, if any.
     pub http: Option<Raw>,
     pub overwrite: bool,
     pub enabled: bool,
 }
 
 impl Registration {
-    /// Reads a form; what is wrong is told all at once.
+    /// Parses a registration. Reports all violations at once.
     pub fn read(form: &Object) -> Result<Self, Error> {
         let mut reader = Reader { form, faults: Vec::new() };
         let registration = reader.registration();
@@ -73,7 +73,7 @@ impl Registration {
         schema_of(&self.definition).unwrap_or_else(Raw::empty_object)
     }
 
-    /// Says more in the annotations of the definition, where nothing was said.
+    /// Adds annotations to the definition unless they are set already.
     pub fn annotate(&mut self, hints: &Object) {
         let Some(definition) = self.definition.object() else { return };
         let mut annotations = definition.get("annotations").and_then(Raw::object).unwrap_or_default();
@@ -88,7 +88,7 @@ impl Registration {
     }
 }
 
-/// The words of whoever asks for a name that is taken.
+/// Returns the conflict error for a name that is already registered.
 pub fn taken(name: &str) -> Error {
     Error::new(Kind::Conflict, format!("Tool \"{name}\" is already registered"))
         .hint("send `overwrite: true` to replace it, or choose another name")
@@ -154,7 +154,7 @@ impl Reader<'_> {
         module
     }
 
-    /// Both ways to say what it takes: a JSON Schema, or the list of simple parameters.
+    /// Reads the input schema from `inputSchema` or from the `parameters` shorthand.
     fn schema(&mut self) -> Raw {
         let (schema, parameters) = (self.object("inputSchema"), self.given("parameters"));
         match (schema, parameters) {
@@ -242,7 +242,7 @@ impl Reader<'_> {
         self.faults.iter().any(|fault| fault.pointer == fault::step(member))
     }
 
-    /// A member that says something; `null` says nothing.
+    /// Returns a member that is present and not null.
     fn given(&self, member: &str) -> Option<Raw> {
         self.form.get(member).filter(|value| !value.is_null()).map(Raw::copied)
     }
@@ -301,7 +301,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a tool may be called this: `^[a-z][a-z0-9-]*$`.
+/// Returns `true` if the name matches `^[a-z][a-z0-9-]*$`.
 pub fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')

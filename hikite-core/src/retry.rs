@@ -1,35 +1,34 @@
-//! When a failed call is tried again: how long to wait before, and how many such attempts one module may make, so
-//! that an outage is not multiplied by those who wait for its end.
+//! Retry policy: backoff between attempts, and a budget per module that keeps retries from multiplying an outage.
 
 use std::time::Duration;
 
 use crate::about::Retry;
 
-/// No pause between two attempts is longer.
+/// Longest backoff.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Exponential backoff with full jitter: anything up to the delay, doubled with every attempt that was made.
-/// `random` lies between 0 and 1.
+/// Exponential backoff with full jitter: a random part of the delay, doubled for every attempt made. `random` lies
+/// between 0 and 1.
 pub fn pause(retry: Retry, made: u32, random: f64) -> Duration {
     let longest = retry.delay.saturating_mul(2_u32.saturating_pow(made)).min(LONGEST_PAUSE);
     longest.mul_f64(random.clamp(0.0, 1.0))
 }
 
-/// What every call earns for further attempts.
+/// Retry credit earned per call.
 const SHARE: f64 = 0.2;
-/// What good times may save. One attempt: whatever is saved, an outage would spend.
+/// Most credit that successful calls accumulate. One retry: an outage would spend any savings at once.
 const SAVED: f64 = 1.0;
-/// So many failures in a row have earned what was saved.
+/// Consecutive failures that earn no credit, because their share was saved up front.
 const EARNED_BY: u32 = 5;
-/// What is not spent while everything fails is kept only up to here.
+/// Most credit that failing calls accumulate.
 const HOARDED: f64 = 10.0;
 
-/// A module's allowance for further attempts. Of calls that fail one after the other, five or more, at most a fifth
-/// is tried again, whatever came before; of fewer, one call.
+/// Retry budget of one module. Of five or more consecutive failing calls, at most a fifth is retried, whatever came
+/// before; of fewer, one call.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     credit: f64,
-    /// Calls that failed since the last success; further attempts are not counted.
+    /// Calls that failed since the last success; retries are not counted.
     failures: u32,
 }
 
@@ -40,24 +39,24 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// A call succeeded. `first`: with its first attempt.
+    /// Records a successful call; `first` if its first attempt succeeded.
     pub fn succeeded(&mut self, first: bool) {
         self.failures = 0;
         self.credit = (self.credit + if first { SHARE } else { 0.0 }).min(SAVED);
     }
 
-    /// The first attempt of a call failed.
+    /// Records that the first attempt of a call failed.
     pub fn failed(&mut self) {
         self.failures = self.failures.saturating_add(1);
-        // The first failures have to earn what was saved before them.
+        // The first failures only pay back the saved credit.
         if self.failures > EARNED_BY {
             self.credit = (self.credit + SHARE).min(HOARDED);
         }
     }
 
-    /// Takes one further attempt, if there is one.
+    /// Takes one retry from the budget; returns `false` if it is exhausted.
     pub fn take(&mut self) -> bool {
-        // A fifth has no exact form: five of them shall still make one.
+        // 0.2 has no exact binary representation; five shares must still add up to one retry.
         let enough = self.credit > 1.0 - SHARE / 2.0;
         if enough {
             self.credit = (self.credit - 1.0).max(0.0);
@@ -80,7 +79,7 @@ mod tests {
         assert_eq!(pause(retry, u32::MAX, 1.0), LONGEST_PAUSE);
     }
 
-    /// Every call fails and takes whatever further attempts it gets.
+    /// Lets every call fail and retry as often as the budget allows.
     fn attempts_in_outage(budget: &mut Budget, calls: u32) -> u32 {
         let mut further = 0;
         for _ in 0..calls {

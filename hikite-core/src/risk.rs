@@ -1,15 +1,15 @@
-//! How much harm a call of a tool may do, by what its source says of it and the protocol's own defaults: what is not
-//! promised is not assumed.
+//! Risk of calling a tool, from its annotations and the protocol's defaults: whatever a tool does not declare is not
+//! assumed.
 
 use crate::json::Object;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Risk {
-    /// It changes nothing.
+    /// Changes nothing.
     Read,
-    /// It changes something, and destroys nothing.
+    /// Changes something, but destroys nothing.
     Write,
-    /// Whatever does not promise to be one of the others.
+    /// May destroy something; the default for tools that declare nothing else.
     #[default]
     Destructive,
 }
@@ -29,7 +29,7 @@ impl Risk {
         Self::ALL.into_iter().find(|risk| risk.name() == name)
     }
 
-    /// Of a tool with these annotations.
+    /// Returns the risk of a tool with these annotations.
     pub fn of(annotations: &Object) -> Self {
         let says = |hint: &str, word: &str| annotations.get(hint).is_some_and(|said| said.as_str() == word);
         if says("readOnlyHint", "true") {

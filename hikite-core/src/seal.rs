@@ -1,12 +1,12 @@
-//! Text that a client is given to bring back: readable by anybody, made by nobody but us. A seal also covers what
-//! it is bound to (whose it is, what it was given for), so that it is worth nothing elsewhere.
+//! HMAC-signed text that a client sends back later. It is readable by anyone but cannot be forged. The signature also
+//! covers a context (owner, purpose), so the text is invalid in any other context.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-/// A secret key.
+/// A secret HMAC-SHA-256 key.
 #[derive(Clone)]
 pub struct Seal(Hmac<Sha256>);
 
@@ -16,27 +16,27 @@ impl std::fmt::Debug for Seal {
     }
 }
 
-/// Half of the hash is as much as anybody needs to guess in vain.
+/// Signature length. Half of the hash, 128 bits, cannot be guessed.
 const BYTES: usize = 16;
 
 impl Seal {
-    /// `key` is random and kept secret.
+    /// Creates a signer. `key` must be random and secret.
     pub fn new(key: [u8; 32]) -> Self {
         Self(Hmac::new_from_slice(&key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length")))
     }
 
-    /// `payload` with a seal that also covers `bound`.
+    /// Signs `payload` together with the context `bound`.
     pub fn put(&self, payload: &[u8], bound: &[&[u8]]) -> String {
         let seal = self.mac(payload, bound).finalize().into_bytes();
         format!("{}.{}", URL_SAFE_NO_PAD.encode(payload), URL_SAFE_NO_PAD.encode(&seal[..BYTES]))
     }
 
-    /// The payload, if the text is ours and was bound to the same.
+    /// Returns the payload if the signature is valid for the same context.
     pub fn open(&self, text: &str, bound: &[&[u8]]) -> Option<Vec<u8>> {
         let (payload, seal) = text.split_once('.')?;
         let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
         let seal = URL_SAFE_NO_PAD.decode(seal).ok()?;
-        // A shorter seal would be a seal that is easier to guess.
+        // A shorter signature would be easier to guess.
         let whole = seal.len() == BYTES;
         (whole && self.mac(&payload, bound).verify_truncated_left(&seal).is_ok()).then_some(payload)
     }
@@ -44,7 +44,7 @@ impl Seal {
     fn mac(&self, payload: &[u8], bound: &[&[u8]]) -> Hmac<Sha256> {
         let mut mac = self.0.clone();
         for part in std::iter::once(&payload).chain(bound) {
-            // With its length, so that no two lists of parts read the same.
+            // Length prefixes keep different lists of parts from signing alike.
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part);
         }

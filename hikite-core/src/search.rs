@@ -1,5 +1,5 @@
-//! Finds the tools that a question means: by their words (`lexical`), by their meaning (`meaning`) where an encoder has
-//! read them, and by what was used before (`memory`). Only what a mask holds is ever found.
+//! Tool search: lexical, by embedding vectors where an encoder is available, and by usage memory. Only tools in the
+//! given set are ever returned.
 
 mod clause;
 pub mod document;

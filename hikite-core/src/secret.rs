@@ -1,5 +1,5 @@
-//! Text that may hold a secret. `Debug` and `Display` show only what may be seen, and there is no `Serialize`:
-//! whoever needs the text itself has to say `expose`.
+//! Text that may hold a secret. `Debug` and `Display` print a masked form, and there is no `Serialize`: code that needs
+//! the text has to call `expose`.
 
 use std::fmt;
 
@@ -9,21 +9,21 @@ pub struct Secret {
     shown: Box<str>,
 }
 
-/// What stands for a hidden text.
+/// Replacement for hidden text.
 pub const MASK: &str = "***";
 
 impl Secret {
-    /// Shown as `***`.
+    /// Creates a secret that prints as `***`.
     pub fn hidden(text: impl Into<Box<str>>) -> Self {
         Self { text: text.into(), shown: MASK.into() }
     }
 
-    /// Shown as `shown`: the text as its owner wrote it, before variables were expanded.
+    /// Creates a secret that prints as `shown`: the configured text before variables were expanded.
     pub fn shown_as(text: impl Into<Box<str>>, shown: impl Into<Box<str>>) -> Self {
         Self { text: text.into(), shown: shown.into() }
     }
 
-    /// The text itself, for the one place that sends it.
+    /// Returns the text itself, for the code that sends it.
     pub fn expose(&self) -> &str {
         &self.text
     }

@@ -1,5 +1,5 @@
-//! Taking a part of an answer: a plain list of fields, a plain path, or a jq program. Fields and paths are done here, at
-//! once; jq is run elsewhere, where it can be stopped.
+//! Selectors: the part of a result that a caller asks for, as a field list, a path, or a jq program. Field lists and
+//! paths are evaluated here; jq runs elsewhere, where it can be stopped.
 
 mod field;
 mod path;
@@ -14,21 +14,21 @@ use crate::source::BoxFuture;
 pub use field::Fields;
 pub use path::Path;
 
-/// The longest selector that is read.
+/// Longest selector, in bytes.
 pub const TEXT_MAX: usize = 4000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
-    /// `number,title,user.login,labels[].name`
+    /// A field list: `number,title,user.login,labels[].name`
     Fields(Fields),
-    /// `.items[0].title`: what jq would give, without jq. It leads to exactly one value.
+    /// A path to exactly one value, evaluated like jq: `.items[0].title`
     Path(Path),
     Jq(Arc<str>),
 }
 
 impl Selector {
-    /// What begins with a dot is never a list of fields. Fails with what is wrong, in words that follow the name of
-    /// what was read; a jq program is not looked at.
+    /// Parses a selector. Text that begins with a dot is never a field list. The error continues a sentence that begins
+    /// with the field's name. jq programs are not checked.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() {
@@ -48,7 +48,7 @@ impl Selector {
     }
 }
 
-/// A part that is not there, and what there is instead: in words for a model.
+/// A selected part that does not exist, explained for a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     pub message: String,
@@ -61,9 +61,9 @@ impl From<Missing> for Error {
     }
 }
 
-/// Runs jq programs that nobody has read, within bounds of time, memory and output.
+/// Runs untrusted jq programs within limits of time, memory and output.
 pub trait Sieve: Send + Sync + fmt::Debug {
-    /// One output as it is, several as an array, none as null.
+    /// Runs a program. Returns a single output as it is, several as an array, none as null.
     fn run(&self, program: Arc<str>, input: Raw) -> BoxFuture<'_, Result<Raw, Error>>;
 }
 

@@ -1,5 +1,4 @@
-//! Which of a source's tools are meant, and what is changed about them: the `tools` block of a server or a
-//! category, checked.
+//! Selection and overrides of a source's tools: the validated `tools` block of a server or a category.
 
 use std::sync::Arc;
 
@@ -7,7 +6,7 @@ use crate::about::Policy;
 use crate::json::{Object, Raw};
 use crate::pattern::Pattern;
 
-/// A tool as people write it: `tool`, `server:tool` or `mcp__server__tool`.
+/// A tool reference in the config: `tool`, `server:tool` or `mcp__server__tool`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ToolRef {
     pub server: Option<Arc<str>>,
@@ -15,7 +14,7 @@ pub struct ToolRef {
 }
 
 impl ToolRef {
-    /// Prefixes count only for the servers at hand, so that a tool may itself be called `a:b`.
+    /// Parses a reference. Only known servers count as prefixes, so that a tool may itself be named `a:b`.
     pub fn parse<S: AsRef<str>>(text: &str, servers: &[S]) -> Self {
         for server in servers {
             let server = server.as_ref();
@@ -39,7 +38,7 @@ impl ToolRef {
     }
 }
 
-/// Includes and excludes by name and pattern, and overrides. Without any include everything is meant.
+/// Includes, excludes and overrides by name and pattern. Without any include, all tools are selected.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     pub include_names: Vec<ToolRef>,
@@ -60,7 +59,7 @@ impl Selection {
         self.overrides.iter().find(|(name, _)| name.means(server, tool)).map(|(_, change)| change)
     }
 
-    /// The tool's own name where `name` is what an override calls it.
+    /// Returns the original tool name for a name that an override assigns.
     pub fn original(&self, server: &str, name: &str) -> Arc<str> {
         let renamed = self
             .overrides
@@ -73,7 +72,7 @@ impl Selection {
         self.override_of(server, tool).is_some_and(|change| !change.enabled)
     }
 
-    /// The names written out, in includes and overrides; what a server does not have of these is warned about.
+    /// Returns the names written out in includes and overrides, to warn about those that the server lacks.
     pub fn written(&self) -> impl Iterator<Item = &ToolRef> {
         let overridden = self.overrides.iter().map(|(name, _)| name);
         let extra = overridden.filter(|name| !self.include_names.contains(name));
@@ -86,7 +85,7 @@ fn listed(names: &[ToolRef], patterns: &[Pattern], server: &str, tool: &str) -> 
         || patterns.iter().any(|p| p.matches(tool) || p.matches(&format!("{server}:{tool}")))
 }
 
-/// What is changed about one tool.
+/// Changes to one tool.
 #[derive(Clone, Debug)]
 pub struct Override {
     pub enabled: bool,
@@ -110,7 +109,7 @@ impl Default for Override {
     }
 }
 
-/// A preset argument. A hidden one is not shown to the model, and what the model sends for it is replaced.
+/// A preset argument. A hidden one is removed from the schema, and a value sent for it is replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
     pub name: String,
@@ -120,7 +119,7 @@ pub struct Argument {
 }
 
 impl Override {
-    /// The definition as callers see it. Members that are not overridden keep their bytes.
+    /// Returns the definition with the overrides applied. Other members keep their bytes.
     pub fn apply(&self, definition: &Raw) -> Raw {
         let Some(mut tool) = definition.object() else { return definition.clone() };
         if let Some(name) = &self.name {
@@ -168,7 +167,7 @@ impl Override {
     }
 }
 
-/// Fills presets into the arguments of a call.
+/// Applies presets to the arguments of a call.
 pub fn preset(rules: &[Argument], arguments: &mut Object) {
     for rule in rules {
         if rule.hidden {

@@ -1,5 +1,5 @@
-//! Shares of what everybody uses: places in all, places that one holder may take, and who gives way when they run out.
-//! Pure: the time is an argument, nothing waits here and nothing is locked.
+//! Fair sharing of limited capacity: a total number of places, a share per holder, and eviction when they run out.
+//! Pure: the time is an argument; nothing waits and nothing is locked.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,57 +8,57 @@ use std::time::Duration;
 use crate::caller::{Caller, Scopes};
 use crate::error::{Error, Kind};
 
-/// Below this many places none is set aside for admins.
+/// Smallest number of places from which some are reserved for admins.
 const FEW: usize = 3;
-/// One place of so many is set aside for admins.
+/// One in this many places is reserved for admins.
 const SET_ASIDE: usize = 16;
-/// When somebody who holds too much may come back.
+/// Suggested retry delay for a caller over its limit.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
-/// Longer names are cut: a name is a key and a label.
+/// Longest holder name, in characters. It serves as key and as label.
 const NAME_CHARS: usize = 256;
 
-/// Bounds of one kind of thing.
+/// Limits of one resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Places in all.
+    /// Places in total.
     pub all: usize,
-    /// Places of one holder.
+    /// Places per holder.
     pub each: usize,
     /// Places of `all` that only privileged holders may take.
     pub reserved: usize,
 }
 
 impl Allowance {
-    /// `all` places, of which one holder may take `percent`, and some only an admin.
+    /// Computes limits: `all` places, `percent` of them per holder, and a reserve for admins.
     pub fn of(all: usize, percent: usize) -> Self {
         let each = Self::part(all, percent);
         let reserved = if all < FEW { 0 } else { (all / SET_ASIDE).max(1) };
         Self { all, each, reserved }
     }
 
-    /// The allowance where nobody is known to be an admin yet.
+    /// Removes the reserve, for callers that are not authenticated yet.
     #[must_use]
     pub fn without_reserve(self) -> Self {
         Self { reserved: 0, ..self }
     }
 
-    /// One holder's part of `all`, which is never nothing.
+    /// Returns one holder's share of `all`, at least 1.
     pub fn part(all: usize, percent: usize) -> usize {
         let part = (all as u128 * percent.min(100) as u128) / 100;
         usize::try_from(part).unwrap_or(all).max(1)
     }
 }
 
-/// A holder of places: a caller by its subject, however many tokens it has, or an address.
+/// A holder of places: a caller by its subject, across all its tokens, or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareHolder {
     pub name: Arc<str>,
-    /// An admin is not held to a share, and may take the places that are set aside.
+    /// Admins have no share limit and may take the reserved places.
     pub privileged: bool,
 }
 
 impl ShareHolder {
-    /// An address, or whatever else a stranger is known by.
+    /// Creates an unprivileged holder, identified by an address or similar.
     pub fn stranger(name: impl Into<Arc<str>>) -> Self {
         Self { name: name.into(), privileged: false }
     }
@@ -74,17 +74,17 @@ impl From<&Caller> for ShareHolder {
     }
 }
 
-/// Why a place was not given.
+/// Reason why no place was available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// The holder has its share.
+    /// The holder has used up its share.
     Share,
     /// All places are taken.
     All,
 }
 
 impl Full {
-    /// The public error. `things` is the plural, `limit` the member of `limits`.
+    /// Returns the public error. `things` is the plural noun, `limit` the member of `limits`.
     pub fn error(self, things: &str, limit: &str) -> Error {
         match self {
             Self::Share => {
@@ -100,7 +100,7 @@ impl Full {
     }
 }
 
-/// The place that was given, and the one that gave way for it.
+/// An acquired place, and the place that was evicted for it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Taken<V> {
     pub number: u64,
@@ -115,7 +115,7 @@ pub struct Evicted<V> {
     pub value: V,
 }
 
-/// The holders and their places. `V` is whatever the owner of the table wants to see again when a place gives way.
+/// Holders and their places. `V` is a value stored with each place and returned on eviction.
 #[derive(Debug)]
 pub struct Shares<V> {
     allowance: Allowance,
@@ -127,7 +127,7 @@ pub struct Shares<V> {
 #[derive(Debug)]
 struct Held<V> {
     places: HashMap<u64, (Duration, V)>,
-    /// By a time since which each place may have been idle: never later than the true one, corrected when looked at.
+    /// Places by a lower bound of the time since which each has been idle; corrected on access.
     order: BTreeSet<(Duration, u64)>,
 }
 
@@ -146,9 +146,9 @@ impl<V> Shares<V> {
         self.allowance
     }
 
-    /// Takes a place. Where the holder has its share, a place of its own gives way; where all are taken, one of whoever
-    /// holds most. `idle_since` says since when a place has been idle (`None`: it is in use, or must stay), and is told
-    /// whether it is the taker's own.
+    /// Takes a place. A holder over its share evicts one of its own places; if all are taken, the largest holder loses
+    /// one. `idle_since` returns since when a place has been idle (`None` if it is in use or must stay); its second
+    /// argument is `true` for a place of the taker.
     pub fn take(
         &mut self,
         holder: &ShareHolder,
@@ -175,7 +175,7 @@ impl<V> Shares<V> {
         Ok(Taken { number: self.next, out })
     }
 
-    /// True if a place is free for this holder.
+    /// Checks that a place is free for this holder.
     pub fn look(&self, holder: &ShareHolder) -> Result<(), Full> {
         if !holder.privileged && self.held(&holder.name) >= self.allowance.each {
             return Err(Full::Share);
@@ -184,7 +184,7 @@ impl<V> Shares<V> {
         if self.total >= self.allowance.all.saturating_sub(reserved) { Err(Full::All) } else { Ok(()) }
     }
 
-    /// Gives a place back; what was kept with it, if it had not given way before.
+    /// Releases a place and returns its value, unless it was evicted before.
     pub fn free(&mut self, name: &str, number: u64) -> Option<V> {
         let held = self.holders.get_mut(name)?;
         let (since, value) = held.places.remove(&number)?;
@@ -204,12 +204,12 @@ impl<V> Shares<V> {
         self.total
     }
 
-    /// Everything that is kept with a place, in no order.
+    /// Returns the values of all places, in no particular order.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.holders.values().flat_map(|held| held.places.values().map(|(_, value)| value))
     }
 
-    /// The holders of most places, at most `count` of them.
+    /// Returns the holders of most places, at most `count`.
     pub fn top(&self, count: usize) -> Vec<(Arc<str>, usize)> {
         let mut all: Vec<(Arc<str>, usize)> =
             self.holders.iter().map(|(name, held)| (Arc::clone(name), held.places.len())).collect();
@@ -218,7 +218,7 @@ impl<V> Shares<V> {
         all
     }
 
-    /// The longest idle place of whoever holds most: of somebody with more than the taker, or of the taker itself.
+    /// Finds the longest idle place of the largest holder: one with more places than the taker, or the taker itself.
     fn victim(
         &mut self,
         holder: &ShareHolder,
@@ -242,7 +242,7 @@ impl<V> Shares<V> {
         })
     }
 
-    /// The place of a holder that has been idle for longest.
+    /// Returns the longest idle place of a holder.
     fn oldest(
         &mut self,
         name: &str,
@@ -250,7 +250,7 @@ impl<V> Shares<V> {
         idle_since: impl Fn(&V) -> Option<Duration>,
     ) -> Option<u64> {
         let held = self.holders.get_mut(name)?;
-        // Each is looked at once, and once more at the place in the order that it then gets.
+        // Each place is looked at once, and at most once more after its time was corrected.
         for _ in 0..held.order.len() * 2 {
             let (since, number) = *held.order.first()?;
             let (kept, value) = held.places.get_mut(&number)?;
@@ -258,7 +258,7 @@ impl<V> Shares<V> {
             if actual.is_some_and(|actual| actual <= since) {
                 return Some(number);
             }
-            // One that is in use stands behind all that are idle.
+            // Places in use sort after all idle ones.
             let later = actual.unwrap_or(now).max(since + Duration::from_nanos(1));
             *kept = later;
             held.order.remove(&(since, number));

@@ -1,5 +1,5 @@
-//! A tool in one line, in the way of TypeScript: names, types, what may be left out, and a few words on each. For
-//! models, which read it for a tenth of what the schema costs. Whatever the schema looks like, there is a line.
+//! One-line tool signatures in TypeScript style: names, types, optional marks and short descriptions. They cost a model
+//! about a tenth of the schema's tokens. Every schema yields a line.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 
 use crate::json::Raw;
 
-/// How much is told.
+/// Limits of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Objects and alternatives inside of others are opened so many times.
+    /// Depth to which nested objects and alternatives are expanded.
     pub depth: usize,
-    /// What is said of a parameter is cut here; zero leaves it out.
+    /// Longest parameter description; zero leaves descriptions out.
     pub doc_chars: usize,
-    /// The whole line is cut here, after everything else that could be left out was.
+    /// Longest line; it is truncated only after descriptions and nesting were dropped.
     pub chars: usize,
 }
 
@@ -24,14 +24,14 @@ impl Default for Style {
     }
 }
 
-/// Words of an enum that are written out.
+/// Most enum values listed.
 const WORDS: usize = 12;
-/// A literal that is longer is cut.
+/// Longest literal, in characters.
 const LITERAL_CHARS: usize = 40;
-/// References that are followed from one place.
+/// Most `$ref`s followed from one place.
 const REFERENCES: usize = 8;
 
-/// `name(a: string, b?: "x" | "y")`. Without a schema nothing is known of the arguments.
+/// Returns a signature such as `name(a: string, b?: "x" | "y")`. Without a schema the parameters are empty.
 pub fn signature(name: &str, schema: Option<&Raw>, style: Style) -> String {
     let schema = schema.map_or(Value::Null, Raw::value);
     let line = |depth, doc_chars| {
@@ -47,7 +47,7 @@ pub fn signature(name: &str, schema: Option<&Raw>, style: Style) -> String {
     if fits(&line) { line } else { cut(&line, style.chars).into_owned() }
 }
 
-/// The first sentences of a text on one line, as many as fit.
+/// Returns the first sentences of a text on one line, as many as fit.
 pub fn brief(text: &str, chars: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= chars {
@@ -61,13 +61,13 @@ pub fn brief(text: &str, chars: usize) -> String {
         wide || line[*at..].starts_with(' ')
     };
     match ends.rfind(is_end) {
-        // What is far shorter than it may be is often no sentence, but an abbreviation.
+        // A much shorter prefix often ends in an abbreviation, not a sentence.
         Some(at) if at * 2 >= end => line[..at].to_owned(),
         _ => cut(&line, chars).into_owned(),
     }
 }
 
-/// The text, or its beginning and a mark that there was more.
+/// Truncates a text and marks it with an ellipsis.
 fn cut(text: &str, chars: usize) -> Cow<'_, str> {
     match text.char_indices().nth(chars) {
         None => text.into(),
@@ -165,7 +165,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Where a reference inside the schema leads, a few steps at most: some lead in a circle.
+    /// Follows local `$ref`s, with a limit because they may be cyclic.
     fn follow(&self, mut schema: &'a Value) -> &'a Value {
         for _ in 0..REFERENCES {
             let target = schema.get("$ref").and_then(Value::as_str).and_then(|at| at.strip_prefix('#'));
@@ -184,7 +184,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The schemas that are alternatives, or hold all at once, and how that is written.
+/// Returns the subschemas of `anyOf`, `oneOf` or `allOf`, and the operator between them.
 fn alternatives(schema: &Map<String, Value>) -> Option<(&'static str, &Vec<Value>)> {
     let words = [("anyOf", " | "), ("oneOf", " | "), ("allOf", " & ")];
     words.into_iter().find_map(|(word, joint)| {
@@ -193,7 +193,7 @@ fn alternatives(schema: &Map<String, Value>) -> Option<(&'static str, &Vec<Value
     })
 }
 
-/// Each once, in their order. What only demands that some of the members are there says nothing here.
+/// Joins distinct parts in order. In an intersection `any` is dropped: a subschema with only `required` adds nothing.
 fn join(parts: impl Iterator<Item = String>, joint: &str) -> String {
     let mut all: Vec<String> = Vec::new();
     for part in parts.take(WORDS) {
@@ -224,7 +224,7 @@ fn literal(value: &Value) -> String {
     cut(&value.to_string(), LITERAL_CHARS).into_owned()
 }
 
-/// A plain value that stands for an argument that is left out.
+/// Formats a short scalar default value.
 fn default(schema: &Value) -> String {
     match schema.get("default") {
         Some(value @ (Value::Bool(_) | Value::Number(_) | Value::String(_))) => {
@@ -373,7 +373,7 @@ mod tests {
         }
     }
 
-    /// The tool lists of real servers.
+    /// Uses the tool lists of real servers.
     #[test]
     fn real_tools_have_lines_that_cost_less_than_their_schemas() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../hikite-testkit/fixtures/toolsets");

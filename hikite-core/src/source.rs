@@ -1,5 +1,5 @@
-//! The hinge of the house: where tools come from. The gateway sees upstream servers, declarative modules and
-//! registered tools only through this trait, and hands each call the ways back to the client it serves.
+//! The `Source` trait, through which the gateway sees upstream servers, services and registered tools, and the
+//! backchannel from a running call to its client.
 
 use std::fmt;
 use std::future::Future;
@@ -16,87 +16,88 @@ use crate::listing::{ListKind, Listing};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// One module's provider of tools, resources and prompts.
+/// Source of one module's tools, resources and prompts.
 pub trait Source: Send + Sync + fmt::Debug {
-    /// What it offers as far as is known now. Never waits, never starts anything.
+    /// Returns the latest known listing. Never waits and never starts anything.
     fn listing(&self) -> Option<Arc<Listing>>;
 
-    /// The offer to this session alone, where its own session with the source differs from `listing`.
+    /// Returns the listing for one session, if its upstream session lists something else than `listing`.
     fn listing_of(&self, _session: SessionId) -> Option<Arc<Listing>> {
         None
     }
 
     fn state(&self) -> State;
 
-    /// Who knows the accounts that its calls are made with, if they are made with any.
+    /// Returns the provider of the accounts that its calls use, if any.
     fn provider(&self) -> Option<&str> {
         None
     }
 
-    /// In one word what kind of source it is: `stdio`, `http`, `sse`, `service` or `registered`.
+    /// Returns the kind of source: `stdio`, `http`, `sse`, `service` or `registered`.
     fn kind(&self) -> &'static str {
         "program"
     }
 
-    /// How it is reached, for the owner's eyes and without secrets: `url`, or `command` and `args`.
+    /// Returns how the source is reached, without secrets and for administrators only: `url`, or `command` and `args`.
     fn place(&self) -> Object {
         Object::default()
     }
 
-    /// The last lines that its processes wrote for people.
+    /// Returns the last lines that its processes wrote to stderr.
     fn stderr(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Ends its connections and processes, whatever runs on them; the next call opens new ones.
+    /// Closes its connections and processes with everything that runs on them; the next call opens new ones.
     fn stop(&self) {}
 
-    /// The same, and it forgets its failures and reads its lists again at once.
+    /// Stops the source, resets its failure state and reloads its lists at once.
     fn restart(&self) {}
 
-    /// What a person does who has to log in.
+    /// Returns instructions for a user who has to log in.
     fn advice(&self) -> Option<String> {
         None
     }
 
-    /// Whether it waits to be started, because others are started first.
+    /// Returns `true` if it is queued for startup behind other sources.
     fn is_queued(&self) -> bool {
         false
     }
 
-    /// Resolves once a listing is known or the attempt to get one has failed.
+    /// Resolves once a listing is known or the attempt to load one has failed.
     fn first_listing(&self) -> BoxFuture<'_, ()>;
 
     /// Runs one request. Dropping the future cancels it, at the source too.
     fn call(&self, invocation: Invocation, context: CallContext) -> BoxFuture<'_, Result<Raw, Error>>;
 
-    /// What of a tool's result its author holds to be worth reading; `None` where nobody has said it, and for a failure.
+    /// Returns the shape of a tool's result that the module author recommends; `None` if there is none, or for an
+    /// error.
     fn shape(&self, _tool: &str, _arguments: Option<&Raw>, _result: &Raw) -> Option<Value> {
         None
     }
 
-    /// Tells the source's connections of this session that the client's roots changed.
+    /// Notifies the source's connections of this session that the client's roots changed.
     fn roots_changed(&self, session: SessionId);
 
-    /// The session is over: whatever is held for it alone may go.
+    /// Releases everything held for a session that has ended.
     fn release(&self, session: SessionId);
 
-    /// Lets go of everything it holds once its calls are done, after `drain` at the latest.
+    /// Drains running calls for at most `drain`, then releases all resources.
     fn close(&self, drain: Duration) -> BoxFuture<'_, ()>;
 }
 
-/// Where a source's events go. Called from the source's own tasks; must not block.
+/// Receives a source's events. Called from the source's own tasks; must not block.
 pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
 
 #[derive(Clone, Debug)]
 pub enum Event {
     ListChanged,
-    /// What `listing_of` says of these sessions is something else by now.
+    /// The result of `listing_of` changed for these sessions.
     OwnListChanged {
         sessions: Vec<SessionId>,
     },
-    /// The source says that these lists changed, and they are what they were. `sessions` are those it was said to;
-    /// without them it concerns everybody.
+    /// The source announced a change of these lists, but they are unchanged. `sessions` received the announcement;
+    /// `None` means all sessions.
     ListAnnounced {
         kinds: Vec<ListKind>,
         sessions: Option<Vec<SessionId>>,
@@ -117,20 +118,20 @@ pub enum Event {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nothing runs; the next call starts it.
+    /// Not running; the next call starts it.
     Idle,
     Starting,
     Running,
-    /// It could run, but nobody has connected an account with this provider.
+    /// Ready to run, but no account is connected for this provider.
     NeedsLogin {
         provider: Arc<str>,
     },
-    /// The last start failed; it is tried again after a pause, and by the next call once the pause is over.
+    /// The last start failed. It is retried after a pause, and by the next call once the pause is over.
     Failing {
         reason: String,
-        /// For the owner's eyes: it may name addresses and paths.
+        /// Details for administrators; may contain addresses and paths.
         cause: Option<String>,
-        /// It runs and answers; only its lists cannot be read.
+        /// `true` if it runs and responds, but its lists cannot be read.
         answers: bool,
     },
 }
@@ -146,14 +147,14 @@ impl State {
         }
     }
 
-    /// Why it fails, for the owner's eyes.
+    /// Returns the reason of the failure, for administrators.
     pub fn trouble(&self) -> Option<String> {
         let Self::Failing { reason, cause, .. } = self else { return None };
         Some(cause.as_ref().map_or_else(|| reason.clone(), |cause| format!("{reason}; {cause}")))
     }
 }
 
-/// What can be asked of a source. The parameters follow the MCP method of the same name.
+/// Requests that a source accepts. Parameters are those of the MCP method of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     CallTool,
@@ -189,28 +190,28 @@ impl Method {
     }
 }
 
-/// One authorised request in the source's own names.
+/// One authorised request, in the source's own names.
 #[derive(Clone, Debug)]
 pub struct Invocation {
     pub method: Method,
     pub params: Object,
 }
 
-/// Whose call it is, and the ways back to the client while it runs.
+/// Context of a call: its session, and the backchannel to the client while it runs.
 #[derive(Clone)]
 pub struct CallContext {
     pub session: Arc<Session>,
     pub back: Arc<dyn Backchannel>,
     pub origin: Origin,
-    /// The client answers what a server needs with its next request: such results go back as they are. Else the
-    /// questions in them are put to it, and the source makes the next request.
+    /// `true` if the client handles `input_required` results itself; they are then returned unchanged. Otherwise the
+    /// source sends the input requests to the client and repeats the call.
     pub takes_rounds: bool,
-    /// The id of the account that was chosen for the call; `None` leaves it to whoever knows the accounts.
+    /// Id of the account chosen for the call; `None` leaves the choice to the credential provider.
     pub account: Option<Arc<str>>,
 }
 
 impl CallContext {
-    /// A request of hikite's own: in the owner's name, with nobody behind it who could be asked or told.
+    /// Context of hikite's own requests: on behalf of the owner, without a client that could answer or be notified.
     pub fn unattended() -> Self {
         let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
         Self {
@@ -223,27 +224,28 @@ impl CallContext {
     }
 }
 
-/// Where a call came in: the id its logs carry, the trace it belongs to, and the program that sent it.
+/// Origin of a call: its request id, its trace, and the client program.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     pub request_id: Option<Arc<str>>,
-    /// As of W3C Trace Context, checked at the edge.
+    /// W3C Trace Context, validated on arrival.
     pub traceparent: Option<Arc<str>>,
     pub tracestate: Option<Arc<str>>,
-    /// The `clientInfo` of the program that sent it, as it came.
+    /// `clientInfo` of the client, unchanged.
     pub client: Option<Raw>,
 }
 
 impl Origin {
-    /// The id of the trace as logs show it.
+    /// Returns the trace id as it appears in logs.
     pub fn trace_id(&self) -> Option<&str> {
         self.traceparent.as_deref()?.get(3..35)
     }
 }
 
-/// One tool as a function. Registered tools are made of these.
+/// A tool as a function; registered tools consist of these.
 pub trait Implementation: Send + Sync + fmt::Debug {
-    /// The value that the tool gives; the result of the protocol is made around it. Dropping the future cancels it.
+    /// Runs the tool and returns its plain value, which the caller wraps in an MCP result. Dropping the future cancels
+    /// it.
     fn run(&self, arguments: Object, context: CallContext) -> BoxFuture<'_, Result<Raw, Error>>;
 }
 
@@ -253,19 +255,19 @@ impl fmt::Debug for CallContext {
     }
 }
 
-/// The client's side of one running call.
+/// Backchannel to the client of a running call.
 pub trait Backchannel: Send + Sync {
-    /// `params` of a progress notification, without a token.
+    /// Sends a progress notification; `params` has no token.
     fn progress(&self, params: Object);
-    /// `params` of a log notification.
+    /// Sends a log notification.
     fn log(&self, params: Raw);
-    /// A question of this kind was refused, because the client did not say that it can answer it.
+    /// Reports that a request was refused because the client does not declare the capability.
     fn lacks(&self, _: QuestionKind) {}
-    /// Puts a question to the client: its result, or its JSON-RPC error object.
+    /// Sends a request to the client and returns its result, or its JSON-RPC error object.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>>;
 }
 
-/// A client that hears nothing while its call runs, and answers no questions.
+/// A backchannel without a client: drops notifications and refuses requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Nobody;
 
@@ -285,7 +287,7 @@ impl Backchannel for Nobody {
 pub struct Question {
     pub kind: QuestionKind,
     pub params: Raw,
-    /// What the server calls it, where it has a name for it.
+    /// Key that the server assigned to the request, if any.
     pub key: Option<Box<str>>,
 }
 
@@ -311,7 +313,7 @@ impl QuestionKind {
         Self::ALL.into_iter().find(|kind| kind.method() == method)
     }
 
-    /// Whether the client said that it can answer this kind.
+    /// Returns `true` if the client declared the capability for this kind of request.
     pub fn can_ask(self, session: &Session) -> bool {
         match self {
             Self::Sampling => session.abilities.sampling.is_some(),

@@ -1,13 +1,13 @@
-//! `did you mean …`: the few known names nearest to a wrong one.
+//! "Did you mean …" suggestions: the known names closest to a wrong one.
 
-/// What is longer is no misspelling of anything.
+/// Longest name that is compared, in bytes.
 const LONGEST: usize = 256;
 
-/// Steps of all comparisons together. Behind them only names that are equal but for case and dashes, or contain one
-/// another, are near.
+/// Most edit-distance steps over all comparisons. After that, only names that differ in case or dashes, or contain one
+/// another, are suggested.
 const STEPS_MAX: usize = 2_000_000;
 
-/// At most three names, nearest first; none if nothing is near.
+/// Returns at most three names, closest first; none if nothing is close.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     if wrong.len() > LONGEST {
         return Vec::new();
@@ -36,7 +36,7 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// `did you mean `a` or `b`?`, or nothing.
+/// Returns "did you mean … or …?" with the closest names, if there are any.
 pub fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let near: Vec<String> = nearest(wrong, known).into_iter().map(|name| format!("`{name}`")).collect();
     (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
@@ -46,7 +46,7 @@ fn fold(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-' | '.' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
-/// Edit distance, `None` above `limit`, or where no steps are left.
+/// Returns the edit distance; `None` if it exceeds `limit` or no steps are left.
 fn distance(a: &[char], b: &str, limit: usize, left: &mut usize) -> Option<usize> {
     let b: Vec<char> = b.chars().collect();
     if a.len().abs_diff(b.len()) > limit {
@@ -62,7 +62,7 @@ fn distance(a: &[char], b: &str, limit: usize, left: &mut usize) -> Option<usize
             diagonal = row[j + 1];
             row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
         }
-        // No row is below the least of the one before.
+        // The minimum of a row never decreases, so the distance is already too large.
         if row.iter().all(|distance| *distance > limit) {
             return None;
         }

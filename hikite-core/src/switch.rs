@@ -1,5 +1,5 @@
-//! Why a tool cannot be called although it is there: the file, a switch, a tool that it needs, or a
-//! definition that nobody approved.
+//! Disabled tools and the reason: the config file, a runtime switch, an unavailable dependency, or a definition that is
+//! not approved.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::error::{Error, Kind};
 use crate::key::ToolKey;
 use crate::pin::Why;
 
-/// What was switched on or off while we ran, and is remembered.
+/// Tools that were enabled or disabled at runtime; persisted.
 pub type Switches = HashMap<ToolKey, bool>;
 
-/// The modules of the tools that stand otherwise than before.
+/// Returns the modules of tools whose switch changed.
 pub(crate) fn switched(before: &Switches, after: &Switches) -> Vec<Arc<str>> {
     let differs = |other: &Switches, key: &ToolKey, on: bool| other.get(key) != Some(&on);
     let gone = before.iter().filter(|(key, on)| differs(after, key, **on));
@@ -26,15 +26,15 @@ pub(crate) fn switched(before: &Switches, after: &Switches) -> Vec<Arc<str>> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Off {
-    /// By the config file.
+    /// Disabled in the config file.
     File,
-    /// By somebody, while we ran.
+    /// Disabled at runtime.
     Switch,
-    /// It needs a tool that is not there.
+    /// A dependency does not exist.
     Missing(Arc<str>),
-    /// It needs a tool that is disabled.
+    /// A dependency is disabled.
     Needs(Arc<str>),
-    /// Its definition is not one that was approved.
+    /// The definition is not approved.
     Held { key: ToolKey, why: Why },
 }
 
@@ -55,7 +55,7 @@ impl Off {
         }
     }
 
-    /// In a few words, for people.
+    /// Returns a short explanation for people.
     pub fn reason(&self) -> String {
         match self {
             Self::File => "switched off in the configuration".into(),
@@ -67,7 +67,7 @@ impl Off {
     }
 }
 
-/// A tool that some category disables and none enables is disabled everywhere.
+/// Disables tools that some category disables and none enables.
 pub(crate) fn off_by_categories(modules: &mut [Module], categories: &[Category]) {
     let mut verdicts: HashMap<&ToolKey, bool> = HashMap::new();
     for entry in categories.iter().flat_map(|category| &category.entries) {
@@ -80,7 +80,7 @@ pub(crate) fn off_by_categories(modules: &mut [Module], categories: &[Category])
     }
 }
 
-/// Tools that need one that is missing or disabled, and those that need them in turn.
+/// Disables tools whose dependencies are missing or disabled, transitively.
 pub(crate) fn off_for_want(modules: &mut [Module]) {
     let wants = |tool: &&Tool| !tool.about.dependencies.is_empty();
     if !modules.iter().flat_map(|module| &module.tools).any(|tool| wants(&tool)) {
@@ -95,7 +95,7 @@ pub(crate) fn off_for_want(modules: &mut [Module]) {
             (places.by_key[&tool.key], resolved)
         })
         .collect();
-    // Each round switches at least one more off, so there are at most as many as there are tools.
+    // Each round disables at least one more tool, so the loop ends.
     loop {
         let still = needs.iter().filter(|(place, _)| at(modules, *place).is_enabled());
         let verdicts: Vec<(Place, Off)> = still
@@ -110,7 +110,7 @@ pub(crate) fn off_for_want(modules: &mut [Module]) {
     }
 }
 
-/// What holds everywhere holds in categories too.
+/// Copies the disabled state of tools to their category entries.
 pub(crate) fn off_in_categories(categories: &mut [Category], modules: &[Module]) {
     let off: HashMap<&ToolKey, &Off> = modules
         .iter()
@@ -125,7 +125,7 @@ pub(crate) fn off_in_categories(categories: &mut [Category], modules: &[Module])
     }
 }
 
-/// A dependency as it was written, and the tool that it means.
+/// A dependency as written, and the tool it refers to.
 struct Need {
     written: Arc<str>,
     meant: Meant,
@@ -133,7 +133,7 @@ struct Need {
 
 enum Meant {
     Tool(Place),
-    /// Its module has not told its list: the benefit of the doubt.
+    /// Its module has no listing yet; the dependency is assumed to exist.
     Unlisted,
     Nothing,
 }
@@ -149,7 +149,7 @@ impl Need {
     }
 }
 
-/// Which module, and which of its tools.
+/// Indexes of a module and of a tool in it.
 type Place = (usize, usize);
 
 fn at(modules: &[Module], (module, tool): Place) -> &Tool {
@@ -158,7 +158,7 @@ fn at(modules: &[Module], (module, tool): Place) -> &Tool {
 
 struct Places {
     by_key: HashMap<ToolKey, Place>,
-    /// `None` where several modules have a tool of that name.
+    /// `None` if several modules have a tool of that name.
     by_name: HashMap<Arc<str>, Option<Place>>,
 }
 
@@ -176,7 +176,7 @@ impl Places {
         places
     }
 
-    /// A key, else a tool of the same module, else the only tool of that name.
+    /// Resolves a dependency: by key, else within the same module, else by a globally unique name.
     fn resolve(&self, modules: &[Module], tool: &Tool, written: &Arc<str>) -> Need {
         let named = |module: &str, name: &str| self.by_key.get(&ToolKey::new(module, name)).copied();
         let by_key = written.split_once(':').and_then(|(module, name)| named(module, name));

@@ -1,10 +1,10 @@
-//! Moments as people and programs write them.
+//! Formatting and parsing of timestamps.
 
-/// The last moment that RFC 3339 can write.
+/// Last millisecond that RFC 3339 can express.
 const LAST_MS: u64 = 253_402_300_799_999;
 
-/// Milliseconds since 1970 as of RFC 3339, in UTC: `2026-11-15T08:30:00.000Z`. Years have four digits; what comes later
-/// is the end of the last.
+/// Formats milliseconds since 1970 as RFC 3339 in UTC: `2026-11-15T08:30:00.000Z`. Times after the year 9999 are
+/// clamped to its end.
 pub fn rfc3339(ms: u64) -> String {
     let ms = ms.min(LAST_MS);
     let (seconds, rest) = (ms / 1000, ms % 1000);
@@ -26,7 +26,7 @@ pub fn rfc3339(ms: u64) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The last digits of a number, as many as there is room for.
+/// Writes the last digits of a number, as many as fit.
 fn write_digits(text: &mut [u8], mut number: u64) {
     for digit in text.iter_mut().rev() {
         *digit = b'0' + u8::try_from(number % 10).unwrap_or_default();
@@ -34,8 +34,8 @@ fn write_digits(text: &mut [u8], mut number: u64) {
     }
 }
 
-/// Milliseconds since 1970 of such a text, or of the plain number. Offsets like `+09:00` and parts of a second are
-/// understood; what lies before 1970 is 1970.
+/// Parses RFC 3339, or a plain number of milliseconds since 1970. Accepts offsets such as `+09:00` and fractional
+/// seconds; times before 1970 become 1970.
 pub fn read(text: &str) -> Option<u64> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.parse().ok();
@@ -52,7 +52,7 @@ pub fn read(text: &str) -> Option<u64> {
     }
     let (year, month, day) = (number(0, 4)?, number(5, 2)?, number(8, 2)?);
     let (hour, minute, second) = (number(11, 2)?, number(14, 2)?, number(17, 2)?);
-    // The calendar repeats after 400 years; days are counted from 1970 on.
+    // Days are counted from 1970, and the calendar repeats every 400 years.
     let like = if year < 1970 { year + 2000 } else { year };
     let days = day_number(like, month, day)?;
     if date(days) != (like, month, day) || hour > 23 || minute > 59 || second > 60 {
@@ -64,7 +64,7 @@ pub fn read(text: &str) -> Option<u64> {
     Some(minutes.map_or(0, |minutes| minutes * 60_000 + second * 1000 + rest))
 }
 
-/// The milliseconds and the minutes of the offset, in what follows the seconds.
+/// Parses fraction and offset after the seconds, as milliseconds and minutes.
 fn fraction(text: &str) -> Option<(u64, i64)> {
     let digits = text.strip_prefix('.').map_or(0, |rest| rest.bytes().take_while(u8::is_ascii_digit).count());
     let (part, offset) = if digits == 0 { ("", text) } else { (&text[1..=digits], &text[1 + digits..]) };
@@ -85,7 +85,7 @@ fn fraction(text: &str) -> Option<(u64, i64)> {
     }
 }
 
-/// The day since 1970 of a date; a date that is none gives some other day.
+/// Returns the number of days since 1970; an invalid date gives some other day.
 fn day_number(year: u64, month: u64, day: u64) -> Option<u64> {
     let year = if month <= 2 { year.checked_sub(1)? } else { year };
     let from_march = if month > 2 { month.checked_sub(3)? } else { month + 9 };
@@ -93,7 +93,7 @@ fn day_number(year: u64, month: u64, day: u64) -> Option<u64> {
     (year * 365 + year / 4 + year / 400 + of_year).checked_sub(719_468 + year / 100)
 }
 
-/// The Gregorian date of a day since 1970, counted in eras of 400 years that begin with March.
+/// Returns the Gregorian date of a day since 1970, computed in 400-year eras that begin in March.
 fn date(days: u64) -> (u64, u64, u64) {
     const ERA: u64 = 146_097;
     let days = days + 719_468;

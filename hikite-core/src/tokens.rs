@@ -1,17 +1,17 @@
-//! What a text costs a model, guessed from its characters: for budgets on the path of a call, where counting with a real
-//! vocabulary would take longer than what it saves.
+//! Estimates how many model tokens a text takes from its characters. Used for budgets during calls, where a real
+//! tokenizer would cost more time than it saves.
 
-/// Of usual text one token is about so many bytes.
+/// Average bytes per token of ordinary text.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// What each thing costs, in hundredths of a token: fitted to what o200k makes of documentation in English and Japanese,
-/// recorded answers as JSON, and tables as TOON.
+/// Costs in hundredths of a token, fitted to o200k counts of English and Japanese documentation, recorded JSON results,
+/// and TOON tables.
 const WORD: usize = 107;
 /// Up to three digits.
 const DIGITS: usize = 128;
-/// Signs in a row.
+/// A run of punctuation.
 const SIGNS: usize = 71;
-/// The end of a line, with the blanks that begin the next.
+/// A line end with the following indentation.
 const LINE: usize = 172;
 const KANA: usize = 90;
 const KANJI: usize = 60;
@@ -27,12 +27,11 @@ enum Class {
     Wide,
 }
 
-/// About as many tokens as a vocabulary of today (o200k) makes of the text: for more than a few words, a tenth too many
-/// or too few.
+/// Estimates the number of o200k tokens. Within about 10 % for more than a few words.
 pub fn estimate(text: &str) -> usize {
     let mut cost = 0;
     let mut last = Class::Blank;
-    // How long the run is that the last character belongs to, and whether it is blanks with the end of a line.
+    // Length of the current run, and whether it is whitespace that contains a line end.
     let (mut run, mut line) = (0, false);
     for character in text.chars() {
         let class = class_of(character);
@@ -47,13 +46,13 @@ pub fn estimate(text: &str) -> usize {
             _ => 0,
         };
         line = class == Class::Blank && (character == '\n' || (line && goes_on));
-        // A capital letter after small ones begins a word, small ones after a capital letter do not.
+        // An upper-case letter after lower-case ones begins a word; the reverse does not.
         last = class;
     }
     cost.div_ceil(100)
 }
 
-/// The same for text of which only the length is known: rough, and at no price.
+/// Estimates the tokens of a text from its length alone: rough but free.
 pub fn of_bytes(bytes: u64) -> u64 {
     bytes.div_ceil(BYTES_PER_TOKEN)
 }
@@ -81,7 +80,7 @@ fn wide(character: char) -> usize {
 mod tests {
     use super::*;
 
-    /// `counted` was counted with the vocabulary itself.
+    /// Compares the estimate with `counted`, the count of the real tokenizer.
     #[track_caller]
     fn check(name: &str, counted: usize, text: &str) {
         let guessed = estimate(text);

@@ -1,23 +1,23 @@
-//! W3C Trace Context: which trace a request belongs to, as `traceparent` and `tracestate` tell it.
+//! W3C Trace Context: parses and formats `traceparent` and `tracestate`.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// One span of a trace, as the next one is told of it.
+/// Trace context that is propagated to the next span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext {
     pub trace: u128,
     pub span: u64,
     pub sampled: bool,
-    /// What tracing systems on the way have to say; handed on as it came.
+    /// `tracestate`, passed on unchanged.
     pub state: Option<Arc<str>>,
 }
 
-/// The longest `tracestate` that is handed on.
+/// Longest `tracestate` that is passed on, in bytes.
 const STATE_BYTES: usize = 512;
 
 impl TraceContext {
-    /// Reads a `traceparent`. Whatever is not exactly of the specification is none.
+    /// Parses a `traceparent`. Returns `None` unless it conforms exactly to the specification.
     pub fn parse(traceparent: &str) -> Option<Self> {
         let bytes = traceparent.as_bytes();
         let well_cut = bytes.len() >= 55 && [2, 35, 52].iter().all(|at| bytes[*at] == b'-');
@@ -25,7 +25,7 @@ impl TraceContext {
             return None;
         }
         let version = hex(&traceparent[..2])?;
-        // Later versions may say more after these members.
+        // Later versions may append further fields.
         let fits = match version {
             0 => bytes.len() == 55,
             0xff => false,
@@ -42,7 +42,7 @@ impl TraceContext {
         })
     }
 
-    /// The same with the `tracestate` that came beside it, if that can be handed on.
+    /// Attaches a `tracestate`, if it is valid.
     #[must_use]
     pub fn with_state(self, tracestate: Option<&str>) -> Self {
         let fits = |state: &&str| {
@@ -52,20 +52,20 @@ impl TraceContext {
         Self { state: tracestate.map(str::trim).filter(fits).map(Into::into), ..self }
     }
 
-    /// The id of the trace as logs and traces show it.
+    /// Returns the trace id as it appears in logs and traces.
     pub fn trace_id(&self) -> String {
         format!("{:032x}", self.trace)
     }
 }
 
-/// As a `traceparent`.
+/// Formats a `traceparent`.
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace, self.span, u8::from(self.sampled))
     }
 }
 
-/// Hexadecimal digits in lower case, and nothing else.
+/// Parses lower-case hexadecimal digits only.
 fn hex(text: &str) -> Option<u128> {
     let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     text.bytes().all(digit).then(|| u128::from_str_radix(text, 16).ok())?

@@ -1,11 +1,12 @@
-//! Whether a URI may come from a URI template (RFC 6570): enough to route a read to the module that offers it.
+//! URI templates (RFC 6570), as far as needed to route a read to the module that lists the template, and URI helpers.
 
 use crate::hex::hex;
 
-/// Bytes of an address that is held against templates: there may be many of them.
+/// Longest URI that is matched against templates, in bytes: there may be many templates.
 const LONGEST: usize = 64 * 1024;
 
-/// Literal parts must appear in order; each expression stands for any run of characters in between.
+/// Returns `true` if the URI may come from the template. Literals must appear in order; each expression matches any run
+/// of characters.
 pub fn matches(template: &str, uri: &str) -> bool {
     if uri.len() > LONGEST {
         return false;
@@ -25,7 +26,7 @@ pub fn matches(template: &str, uri: &str) -> bool {
     rest.is_empty()
 }
 
-/// The text before, between and after the expressions.
+/// Returns the text before, between and after the expressions.
 fn literals(template: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = template;
@@ -38,7 +39,7 @@ fn literals(template: &str) -> Vec<&str> {
     parts
 }
 
-/// The scheme of an address.
+/// Returns the scheme of a URI.
 pub fn scheme(uri: &str) -> Option<&str> {
     let (scheme, _) = uri.split_once(':')?;
     let begins = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
@@ -46,19 +47,19 @@ pub fn scheme(uri: &str) -> Option<&str> {
     is_one.then_some(scheme)
 }
 
-/// Scheme and authority: what is before the path.
+/// Returns scheme and authority of a URI.
 pub fn origin(uri: &str) -> &str {
     let Some(start) = uri.find("://").map(|at| at + "://".len()) else { return uri };
     let end = uri[start..].find(['/', '?', '#']).map_or(uri.len(), |at| start + at);
     &uri[..end]
 }
 
-/// Whether scheme and authority of an address, or of a template for one, are written out.
+/// Returns `true` if scheme and authority of a URI or template contain no expressions.
 pub fn is_complete(template: &str) -> bool {
     !origin(template).contains('{')
 }
 
-/// A text as one part of an address or of a form: everything but letters, digits and `-._~` as `%XX`.
+/// Percent-encodes a URI component or form value: everything but letters, digits and `-._~`.
 pub fn encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -72,7 +73,7 @@ pub fn encode(text: &str) -> String {
     out
 }
 
-/// The part of an address or of a form as it was meant; `None` if it is no text.
+/// Decodes a URI component or form value; `None` if it is not valid UTF-8.
 pub fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -1,5 +1,5 @@
-//! The catalog as one caller may see it: a catalog of its own, built as if there were nothing else. Existence and
-//! permission are one lookup here, so that what is hidden looks exactly like what is absent.
+//! The catalog as one caller may see it: a separate catalog, built as if nothing else existed. Existence and permission
+//! are one lookup, so that a hidden item looks exactly like an absent one.
 
 mod unlisted;
 
@@ -18,19 +18,19 @@ use crate::suggest;
 #[derive(Clone, Debug)]
 pub struct View {
     catalog: Arc<Catalog>,
-    /// Whether no tool of the whole catalog is left out.
+    /// `true` if no tool of the whole catalog is left out.
     is_whole: bool,
-    /// `None` sees everything.
+    /// `None` allows everything.
     permissions: Option<Arc<Permissions>>,
 }
 
 impl View {
-    /// The owner's view: everything in the catalog.
+    /// Creates the owner's view of the whole catalog.
     pub fn new(catalog: Arc<Catalog>) -> Self {
         Self { catalog, is_whole: true, permissions: None }
     }
 
-    /// What is left of a catalog for somebody with these permissions.
+    /// Creates the view of a caller with these permissions.
     pub fn narrowed(whole: &Arc<Catalog>, permissions: &Arc<Permissions>) -> Self {
         if permissions.is_everything() {
             return Self::new(Arc::clone(whole));
@@ -40,42 +40,42 @@ impl View {
         Self { catalog, is_whole, permissions: Some(Arc::clone(permissions)) }
     }
 
-    /// The same view, known to be of another catalog than the one that everybody shares.
+    /// Marks the view as belonging to another catalog than the shared one.
     #[must_use]
     pub fn apart(self) -> Self {
         Self { is_whole: false, ..self }
     }
 
-    /// Nothing at all of a catalog.
+    /// Creates an empty view of a catalog.
     pub fn nothing(whole: &Catalog) -> Self {
         let is_whole = whole.tools().next().is_none();
         Self { catalog: Arc::default(), is_whole, permissions: Some(permission::nothing()) }
     }
 
-    /// True if none of these modules can be part of it, whatever they offer.
+    /// Returns `true` if none of these modules can be visible, whatever they list.
     pub fn is_apart_from(&self, modules: &[Arc<str>]) -> bool {
         let apart =
             |permissions: &Arc<Permissions>| !modules.iter().any(|module| permissions.may_reach(module));
         modules.is_empty() || self.permissions.as_ref().is_some_and(apart)
     }
 
-    /// About how much memory it takes beside the whole catalog.
+    /// Returns the approximate memory that the view takes beside the whole catalog.
     pub fn bytes(&self) -> usize {
         if self.permissions.is_none() { 0 } else { self.catalog.bytes() }
     }
 
-    /// Whether every tool of the catalog that this is a view of is seen.
+    /// Returns `true` if every tool of the underlying catalog is visible.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// Whether what a module offers beside its tools is seen: its resources, prompts and news.
+    /// Returns `true` if the module's resources, prompts and notifications are visible.
     pub fn opens(&self, module: &str) -> bool {
         self.module(module).is_some()
             && self.permissions.as_ref().is_none_or(|permissions| permissions.allows_module(module))
     }
 
-    /// Whether calls of this tool are allowed, be it known or not yet.
+    /// Returns `true` if calls of this tool are allowed, listed or not.
     pub fn permits(&self, key: &ToolKey) -> bool {
         let unlisted = || self.module(&key.module).is_some_and(|module| module.listing.is_none());
         let allowed = |permissions: &Arc<Permissions>| permissions.allows_unseen(key);
@@ -86,7 +86,7 @@ impl View {
         self.catalog.tool_by_key(key)
     }
 
-    /// The same, unless it is switched off.
+    /// Returns the tool unless it is disabled.
     pub fn usable(&self, key: &ToolKey) -> Option<&Tool> {
         self.tool_by_key(key).filter(|tool| tool.is_enabled())
     }
@@ -95,7 +95,7 @@ impl View {
         &self.catalog.modules
     }
 
-    /// Those that work without anybody connecting an account first.
+    /// Returns the modules that work without connecting an account first.
     pub fn ready_modules(&self) -> impl Iterator<Item = &Module> {
         self.modules().iter().filter(|module| !module.needs_login)
     }
@@ -116,7 +116,7 @@ impl View {
         self.catalog.module(name)
     }
 
-    /// A tool that may be called: by the name `direct` shows, by `module:tool` or by `module__tool`.
+    /// Returns an enabled tool by its `direct` name, `module:tool` or `module__tool`.
     pub fn tool(&self, name: &str) -> Result<&Tool, Error> {
         let tool = self.any_tool(name)?;
         match &tool.off {
@@ -125,7 +125,7 @@ impl View {
         }
     }
 
-    /// The same by its module and its name there: the one that it is shown under, else its source's.
+    /// Returns an enabled tool by its module and its name there: the displayed name, else the source's own.
     pub fn tool_of(&self, key: &ToolKey) -> Result<&Tool, Error> {
         let own = self.tool_by_key(key);
         let tool = match own {
@@ -163,7 +163,7 @@ impl View {
         Error { hint: hint.map(Into::into), ..unknown_tool(&key.to_string(), std::iter::empty()) }
     }
 
-    /// A module that has told what it offers.
+    /// Returns a module that has a listing.
     pub fn open_module(&self, name: &str) -> Result<&Module, Error> {
         let module = self.module(name).ok_or_else(|| {
             let error = Error::new(Kind::NotFound, format!("there is no module `{name}`"));
@@ -175,7 +175,7 @@ impl View {
         if module.listing.is_none() { Err(module.why_untold()) } else { Ok(module) }
     }
 
-    /// The same, whether it is switched on or not.
+    /// Returns a tool by name, enabled or not.
     pub fn any_tool(&self, name: &str) -> Result<&Tool, Error> {
         let by_key = || {
             let (module, tool) = name.split_once(':').or_else(|| name.split_once("__"))?;
@@ -184,7 +184,7 @@ impl View {
         self.catalog.tool_by_direct_name(name).or_else(by_key).ok_or_else(|| self.no_tool(name))
     }
 
-    /// Why a tool of this name is not there although its server has it.
+    /// Returns the error for a tool that is held back, if the name refers to one.
     fn held(&self, name: &str) -> Option<Error> {
         let keyed = name.split_once(':').or_else(|| name.split_once("__"));
         let is_meant = |held: &&HeldTool| {
@@ -194,7 +194,7 @@ impl View {
         Some(held.off().error(name))
     }
 
-    /// The module that a name says it is of: `module:tool` or `module__tool`, the longest name that fits.
+    /// Returns the module that the name's prefix refers to (`module:tool` or `module__tool`); the longest match wins.
     pub fn owner(&self, name: &str) -> Option<&Module> {
         let owns = |module: &&Module| {
             let rest = name.strip_prefix(&*module.name);
@@ -203,8 +203,8 @@ impl View {
         self.modules().iter().filter(owns).max_by_key(|module| module.name.len())
     }
 
-    /// The module without a list that a name belongs to, as far as the config says so: it names the module, or the
-    /// module's own rule writes it.
+    /// Returns the module without a listing that a name belongs to according to the config: its prefix names the
+    /// module, or the module's own rule lists it.
     fn untold_owner(&self, name: &str) -> Option<&Module> {
         let writes = |module: &&Module| {
             let mut written = module.selection.written();
@@ -219,7 +219,7 @@ impl View {
         self.modules().iter().filter(|module| module.listing.is_none())
     }
 
-    /// Which modules might have a tool that no list has.
+    /// Describes the modules without a listing, which might have the tool.
     fn may_have(&self) -> Option<String> {
         let mut untold = self.untold();
         let first = untold.next()?;
@@ -262,19 +262,19 @@ impl View {
         })
     }
 
-    /// The categories that show a tool.
+    /// Returns the names of the categories that show a tool.
     pub fn categories_of(&self, key: &ToolKey) -> impl Iterator<Item = Arc<str>> {
         let showing = self.categories().iter().filter(|category| category.shows(key));
         showing.map(|category| Arc::clone(&category.rule.name))
     }
 
-    /// The module that offers a resource.
+    /// Returns the module that lists a resource.
     pub fn resource(&self, uri: &str) -> Result<&Module, Error> {
         self.catalog.module_of_uri(uri).ok_or_else(|| no_resource(uri))
     }
 
-    /// The one module that an address belongs to which nobody lists: what it offers begins in the same way, or it alone
-    /// offers resources and names none. Nothing is asked of two.
+    /// Returns the only module that an unlisted URI may belong to: its listed URIs begin alike, or it alone offers
+    /// resources without listing any. If several qualify, none is asked.
     pub fn module_for_unlisted(&self, uri: &str) -> Result<&Module, Error> {
         let fitting = unlisted::candidates(self.modules(), uri);
         match fitting.as_slice() {
@@ -291,7 +291,7 @@ impl View {
         }
     }
 
-    /// The extensions of the protocol that some module offers, with the settings of the first that does.
+    /// Returns the protocol extensions of all modules, with the settings of the first module that declares each.
     pub fn extensions(&self) -> Object {
         let listings = self.modules().iter().filter_map(|module| module.listing.as_ref());
         let offered = listings.filter_map(|listing| listing.capabilities.get("extensions")?.object());
@@ -313,7 +313,7 @@ impl View {
         self.or_no_prompt(prompt, name, self.prompts().iter().map(|prompt| &*prompt.direct.shown))
     }
 
-    /// The same by its module and its name there.
+    /// Returns a prompt by its module and its name there.
     pub fn prompt_of(&self, module: &str, name: &str) -> Result<(&Module, &Prompt), Error> {
         self.open_module(module)?;
         let within = |prompt: &&Prompt| &*self.modules()[prompt.module].name == module;

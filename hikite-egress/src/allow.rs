@@ -1,17 +1,17 @@
-//! What a guarded client may reach beside the public internet: addresses, blocks of addresses, and names.
+//! Allow-list of a guarded client: addresses, networks and host names that it may reach besides the public internet.
 
 use std::net::IpAddr;
 
 use crate::network::{Network, is_public, meant};
 
-/// One entry of the list.
+/// One entry of an allow-list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allowed(Entry);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
     Network(Network),
-    /// Wherever the name leads.
+    /// A host name, whatever it resolves to.
     Host(Box<str>),
 }
 
@@ -19,7 +19,7 @@ enum Entry {
 pub struct Allow(Vec<Allowed>);
 
 impl Allowed {
-    /// `127.0.0.1`, `10.0.0.0/8`, `fd00::/8` or `internal.example`; `None` if it is none of them.
+    /// Parses `127.0.0.1`, `10.0.0.0/8`, `fd00::/8` or `internal.example`; `None` if it is none of them.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(network) = Network::parse(text) {
             return Some(Self(Entry::Network(network)));
@@ -29,7 +29,7 @@ impl Allowed {
             !label.is_empty()
                 && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
         };
-        // A name that ends in a number is an address that somebody misspelt.
+        // A name that ends in a number is a misspelt address.
         let is_number =
             name.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));
         (!is_number && name.split('.').all(is_label)).then(|| Self(Entry::Host(name.into())))
@@ -41,14 +41,14 @@ impl Allow {
         Self(entries.into_iter().collect())
     }
 
-    /// These, too.
+    /// Adds further entries.
     #[must_use]
     pub fn and(mut self, entries: impl IntoIterator<Item = Allowed>) -> Self {
         self.0.extend(entries);
         self
     }
 
-    /// Whether a connection to `address` may be opened for a request that names `host`.
+    /// Returns `true` if a request for `host` may connect to `address`.
     pub(crate) fn permits(&self, host: &str, address: IpAddr) -> bool {
         is_public(address) || {
             let (host, meant) = (plain(host), meant(address));
@@ -60,7 +60,7 @@ impl Allow {
     }
 }
 
-/// Names are the same in any case, and with or without the dot of the root.
+/// Normalises a host name: lower case, without the root dot.
 fn plain(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }

@@ -1,5 +1,5 @@
-//! The body of an answer, which gives its connection back when it is dropped. What is left of it by then is read on, or
-//! the connection is closed: either way nobody else gets it before it is done.
+//! Response body that returns its connection to the pool when dropped. If it was not read to the end, the rest is
+//! drained or the connection is closed before anyone can reuse it.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,5 +1,5 @@
-//! The client: pooled connections, one pool for plain HTTP and one for TLS, so that plain HTTP never loads certificates.
-//! A client is of one of two classes: it goes wherever it is told, or only where its guard lets it.
+//! HTTP client with one connection pool for plain HTTP and one for TLS, so that plain HTTP never loads certificates. An
+//! unguarded client connects anywhere; a guarded one only to public or allowed addresses.
 
 use std::fmt;
 use std::pin::Pin;
@@ -21,16 +21,16 @@ use crate::connector::{Connector, is_refused};
 use crate::pool::{IDLE, Pool};
 use crate::tls::{self, MinTls, Trust};
 
-/// The body of a request.
+/// Body of a request.
 pub type Content = Full<Bytes>;
 pub type Sending = Pin<Box<dyn Future<Output = Result<Response<Body>, SendError>> + Send>>;
 
-/// Cloning shares the connections.
+/// An HTTP client. Clones share their connections.
 #[derive(Clone)]
 pub struct Client(Arc<ArcSwap<Pools>>);
 
 struct Pools {
-    /// What a guarded client may reach beside the public internet.
+    /// Allow-list of a guarded client; `None` if it is not guarded.
     allow: Option<Arc<Allow>>,
     trust: Trust,
     plain: Pool,
@@ -47,23 +47,24 @@ pub enum SendError {
     Transfer(String),
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
-    /// Nothing was sent.
+    /// The address is not allowed; nothing was sent.
     #[error("the address is not one that may be called")]
     Refused,
 }
 
 impl Client {
-    /// For addresses that are the owner's word.
+    /// Creates an unguarded client, for addresses that an administrator configured.
     pub fn new() -> Self {
         Self::with(None, Trust::System(MinTls::default()))
     }
 
-    /// For all others: every address a name leads to must be public, or named in `allow`.
+    /// Creates a guarded client, for all other addresses: each address that a name resolves to must be public or in
+    /// `allow`.
     pub fn guarded(allow: Allow) -> Self {
         Self::with(Some(Arc::new(allow)), Trust::System(MinTls::default()))
     }
 
-    /// For one server on this machine, known by its certificate.
+    /// Creates a client for one server on this machine, identified by its certificate.
     pub fn pinned(certificate: tls::Pin) -> Self {
         Self::with(None, Trust::Only(certificate))
     }
@@ -72,7 +73,7 @@ impl Client {
         Self(Arc::new(ArcSwap::from_pointee(Pools::new(allow, trust))))
     }
 
-    /// The oldest version of TLS from now on. Open connections are not used again.
+    /// Sets the minimum TLS version. Open connections are not reused.
     pub fn speak(&self, min: MinTls) {
         let now = self.0.load();
         if now.trust != Trust::System(min) {
@@ -80,7 +81,7 @@ impl Client {
         }
     }
 
-    /// Changes what a guarded client may reach. Requests that run go on; open connections are not used again.
+    /// Replaces the allow-list of a guarded client. Running requests continue; open connections are not reused.
     pub fn allow(&self, allow: Allow) {
         let now = self.0.load();
         if now.allow.as_deref().is_some_and(|now| *now != allow) {
@@ -88,7 +89,7 @@ impl Client {
         }
     }
 
-    /// Boxed here, so that no caller has to carry it along.
+    /// Sends a request. The future is boxed here to keep the callers' futures small.
     pub fn send(&self, request: Request<Content>) -> Sending {
         let pools = self.0.load_full();
         if request.uri().scheme() == Some(&Scheme::HTTPS) {
@@ -150,7 +151,7 @@ fn builder() -> hyper_util::client::legacy::Builder {
     builder
 }
 
-/// What can be done about a server that speaks only what we do not speak unasked.
+/// Adds a hint to the error of a server that only supports older TLS versions.
 fn told(error: String) -> String {
     let is_old = ["ProtocolVersion", "HandshakeFailure", "PeerIncompatible", "peer is incompatible"];
     if is_old.iter().any(|word| error.contains(word)) {

@@ -1,5 +1,5 @@
-//! Opens connections. Where there is a guard, each address is judged here, and the connection goes to the very address
-//! that was judged: a name that changes its mind (DNS rebinding) is not asked again.
+//! Opens connections. With a guard, each resolved address is checked here, and the connection goes to exactly that
+//! address: the name is not resolved again, which rules out DNS rebinding.
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -21,7 +21,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Opening<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
-/// A guard said no. It does not say why: whoever asks could otherwise look around inside.
+/// The guard refused the address. The error gives no reason, so that nobody can probe the internal network with it.
 #[derive(Debug, thiserror::Error)]
 #[error("the address is not one that may be called")]
 pub(crate) struct Refused;
@@ -43,7 +43,7 @@ pub(crate) struct Connector {
     allow: Option<Arc<Allow>>,
 }
 
-/// Looks names up, once per connection.
+/// Resolves host names, once per connection.
 #[derive(Clone)]
 pub(crate) struct Resolver {
     lookup: Lookup,
@@ -73,7 +73,7 @@ impl Connector {
         Self { tcp, allow }
     }
 
-    /// An address that needs no lookup never meets the resolver.
+    /// Checks IP literals, which never reach the resolver.
     fn is_refused(&self, uri: &Uri) -> bool {
         let Some(allow) = &self.allow else { return false };
         let host = uri.host().unwrap_or_default();
@@ -115,7 +115,7 @@ impl Service<Name> for Resolver {
         let found = self.lookup.find(name);
         Box::pin(async move {
             let addresses = found.await?;
-            // One wrong address among right ones is not left out: somebody put it there.
+            // A forbidden address among allowed ones fails the lookup: it is a sign of an attack.
             let is_refused =
                 |allow: &Arc<Allow>| addresses.iter().any(|address| !allow.permits(&host, address.ip()));
             if allow.as_ref().is_some_and(is_refused) {
@@ -199,7 +199,7 @@ mod tests {
         );
     }
 
-    /// Spellings that are no addresses to us go to the system, and end up as what it makes of them.
+    /// Spellings that are no IP literals to us go to the system resolver and are checked as it resolves them.
     #[tokio::test]
     async fn no_spelling_of_an_inner_address_gets_through() {
         for host in [

@@ -1,6 +1,6 @@
-//! The only place that builds an HTTP client. Redirects are not followed, because a redirect would carry credentials
-//! to a host nobody configured, and no proxy of the environment is used. Addresses that did not come from the owner
-//! are looked up, judged and pinned before anything is sent.
+//! The only crate that builds HTTP clients. Redirects are not followed, because they would carry credentials to hosts
+//! that nobody configured, and proxy settings of the environment are ignored. Addresses that no administrator
+//! configured are resolved, checked and pinned before anything is sent.
 
 mod allow;
 mod body;
@@ -23,10 +23,10 @@ pub use network::Network;
 pub use patience::{now_ms, retry_after};
 pub use tls::{MinTls, Pin};
 
-/// Reads a body to its end, or to the limit.
+/// Reads a body to its end; an error if it exceeds `limit` bytes.
 pub async fn read(mut body: Body, limit: usize) -> Result<Bytes, SendError> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    // A length that is announced need not be read.
+    // A `Content-Length` over the limit fails before anything is read.
     if announced > limit {
         return Err(SendError::TooLarge(limit));
     }
@@ -39,7 +39,7 @@ pub async fn read(mut body: Body, limit: usize) -> Result<Bytes, SendError> {
         if so_far + data.len() > limit {
             return Err(SendError::TooLarge(limit));
         }
-        // Most answers arrive in one piece, which is then not copied.
+        // Most responses arrive in one chunk, which is then not copied.
         match (&mut whole, first.take()) {
             (Some(whole), _) => whole.extend_from_slice(&data),
             (None, None) => first = Some(data),
@@ -54,7 +54,7 @@ pub async fn read(mut body: Body, limit: usize) -> Result<Bytes, SendError> {
     Ok(whole.map(BytesMut::freeze).or(first).unwrap_or_default())
 }
 
-/// Where `reference` points when it stands in an answer from `base`; `None` if that is another origin.
+/// Resolves `reference` against `base`; `None` if it points to another origin.
 pub fn resolve_same_origin(base: &Uri, reference: &str) -> Option<Uri> {
     let is_absolute = reference.split(['/', '?', '#']).next().is_some_and(|first| first.ends_with(':'));
     let target = if is_absolute {
@@ -73,7 +73,7 @@ pub fn resolve_same_origin(base: &Uri, reference: &str) -> Option<Uri> {
     (target.scheme() == base.scheme() && target.authority() == base.authority()).then_some(target)
 }
 
-/// The causes of an error, outermost first; hyper's own text names none of them.
+/// Joins an error with its causes, outermost first; hyper's own text omits them.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,16 +1,16 @@
-//! Which addresses belong to the public internet, and blocks of addresses as people write them: `10.0.0.0/8`.
+//! Public and non-public IP addresses, and networks in CIDR notation: `10.0.0.0/8`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// One address, or a block of them.
+/// An IP address or network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
     prefix: u8,
 }
 
-/// Blocks that are not the public internet (IANA's special-purpose registries, multicast and reserved space), and
-/// the one public address that leads into the host of a virtual machine.
+/// IPv4 networks that are not public (IANA's special-purpose registries, multicast and reserved space), and the one
+/// public address that reaches the host of a virtual machine.
 const INNER_V4: &[([u8; 4], u8)] = &[
     ([0, 0, 0, 0], 8),
     ([10, 0, 0, 0], 8),
@@ -30,10 +30,11 @@ const INNER_V4: &[([u8; 4], u8)] = &[
     ([240, 0, 0, 0], 4),
 ];
 
-/// All of IPv6 that is handed out for public use.
+/// IPv6 global unicast space.
 const GLOBAL_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// What in it is not: protocol assignments with Teredo, documentation, and 6to4, which holds IPv4 addresses.
+/// Parts of it that are not public: protocol assignments with Teredo, documentation, and 6to4, which embeds IPv4
+/// addresses.
 const INNER_V6: &[([u16; 8], u8)] = &[
     ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
     ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
@@ -41,11 +42,11 @@ const INNER_V6: &[([u16; 8], u8)] = &[
     ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
 ];
 
-/// Translated to IPv4 on its way (RFC 6052).
+/// Prefix of IPv4 addresses translated by NAT64 (RFC 6052).
 const NAT64: (Ipv6Addr, u8) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
 impl Network {
-    /// An address, or a block of them; `None` if it is neither.
+    /// Parses an address or a network; `None` if it is neither.
     pub fn parse(text: &str) -> Option<Self> {
         let (address, prefix) = match text.split_once('/') {
             Some((address, prefix)) => (address, Some(prefix)),
@@ -70,7 +71,7 @@ impl Network {
     }
 }
 
-/// The address that is reached in the end: IPv4 addresses also stand inside IPv6 ones.
+/// Returns the address that is finally reached: IPv6 addresses may embed IPv4 ones.
 pub(crate) fn meant(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) if holds_v6(NAT64.0, NAT64.1, v6) => {

@@ -1,4 +1,4 @@
-//! How long a server asks us to wait: `Retry-After`, in seconds or as a date (RFC 9110, 10.2.3).
+//! Parses `Retry-After`, in seconds or as a date (RFC 9110, 10.2.3).
 
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +14,7 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(until.duration_since(now(headers)).unwrap_or_default())
 }
 
-/// Milliseconds since 1970 by the clock of whoever sent these headers, where it tells its time.
+/// Returns milliseconds since 1970 by the `Date` header, or by the local clock if there is none.
 pub fn now_ms(headers: &HeaderMap) -> u64 {
     let since = now(headers).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

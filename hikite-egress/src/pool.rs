@@ -1,5 +1,5 @@
-//! Connections without TLS, which lead to servers nearby, where every microsecond counts. One that is free is kept for
-//! a while and used again; whatever was not sent over one that turned out to be closed is sent over another.
+//! Connection pool for plain HTTP, which is used for nearby servers where microseconds count. Idle connections are
+//! reused; a request that was not sent because its connection was closed is sent over another one.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::chain;
 use crate::client::{Content, SendError};
 use crate::connector::{Connector, is_refused};
 
-/// So long a connection is kept that nobody uses.
+/// Time after which an idle connection is closed.
 pub(crate) const IDLE: Duration = Duration::from_secs(90);
 const HTTP_PORT: u16 = 80;
 
@@ -30,10 +30,10 @@ pub(crate) struct Pool {
     free: Arc<Mutex<Free>>,
 }
 
-/// The free connections of each host, those used last at the end, and since when they are free.
+/// Idle connections by host, most recently used last, each with the time it became idle.
 type Free = HashMap<Arc<str>, Vec<(Lent, Instant)>>;
 
-/// A connection in use.
+/// A pooled connection in use.
 pub(crate) struct Lent {
     sender: SendRequest<Content>,
     host: Arc<str>,
@@ -56,13 +56,13 @@ impl Pool {
             let reused = free.is_some();
             let mut connection = match free {
                 Some(connection) => connection,
-                // Boxed, so that it takes no room in a call that finds one.
+                // Boxed, so that it takes no space in calls that reuse a connection.
                 None => Box::pin(self.open(&uri, authority)).await?,
             };
             match connection.sender.try_send_request(request).await {
                 Ok(answer) => return Ok(answer.map(|incoming| Body::new(incoming, Some(connection)))),
                 Err(mut error) => match error.take_message() {
-                    // Nothing of it was sent: the server had closed the connection.
+                    // Nothing was sent: the server had closed the connection.
                     Some(unsent) if reused => request = unsent,
                     _ => return Err(SendError::Transfer(chain(&error.into_error()))),
                 },
@@ -70,7 +70,7 @@ impl Pool {
         }
     }
 
-    /// The connection that became free last, and is done with what it did before.
+    /// Takes the most recently used connection that has finished its previous exchange.
     fn take(&self, host: &str) -> Option<Lent> {
         let mut free = self.free.lock();
         let connections = free.get_mut(host)?;
@@ -104,7 +104,7 @@ impl Lent {
     }
 }
 
-/// Lets go of what was closed, or not used for long.
+/// Drops closed and expired connections of a host.
 fn sweep(free: &Weak<Mutex<Free>>, host: &str) {
     let Some(free) = free.upgrade() else { return };
     let mut free = free.lock();
@@ -121,7 +121,7 @@ impl fmt::Debug for Lent {
     }
 }
 
-/// Does the work of a connection until it ends, and looks after the free ones of its host meanwhile.
+/// Drives a connection until it ends, and sweeps the idle ones of its host meanwhile.
 #[expect(clippy::disallowed_methods, reason = "a connection ends when nobody holds it any more")]
 fn drive(
     mut driver: http1::Connection<TokioIo<TcpStream>, Content>,
@@ -132,13 +132,13 @@ fn drive(
         while tokio::time::timeout(IDLE, &mut driver).await.is_err() {
             sweep(&free, &host);
         }
-        // Only now it counts as closed.
+        // The sender reports closed only after the driver is dropped.
         drop(driver);
         sweep(&free, &host);
     });
 }
 
-/// What a server reads: the path alone, and its name beside it.
+/// Puts a request into origin form: the path alone, and a `Host` header.
 fn prepare(request: &mut Request<Content>, uri: &Uri, authority: &Authority) -> Result<(), SendError> {
     let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     *request.uri_mut() = path.into();

@@ -1,5 +1,5 @@
-//! TLS towards others: which versions are spoken, and whose certificates are believed. Either those that the system
-//! believes, or one certificate and no other: that of a hikite on this machine, which may have signed its own.
+//! TLS for outgoing connections: supported versions and trusted certificates. Trust is either the system's root store,
+//! or one pinned certificate: that of a hikite on this machine, which may be self-signed.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use rustls::{
 static NEWEST: [&SupportedProtocolVersion; 1] = [&TLS13];
 static BOTH: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
 
-/// The oldest version of TLS that is spoken.
+/// Minimum TLS version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MinTls {
     V1_2,
@@ -25,7 +25,7 @@ pub enum MinTls {
     V1_3,
 }
 
-/// One certificate, the first of a PEM file.
+/// A pinned certificate, the first of a PEM file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin(CertificateDer<'static>);
 
@@ -36,7 +36,7 @@ pub(crate) enum Trust {
 }
 
 impl MinTls {
-    /// As the config writes it.
+    /// Returns the version as written in the config.
     pub fn word(self) -> &'static str {
         match self {
             Self::V1_2 => "1.2",
@@ -44,7 +44,7 @@ impl MinTls {
         }
     }
 
-    /// What is spoken then.
+    /// Returns the supported protocol versions.
     pub fn versions(self) -> &'static [&'static SupportedProtocolVersion] {
         match self {
             Self::V1_2 => &BOTH,
@@ -77,7 +77,7 @@ pub(crate) fn config(trust: &Trust) -> io::Result<ClientConfig> {
     })
 }
 
-/// Believes the pinned certificate, whatever name it is for and whoever signed it; its key must still be proven.
+/// Accepts only the pinned certificate, for any name and issuer. The server must still prove possession of its key.
 #[derive(Debug)]
 struct Only {
     pin: Pin,

@@ -1,5 +1,5 @@
-//! A text under a passphrase, for copies that leave the house. What it costs to try a passphrase stands in the copy, and
-//! nobody can make it less: the costs are sealed with the text.
+//! Passphrase-encrypted backups. The key derivation costs are stored in the backup and authenticated with it, so that
+//! nobody can lower them.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,15 +10,15 @@ use crate::password::Password;
 use crate::random::random_bytes;
 use crate::seal::{Cipher, Place, Refused, Sealed, secret};
 
-/// How every copy begins.
+/// Prefix of every backup.
 const FORM: &str = "hikite-backup-1";
-/// Kibibytes, passes and lanes: more than for a login, because a copy can be tried at leisure.
+/// Argon2 memory in KiB, passes and lanes: more than for a login, because a backup can be attacked offline.
 const COSTS: [u32; 3] = [65_536, 3, 1];
-/// What a copy may ask of whoever opens it.
+/// Highest costs that are accepted when a backup is opened.
 const COSTS_MAX: [u32; 3] = [1_048_576, 16, 16];
 const SALT_BYTES: usize = 16;
 
-/// Slow on purpose, as `open_backup` is.
+/// Encrypts a backup. Slow on purpose, like `open_backup`.
 pub fn seal_backup(plain: &Secret, passphrase: &Password) -> Result<String, Refused> {
     let salt: [u8; SALT_BYTES] = random_bytes()?;
     let head = head(COSTS, &salt);

@@ -1,8 +1,8 @@
-//! Signed tokens. We sign with ES256 alone; from others we take ES256, `EdDSA` and the RSA ones, each only with a key of
-//! its own kind: what a token says of its algorithm is never believed against the key.
+//! Signed tokens (JWS). hikite signs with ES256 only; it verifies ES256, `EdDSA` and RSA tokens of other issuers, each
+//! only with a key of that type: the token's `alg` never overrides the key.
 //!
-//! An ECDSA signature `(r, s)` has a twin `(r, n - s)` that verifies as well. Our own tokens have the lower `s`, and only
-//! that one is accepted for them, so that a token has one spelling; other issuers may use either, as RFC 7518 allows.
+//! An ECDSA signature `(r, s)` has a twin `(r, n - s)` that also verifies. Our own tokens use the lower `s`, and only
+//! that one is accepted for them, so that each token has one spelling; other issuers may use either (RFC 7518).
 
 use std::fmt;
 
@@ -21,14 +21,14 @@ use crate::seal::Refused;
 
 mod low_s;
 
-/// Longer is no token.
+/// Longest token, in bytes.
 const TOKEN_BYTES: usize = 16 * 1024;
-/// A key set with more keys than this is not read to its end.
+/// Most keys read from a key set.
 const KEYS: usize = 100;
-/// RSA keys below 2048 bits are no keys.
+/// Shortest RSA modulus: 2048 bits.
 const RSA_BYTES: usize = 256;
 
-/// A key to sign with, and what others check it by.
+/// A private signing key with its key id.
 pub struct SigningKey {
     pair: EcdsaKeyPair,
     kid: String,
@@ -43,7 +43,7 @@ impl SigningKey {
         Self::parse(&Secret::hidden(URL_SAFE_NO_PAD.encode(made.as_ref())))
     }
 
-    /// As `secret` gave it.
+    /// Parses a key as returned by `secret`.
     pub fn parse(kept: &Secret) -> Result<Self, Refused> {
         let bytes = URL_SAFE_NO_PAD.decode(kept.expose()).map_err(|_| Refused::NoKey)?;
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &bytes);
@@ -53,7 +53,7 @@ impl SigningKey {
         Ok(Self { pair, kid, pkcs8: kept.clone() })
     }
 
-    /// As other programs write keys: PKCS #8 in PEM.
+    /// Parses a PKCS #8 key in PEM, as other programs write it.
     pub fn from_pem(pem: &Secret) -> Result<Self, Refused> {
         let inner = pem.expose().trim().strip_prefix("-----BEGIN PRIVATE KEY-----");
         let inner = inner.and_then(|rest| rest.strip_suffix("-----END PRIVATE KEY-----"));
@@ -62,7 +62,7 @@ impl SigningKey {
         Self::parse(&Secret::hidden(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// For the vault.
+    /// Returns the private key, to be stored in the vault.
     pub fn secret(&self) -> &Secret {
         &self.pkcs8
     }
@@ -71,7 +71,7 @@ impl SigningKey {
         &self.kid
     }
 
-    /// `typ` says what it is a token for; `at+jwt` for access.
+    /// Signs a token. `typ` states its purpose, such as `at+jwt` for access tokens.
     pub fn sign(&self, typ: &str, claims: &Value) -> Result<String, Refused> {
         let header = json!({ "alg": "ES256", "typ": typ, "kid": self.kid });
         let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
@@ -84,7 +84,7 @@ impl SigningKey {
         Ok(format!("{input}.{}", URL_SAFE_NO_PAD.encode(signed)))
     }
 
-    /// The public half, as it stands in a key set.
+    /// Returns the public key as a JWK.
     pub fn jwk(&self) -> Value {
         // An uncompressed point: one byte, then both coordinates.
         let (x, y) = self.pair.public_key().as_ref()[1..].split_at(32);
@@ -99,13 +99,13 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// The keys of one issuer.
+/// Public keys of one issuer.
 #[derive(Clone, Debug, Default)]
 pub struct Jwks {
     keys: Vec<Jwk>,
 }
 
-/// One public key that signatures are held against.
+/// A public key that verifies signatures.
 #[derive(Clone, Debug)]
 pub struct Jwk {
     kid: Option<String>,
@@ -136,7 +136,7 @@ struct Written {
 }
 
 impl Jwks {
-    /// Reads `{"keys": […]}`; keys that are not for signatures, or of a kind we do not take, are left out.
+    /// Reads `{"keys": […]}`. Skips keys that are not for signatures or of an unsupported type.
     pub fn read(document: &Value) -> Self {
         let keys = document["keys"].as_array().map(Vec::as_slice).unwrap_or_default();
         Self { keys: keys.iter().take(KEYS).filter_map(Jwk::read).collect() }
@@ -146,12 +146,12 @@ impl Jwks {
         self.keys.is_empty()
     }
 
-    /// Whether one of the keys goes by this id.
+    /// Returns `true` if a key has this id.
     pub fn has(&self, kid: &str) -> bool {
         self.keys.iter().any(|key| key.kid.as_deref() == Some(kid))
     }
 
-    /// The claims, if the token is signed by one of the keys. Nothing is said of who it is for or when it ends.
+    /// Returns the claims if one of the keys signed the token. Audience and expiry are not checked.
     pub fn verify(&self, token: &Unverified<'_>) -> Result<Value, Refused> {
         let fits = |key: &&Jwk| match (&token.kid, &key.kid) {
             (Some(wanted), Some(kid)) => wanted == kid,
@@ -163,7 +163,7 @@ impl Jwks {
 }
 
 impl Jwks {
-    /// The claims of a token that must be one of our own: of the two signatures that hold, only the lower is accepted.
+    /// Verifies a token that hikite issued itself: only the signature with the lower `s` is accepted.
     pub fn verify_own(&self, token: &Unverified<'_>) -> Result<Value, Refused> {
         if low_s::is_low(&token.signature) { self.verify(token) } else { Err(Refused::Signature) }
     }
@@ -221,14 +221,14 @@ impl Jwk {
     }
 }
 
-/// A token that was read and is not believed yet.
+/// A parsed token whose signature has not been verified.
 #[derive(Clone)]
 pub struct Unverified<'a> {
     pub alg: String,
     pub kid: Option<String>,
-    /// In small letters, without `application/`.
+    /// Lower case, without `application/`.
     pub typ: Option<String>,
-    /// To find out whose keys count; nothing else of it counts before it is verified.
+    /// Used before verification only to find the issuer's keys.
     claims: Value,
     signed: &'a str,
     signature: Vec<u8>,
@@ -241,7 +241,7 @@ impl fmt::Debug for Unverified<'_> {
 }
 
 impl<'a> Unverified<'a> {
-    /// Nothing if it is no signed token at all, or one with parts that we do not know.
+    /// Parses a token; `None` if it is no JWS or has a `crit` or `b64` header parameter.
     pub fn read(token: &'a str) -> Option<Self> {
         if token.len() > TOKEN_BYTES {
             return None;
@@ -260,7 +260,7 @@ impl<'a> Unverified<'a> {
         Some(Self { alg: text("alg")?, kid: text("kid"), typ, claims, signed, signature: decode(signature)? })
     }
 
-    /// Who says to have made it.
+    /// Returns the claimed issuer.
     pub fn issuer(&self) -> Option<&str> {
         self.claims["iss"].as_str()
     }
@@ -329,7 +329,7 @@ mod tests {
         }
     }
 
-    /// A token of the kind that other issuers make, with its key: from the examples of RFC 7515 (A.2) and RFC 8037 (A.4).
+    /// Uses tokens and keys of other issuers, from the examples of RFC 7515 (A.2) and RFC 8037 (A.4).
     #[test]
     fn tokens_of_other_kinds_are_verified() {
         let ed = json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] });

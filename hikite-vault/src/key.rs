@@ -1,5 +1,5 @@
-//! The keys: a master key that the owner holds, a data key for each account that only the master key opens, and the
-//! secrets under that. To change the master key is to wrap the data keys again; no secret is touched.
+//! Key hierarchy: a master key held outside the store, one data key per account wrapped by the master key, and secrets
+//! encrypted with the data key. Rotating the master key rewraps the data keys; secrets are not touched.
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ use zeroize::Zeroizing;
 use crate::random::random_bytes;
 use crate::seal::{Cipher, Place, Refused, Sealed, secret};
 
-/// The field under which data keys themselves are sealed.
+/// Field name in the context of wrapped data keys.
 const DATA_KEY: &str = "data-key";
 const ID_BYTES: usize = 8;
 
-/// What opens everything. Its holder keeps it out of the store.
+/// Master key, the root of the key hierarchy. Never written to the store.
 pub struct MasterKey {
     bytes: Zeroizing<[u8; 32]>,
     id: String,
@@ -29,7 +29,7 @@ impl MasterKey {
         Ok(Self::of(random_bytes()?))
     }
 
-    /// From text: 64 hexadecimal digits, or 32 bytes in base64.
+    /// Parses 64 hexadecimal digits, or 32 bytes in base64.
     pub fn parse(text: &str) -> Result<Self, Refused> {
         let text = text.trim();
         let bytes = if text.len() == 64 { unhex(text) } else { BASE64_STANDARD.decode(text).ok() };
@@ -44,17 +44,17 @@ impl MasterKey {
         key
     }
 
-    /// Names the key and tells nothing of it.
+    /// Returns an id that reveals nothing about the key.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// As its owner keeps it.
+    /// Returns the key in hex, as administrators store it.
     pub fn text(&self) -> Secret {
         Secret::hidden(hex(&*self.bytes))
     }
 
-    /// A key for another purpose, from which nobody gets back to this one.
+    /// Derives a key for another purpose (HKDF); it does not reveal this one.
     pub fn derive(&self, purpose: &str) -> [u8; 32] {
         let salt = Salt::new(HKDF_SHA256, b"hikite");
         let mut key = [0_u8; 32];
@@ -86,13 +86,13 @@ impl KeyType for Length {
     }
 }
 
-/// The master keys that open something: the first seals, the others are on their way out.
+/// Master keys in use: the first encrypts, the others only decrypt until they are rotated out.
 #[derive(Debug)]
 pub struct Ring {
     keys: Vec<MasterKey>,
 }
 
-/// A data key as it is kept, and the id of the master key that opens it.
+/// A wrapped data key, and the id of its master key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrapped {
     pub key_id: String,
@@ -104,7 +104,7 @@ impl Ring {
         Self { keys: std::iter::once(current).chain(older).collect() }
     }
 
-    /// From text: one key, or several with space between them, of which the first seals.
+    /// Parses one or several keys separated by whitespace; the first encrypts.
     pub fn parse(text: &str) -> Result<Self, Refused> {
         let mut keys: Vec<MasterKey> = Vec::new();
         for word in text.split_whitespace() {
@@ -116,7 +116,7 @@ impl Ring {
         if keys.is_empty() { Err(Refused::NoKey) } else { Ok(Self { keys }) }
     }
 
-    /// The same with the keys of another behind its own.
+    /// Appends the keys of another key ring.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         for key in other.keys {
@@ -131,22 +131,22 @@ impl Ring {
         &self.keys[0]
     }
 
-    /// Those that only open.
+    /// Returns the keys that only decrypt.
     pub fn older(&self) -> &[MasterKey] {
         &self.keys[1..]
     }
 
-    /// The ids of all of them, the current one first.
+    /// Returns the ids of all keys, the current one first.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(MasterKey::id)
     }
 
-    /// As their owner keeps them: one on each line.
+    /// Returns all keys in hex, one per line, as administrators store them.
     pub fn text(&self) -> Secret {
         Secret::hidden(self.keys.iter().map(|key| hex(&*key.bytes)).collect::<Vec<_>>().join("\n"))
     }
 
-    /// A data key for an account, sealed by the current key.
+    /// Wraps the data key of an account with the current master key.
     pub fn wrap(&self, account: &str, key: &DataKey) -> Result<Wrapped, Refused> {
         let sealed = self.current().cipher().seal(wrapping(account), &*key.bytes)?;
         Ok(Wrapped { key_id: self.current().id.clone(), sealed })
@@ -164,7 +164,7 @@ fn wrapping(account: &str) -> Place<'_> {
     Place { account, provider: "", field: DATA_KEY, version: 0 }
 }
 
-/// What the secrets of one account are sealed with.
+/// Data key that encrypts the secrets of one account.
 pub struct DataKey {
     bytes: Zeroizing<[u8; 32]>,
     cipher: Cipher,
@@ -179,7 +179,7 @@ impl DataKey {
         Self { cipher: Cipher::new(&bytes), bytes: Zeroizing::new(bytes) }
     }
 
-    /// Whether both are one key.
+    /// Compares two keys in constant time.
     pub fn is(&self, other: &Self) -> bool {
         verify_slices_are_equal(&*self.bytes, &*other.bytes).is_ok()
     }

@@ -1,5 +1,5 @@
-//! Seals and opens secrets, signs and verifies tokens, hashes passwords, proves passkeys. No I/O, no clock: what is kept,
-//! and when it ends, is for others to say. The only crate that knows a cipher.
+//! Cryptography: encrypts secrets, signs and verifies tokens, hashes passwords, verifies passkeys. No I/O and no clock:
+//! storage and expiry are up to the caller. No other crate uses a cipher.
 
 mod backup;
 mod jws;

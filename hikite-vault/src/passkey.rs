@@ -1,5 +1,5 @@
-//! Passkeys (`WebAuthn`): what a browser is asked, and whether its answer proves the key. Attestation is not asked for and
-//! not believed where it comes unasked. No clock and no store: that a challenge is used once is for others to see to.
+//! Passkeys (`WebAuthn`): builds the options for the browser and verifies its responses. Attestation is neither
+//! requested nor trusted. No clock and no store: callers must ensure that a challenge is used only once.
 
 mod cbor;
 mod cose;
@@ -17,12 +17,12 @@ use crate::seal::Refused;
 use cose::PublicKey;
 use data::{AuthenticatorData, check_client};
 
-/// How long a browser may ask its user, in milliseconds.
+/// Time that a browser may take, in milliseconds.
 const TIMEOUT_MS: u64 = 300_000;
-/// No part of an answer is longer.
+/// Longest part of a response, in bytes.
 const PART_BYTES: usize = 64 * 1024;
 
-/// Why an answer proves nothing. Nobody who guesses learns more than this.
+/// Reason why a response was rejected. Reveals nothing more to an attacker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasskeyFault {
     #[error("the answer of the browser is malformed")]
@@ -47,41 +47,41 @@ pub enum PasskeyFault {
     Credential,
 }
 
-/// Bytes that travel as base64url without padding.
+/// Bytes that are serialised as base64url without padding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Octets(pub Vec<u8>);
 
-/// What a browser must sign: random, and good for one answer.
+/// A random challenge, valid for one response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge(Octets);
 
-/// The site that keys are made for, as browsers see it.
+/// The `WebAuthn` relying party: the site that passkeys belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelyingParty {
-    /// The host.
+    /// Host name.
     pub id: String,
     /// Scheme, host and port.
     pub origin: String,
 }
 
-/// One key of one user, as it is kept.
+/// A stored passkey of one user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passkey {
     pub id: Octets,
-    /// As the authenticator gave it (COSE).
+    /// COSE public key, as sent by the authenticator.
     pub public_key: Octets,
-    /// How often it has signed; always zero where it does not count.
+    /// Signature counter; always zero if the authenticator does not count.
     pub counter: u32,
 }
 
-/// Whether the authenticator must have made sure who its user is, or need only have asked somebody.
+/// User verification policy: mandatory, or user presence is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verification {
     Required,
     Preferred,
 }
 
-/// A browser's answer to `creation_options`.
+/// A browser's response to `creation_options`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Registration {
@@ -99,7 +99,7 @@ struct Attestation {
     object: Octets,
 }
 
-/// A browser's answer to `request_options`.
+/// A browser's response to `request_options`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Assertion {
@@ -120,8 +120,8 @@ struct Signed {
 }
 
 impl RelyingParty {
-    /// Of the address under which clients reach us. Browsers make keys for names alone: a loopback address is
-    /// `localhost`, and for any other address there are none.
+    /// Derives the relying party from the public URL. Browsers only accept names: a loopback address becomes
+    /// `localhost`, and any other IP address gives `None`.
     pub fn of(url: &str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
         let authority = rest.split(['/', '?', '#']).next()?.to_ascii_lowercase();
@@ -141,7 +141,7 @@ impl RelyingParty {
         Some(Self { id: id.to_owned(), origin: format!("{scheme}://{id}{port}") })
     }
 
-    /// What `navigator.credentials.create` is to be given. `handle` stands for the user and says nothing of it.
+    /// Returns the options for `navigator.credentials.create`. `handle` identifies the user and must reveal nothing.
     pub fn creation_options(
         &self,
         challenge: &Challenge,
@@ -162,7 +162,7 @@ impl RelyingParty {
         })
     }
 
-    /// What `navigator.credentials.get` is to be given; with no key named, the user chooses among all it has.
+    /// Returns the options for `navigator.credentials.get`. Without `allowed`, the user may choose any passkey.
     pub fn request_options(&self, challenge: &Challenge, allowed: &[Octets]) -> Value {
         json!({
             "rpId": self.id,
@@ -173,7 +173,7 @@ impl RelyingParty {
         })
     }
 
-    /// The key that was made, if the answer is one to this challenge.
+    /// Verifies the response to a challenge and returns the new passkey.
     pub fn verify_registration(
         &self,
         challenge: &Challenge,
@@ -185,7 +185,7 @@ impl RelyingParty {
         }
         check_client(&answer.response.client_data.0, "webauthn.create", challenge, &self.origin)?;
         let object = cbor::read_all(&answer.response.object.0).ok_or(PasskeyFault::Malformed)?;
-        // Who made the authenticator (`fmt`, `attStmt`) was not asked for and proves nothing here.
+        // The attestation statement (`fmt`, `attStmt`) was not requested and is not trusted.
         let data = object.get("authData").and_then(cbor::Value::bytes).ok_or(PasskeyFault::Malformed)?;
         let data = AuthenticatorData::read(data).ok_or(PasskeyFault::Malformed)?;
         data.check(&self.id, verification)?;
@@ -201,7 +201,7 @@ impl RelyingParty {
         })
     }
 
-    /// The key's new count, if the answer is one to this challenge and signed by it.
+    /// Verifies the signed response to a challenge and returns the new signature counter.
     pub fn verify_assertion(
         &self,
         challenge: &Challenge,
@@ -241,7 +241,7 @@ impl Challenge {
         Self(Octets(bytes))
     }
 
-    /// As it travels, and as it is kept.
+    /// Returns the base64url form, for transport and storage.
     pub fn text(&self) -> String {
         self.0.text()
     }
@@ -263,7 +263,7 @@ impl Registration {
         Self::deserialize(answer).map_err(|_| PasskeyFault::Malformed)
     }
 
-    /// Which question it says to answer; nothing is believed before it is verified.
+    /// Returns the claimed challenge; nothing is verified yet.
     pub fn challenge(&self) -> Option<Challenge> {
         data::challenge(&self.response.client_data.0)
     }
@@ -278,12 +278,12 @@ impl Assertion {
         data::challenge(&self.response.client_data.0)
     }
 
-    /// Which key it says to be of.
+    /// Returns the claimed credential id.
     pub fn id(&self) -> &Octets {
         &self.raw_id
     }
 
-    /// The user that the key was made for, if the authenticator tells.
+    /// Returns the user handle, if the authenticator sent it.
     pub fn handle(&self) -> Option<&[u8]> {
         self.response.user_handle.as_ref().map(|handle| handle.0.as_slice())
     }

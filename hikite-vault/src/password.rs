@@ -1,5 +1,5 @@
-//! Passwords: hashed with argon2id, slowly on purpose. Whoever calls this sees to it that not too many run at once, and
-//! on a thread where nothing else waits.
+//! Passwords, hashed with argon2id, slowly on purpose. Callers must limit concurrency and run this off the async worker
+//! threads.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use hikite_core::secret::Secret;
 use crate::random::random_bytes;
 use crate::seal::Refused;
 
-/// Kibibytes, passes and lanes: the first choice that OWASP names for argon2id.
+/// Argon2 memory in KiB, passes and lanes: OWASP's first recommendation for argon2id.
 const MEMORY: u32 = 19_456;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
 const SALT_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;
 
-/// What somebody typed.
+/// A password as typed.
 #[derive(Clone, Debug)]
 pub struct Password(Secret);
 
@@ -40,7 +40,7 @@ impl Password {
         Ok(PasswordHash(format!("$argon2id$v=19$m={MEMORY},t={PASSES},p={LANES}${salt}${hash}")))
     }
 
-    /// Whether this is the password; takes as long if it is not.
+    /// Returns `true` if the password matches the hash. Takes the same time either way.
     pub fn is(&self, kept: &PasswordHash) -> bool {
         let Some((costs, salt, hash)) = kept.parts() else { return false };
         let made = self.derive(&salt, costs);
@@ -60,7 +60,7 @@ impl Password {
     }
 }
 
-/// What is kept of it, in the form that every tool for passwords reads.
+/// A password hash in PHC string format.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(String);
 
@@ -73,7 +73,7 @@ impl PasswordHash {
         &self.0
     }
 
-    /// Of nobody: checked against where there is no such user, so that both take as long.
+    /// Returns a hash that no password matches. Checking it for unknown users keeps the response time the same.
     pub fn of_nobody() -> Self {
         let (salt, hash) = ("A".repeat(22), "A".repeat(43));
         Self(format!("$argon2id$v=19$m={MEMORY},t={PASSES},p={LANES}${salt}${hash}"))
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_hash_made_elsewhere_is_known_again() {
-        // From the reference program: `echo -n password | argon2 somesalt -id -t 2 -m 16 -p 1`.
+        // Made with the reference program: `echo -n password | argon2 somesalt -id -t 2 -m 16 -p 1`.
         let kept = PasswordHash::from_text(
             "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
         );

@@ -1,5 +1,5 @@
-//! One secret under one key: AES-256-GCM with a random nonce. What is sealed is good for its place alone; whoever puts
-//! it elsewhere, takes an older one, or changes a bit of it, has nothing.
+//! Authenticated encryption of one secret: AES-256-GCM with a random nonce. The ciphertext is bound to its context;
+//! moving it elsewhere, replaying an older version, or changing a bit makes it undecryptable.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 
 use crate::random::random_bytes;
 
-/// What every sealed text begins with: how it was sealed.
+/// Format version that every ciphertext begins with.
 const FORM: &str = "v1.";
 
-/// Whose a secret is, what it is for, and the how many-th of its kind.
+/// Context that a secret is bound to: its account, provider, field and version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
     pub account: &'a str,
@@ -23,12 +23,12 @@ pub struct Place<'a> {
     pub version: u64,
 }
 
-/// A secret that may lie anywhere: readable by nobody without its key.
+/// An encrypted secret, safe to store anywhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Sealed(String);
 
 impl Sealed {
-    /// As it was kept.
+    /// Wraps a stored ciphertext.
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -44,7 +44,7 @@ impl fmt::Debug for Sealed {
     }
 }
 
-/// Why nothing was sealed, opened, signed or believed. Says nothing of the secret.
+/// Reason why a secret, token or password operation failed. Reveals nothing about the secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error(
@@ -63,7 +63,7 @@ pub enum Refused {
     Hash,
 }
 
-/// A cipher with its key set up.
+/// AES-256-GCM with its key set up.
 pub(crate) struct Cipher(LessSafeKey);
 
 impl Cipher {
@@ -95,7 +95,7 @@ impl Cipher {
 }
 
 impl Place<'_> {
-    /// Each part with its length, so that no two places read the same.
+    /// Encodes the context as associated data; length prefixes keep different contexts from encoding alike.
     fn bound(&self) -> Vec<u8> {
         let mut bound = Vec::new();
         for part in [self.account.as_bytes(), self.provider.as_bytes(), self.field.as_bytes()] {
@@ -107,7 +107,7 @@ impl Place<'_> {
     }
 }
 
-/// What is opened is text: whoever sealed it gave us a `Secret`.
+/// Converts a decrypted value to a `Secret`; every encrypted value is UTF-8.
 pub(crate) fn secret(bytes: &[u8]) -> Result<Secret, Refused> {
     std::str::from_utf8(bytes).map(Secret::hidden).map_err(|_| Refused::Sealed)
 }

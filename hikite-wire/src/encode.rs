@@ -1,4 +1,4 @@
-//! Messages as bytes. Bodies are copied in as they are; only the envelope around them is written here.
+//! Encodes JSON-RPC messages. Bodies are copied unchanged; only the envelope is written here.
 
 use bytes::Bytes;
 use hikite_core::json::{Object, Raw, write_string};
@@ -27,7 +27,7 @@ pub fn result(id: &Id, result: &Raw) -> Bytes {
     out.into()
 }
 
-/// An error answer; without an id where the request's could not be read, as the protocol's schema has it.
+/// Encodes an error response; without an id if the request's id could not be read, as the MCP schema allows.
 pub fn error(id: Option<&Id>, error: &Raw) -> Bytes {
     let mut out = start(64 + error.bytes().len());
     if let Some(id) = id {
@@ -39,12 +39,12 @@ pub fn error(id: Option<&Id>, error: &Raw) -> Bytes {
     out.into()
 }
 
-/// A JSON-RPC error object.
+/// Builds a JSON-RPC error object.
 pub fn error_object(code: i32, message: &str) -> Raw {
     Object::default().with("code", Raw::of(&code)).with("message", message).raw()
 }
 
-/// Several messages in one array, for the one revision that has batches.
+/// Encodes several messages as one array, for the only revision with batches.
 pub fn batch(messages: &[Bytes]) -> Bytes {
     let mut out = vec![b'['];
     for (index, message) in messages.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! The `initialize` exchange of the session revisions, as bodies.
+//! Request and result of `initialize`, for the revisions with sessions.
 
 use hikite_core::caller::Abilities;
 use hikite_core::json::{Object, Raw};
 
 use crate::revision::Revision;
 
-/// What a client says of itself.
+/// Parameters of `initialize`: the client's revision, capabilities and `clientInfo`.
 #[derive(Debug)]
 pub struct Hello {
     pub revision: Revision,
@@ -13,12 +13,12 @@ pub struct Hello {
     pub client: Object,
 }
 
-/// The bytes a client may say of itself, its capabilities included: it is kept as long as a session, and a client may have
-/// many of them.
+/// Most bytes of `clientInfo` and capabilities together: they are kept as long as the session, and a client may have
+/// many sessions.
 pub const CLIENT_BYTES: usize = 8 * 1024;
 
 impl Hello {
-    /// The fault of an `initialize`, where it is too much to be kept or not there at all.
+    /// Checks that the parameters are present and not too large.
     pub fn checked(hello: Option<Self>) -> Result<Self, &'static str> {
         let hello = hello.ok_or("`initialize` needs `protocolVersion` and `capabilities`")?;
         if hello.abilities.bytes() + hello.client.raw().bytes().len() > CLIENT_BYTES {
@@ -37,7 +37,7 @@ impl Hello {
         })
     }
 
-    /// Our own `initialize` params, as a client.
+    /// Returns the parameters of our own `initialize`, as a client.
     pub fn params(&self) -> Object {
         Object::default()
             .with("protocolVersion", self.revision.name())
@@ -46,7 +46,7 @@ impl Hello {
     }
 }
 
-/// What a server says of itself.
+/// Result of `initialize`.
 #[derive(Debug, Default)]
 pub struct Welcome {
     pub protocol_version: String,
@@ -78,16 +78,17 @@ impl Welcome {
     }
 }
 
-/// A drawer with its pull.
+/// The icon as a data URL: a drawer with its pull.
 const ICON: &str = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAxNiAxNiI+PHJlY3Qgd2lkdGg9IjE2IiBoZWlnaHQ9IjE2IiByeD0iMyIvPjxwYXRoIHN0cm9rZT0iI2ZmZiIgc3Ryb2tlLXdpZHRoPSIyIiBkPSJNNSA5aDYiLz48L3N2Zz4=";
 
-/// The same with what clients may draw beside the name, which is for greetings alone: it is longer than most answers.
+/// Returns hikite's `serverInfo` with the icon. Sent in `initialize` only, because the icon is longer than most
+/// responses.
 pub fn own_info_with_icon() -> Object {
     let icon = Object::default().with("src", ICON).with("mimeType", "image/svg+xml");
     own_info().with("icons", Raw::array(&[icon.raw()]))
 }
 
-/// hikite's own name and version.
+/// Returns hikite's own name and version.
 pub fn own_info() -> Object {
     Object::default()
         .with("name", "hikite")

@@ -1,4 +1,4 @@
-//! Header values of 2026-07-28: parts of the body repeated where proxies can read them.
+//! Header values of revision 2026-07-28: parts of the body repeated where proxies can read them.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,10 +11,10 @@ use memchr::memmem;
 const OPEN: &str = "=?base64?";
 const CLOSE: &str = "?=";
 const ANNOTATION: &str = "x-mcp-header";
-/// The largest integer that every JSON reader takes for itself.
+/// Largest integer that every JSON parser represents exactly.
 const SAFE_INTEGER: i64 = (1 << 53) - 1;
 
-/// The member of the params that the `Mcp-Name` header repeats, for the methods that have one.
+/// Returns the member of `params` that the `Mcp-Name` header repeats, for methods that have one.
 pub fn named_member(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
@@ -24,7 +24,7 @@ pub fn named_member(method: &str) -> Option<&'static str> {
     }
 }
 
-/// A text as a header value: plain where that is safe, else base64 between markers.
+/// Encodes a text as a header value: plain if that is safe, else base64 between markers.
 pub fn encode(text: &str) -> Cow<'_, str> {
     let plain = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
         && !text.starts_with(' ')
@@ -33,7 +33,7 @@ pub fn encode(text: &str) -> Cow<'_, str> {
     if plain { Cow::Borrowed(text) } else { Cow::Owned(format!("{OPEN}{}{CLOSE}", STANDARD.encode(text))) }
 }
 
-/// A header value as it was meant. `None` if the base64 is broken.
+/// Decodes a header value; `None` if the base64 is invalid.
 pub fn decode(value: &str) -> Option<Cow<'_, str>> {
     match unwrap(value) {
         None => Some(Cow::Borrowed(value)),
@@ -45,7 +45,7 @@ fn unwrap(value: &str) -> Option<&str> {
     value.strip_prefix(OPEN)?.strip_suffix(CLOSE)
 }
 
-/// An argument that a tool wants repeated: the header's name after `Mcp-Param-`, and the path to the argument.
+/// An argument repeated in a header: the header name after `Mcp-Param-`, and the path to the argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mirror {
     pub header: Box<str>,
@@ -53,7 +53,7 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// The argument that is meant, if it is there and not null.
+    /// Returns the argument, if it is present and not null.
     pub fn argument(&self, arguments: Option<&Raw>) -> Option<Raw> {
         let mut value = arguments?.clone();
         for step in &self.path {
@@ -62,7 +62,7 @@ impl Mirror {
         (!value.is_null()).then_some(value)
     }
 
-    /// Whether a header says the same as the argument.
+    /// Returns `true` if the header value equals the argument.
     pub fn says(argument: &Raw, header: &str) -> bool {
         let Some(header) = decode(header.trim()) else { return false };
         if let Some(text) = argument.text() {
@@ -74,7 +74,7 @@ impl Mirror {
         }
     }
 
-    /// The argument as a header value; `None` where it cannot be one.
+    /// Encodes the argument as a header value; `None` if that is not possible.
     pub fn value(argument: &Raw) -> Option<String> {
         if let Some(text) = argument.text() {
             return Some(encode(&text).into_owned());
@@ -87,14 +87,14 @@ impl Mirror {
     }
 }
 
-/// `42.0` is the integer 42.
+/// Converts an integral float: `42.0` is the integer 42.
 #[expect(clippy::cast_possible_truncation, reason = "checked to be a whole number within the safe range")]
 #[expect(clippy::cast_precision_loss, reason = "the safe range is exact")]
 fn whole(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() <= SAFE_INTEGER as f64).then_some(number as i64)
 }
 
-/// The `x-mcp-header` annotations of an input schema; `Err` says why they are not valid.
+/// Collects the `x-mcp-header` annotations of an input schema; an error if one is invalid.
 pub fn mirrors(input_schema: &Raw) -> Result<Vec<Mirror>, String> {
     let mut found = Found::default();
     if memmem::find(input_schema.bytes(), ANNOTATION.as_bytes()).is_some() {
@@ -111,7 +111,7 @@ struct Found {
 }
 
 impl Found {
-    /// `reachable` while only `properties` lie between here and the root.
+    /// Visits a schema. `reachable` is `true` while only `properties` lie between here and the root.
     fn walk(&mut self, schema: &Raw, reachable: bool) -> Result<(), String> {
         if let Some(items) = schema.items() {
             return items.iter().try_for_each(|item| self.walk(item, false));
@@ -153,10 +153,10 @@ impl Found {
     }
 }
 
-/// Members of a schema that hold values, not schemas.
+/// Schema members that hold values, not schemas.
 const DATA: [&str; 5] = [ANNOTATION, "default", "const", "enum", "examples"];
 
-/// A token of RFC 9110.
+/// Returns `true` for a token of RFC 9110.
 fn is_token(name: &str) -> bool {
     !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))

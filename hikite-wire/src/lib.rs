@@ -1,5 +1,5 @@
-//! JSON-RPC and MCP on the wire: envelopes, line framing, server-sent events and protocol revisions. Bodies
-//! stay raw; nothing here decides anything.
+//! JSON-RPC and MCP on the wire: envelopes, line framing, server-sent events and protocol revisions. Bodies stay raw,
+//! and no decisions are made here.
 
 pub mod encode;
 pub mod handshake;

@@ -1,30 +1,29 @@
-//! Messages as lines: the framing of stdio. Fed with whatever bytes arrive, it yields whole lines, and forgets
-//! a line that is longer than allowed instead of keeping it.
+//! Line framing of stdio. Splits incoming bytes into lines and discards lines over the limit instead of buffering them.
 
 use bytes::{Bytes, BytesMut};
 
-/// What is read at once, at most.
+/// Bytes read at once, at most.
 const CHUNK: usize = 64 * 1024;
-/// What is kept of a line that is too long.
+/// Bytes kept of a line over the limit.
 const HEAD: usize = 256;
-/// A line whose room is given back.
+/// Length of a line whose buffer is freed afterwards.
 const LONG: usize = 1024 * 1024;
 
 #[derive(Debug)]
 pub struct Lines {
     buffer: BytesMut,
-    /// Up to where the buffer holds no line end.
+    /// Offset up to which the buffer contains no line end.
     searched: usize,
     longest: usize,
     skipping: bool,
-    /// How the last line over the limit began.
+    /// Beginning of the last line over the limit.
     head: Bytes,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     Text(Bytes),
-    /// A line over the limit came by; its bytes are gone.
+    /// A line over the limit; its bytes were discarded.
     TooLong,
 }
 
@@ -33,13 +32,13 @@ impl Lines {
         Self { buffer: BytesMut::new(), searched: 0, longest, skipping: false, head: Bytes::new() }
     }
 
-    /// The first bytes of the last line that was too long.
+    /// Returns the first bytes of the last line over the limit.
     pub fn head_of_too_long(&self) -> &[u8] {
         &self.head
     }
 
-    /// Where the next bytes are to be read into. It doubles as it grows, but a long one becomes as large as the longest line
-    /// at once: not twice that.
+    /// Returns the buffer to read into. It doubles as it grows, but a long one is sized for the longest line at once,
+    /// not twice that.
     pub fn buffer(&mut self) -> &mut BytesMut {
         let length = self.buffer.len();
         if length == self.buffer.capacity() && length > self.longest / 4 {
@@ -50,7 +49,7 @@ impl Lines {
         &mut self.buffer
     }
 
-    /// The next whole line without its end; empty lines are passed over.
+    /// Returns the next complete line without its end; empty lines are skipped.
     pub fn next_line(&mut self) -> Option<Line> {
         loop {
             let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
@@ -59,7 +58,7 @@ impl Lines {
             let mut line = self.buffer.split_to(self.searched + at + 1);
             self.searched = 0;
             if line.len() > LONG {
-                // The rest of a long line's room would hold all of it for as long as nothing is read.
+                // The remaining capacity would keep the whole allocation alive until the next read.
                 self.buffer = BytesMut::from(&self.buffer[..]);
             }
             if std::mem::take(&mut self.skipping) {
@@ -81,7 +80,7 @@ impl Lines {
 
     fn no_end_yet(&mut self) -> Option<Line> {
         self.searched = self.buffer.len();
-        // A carriage return at the end may be half of the line end.
+        // A trailing carriage return may be half of the line end.
         let length = self.buffer.len() - usize::from(self.buffer.last() == Some(&b'\r'));
         if length <= self.longest {
             return None;
@@ -96,7 +95,7 @@ impl Lines {
     }
 }
 
-/// Appends a message as one line: line ends between its tokens, which JSON allows, become spaces.
+/// Appends a message as one line: line ends between JSON tokens become spaces.
 pub fn push(message: &[u8], buffer: &mut Vec<u8>) {
     let start = buffer.len();
     buffer.extend_from_slice(message);

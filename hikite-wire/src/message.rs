@@ -1,5 +1,5 @@
-//! One JSON-RPC message, taken apart only as far as routing needs: id, method, and raw bodies that share the
-//! buffer they arrived in.
+//! One JSON-RPC message, decoded only as far as routing needs: id, method, and raw bodies that share the buffer they
+//! arrived in.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use hikite_core::json::Raw;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A request id as its sender wrote it: a string or a number. Compared byte for byte.
+/// A JSON-RPC id as its sender wrote it: a string or a number. Compared byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Id(Raw);
 
@@ -21,7 +21,7 @@ impl Id {
         &self.0
     }
 
-    /// The number of an id that we made ourselves; some servers give numbers back as strings.
+    /// Returns the number of an id that we created; some servers return numbers as strings.
     pub fn as_number(&self) -> Option<u64> {
         self.0.decode().ok().or_else(|| self.0.text()?.parse().ok())
     }
@@ -48,7 +48,7 @@ pub enum Message {
         method: Box<str>,
         params: Option<Raw>,
     },
-    /// An answer: the result, or the JSON-RPC error object.
+    /// A response: the result, or the JSON-RPC error object.
     Response {
         id: Id,
         body: Result<Raw, Raw>,
@@ -64,7 +64,7 @@ pub enum BadMessage {
 }
 
 impl BadMessage {
-    /// The JSON-RPC number for it.
+    /// Returns the JSON-RPC error code.
     pub fn code(&self) -> i32 {
         match self {
             Self::Json(_) => -32700,
@@ -72,7 +72,7 @@ impl BadMessage {
         }
     }
 
-    /// The id of the message, where it had one.
+    /// Returns the id of the message, if it could be read.
     pub fn id(&self) -> Option<&Id> {
         match self {
             Self::Json(_) => None,
@@ -97,11 +97,11 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Copied only where it is written with escapes; by itself an optional text would be copied always.
+/// A string that is copied only if it contains escapes; an `Option<Cow<str>>` would always be copied.
 #[derive(Deserialize)]
 struct Word<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Tells `null` from an absent member.
+/// Distinguishes `null` from an absent member.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     Deserialize::deserialize(deserializer).map(Some)
 }
@@ -110,7 +110,8 @@ impl Message {
     pub fn decode(bytes: &Bytes) -> Result<Self, BadMessage> {
         let envelope: Envelope<'_> =
             serde_json::from_slice(bytes).map_err(|error| match error.classify() {
-                // Valid JSON of the wrong form (an array, a number, `"method": 1`) is a bad request, not bad JSON.
+                // Valid JSON of the wrong form (an array, a number, `"method": 1`) is an invalid request, not a parse
+                // error.
                 serde_json::error::Category::Data if Raw::parse(bytes.clone()).is_ok() => {
                     BadMessage::Shape { reason: "members of the wrong type", id: None }
                 }
@@ -146,14 +147,14 @@ impl Message {
     }
 }
 
-/// What the beginning of a message says of it, where the rest is gone.
+/// Kind of a message, judged by its first bytes when the rest was discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// It answers the request of this number.
+    /// A response to the request with this id.
     Answer(u64),
-    /// It answers nothing: a request or a notification.
+    /// A request or a notification.
     Unasked,
-    /// Its id comes later, or it is no message.
+    /// The id comes later, or it is no message.
     Unknown,
 }
 
@@ -162,7 +163,7 @@ impl Head {
         Self::find(bytes).unwrap_or(Self::Unknown)
     }
 
-    /// Goes through members up to the first that is nested, which may be cut off.
+    /// Scans members up to the first nested one, which may be truncated.
     fn find(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes.trim_ascii_start().strip_prefix(b"{")?;
         let mut id = None;
@@ -184,7 +185,7 @@ impl Head {
     }
 }
 
-/// A string without escapes, or a number or the like, and what follows.
+/// Splits off a string without escapes, or another scalar, and returns the rest.
 fn word(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = match bytes.first()? {
         b'"' => bytes[1..].iter().position(|byte| *byte == b'"')? + 2,
@@ -194,7 +195,7 @@ fn word(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some(bytes.split_at(end))
 }
 
-/// The messages of a body: one, or the elements of an array.
+/// Splits an array into its messages; `None` if the body is not an array.
 pub fn split(bytes: &Bytes) -> Option<Vec<Bytes>> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace())?;
     if *first != b'[' {

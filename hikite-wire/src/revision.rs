@@ -1,4 +1,4 @@
-//! The protocol revisions with sessions. The order of the variants is the order in time.
+//! MCP protocol revisions with sessions, in chronological order.
 
 use std::fmt;
 
@@ -27,12 +27,13 @@ impl Revision {
         Self::ALL.into_iter().find(|revision| revision.name() == name)
     }
 
-    /// What a server answers to a client that asks for `name`: the same if it is known, else its newest.
+    /// Returns the revision that a server offers to a client that requests `name`: the same if it is known, else the
+    /// latest.
     pub fn negotiate(name: &str) -> Self {
         Self::parse(name).unwrap_or(Self::LATEST)
     }
 
-    /// Only one revision sends several messages in one array.
+    /// Returns `true` for the only revision that sends several messages in one array.
     pub fn has_batches(self) -> bool {
         self == Self::V2025_03_26
     }

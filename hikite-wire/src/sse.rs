@@ -1,11 +1,11 @@
-//! Server-sent events, both ways: the parser that upstream streams go through, and what our own streams are
-//! written with. Follows the event stream section of the HTML standard.
+//! Server-sent events: the parser for upstream streams and the encoder for our own. Follows the event stream section of
+//! the HTML standard.
 
 use bytes::{Bytes, BytesMut};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// `message` where the stream does not say.
+    /// Event name; `message` if absent.
     pub name: Option<String>,
     pub id: Option<String>,
     pub data: Bytes,
@@ -20,7 +20,7 @@ pub struct Parser {
     data: Data,
     longest: usize,
     started: bool,
-    /// The last byte read was a carriage return: a line feed after it belongs to it.
+    /// `true` if the last byte was a carriage return; a line feed after it belongs to the same line end.
     after_return: bool,
 }
 
@@ -41,7 +41,7 @@ impl Parser {
         }
     }
 
-    /// A line that would be too long with them is given up before there is room for them.
+    /// Appends bytes. A line that would exceed the limit fails before its memory is allocated.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
         let is_one_line = self.searched == self.buffer.len();
         if is_one_line
@@ -55,7 +55,7 @@ impl Parser {
         Ok(())
     }
 
-    /// A buffer doubles as it grows, but a long one becomes as large as the longest line at once: not twice that.
+    /// Grows the buffer. It doubles as it grows, but a long one is sized for the longest line at once, not twice that.
     fn make_room(&mut self, more: usize) {
         let needed = self.buffer.len() + more;
         if needed > self.buffer.capacity() && needed > self.longest / 4 {
@@ -65,7 +65,7 @@ impl Parser {
         }
     }
 
-    /// The next event that is complete: one with data, or with an id or a retry time.
+    /// Returns the next complete event: one with data, an id or a retry time.
     pub fn next_event(&mut self) -> Result<Option<Event>, TooLarge> {
         while let Some(line) = self.next_line() {
             if !line.is_empty() {
@@ -133,7 +133,7 @@ impl Parser {
     }
 }
 
-/// The data lines of one event. The usual one line stays where it was read; only further ones are joined.
+/// Data lines of one event. A single line, the usual case, is not copied; several are joined.
 #[derive(Debug, Default)]
 enum Data {
     #[default]
@@ -174,12 +174,12 @@ fn joined(mut lines: BytesMut, line: &[u8]) -> BytesMut {
     lines
 }
 
-/// A JSON-RPC message as an event. Its line ends, which JSON allows between tokens, become several data lines.
+/// Encodes a JSON-RPC message as an event. Line ends between JSON tokens become several data lines.
 pub fn message(json: &[u8]) -> Bytes {
     event("message", json)
 }
 
-/// A message that can be named when a broken stream is taken up again.
+/// Encodes a message with an event id, for resumable streams.
 pub fn numbered(id: &str, json: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(json.len() + id.len() + 32);
     out.extend_from_slice(b"id: ");
@@ -205,7 +205,7 @@ fn write_event(name: &str, data: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\n\n");
 }
 
-/// Keeps an idle stream open through proxies.
+/// Comment that keeps an idle stream open through proxies.
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 #[cfg(test)]
@@ -257,7 +257,7 @@ mod tests {
     fn a_long_line_takes_no_more_room_than_the_longest() {
         const LONGEST: usize = 1 << 20;
         let mut parser = Parser::new(LONGEST);
-        // Doubled, this first piece would come to just under the longest, and then to nearly twice that.
+        // Doubled, this first piece would come to just under the limit, and then to nearly twice that.
         let piece = [b'x'; 1023];
         while parser.feed(&piece).is_ok() {
             assert_eq!(parser.next_event(), Ok(None));

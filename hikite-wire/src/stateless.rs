@@ -1,5 +1,5 @@
-//! Revision 2026-07-28, which has no sessions: every request says for itself who sends it and what it may be
-//! asked. Names, numbers and bodies of that revision; nothing here decides.
+//! Revision 2026-07-28, which has no sessions: every request carries its client's revision, capabilities and log level
+//! in `_meta`. Names, codes and bodies of that revision; no decisions are made here.
 
 use std::sync::LazyLock;
 
@@ -25,31 +25,31 @@ pub const HEADER_MISMATCH: i32 = -32020;
 pub const MISSING_CAPABILITY: i32 = -32021;
 pub const UNSUPPORTED_REVISION: i32 = -32022;
 
-/// What a request of this revision says of its sender.
+/// Client metadata in the `_meta` of a request.
 #[derive(Clone, Debug)]
 pub struct Claim {
     pub revision: String,
     pub abilities: Abilities,
-    /// Log messages from this level on; none without it.
+    /// Lowest level of log messages to send; none if absent.
     pub level: Option<Level>,
     pub progress_token: Option<Raw>,
-    /// What it calls itself.
+    /// `clientInfo`.
     pub client: Option<Raw>,
 }
 
-/// Whether a message may be one of this revision: a quick look that spares the others a closer one.
+/// Returns `true` if a message may be of this revision: a fast search that spares other messages the parsing.
 pub fn may_claim(body: &[u8]) -> bool {
     static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(META_REVISION));
     NAME.find(body).is_some()
 }
 
-/// Whether a request names its revision itself, as only this one does, whatever else is wrong with it.
+/// Returns `true` if a request names its revision in `_meta`, as only this revision does, whether or not it is valid.
 pub fn claims(params: &Object) -> bool {
     params.get("_meta").and_then(Raw::object).is_some_and(|meta| meta.get(META_REVISION).is_some())
 }
 
 impl Claim {
-    /// The reason why the `_meta` is not one of this revision.
+    /// Reads `_meta`. The error says why it is not valid in this revision.
     pub fn read(params: &Object) -> Result<Self, String> {
         let meta = params.get("_meta").and_then(Raw::object).ok_or("`params._meta` is missing")?;
         let missing = |name: &str| format!("`params._meta[\"{name}\"]` is missing or of the wrong type");
@@ -75,7 +75,7 @@ impl Claim {
     }
 }
 
-/// Puts our own claim into a request's `_meta`, in place of whatever another client's says.
+/// Writes our own client metadata into `_meta`, replacing that of another client.
 pub fn claim(meta: Object, abilities: &Abilities, level: Option<Level>) -> Object {
     let mut meta = meta
         .with(META_REVISION, REVISION)
@@ -88,7 +88,7 @@ pub fn claim(meta: Object, abilities: &Abilities, level: Option<Level>) -> Objec
     meta
 }
 
-/// The abilities as this revision has them: nobody is told any more that roots changed.
+/// Returns the capabilities in the form of this revision, which has no `roots.listChanged`.
 fn capabilities(abilities: &Abilities) -> Object {
     let mut capabilities = abilities.capabilities();
     if let Some(roots) = abilities.roots.as_ref().and_then(Raw::object) {
@@ -99,12 +99,12 @@ fn capabilities(abilities: &Abilities) -> Object {
     capabilities
 }
 
-/// The answer to `server/discover`, read as what a server says of itself; with the revisions it speaks.
+/// Reads the result of `server/discover`: the supported revisions, and the server's capabilities and info.
 pub fn read_discovery(result: &Raw) -> Option<(Vec<String>, Welcome)> {
     let body = result.object()?;
     let revisions = body.get("supportedVersions")?.decode().ok()?;
     let meta = body.get("_meta").and_then(Raw::object).unwrap_or_default();
-    // Early servers of this revision had it beside the capabilities.
+    // Early servers of this revision put `serverInfo` beside the capabilities.
     let info = meta.get(META_SERVER).or_else(|| body.get("serverInfo"));
     let welcome = Welcome {
         protocol_version: REVISION.into(),
@@ -115,7 +115,7 @@ pub fn read_discovery(result: &Raw) -> Option<(Vec<String>, Welcome)> {
     Some((revisions, welcome))
 }
 
-/// What a result is, where this revision says so.
+/// Result type, for revisions that state it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultType {
     Complete,
@@ -125,7 +125,7 @@ pub enum ResultType {
 }
 
 impl ResultType {
-    /// A result that does not say what it is, is complete.
+    /// Returns the type of a result; complete if it states none.
     pub fn of(result: &Object) -> Self {
         match result.get("resultType").map(|kind| kind.text().unwrap_or_default()).as_deref() {
             None | Some("complete") => Self::Complete,
@@ -136,7 +136,7 @@ impl ResultType {
     }
 }
 
-/// The revisions that an error about revisions names.
+/// Returns the supported revisions from an "unsupported revision" error.
 pub fn supported_revisions(error: &Object) -> Option<Vec<String>> {
     let code: i32 = error.get("code")?.decode().ok()?;
     if code != UNSUPPORTED_REVISION {

@@ -1,4 +1,4 @@
-//! One entry of a list of permissions: everything it says of a tool must hold.
+//! One entry of a permission list. All its conditions must hold.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::suggest;
 use super::WHOLE;
 
 const MEMBERS: [&str; 4] = ["module", "tool", "pattern", "risk"];
-/// A name or pattern that is longer is none.
+/// Longest name or pattern, in bytes.
 const LONGEST: usize = 500;
 const RISK: &str = "risk:";
 
@@ -20,7 +20,7 @@ const RISK: &str = "risk:";
 pub(super) struct Entry {
     module: Option<Name>,
     tool: Option<Name>,
-    /// Over the whole key.
+    /// Matches the whole `module:tool` key.
     pattern: Option<Pattern>,
     risk: Option<Risk>,
 }
@@ -32,8 +32,8 @@ enum Name {
 }
 
 impl Entry {
-    /// A string (`module`, `module:tool`, a glob of either, `/…/` over the key, `risk:…`), or an object of which all
-    /// must hold.
+    /// Parses a string (`module`, `module:tool`, a glob of either, `/…/` over the key, `risk:…`) or an object whose
+    /// members must all match.
     pub(super) fn read(raw: &Raw) -> Result<Self, Vec<Fault>> {
         if let Some(text) = raw.text() {
             return Self::of_text(&text).map_err(|message| vec![Fault::new("", message)]);
@@ -44,7 +44,7 @@ impl Entry {
         }
     }
 
-    /// `module:tool`, and nothing that means more.
+    /// Parses an exact `module:tool` key.
     pub(super) fn of_tool(key: &str) -> Result<Self, Vec<Fault>> {
         if key.starts_with('/') || !key.contains(':') {
             return Err(vec![Fault::new("", format!("`{key}` must be written as `module:tool`"))]);
@@ -56,12 +56,12 @@ impl Entry {
         self.risk.is_none_or(|named| named == risk) && self.fits_at_any_risk(key)
     }
 
-    /// Whether it speaks of a whole module, whatever is in it.
+    /// Returns `true` if the entry covers a whole module.
     pub(super) fn covers(&self, whole: &ToolKey) -> bool {
         self.risk.is_none() && self.fits_at_any_risk(whole)
     }
 
-    /// Whether some tool of the module could fit. Of a pattern over keys that is not known before there are any.
+    /// Returns `true` if some tool of the module could match. A pattern over keys counts as a possible match.
     pub(super) fn may_fit_in(&self, module: &str) -> bool {
         self.module.as_ref().is_none_or(|named| named.means(module))
     }
@@ -91,7 +91,7 @@ impl Entry {
     fn of_members(members: &Object) -> Result<Self, Vec<Fault>> {
         let mut entry = Self::default();
         let mut faults = Vec::new();
-        // One member more than there are is enough to see that something is wrong.
+        // Reading stops early: a few unknown members are enough to reject the entry.
         for (member, value) in members.iter().take(2 * MEMBERS.len()) {
             let text = || value.text().ok_or_else(|| format!("`{member}` must be a string"));
             let read = match member {
@@ -113,7 +113,7 @@ impl Entry {
         if faults.is_empty() { Ok(entry.split()) } else { Err(faults) }
     }
 
-    /// `{"tool": "module:tool"}` names both.
+    /// Splits `{"tool": "module:tool"}` into module and tool.
     fn split(self) -> Self {
         let (None, Some(Name::Exact(key))) = (&self.module, &self.tool) else { return self };
         match key.split_once(':') {

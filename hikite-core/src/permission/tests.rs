@@ -1,4 +1,4 @@
-//! What entries mean, and what is said of wrong ones.
+//! Tests of permission entries and of the errors for invalid ones.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ fn read(form: &str) -> Permissions {
     Permissions::read(&Raw::parse(form.to_owned()).expect("valid JSON")).expect("no faults")
 }
 
-/// `key` and its risk, and whether it is allowed.
+/// Checks each `(key, risk, allowed)` case.
 #[track_caller]
 fn check(form: &str, cases: &[(&str, Risk, bool)]) {
     let permissions = read(form);

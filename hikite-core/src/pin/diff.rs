@@ -1,25 +1,25 @@
-//! What differs between two definitions, member by member, for people who decide about it.
+//! Differences between two tool definitions, member by member, for the person who approves them.
 
 use serde_json::Value;
 
 use crate::fault::step;
 use crate::json::Raw;
 
-/// One thing that differs.
+/// One difference.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Change {
-    /// A JSON Pointer (RFC 6901); empty for the whole.
+    /// A JSON Pointer (RFC 6901); empty for the root.
     pub path: String,
-    /// `None` if it was not there.
+    /// `None` if the member was added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// `None` if it is not there any more.
+    /// `None` if the member was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }
 
-/// Everything that differs, in the order of the older one, then what is new. What is too deep to be taken apart is shown
-/// as its text.
+/// Returns all differences: changed and removed members in the order of `before`, then added ones. Definitions that are
+/// nested too deeply to parse are compared as text.
 pub fn diff(before: &Raw, after: &Raw) -> Vec<Change> {
     let mut changes = Vec::new();
     if let (Ok(before), Ok(after)) = (before.decode::<Value>(), after.decode::<Value>()) {
@@ -46,7 +46,7 @@ fn compare(path: String, before: &Value, after: &Value, changes: &mut Vec<Change
                 changes.push(Change { path, before: None, after: Some(value.clone()) });
             }
         }
-        // Lists of things that have parts are compared place by place; lists of names as a whole.
+        // Arrays of objects are compared by index, other arrays as a whole.
         (Value::Array(before), Value::Array(after))
             if before.len() == after.len() && before.iter().all(Value::is_object) =>
         {

@@ -1,6 +1,6 @@
-//! What differs between two texts, sentence by sentence, so that one new sentence in a long description stands out.
+//! Differences between two texts, sentence by sentence, so that one new sentence in a long description stands out.
 
-/// A part of either text.
+/// A passage of either text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Passage {
     Same(String),
@@ -8,10 +8,10 @@ pub enum Passage {
     New(String),
 }
 
-/// Longer texts are not compared piece by piece: the whole is then gone, and the whole new.
+/// Most sentences that are compared. Longer texts are reported as removed and added as a whole.
 const PIECES: usize = 1000;
 
-/// Both texts, in order; what is gone comes before what took its place.
+/// Returns both texts in order; a removed passage comes before its replacement.
 pub fn passages(before: &str, after: &str) -> Vec<Passage> {
     let (before, after) = (pieces(before), pieces(after));
     if before.len().max(after.len()) > PIECES {
@@ -35,7 +35,7 @@ pub fn passages(before: &str, after: &str) -> Vec<Passage> {
     passages
 }
 
-/// Lines, and sentences within them, each with what ends it.
+/// Splits a text into lines and sentences, each with its terminator.
 fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     for line in text.split_inclusive('\n') {
@@ -63,7 +63,7 @@ fn end_of_sentence(text: &str) -> Option<usize> {
     (end < text.len()).then_some(end)
 }
 
-/// For every pair of places how many pieces both have in common from there on.
+/// Returns the length of the longest common subsequence from each pair of positions on.
 fn common(before: &[&str], after: &[&str]) -> Vec<u16> {
     let width = after.len() + 1;
     let mut common = vec![0_u16; (before.len() + 1) * width];

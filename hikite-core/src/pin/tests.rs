@@ -1,4 +1,4 @@
-//! Which definitions are the same, and what is told of those that are not.
+//! Tests of definition hashes and diffs.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

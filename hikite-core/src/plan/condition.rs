@@ -1,5 +1,5 @@
-//! The `if` of a task: references, compared with each other or with plain values, joined by `&&`, `||`, `!` and
-//! parentheses. There is nothing to compute in it.
+//! The `if` condition of a task: references and literals, compared with each other and joined by `&&`, `||`, `!` and
+//! parentheses. There is no arithmetic and there are no functions.
 
 mod parse;
 
@@ -13,7 +13,7 @@ use super::reference::{Names, Reference, kind, too_many_looks};
 use super::template::LOOKS_MAX;
 use super::{Missing, Scope};
 
-/// Bytes of a text that count as one look.
+/// Bytes of a string that count as one visited value.
 const TEXT_BYTES: usize = 256;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ enum Expression {
     Any(Vec<Expression>),
     Not(Box<Expression>),
     Compare(Operand, Comparison, Operand),
-    /// Neither null, false, zero nor empty.
+    /// True unless the value is null, false, zero or empty.
     Says(Operand),
 }
 
@@ -46,7 +46,7 @@ enum Comparison {
 }
 
 impl Condition {
-    /// Notes which tasks it names; fails with what is wrong and at which character.
+    /// Parses a condition and adds the tasks it references to `after`. The error names the problem and its column.
     pub(super) fn read(text: &str, names: Names<'_>, after: &mut Vec<usize>) -> Result<Self, String> {
         parse::parse(text, names, after).map(Self)
     }
@@ -59,7 +59,7 @@ impl Condition {
 impl Expression {
     fn holds(&self, scope: &Scope<'_>, looks: &Cell<usize>) -> Result<bool, Missing> {
         match self {
-            // What is not needed is not looked at.
+            // Short-circuits: references that are not needed are not resolved.
             Self::All(parts) => {
                 for part in parts {
                     if !part.holds(scope, looks)? {
@@ -121,8 +121,7 @@ fn says(value: &Value) -> bool {
     }
 }
 
-/// Nothing is before or after null. Other values of different kinds have no order, and to ask for it is a mistake that
-/// is told.
+/// Compares two values. Ordering against null is always false; ordering values of different types is an error.
 fn compare(
     left: &Value,
     comparison: Comparison,
@@ -155,8 +154,7 @@ fn compare(
     }))
 }
 
-/// Numbers by what they are and not by how they are written, also inside lists and objects. Everything that is compared
-/// is a look.
+/// Compares deeply; numbers compare by value, not by spelling. Each compared value uses up one visit.
 fn equal(left: &Value, right: &Value, looks: &Cell<usize>) -> bool {
     let Some(rest) = looks.get().checked_sub(1) else { return false };
     looks.set(rest);

@@ -1,15 +1,15 @@
-//! Who waits for whom, as numbers: nothing here knows what a task does.
+//! Dependency graph of a batch over task indexes. Knows nothing about what tasks do.
 
-/// The edges of a plan, from a task to those that wait for it, side by side in one list.
+/// Edges from each task to its dependents, in one flat list.
 #[derive(Debug)]
 pub(super) struct Dependents {
-    /// Where the list of a task begins; one more than there are tasks.
+    /// Start of each task's dependents in `tasks`; one entry more than there are tasks.
     starts: Vec<usize>,
     tasks: Vec<usize>,
 }
 
 impl Dependents {
-    /// From what each task waits for.
+    /// Builds the edges from the dependencies of each task.
     pub(super) fn of<'a>(after: impl Iterator<Item = &'a [usize]> + Clone) -> Self {
         let count = after.clone().count();
         let mut starts = vec![0; count + 1];
@@ -30,14 +30,14 @@ impl Dependents {
         Self { starts, tasks }
     }
 
-    /// In the order of the tasks.
+    /// Returns the dependents of a task, in task order.
     pub(super) fn get(&self, task: usize) -> &[usize] {
         &self.tasks[self.starts[task]..self.starts[task + 1]]
     }
 }
 
-/// The wave of each task: one more than the latest of those that it waits for. `None` for a task that waits for
-/// itself, by itself or through others.
+/// Returns the wave of each task: one more than the latest wave among its dependencies. `None` for a task that is part
+/// of a dependency cycle or depends on one.
 pub(super) fn waves(after: &[&[usize]]) -> Vec<Option<usize>> {
     let dependents = Dependents::of(after.iter().copied());
     let mut waiting: Vec<usize> = after.iter().map(|others| others.len()).collect();
@@ -56,13 +56,13 @@ pub(super) fn waves(after: &[&[usize]]) -> Vec<Option<usize>> {
     waves
 }
 
-/// Circles of tasks that wait for each other, each from its first task on: one at least where there are any, and no two
-/// through quite the same tasks.
+/// Returns dependency cycles, each rotated to begin with its lowest task. Finds at least one if there are any, and no
+/// two with the same tasks.
 pub(super) fn cycles(after: &[&[usize]]) -> Vec<Vec<usize>> {
     let mut marks = vec![Mark::New; after.len()];
     let mut cycles = Vec::new();
     for start in 0..after.len() {
-        // The way from the start to here, each task with how many of those that it waits for were looked at.
+        // Path from the start to here; each task with the number of its dependencies already visited.
         let mut way: Vec<(usize, usize)> = Vec::new();
         let mut next = Some(start).filter(|task| marks[*task] == Mark::New);
         loop {
@@ -101,7 +101,7 @@ pub(super) fn cycles(after: &[&[usize]]) -> Vec<Vec<usize>> {
 enum Mark {
     New,
     OnTheWay,
-    /// On the way, and part of a circle that was found.
+    /// On the path, and part of a cycle already found.
     InCycle,
     Done,
 }

@@ -1,4 +1,5 @@
-//! Reading a batch: a list of tasks, or lines of them as text. Whatever is wrong is told at once, and where.
+//! Parses a batch from a list of tasks or from text with one task per line. Reports all violations at once, each with
+//! its location.
 
 mod entry;
 mod task;
@@ -15,11 +16,12 @@ use crate::json::Raw;
 use entry::Entry;
 
 const FAULTS_MAX: usize = 20;
-/// Tasks of a circle that are named.
+/// Most tasks of a cycle that are named in a message.
 const CYCLE_MAX: usize = 12;
 
 impl Plan {
-    /// `commands` is an array of tasks, or a string with one task per line; `tasks_max` is how many there may be.
+    /// Parses and validates a batch. `commands` is an array of tasks, or a string with one task per line; `tasks_max`
+    /// limits their number.
     pub fn read(commands: &Raw, on_error: OnError, tasks_max: usize) -> Result<Self, Vec<Fault>> {
         let mut faults = Faults::default();
         let mut entries = entry::entries(commands, tasks_max, &mut faults);
@@ -35,34 +37,34 @@ impl Plan {
     }
 }
 
-/// What the batch says for all its tasks.
+/// Batch settings that apply to all tasks.
 #[derive(Clone, Copy)]
 struct Defaults {
     on_error: OnError,
     tasks_max: usize,
 }
 
-/// Where a field stands; its name has nothing in it that a pointer would have to spell differently.
+/// Location of a field. Field names contain no characters that a JSON Pointer must escape.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     task: usize,
     field: &'a str,
 }
 
-/// All that is wrong, up to a number that a model can read.
+/// Violations found so far, up to a number that a model can read.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     list: Vec<Fault>,
     more: usize,
-    /// What is being read: put before each message.
+    /// Task that is being read; prefixed to each message.
     about: Option<About>,
 }
 
-/// What a task is called in messages.
+/// Designation of a task in messages.
 #[derive(Clone, Debug)]
 struct About {
     place: usize,
-    /// Where it begins, if it came as text.
+    /// Line where the task begins, if it was sent as text.
     line: Option<usize>,
     id: Option<Arc<str>>,
 }
@@ -77,7 +79,7 @@ impl Faults {
         self.list.push(Fault::new(pointer, format!("{about}{}", message.as_ref())));
     }
 
-    /// Notes a fault that takes time to put into words: that is done only if it will be told.
+    /// Adds a violation whose message is expensive to build; the message is built only if it will be reported.
     pub(super) fn add_with(&mut self, fault: impl FnOnce() -> (String, String)) {
         if self.list.len() == FAULTS_MAX {
             self.more += 1;
@@ -111,7 +113,7 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// Reads the ids, and gives the place of each: the first, if several tasks have it.
+/// Reads the task ids and maps each to its index, the first one if several tasks share it.
 fn places(entries: &mut [Entry], faults: &mut Faults) -> HashMap<Arc<str>, usize> {
     let mut places: HashMap<Arc<str>, usize> = HashMap::with_capacity(entries.len());
     for place in 0..entries.len() {

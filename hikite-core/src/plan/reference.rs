@@ -1,5 +1,5 @@
-//! `${id.path}`: the result of another task, or a part of it. Reads how it is written, and finds what it means; what it
-//! finds is a value and never looked through for further references.
+//! References to the results of other tasks: `${id.path}`. Links them to tasks and resolves them. Resolved values are
+//! never searched for further references.
 
 mod missing;
 mod syntax;
@@ -18,19 +18,19 @@ use missing::Broken;
 pub(super) use missing::kind;
 pub(super) use syntax::{Problem, parse, quoted, stands_alone};
 
-/// The element of `for_each`, and its place in the list.
+/// Names of the `for_each` element and its index.
 pub(super) const ITEM: &str = "item";
 pub(super) const INDEX: &str = "index";
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reference {
-    /// As it was written, from `${` to `}`.
+    /// Source text, from `${` to `}`.
     text: Box<str>,
-    /// The task, `item` or `index`.
+    /// A task id, `item` or `index`.
     name: Box<str>,
     origin: Origin,
     path: Vec<Step>,
-    /// What is missing is null.
+    /// Resolves to null if the value is missing.
     optional: bool,
 }
 
@@ -44,26 +44,26 @@ enum Origin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Key(Box<str>),
-    /// From the end where it is negative.
+    /// Index into a list; negative counts from the end.
     Place(i64),
-    /// Every element, for each of which the rest of the path is followed.
+    /// Every element; the rest of the path is followed in each.
     All,
 }
 
-/// What references may name.
+/// Names that a reference may use.
 #[derive(Clone, Copy)]
 pub(super) struct Names<'a> {
     pub(super) tasks: &'a HashMap<Arc<str>, usize>,
-    /// Whether the ids of all tasks could be read; else nobody knows which are missing.
+    /// `false` if some task ids could not be read; unknown names are then not reported.
     pub(super) complete: bool,
-    /// Whether there is an element of a list.
+    /// `true` if `item` and `index` are defined.
     pub(super) item: bool,
-    /// How often it may still be asked what was meant: with many wrong names that takes long.
+    /// Remaining "did you mean" lookups, which are slow for many unknown names.
     pub(super) guesses: &'a Cell<usize>,
 }
 
 impl Names<'_> {
-    /// What may have been meant by a name that is no task's, to be put behind what is wrong.
+    /// Returns a suggestion for an unknown task name, to append to a message.
     pub(super) fn guess(&self, name: &str) -> String {
         let Some(left) = self.guesses.get().checked_sub(1) else { return String::new() };
         self.guesses.set(left);
@@ -72,13 +72,13 @@ impl Names<'_> {
     }
 }
 
-/// Whether a text is one reference and nothing else, so that what it is filled with keeps its type.
+/// Returns `true` if the text is exactly one reference, so that the resolved value keeps its type.
 pub(crate) fn is_whole(text: &str) -> bool {
     text.starts_with("${") && parse(text).is_ok_and(|written| written.length == text.len())
 }
 
 impl Reference {
-    /// Gives a name its meaning; `None` where it cannot be known whether it has one.
+    /// Links a parsed reference to its task. Returns `None` if the name is unknown but some task ids could not be read.
     pub(super) fn link(written: syntax::Written<'_>, names: Names<'_>) -> Result<Option<Self>, String> {
         let text = written.text;
         let origin = match (names.tasks.get(written.name), written.name) {
@@ -110,12 +110,12 @@ impl Reference {
         }))
     }
 
-    /// True if it looks at every element of some list.
+    /// Returns `true` if the path contains `[*]`.
     pub(super) fn is_many(&self) -> bool {
         self.path.contains(&Step::All)
     }
 
-    /// The task that it waits for.
+    /// Returns the task that the reference depends on.
     pub(super) fn task(&self) -> Option<usize> {
         match self.origin {
             Origin::Task(task) => Some(task),
@@ -123,7 +123,7 @@ impl Reference {
         }
     }
 
-    /// `looks` is how many elements of lists may still be looked at.
+    /// Resolves the reference, within the number of list elements that may still be visited.
     pub(super) fn find<'a>(&self, scope: &Scope<'a>, looks: &Cell<usize>) -> Result<Cow<'a, Value>, Missing> {
         let start = match self.origin {
             Origin::Task(task) => (scope.result)(task),
@@ -175,14 +175,13 @@ fn follow<'a>(
     }
 }
 
-/// Rules for the whole path.
+/// Options for following one path.
 struct Following<'c> {
     optional: bool,
     looks: &'c Cell<usize>,
 }
 
-/// Follows the path from its step `from` on, and puts what it leads to at the end of `found`. Ends early where too much
-/// has been looked at.
+/// Follows `path` from step `from` on and appends the values to `found`. Ends early when the visit limit is reached.
 fn collect<'a>(
     mut value: &'a Value,
     path: &[Step],
@@ -201,7 +200,7 @@ fn collect<'a>(
             following.looks.set(left);
             let outcome = collect(item, path, at + 1, following, found);
             match outcome {
-                // The others keep their places.
+                // Null keeps the positions of the other elements.
                 Err(_) if following.optional => found.push(&Value::Null),
                 outcome => outcome.map_err(|broken| broken.inside(place))?,
             }
@@ -215,7 +214,7 @@ fn collect<'a>(
 fn enter<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
     match (value, step) {
         (Value::Object(members), Step::Key(key)) => members.get(&**key),
-        // `results.0` can mean only one thing.
+        // `results.0` is unambiguous: a list has no keys.
         (Value::Array(items), Step::Key(key)) => items.get(key.parse::<usize>().ok()?),
         (Value::Array(items), Step::Place(place)) => {
             let distance = usize::try_from(place.unsigned_abs()).ok()?;
@@ -225,7 +224,7 @@ fn enter<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
     }
 }
 
-/// A text from outside, no longer than a line.
+/// Shortens untrusted text to 100 characters for a message.
 pub(super) fn shown(text: &str) -> Cow<'_, str> {
     const CHARS_MAX: usize = 100;
     match text.char_indices().nth(CHARS_MAX) {

@@ -1,5 +1,5 @@
-//! Which task is next while a plan runs. Knows how many may run at once, who waits for whom, and what a failure means.
-//! It runs nothing and waits for nothing: it is told what has ended.
+//! Decides which task of a plan runs next, from the concurrency limit, the dependencies and the failures so far. Runs
+//! nothing and waits for nothing: the caller reports finished tasks.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -13,35 +13,35 @@ pub struct Schedule<'a> {
     concurrency: usize,
     dependents: Dependents,
     states: Vec<State>,
-    /// The first in the order of the plan is on top.
+    /// Tasks that can start; the first in plan order is on top.
     ready: BinaryHeap<Reverse<usize>>,
-    /// What was decided and not told yet.
+    /// Decided steps that have not been returned yet.
     told_next: VecDeque<Step>,
     running: usize,
     left: usize,
 }
 
-/// What to do now.
+/// Next action for the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Run this task; it counts as running until it is finished.
+    /// Start this task; it counts as running until `finish`.
     Run(usize),
-    /// This task ends without having run, because of another.
+    /// The task ends without running because of task `cause`.
     Skip { task: usize, cause: usize },
-    /// This task ends as cancelled, because of another; if it runs it is stopped. It is finished by that.
+    /// The task ends as cancelled; if it is running, stop it. Do not report it with `finish`.
     Cancel(usize),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// For so many others.
+    /// Number of unfinished dependencies.
     Waiting(usize),
     Running,
     Ended,
 }
 
 impl<'a> Schedule<'a> {
-    /// At least one task may run at a time.
+    /// Creates a schedule. A `concurrency` of 0 counts as 1.
     pub fn new(plan: &'a Plan, concurrency: usize) -> Self {
         let states: Vec<State> = plan.tasks.iter().map(|task| State::Waiting(task.after.len())).collect();
         let ready =
@@ -58,7 +58,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// What can be done at once; `None` while everything that is left waits for what runs, and at the end.
+    /// Returns the next step; `None` while only running tasks can bring progress, and at the end.
     pub fn step(&mut self) -> Option<Step> {
         if let Some(step) = self.told_next.pop_front() {
             return Some(step);
@@ -72,7 +72,7 @@ impl<'a> Schedule<'a> {
         Some(Step::Run(task))
     }
 
-    /// A task that runs has ended; `Skipped` if its `if` did not hold. What is no longer running is left as it is.
+    /// Reports that a running task ended; `Skipped` if its `if` did not hold. Ignored if the task is not running.
     pub fn finish(&mut self, task: usize, status: Status) {
         if self.states.get(task) != Some(&State::Running) {
             return;
@@ -86,7 +86,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Whether every task has ended and was told of.
+    /// Returns `true` if every task has ended and all steps have been returned.
     pub fn is_over(&self) -> bool {
         self.left == 0 && self.told_next.is_empty()
     }
@@ -110,8 +110,8 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// All that waits for it, and what waits for that; but for a skipped task, too, its own `on_error` says whether
-    /// others can go on without it.
+    /// Skips all direct and transitive dependents. A skipped task with `on_error: continue` does not skip its own
+    /// dependents.
     fn skip_dependents(&mut self, cause: usize) {
         let mut skipped = VecDeque::from([cause]);
         while let Some(task) = skipped.pop_front() {

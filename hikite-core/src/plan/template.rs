@@ -1,5 +1,5 @@
-//! JSON with references in it. They are filled in on the parsed tree, never on text, and what is filled in is not
-//! looked at again. Only values are looked through: the names of members are what they are.
+//! JSON with references in it. References are filled in on the parsed tree, never in the text, and the result is not
+//! searched again. Only values are searched; member names are literal.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -10,41 +10,41 @@ use super::read::{Faults, Place};
 use super::reference::{Names, Reference, parse};
 use crate::fault::step;
 
-/// What references may bring into one call, all together.
+/// Most bytes that references may insert into one call, in total.
 const FILLED_BYTES_MAX: usize = 16 << 20;
-/// Values that all references of one template may look at: `[*]` looks at every one of a list.
+/// Most values that the references of one template may visit; `[*]` visits every element of a list.
 pub(super) const LOOKS_MAX: usize = 2_000_000;
-/// The cost of following one reference, in bytes that are read; and of one to every element of a list.
+/// Costs of resolving one reference and one reference with `[*]`, as the equivalent number of bytes parsed.
 const FILL_COST: usize = 64;
 const MANY_COST: usize = 64 << 10;
-/// Bytes of the places of all references of one template.
+/// Most bytes of JSON Pointers to all references of one template.
 const POINTERS_BYTES_MAX: usize = 4 << 20;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
-    /// With the texts that hold references as they came, and `$${` elsewhere as what it stands for.
+    /// The JSON as sent; strings without references have `$${` unescaped already.
     written: Value,
     fills: Vec<Fill>,
     cost: usize,
 }
 
-/// What references are filled in from.
+/// Values that references resolve to.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
-    /// The result of a task by its place; `None` if it has none.
+    /// Returns the result of a task by its index, if it has one.
     pub result: &'a (dyn Fn(usize) -> Option<&'a Value> + 'a),
-    /// The element of `for_each`, and its place.
+    /// The `for_each` element and its index.
     pub item: Option<(&'a Value, usize)>,
 }
 
-/// A reference that leads nowhere, and what there is instead: in words for a model.
+/// An unresolved reference, explained for a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     pub message: String,
     pub hint: String,
 }
 
-/// One place, and what comes there.
+/// A position in the template and its content.
 #[derive(Clone, Debug, PartialEq)]
 struct Fill {
     pointer: String,
@@ -53,9 +53,9 @@ struct Fill {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Content {
-    /// What is found keeps its type.
+    /// One reference; the value keeps its type.
     Whole(Reference),
-    /// What is found becomes part of a text.
+    /// A string with references in it; values are converted to text.
     Text(Vec<Piece>),
 }
 
@@ -66,7 +66,7 @@ enum Piece {
 }
 
 impl Template {
-    /// Notes what is wrong with its references, and which tasks they name.
+    /// Parses a template. Reports invalid references and adds the tasks they name to `after`.
     pub(super) fn read(
         mut written: Value,
         place: Place<'_>,
@@ -102,12 +102,12 @@ impl Template {
         Ok(value)
     }
 
-    /// About how many bytes of JSON could be read in the time that this takes to be filled in.
+    /// Estimates the cost of resolving, as the equivalent number of bytes of JSON parsed.
     pub fn cost(&self) -> usize {
         self.cost
     }
 
-    /// As it was written, and JSON pointers to the places that a reference fills.
+    /// Returns the JSON as sent, and JSON Pointers to the values that references fill.
     pub fn as_written(&self) -> (&Value, Vec<String>) {
         (&self.written, self.fills.iter().map(|fill| fill.pointer.clone()).collect())
     }
@@ -153,7 +153,7 @@ impl Fill {
     }
 }
 
-/// Counts what a value takes, roughly as the JSON it will be, and stops where that is too much.
+/// Subtracts the approximate JSON size of a value from `left`; an error if that is too little.
 fn take(value: &Value, left: &mut usize) -> Result<(), Missing> {
     let own = match value {
         Value::String(text) => text.len() + 2,
@@ -172,7 +172,7 @@ fn take(value: &Value, left: &mut usize) -> Result<(), Missing> {
     }
 }
 
-/// About what a value takes as JSON.
+/// Returns the approximate JSON size of a value.
 fn bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,
@@ -184,7 +184,7 @@ fn bytes(value: &Value) -> usize {
     }
 }
 
-/// Most values hold nothing to be filled in, and their pointers are never looked at.
+/// Returns `true` if a value may contain references. Saves building pointers for the others.
 fn may_refer(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
@@ -195,10 +195,10 @@ fn may_refer(value: &Value) -> bool {
 
 struct Walk<'a, 'b> {
     names: Names<'a>,
-    /// Of the template itself.
+    /// Location of the template.
     place: Place<'a>,
     pointer: String,
-    /// Bytes that the places of references may still take.
+    /// Bytes left for the pointers of references.
     pointer_bytes: usize,
     faults: &'b mut Faults,
     fills: Vec<Fill>,
@@ -225,7 +225,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `step` as a pointer spells it.
+    /// Visits a child; `step` is escaped for a JSON Pointer.
     fn below(&mut self, step: &str, value: &mut Value) {
         let length = self.pointer.len();
         self.pointer.extend(["/", step]);
@@ -246,7 +246,7 @@ impl Walk<'_, '_> {
                 Content::Text(pieces)
             }
         };
-        // Each is kept with its place; long names above many of them would be kept as often.
+        // Each reference stores its whole pointer, so long member names would be stored many times.
         let Some(left) = self.pointer_bytes.checked_sub(self.pointer.len()) else {
             self.refuse("the names above so many references are too long; use shorter ones".into());
             return;
@@ -255,7 +255,7 @@ impl Walk<'_, '_> {
         self.fills.push(Fill { pointer: self.pointer.clone(), content });
     }
 
-    /// What a text is made of; `None` where that cannot be known.
+    /// Splits a string into literals and references; `None` if a reference is invalid.
     fn pieces(&mut self, text: &str) -> Option<Vec<Piece>> {
         let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
         let mut known = true;

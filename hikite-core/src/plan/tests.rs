@@ -1,4 +1,4 @@
-//! Plans from outside: how they are read, what their references give, and in which order they run.
+//! Tests of plans: parsing, references and scheduling.
 
 mod condition;
 mod fault;
@@ -31,7 +31,7 @@ fn refused(commands: &Value, expected: &[(&str, &str)]) {
     assert_eq!(faults, expected);
 }
 
-/// A task that does something, with these fields besides.
+/// Returns a task with the given further fields.
 fn task(id: &str, others: Value) -> Value {
     let mut task = json!({ "id": id, "module": "m", "tool": "t" });
     let (Value::Object(all), Value::Object(others)) = (&mut task, others) else { panic!("objects") };
@@ -43,7 +43,7 @@ fn of(name: &str, value: Value) -> Value {
     Value::Object([(name.to_owned(), value)].into_iter().collect())
 }
 
-/// Tasks with results, and one behind them that can refer to those.
+/// Tasks with results, and a last task that can reference them.
 struct Bench {
     results: Vec<(&'static str, Value)>,
 }
@@ -72,7 +72,7 @@ impl Bench {
         last.condition.expect("a condition").holds(&Scope { result: &|place| self.result(place), item: None })
     }
 
-    /// What has no result is written as an empty text here.
+    /// Returns the result of a task; an empty string stands for no result.
     fn result(&self, place: usize) -> Option<&Value> {
         self.results.get(place).map(|(_, result)| result).filter(|result| result.as_str() != Some(""))
     }

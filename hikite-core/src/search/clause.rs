@@ -1,23 +1,23 @@
-//! A long question often asks for several things. Taken apart at commas, at "and", at the ends of sentences and lines,
-//! each of them can be looked for by itself.
+//! Splits a long query into clauses at commas, at "and" and "then", and at the ends of sentences and lines, so that
+//! each request in it can be searched for separately.
 
 use super::word::is_cjk;
 
-/// Shorter questions are one thing.
+/// Shorter queries are not split, in words.
 const LONG_WORDS: usize = 12;
-/// A clause with fewer words says nothing by itself.
+/// Shortest clause, in words.
 const CLAUSE_WORDS: usize = 3;
-/// Each costs a pass of the encoder; more would make the answer slow, not better.
+/// Most clauses. Each costs an encoder pass; more would slow the search down without improving it.
 const CLAUSES_MAX: usize = 8;
 
-/// The clauses of a long question; none if it is short or cannot be taken apart.
+/// Returns the clauses of a long query; none if it is short or cannot be split.
 pub(super) fn clauses(text: &str) -> Vec<&str> {
     if size(text) < LONG_WORDS {
         return Vec::new();
     }
     let ends = text.match_indices(|letter: char| is_end(letter) || letter == '.');
     let after = |at: usize, end: &str| text[at + end.len()..].chars().next().is_none_or(char::is_whitespace);
-    // A full stop within a word, a number or an address ends nothing.
+    // A full stop inside a word, number or address ends nothing.
     let ends = ends.filter(|(at, end)| *end != "." || after(*at, end));
     let mut clauses = Vec::new();
     let mut start = 0;
@@ -38,7 +38,7 @@ fn is_end(letter: char) -> bool {
     matches!(letter, ',' | ';' | '\n' | '•' | '!' | '?' | '、' | '。' | '，' | '；' | '！' | '？' | '・')
 }
 
-/// How many words a text has; three letters of a text without spaces are about one.
+/// Counts the words of a text; three CJK characters count as one word.
 fn size(text: &str) -> usize {
     let unspaced = text.chars().filter(|letter| is_cjk(*letter)).count();
     let spaced = text.split_whitespace().filter(|word| !word.contains(is_cjk)).count();

@@ -1,4 +1,4 @@
-//! What search knows of one tool: its name, its module, what it says it does, and its parameters.
+//! The indexed text of one tool: its name, module, description and parameters.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ pub struct Document {
     pub module: Arc<str>,
     pub module_text: Arc<str>,
     pub description: String,
-    /// Names and descriptions.
+    /// Parameter names and descriptions.
     pub parameters: Vec<(String, String)>,
     content: String,
 }
 
-/// A first sentence shorter than this (`Note.`) does not say yet what a tool does.
+/// A shorter first sentence (`Note.`) does not describe the tool yet; more is included.
 const SENTENCE_LETTERS_MIN: usize = 20;
 const SENTENCE_LETTERS_MAX: usize = 300;
 
@@ -58,21 +58,21 @@ impl Document {
         Self::new(tool.key.clone(), Arc::clone(&tool.name), &*module.description, description, parameters)
     }
 
-    /// What an encoder reads: the name as words, then the first sentence of what the tool says of itself. The encoder
-    /// has learned from such texts, and what follows the first sentence (examples, warnings, formats) only blurs it.
+    /// Returns the encoder input: the name as words, then the first sentence of the description. The encoder was
+    /// trained on such texts; examples, warnings and formats after the first sentence only add noise.
     pub fn text(&self) -> String {
         let sentence = first_sentence(&self.description);
         let about = if sentence.is_empty() { spaced(&self.module) } else { sentence };
         format!("{}: {about}", spaced(&self.name))
     }
 
-    /// The hex SHA-256 of the text: what has the same one has the same vector.
+    /// Returns the SHA-256 of the encoder input in hex. Documents with the same hash share a vector.
     pub fn content(&self) -> &str {
         &self.content
     }
 }
 
-/// The names and descriptions of the parameters of a schema.
+/// Returns the parameter names and descriptions of a schema.
 pub fn parameters(schema: &Raw) -> Vec<(String, String)> {
     let Some(properties) = schema.object().and_then(|schema| schema.get("properties")?.object()) else {
         return Vec::new();
@@ -81,7 +81,7 @@ pub fn parameters(schema: &Raw) -> Vec<(String, String)> {
     properties.iter().map(|(name, property)| (name.to_owned(), text(property))).collect()
 }
 
-/// Everything up to the first end of a sentence or of a line, in single spaces.
+/// Returns the text up to the first end of a sentence or line, with whitespace collapsed.
 fn first_sentence(text: &str) -> String {
     let mut sentence = String::new();
     let mut count = 0;
@@ -105,7 +105,7 @@ fn first_sentence(text: &str) -> String {
     sentence
 }
 
-/// An identifier as words.
+/// Splits an identifier into words.
 fn spaced(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut words = String::with_capacity(name.len() + 4);

@@ -1,34 +1,34 @@
-//! Meaning as numbers: what a model makes of a text, and how alike two of them are.
+//! Embedding vectors of texts and their cosine similarity.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
-/// Makes vectors of questions and of tools; both sides live in one space.
+/// Encodes queries and tools into the same vector space.
 pub trait Encoder: Send + Sync + std::fmt::Debug {
-    /// A name that changes when the vectors do: those of two names must not be compared.
+    /// Returns a name that changes whenever the vectors do. Vectors of different models must not be compared.
     fn model(&self) -> &str;
 
     fn question(&self, text: &str) -> Vector;
 
     fn tool(&self, text: &str) -> Vector;
 
-    /// The vector of a tool's text, if it was made beforehand. `content` is the text's SHA-256 in hexadecimal.
+    /// Returns a precomputed vector of a tool's text, if there is one. `content` is the SHA-256 of the text in hex.
     fn ready(&self, content: &str) -> Option<Vector> {
         let _ = content;
         None
     }
 }
 
-/// A text as numbers: signed bytes whose direction says what it means. Their length says nothing.
+/// An embedding quantised to signed bytes. Only its direction matters, not its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vector {
     values: Box<[i8]>,
-    /// The product with itself, so that a likeness costs one product.
+    /// Dot product with itself, so that a similarity costs only one product.
     square: i64,
 }
 
 impl Vector {
-    /// The nearest direction that bytes can say: the largest value becomes ±127.
+    /// Quantises a vector: the largest absolute value becomes ±127.
     pub fn of(values: &[f32]) -> Self {
         let largest = values
             .iter()
@@ -38,7 +38,7 @@ impl Vector {
         Self::from_bytes(values.iter().map(|value| byte(value * scale)).collect())
     }
 
-    /// A vector that was made before, from its bytes.
+    /// Restores a vector from its bytes.
     pub fn from_bytes(values: Box<[i8]>) -> Self {
         let square = product(&values, &values);
         Self { values, square }
@@ -48,8 +48,7 @@ impl Vector {
         &self.values
     }
 
-    /// The cosine of the angle between two vectors of one model, -1 to 1. Nothing is like a vector of zeros, or one of
-    /// another dimension.
+    /// Returns the cosine similarity of two vectors of one model, -1 to 1; 0 for a zero vector or different dimensions.
     pub fn likeness(&self, other: &Self) -> f32 {
         if self.square == 0 || other.square == 0 || self.dimension() != other.dimension() {
             return 0.0;
@@ -62,7 +61,7 @@ impl Vector {
         self.values.len()
     }
 
-    /// As base64, for a column of text.
+    /// Encodes the vector as base64, for a text column.
     pub fn to_text(&self) -> String {
         STANDARD_NO_PAD.encode(self.values.iter().map(|value| value.cast_unsigned()).collect::<Vec<u8>>())
     }
@@ -81,7 +80,7 @@ fn byte(value: f32) -> i8 {
     value.round() as i8
 }
 
-/// Summed in pieces that fit 32 bits whatever they hold, because those are what processors multiply in bulk.
+/// Sums in chunks that cannot overflow 32 bits, because processors vectorise 32-bit multiplication.
 fn product(a: &[i8], b: &[i8]) -> i64 {
     const PIECE: usize = 4096;
     let pieces = a.chunks(PIECE).zip(b.chunks(PIECE));

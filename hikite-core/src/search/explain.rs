@@ -1,17 +1,17 @@
-//! Says in a few words why a tool was found: the words it shares with the question and where they stand, how near its
-//! meaning is, and whether it was used before for something alike.
+//! Explains a search hit in a few words: the words it shares with the query and their fields, the vector similarity,
+//! and earlier use for similar queries.
 
 use std::fmt::Write;
 
 use super::lexical::{DESCRIPTION, Lexical, MODULE, NAME};
 use super::question::Asked;
 
-/// A likeness below this is none to speak of.
+/// Lowest similarity that is mentioned.
 const MEANING_LEAST: f32 = 0.2;
-/// So many words of each field are named.
+/// Most words listed per field.
 const WORDS_MAX: usize = 6;
 
-/// What is known of one hit.
+/// Facts about one hit.
 #[derive(Debug)]
 pub(super) struct Reasons<'a> {
     pub(super) document: usize,
@@ -21,7 +21,7 @@ pub(super) struct Reasons<'a> {
     pub(super) was_used: bool,
 }
 
-/// Each word counts in the first field that holds it.
+/// Fields in order of precedence; a word is listed only under the first that contains it.
 const FIELDS: [(u8, &str); 4] =
     [(NAME, "name"), (MODULE, "module"), (DESCRIPTION, "description"), (u8::MAX, "parameters")];
 

@@ -1,17 +1,17 @@
-//! Letters that mean the same become one: lower case, no accents, full-width Latin as plain Latin, half-width katakana
-//! as the usual one. A small table of our own, for text that is looked up, never shown.
+//! Unicode folding for the index: strips accents, and maps full-width Latin and half-width katakana to their usual
+//! forms. A small table of our own, for indexed text only, never for display.
 
-/// Half-width katakana from U+FF66 on, in the order of Unicode.
+/// Katakana for the half-width forms from U+FF66 on, in Unicode order.
 const KATAKANA: &str = "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン";
 const VOICED: char = '\u{ff9e}';
 const HALF_VOICED: char = '\u{ff9f}';
 
-/// Plain letters for those with accents, for U+00C0 to U+017F; a dot stands for what is no accented letter.
+/// Base letters for U+00C0 to U+017F; a dot marks characters without one.
 const LATIN: &str = "aaaaaaaceeeeiiiidnooooo.ouuuuy.saaaaaaaceeeeiiiidnooooo.ouuuuy.y\
     aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkklllllll\
     lllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
 
-/// Calls `out` with every folded letter of the text. One that becomes nothing (a combining accent) is left out.
+/// Calls `out` with every folded character. Combining accents are dropped.
 pub(super) fn fold(text: &str, mut out: impl FnMut(char)) {
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -39,7 +39,7 @@ pub(super) fn fold(text: &str, mut out: impl FnMut(char)) {
     }
 }
 
-/// A katakana with its mark; those that take one stand before their voiced forms in Unicode.
+/// Applies a voicing mark; in Unicode a voiced katakana follows its base.
 fn with_mark(plain: char, mark: char) -> char {
     let step = match (plain, mark) {
         ('ウ', VOICED) => return 'ヴ',

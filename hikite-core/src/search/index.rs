@@ -1,4 +1,4 @@
-//! The search index of one catalog: immutable, its documents in the catalog's order.
+//! The search index of one catalog: immutable, with documents in catalog order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use super::question::Question;
 use super::rank;
 use crate::mask::Mask;
 
-/// Cloning counts references.
+/// A search index. Cloning is cheap: all parts are reference-counted.
 #[derive(Clone, Debug)]
 pub struct Index {
     documents: Arc<[Document]>,
-    /// The number of each document's module.
+    /// Module number of each document.
     modules: Arc<[u32]>,
     module_count: usize,
     pub(super) names: Arc<Names>,
@@ -25,19 +25,19 @@ pub struct Index {
     pub(super) meaning: Arc<Meaning>,
 }
 
-/// One tool that was found.
+/// A search hit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// The place of its document.
+    /// Index of the document.
     pub at: usize,
-    /// 0 to 1, never rising from one hit to the next; see `relevance`.
+    /// Relevance from 0 to 1, never increasing from one hit to the next; see `relevance`.
     pub relevance: f64,
-    /// What matched.
+    /// Short text on what matched.
     pub explanation: String,
 }
 
 impl Index {
-    /// `before` lends the vectors of documents whose text is the same.
+    /// Builds an index. Vectors of documents with unchanged text are taken over from `before`.
     pub fn build(documents: Vec<Document>, before: Option<&Self>) -> Self {
         let meaning = match before {
             None => Meaning::none(documents.len()),
@@ -79,29 +79,29 @@ impl Index {
         &self.documents
     }
 
-    /// The documents that are still to be encoded.
+    /// Returns the documents that have no vector yet.
     pub fn without_vector(&self) -> Vec<usize> {
         (0..self.len()).filter(|at| !self.meaning.is_known(*at)).collect()
     }
 
-    /// A new index with more vectors; those of another model replace all that were there.
+    /// Returns an index with further vectors. Vectors of another model replace all existing ones.
     #[must_use]
     pub fn with_vectors(&self, model: &str, vectors: Vec<(usize, Vector)>) -> Self {
         Self { meaning: Arc::new(self.meaning.with(model, vectors)), ..self.clone() }
     }
 
-    /// The model that made the vectors, empty if there are none.
+    /// Returns the model of the vectors; empty if there are none.
     pub fn model(&self) -> &str {
         self.meaning.model()
     }
 
-    /// How many documents have a vector.
+    /// Returns the number of documents with a vector.
     pub fn encoded(&self) -> usize {
         self.meaning.count()
     }
 
-    /// The best documents that `mask` holds, best first; of equals the one that comes first in the catalog. What the
-    /// mask does not hold is neither found nor does it change the order of what is.
+    /// Returns the best documents in `mask`, best first; ties are in catalog order. Documents outside the mask are
+    /// never returned and do not affect the ranking of the others.
     pub fn search(&self, question: &Question, mask: &Mask, memory: &[Trace], limit: usize) -> Vec<Hit> {
         rank::search(self, question, mask, memory, limit)
     }

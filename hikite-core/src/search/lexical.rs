@@ -1,6 +1,5 @@
-//! BM25F: how well the words of a question fit a tool, the fields of the tool weighed against each other before the
-//! words of all fields count together. What a word gives to a tool is worked out when the index is built, so a
-//! question only adds up the lists of its own words.
+//! BM25F ranking: weighted field frequencies are added up before saturation. The impact of each term on each document
+//! is computed when the index is built, so a query only adds up the postings of its own terms.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -8,17 +7,17 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::document::Document;
 use super::word::{Reader, Stems, Word, hash};
 
-/// How much more the tenth mention of a word says than the first.
+/// Saturation of term frequency (BM25's k1).
 const K1: f32 = 1.2;
 
-/// A field's bit, its weight, and how much its length counts against it.
+/// BM25F parameters of a field: its weight and its length normalisation (b).
 struct Field {
     weight: f32,
     length: f32,
 }
 
 const FIELDS: usize = 6;
-/// In the order of `fields`.
+/// Parameters of the fields: name, module, description, parameter names, parameter descriptions, module description.
 const WEIGHTS: [Field; FIELDS] = [
     Field { weight: 3.0, length: 0.5 },
     Field { weight: 1.5, length: 0.5 },
@@ -42,24 +41,24 @@ fn each_field<'a>(document: &'a Document, mut read: impl FnMut(usize, &'a str)) 
     read(5, &document.module_text);
 }
 
-/// For every word the documents that hold it, in flat arrays.
+/// Inverted index in flat arrays.
 #[derive(Debug, Default)]
 pub(super) struct Lexical {
     terms: Table<u32>,
-    /// Where the list of a term begins; one more at the end.
+    /// Start of each term's postings; one entry more than there are terms.
     starts: Vec<u32>,
     documents: Vec<u32>,
-    /// What the term gives to the document.
+    /// Impact of the term on the document.
     gains: Vec<f32>,
-    /// The fields it stands in, as bits.
+    /// Bit set of the fields that contain the term.
     fields: Vec<u8>,
-    /// How much a term says at all, by how few documents hold it.
+    /// Inverse document frequency of each term.
     rarities: Vec<f32>,
-    /// How much a word says that no document holds.
+    /// Inverse document frequency of a term that is in no document.
     unheard: f32,
 }
 
-/// The list of one word.
+/// Postings of one term.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Postings<'a> {
     pub(super) documents: &'a [u32],
@@ -87,7 +86,7 @@ impl Lexical {
         })
     }
 
-    /// What a word gives to one document, and the bits of the fields that hold it.
+    /// Returns the impact of a term on one document, and the bit set of the fields that contain it.
     pub(super) fn gain_of(&self, term: u64, document: usize) -> (f32, u8) {
         let place = |postings: &Postings<'_>| {
             let document = u32::try_from(document).ok()?;
@@ -97,34 +96,34 @@ impl Lexical {
         found.map_or((0.0, 0), |(at, postings)| (postings.gains[at], postings.fields[at]))
     }
 
-    /// How much a word says at all, by how few documents hold it; most if none does.
+    /// Returns the inverse document frequency of a term; highest if no document contains it.
     pub(super) fn rarity(&self, term: u64) -> f32 {
         self.terms.get(&term).map_or(self.unheard, |at| self.rarities[*at as usize])
     }
 
-    /// What a word gives to a document at most.
+    /// Returns the highest impact that a term can have on a document.
     pub(super) fn most(&self, term: u64) -> f32 {
         self.rarity(term) * (K1 + 1.0)
     }
 }
 
-/// One term in one document: how often in each field.
+/// Frequencies of one term in one document, by field.
 struct Count {
     term: u32,
     fields: [u8; FIELDS],
 }
 
-/// Reads documents one after the other; weights can be told only once all lengths are known.
+/// Counts terms document by document. Impacts need the average field lengths and are computed at the end.
 struct Counter {
     stems: Stems,
-    /// Terms by the hash of a word before it is reduced to its stem: stems are worked out once per word.
+    /// Terms by the hash of the unstemmed word, so that each word is stemmed only once.
     seen: Table<Option<u32>>,
     terms: Table<u32>,
-    /// Per term, one more than the place in `counts` where it was counted last.
+    /// Per term, one more than the index in `counts` of its last count.
     last: Vec<u32>,
     holders: Vec<u32>,
     counts: Vec<Count>,
-    /// Where the counts of each document end, and how long its fields are.
+    /// End of each document's counts, and the lengths of its fields.
     ends: Vec<u32>,
     lengths: Vec<[u16; FIELDS]>,
 }
@@ -160,7 +159,7 @@ impl Counter {
         self.lengths.push(lengths);
     }
 
-    /// The number of a word's term. Stop words count in names alone: some tools are called nothing else.
+    /// Returns the number of a word's term. Stop words count only in names: some tools have no other name.
     fn term(&mut self, word: Word<'_>, in_name: bool) -> Option<u32> {
         let known = hash(word.text);
         let seen = match self.seen.get(&known) {
@@ -234,7 +233,7 @@ fn averages(lengths: &[[u16; FIELDS]]) -> [f32; FIELDS] {
     })
 }
 
-/// What one mention counts in each field of a document.
+/// Returns the weight of one occurrence in each field of a document, normalised by field length.
 fn scales(lengths: &[u16; FIELDS], averages: &[f32; FIELDS]) -> [f32; FIELDS] {
     std::array::from_fn(|at| {
         let field = &WEIGHTS[at];
@@ -242,7 +241,7 @@ fn scales(lengths: &[u16; FIELDS], averages: &[f32; FIELDS]) -> [f32; FIELDS] {
     })
 }
 
-/// How often a term counts in a document, all fields together, and the bits of those that hold it.
+/// Returns the weighted frequency of a term over all fields, and the bit set of the fields that contain it.
 fn often(count: &Count, scales: &[f32; FIELDS]) -> (f32, u8) {
     let (mut often, mut bits) = (0.0, 0);
     for (field, (times, scale)) in count.fields.iter().zip(scales).enumerate() {
@@ -274,7 +273,7 @@ impl Hasher for Hashed {
     }
 
     fn write_u64(&mut self, hash: u64) {
-        // The map takes its buckets from one end and its tags from the other: both must differ.
+        // The hash table takes buckets from the low bits and tags from the high bits; both must differ.
         self.0 = hash ^ hash.rotate_left(32);
     }
 

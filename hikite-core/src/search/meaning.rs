@@ -1,16 +1,16 @@
-//! The vectors of all documents in one flat array, so that a question is held against them in one pass.
+//! Vectors of all documents in one flat array, so that a query is compared with them in a single pass.
 
 use super::encoder::Vector;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Meaning {
-    /// The model that made the vectors.
+    /// Model of the vectors.
     model: String,
     dimension: usize,
     values: Vec<i8>,
-    /// One over the length of each vector; zero where there is none yet.
+    /// Reciprocal length of each vector; zero if there is none yet.
     scales: Vec<f32>,
-    /// How many documents have a vector.
+    /// Number of documents with a vector.
     known: usize,
 }
 
@@ -27,7 +27,7 @@ impl Meaning {
         self.scales[at] > 0.0
     }
 
-    /// Whether every document has a vector.
+    /// Returns `true` if every document has a vector.
     pub(super) fn is_complete(&self) -> bool {
         self.known == self.scales.len()
     }
@@ -36,7 +36,7 @@ impl Meaning {
         self.known
     }
 
-    /// The same for other documents; `from` says where each of them stood before.
+    /// Copies the vectors to a new list of documents; `from` returns the former index of each.
     pub(super) fn moved(&self, len: usize, from: impl Fn(usize) -> Option<usize>) -> Self {
         let mut moved = Self {
             model: self.model.clone(),
@@ -55,7 +55,7 @@ impl Meaning {
         moved
     }
 
-    /// With more vectors. Those of another model take the place of all that were there.
+    /// Returns a copy with further vectors. Vectors of another model replace all existing ones.
     pub(super) fn with(&self, model: &str, vectors: Vec<(usize, Vector)>) -> Self {
         let Some(dimension) = vectors.first().map(|(_, vector)| vector.dimension()) else {
             return self.clone();
@@ -81,8 +81,8 @@ impl Meaning {
         more
     }
 
-    /// How alike the vector and those of the documents at `places` are, in their order; `None` if they cannot be
-    /// compared. Of one without a vector it is zero.
+    /// Returns the cosine similarity of `vector` to each document in `places`, zero for documents without a vector.
+    /// `None` if the dimensions differ.
     pub(super) fn likeness(&self, vector: &Vector, places: &[u32]) -> Option<Vec<f32>> {
         let own = scale(vector.bytes());
         let is_comparable = self.dimension > 0 && vector.dimension() == self.dimension;
@@ -91,7 +91,7 @@ impl Meaning {
         is_comparable.then(|| places.iter().map(of).collect())
     }
 
-    /// The same for one document; `None` too if it has no vector yet.
+    /// Returns the cosine similarity of `vector` to one document; `None` if it has no vector or the dimensions differ.
     pub(super) fn likeness_of(&self, vector: &Vector, at: usize) -> Option<f32> {
         let place = u32::try_from(at).ok().filter(|_| self.is_known(at))?;
         self.likeness(vector, &[place])?.first().copied()
@@ -112,8 +112,8 @@ fn scale(values: &[i8]) -> f32 {
     if length > 0.0 { 1.0 / length } else { 0.0 }
 }
 
-/// One side is widened beforehand, and nothing is checked for overflow (vectors are far too short for one): this is where
-/// a search by meaning spends its time.
+/// Computes a dot product. One side is widened beforehand and overflow is not checked (vectors are far too short for
+/// it), because vector search spends its time here.
 #[expect(clippy::cast_precision_loss, reason = "likeness needs no more than seven digits")]
 fn product(left: &[i16], right: &[i8]) -> f32 {
     let products =

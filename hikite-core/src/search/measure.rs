@@ -1,25 +1,26 @@
-//! How good a ranking is, held against what a person says is right: recall, hits, nDCG and the first right place.
+//! Ranking quality against human judgements: recall, hit rate, nDCG and reciprocal rank.
 
-/// The averages over a set of questions, each 0 to 1.
+/// Quality measures, each 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quality {
-    /// Of all right answers, how many are among the first 1, 5 and 10.
+    /// Recall: share of the relevant documents among the first 1, 5 and 10.
     pub recall: [f64; 3],
-    /// Whether any right answer is among the first 1, 5 and 10.
+    /// Hit rate: share of queries with a relevant document among the first 1, 5 and 10.
     pub hit: [f64; 3],
-    /// The gain of the first ten against the best possible, later places counting less.
+    /// Normalised discounted cumulative gain of the first ten.
     pub ndcg: f64,
-    /// One over the place of the first right answer.
+    /// Reciprocal rank of the first relevant document.
     pub reciprocal: f64,
 }
 
-/// The places that `recall` and `hit` look at.
+/// Cut-offs of `recall` and `hit`.
 pub const DEPTHS: [usize; 3] = [1, 5, 10];
-/// How deep nDCG looks.
+/// Cut-off of nDCG.
 const NDCG_DEPTH: usize = 10;
 
 impl Quality {
-    /// One ranking, best first. `right` has a grade for every right answer; where nobody graded them each has 1.
+    /// Measures one ranking, best first. `right` holds a grade for each relevant document, 1 where judgements are
+    /// binary.
     pub fn of<T: PartialEq>(ranking: &[T], right: &[(T, f64)]) -> Self {
         let grade = |answer: &T| right.iter().find(|(is, _)| is == answer).map_or(0.0, |(_, grade)| *grade);
         let grades: Vec<f64> = ranking.iter().map(grade).collect();
@@ -36,7 +37,7 @@ impl Quality {
         }
     }
 
-    /// The average of many; zeros of none.
+    /// Returns the mean over many rankings; zeros if there are none.
     pub fn average(all: &[Self]) -> Self {
         let mean =
             |part: &dyn Fn(&Self) -> f64| all.iter().map(part).sum::<f64>() / count(all.len()).max(1.0);

@@ -1,8 +1,8 @@
-//! Usage memory: questions that led to a successful call of a tool speak for that tool when something alike is asked.
+//! Usage memory: queries that led to a successful call boost that tool for similar queries.
 //!
-//! How alike the best two remembered questions of a tool are becomes a z-score among the tools that are remembered at all. A
-//! tool of which little is known moves only part of the way from what its own score lets expect (the straight line
-//! through the remembered ones), and one of which nothing is known stays there: to be new is no fault.
+//! The mean similarity of a tool's two most similar remembered queries becomes a z-score among the remembered tools. A
+//! tool with few records moves only part of the way from the value that its base score predicts (a linear regression
+//! over the remembered tools); a tool without records stays at the prediction, so that new tools are not penalised.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use super::encoder::Vector;
 use super::index::Index;
 use super::question::Question;
 
-/// One remembered success: the question's hashes and vector, the tool, how much it still counts.
+/// One remembered success: query terms and vector, the tool, and the weight that is left.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// The place of the tool in the index.
+    /// Index of the tool's document.
     pub document: usize,
-    /// What `Question::terms` told.
+    /// Sorted term hashes of the query.
     pub terms: Vec<u64>,
     pub vector: Option<Vector>,
-    /// One when it is new, less the longer ago it was.
+    /// 1 for a new record, decaying with age.
     pub weight: f32,
 }
 
-/// What the memory counts against the rest of the score.
+/// Weight of the memory against the rest of the score.
 const SHARE: f32 = 2.5;
-/// So many remembered questions speak as strongly for a tool as everything else together.
+/// Number of records at which the memory counts as much as the prediction.
 const DOUBT: f32 = 3.0;
-/// Questions more alike than this ask for the same.
+/// Similarity above which two queries ask for the same thing.
 const ALIKE: f32 = 0.5;
-/// How alike questions are that have nothing to do with each other, and how much that varies; counted as so many tools,
-/// so that a single remembered one has something to be held against.
+/// Prior for unrelated queries: mean similarity, standard deviation, and weight in tools. Keeps the z-score defined for
+/// a single remembered tool.
 const STRANGERS: (f32, f32, f32) = (0.06, 0.1, 3.0);
 
-/// What is remembered of the documents, for one question.
+/// Usage of each remembered document, for one query.
 #[derive(Debug, Default)]
 pub(super) struct Recall {
     of_documents: BTreeMap<usize, Remembered>,
@@ -40,13 +40,13 @@ pub(super) struct Recall {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Remembered {
-    /// The best likenesses of its questions.
+    /// Highest similarities among its queries.
     best: [f32; 2],
-    /// Of how many.
+    /// Number of records.
     traces: u32,
-    /// How much all its questions still count.
+    /// Sum of the weights of its records.
     count: f32,
-    /// 0 to 1: whether the same has been asked before.
+    /// 0 to 1: degree to which the same query led to this document before.
     same: f32,
 }
 
@@ -62,7 +62,7 @@ impl Remembered {
         self.traces += 1;
     }
 
-    /// One question alone may be a chance.
+    /// Averages the two best similarities, since a single similar query may be chance.
     fn likeness(self) -> f32 {
         if self.traces > 1 { f32::midpoint(self.best[0], self.best[1]) } else { self.best[0] }
     }
@@ -83,7 +83,7 @@ impl Recall {
         Self { of_documents }
     }
 
-    /// 0 to 1: whether the same has been asked before and led to the document.
+    /// Returns, from 0 to 1, the degree to which the same query led to the document before.
     pub(super) fn of_document(&self, at: usize) -> f32 {
         self.of_documents.get(&at).map_or(0.0, |known| known.same)
     }
@@ -108,7 +108,7 @@ impl Recall {
     }
 }
 
-/// What the score of a document lets expect of the memory.
+/// Regression of memory z-scores on base scores.
 struct Line {
     score: f32,
     slope: f32,
@@ -143,7 +143,8 @@ impl Line {
     }
 }
 
-/// By their vectors where both have one, else by the words they share, rare ones counting more.
+/// Returns the similarity of a query and a record: cosine of their vectors if both have one, else the IDF-weighted
+/// overlap of their terms.
 fn likeness(index: &Index, question: &Question, terms: &[u64], trace: &Trace) -> f32 {
     if let Some(vector) = &trace.vector {
         let asked = question.queries.iter().filter_map(|query| query.whole.vector.as_ref());

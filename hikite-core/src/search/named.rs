@@ -1,4 +1,4 @@
-//! Tools that a question calls by their name. Whoever writes `create_issue` or `github:create_issue` means that tool.
+//! Finds tools that a query mentions by name, such as `create_issue` or `github:create_issue`.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::document::Document;
 use super::question::Question;
 use super::word::hash;
 
-/// The documents by their names, as hashes of lower-case text.
+/// Documents by the hash of their lower-case names.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashMap<u64, Vec<u32>>);
 
@@ -22,7 +22,7 @@ impl Names {
         Self(names)
     }
 
-    /// The places of the tools that the queries name, in order.
+    /// Returns the documents that the queries mention by name, in index order.
     pub(super) fn in_question(&self, question: &Question, documents: &[Document]) -> Vec<u32> {
         let texts = question.queries.iter().map(|query| query.whole.text.trim());
         let mut named: Vec<u32> = texts.flat_map(|text| self.in_text(text, documents)).collect();
@@ -40,7 +40,7 @@ impl Names {
         named
     }
 
-    /// By the name alone, by `module:tool` or by `module__tool`.
+    /// Looks up a bare name, `module:tool` or `module__tool`.
     fn called(&self, name: &str, documents: &[Document]) -> Vec<u32> {
         if let Some(places) = self.0.get(&hash(name)) {
             return places.clone();
@@ -58,7 +58,7 @@ fn is_of_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.' | ':')
 }
 
-/// Whether a word of a sentence is meant as a name: `fetch` may be just a verb.
+/// Returns `true` if a word of a sentence looks like an identifier; `fetch` may be just a verb.
 fn is_identifier(word: &str) -> bool {
     let inner = word.get(1..).unwrap_or_default();
     let mixed = word.bytes().any(|byte| byte.is_ascii_lowercase());

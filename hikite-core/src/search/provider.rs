@@ -1,5 +1,5 @@
-//! Search with the help of others, as the gateway sees it: whoever chooses tools, makes vectors or puts results in
-//! order behind an address that a person configured. Each may fail at any time; search then goes on without it.
+//! Interfaces of external search services: providers that choose tools, embedders and rerankers at configured
+//! addresses. Each may fail at any time; search then continues without it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::encoder::Vector;
 use crate::key::ToolKey;
 use crate::source::BoxFuture;
 
-/// A tool that the one who asks may use.
+/// A tool that the caller may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Available {
     pub key: ToolKey,
@@ -17,7 +17,7 @@ pub struct Available {
     pub description: String,
 }
 
-/// A tool that was chosen, and why.
+/// A tool chosen by a provider.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
     pub key: ToolKey,
@@ -26,7 +26,7 @@ pub struct Chosen {
     pub explanation: Option<String>,
 }
 
-/// What is asked of a provider.
+/// Request to a search provider.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub queries: &'a [String],
@@ -35,24 +35,24 @@ pub struct Request<'a> {
     pub limit: usize,
 }
 
-/// Chooses tools among those it is given.
+/// Chooses tools from a list.
 pub trait SearchProvider: Send + Sync + fmt::Debug {
-    /// The best first; only tools of the request.
+    /// Returns tools of the request, best first.
     fn search<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Vec<Chosen>, Trouble>>;
 }
 
-/// Makes vectors somewhere else.
+/// Computes vectors remotely.
 pub trait Embedder: Send + Sync + fmt::Debug {
-    /// A name that changes when the vectors do.
+    /// Returns a name that changes whenever the vectors do.
     fn model(&self) -> &str;
 
-    /// One vector for each text.
+    /// Returns one vector per text.
     fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vector>, Trouble>>;
 }
 
-/// Puts documents in the order in which they answer a query.
+/// Orders documents by relevance to a query.
 pub trait Reranker: Send + Sync + fmt::Debug {
-    /// Places of documents with their relevance, 0 to 1, the best first. Some may be left out.
+    /// Returns document indexes with their relevance from 0 to 1, best first. Some may be left out.
     fn rerank<'a>(
         &'a self,
         query: &'a str,
@@ -60,7 +60,7 @@ pub trait Reranker: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<Vec<(usize, f64)>, Trouble>>;
 }
 
-/// Why there is no help.
+/// Reason why an external search service gave no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     #[error("it does not answer in time")]
@@ -76,7 +76,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// How the answer of a search names it.
+    /// Returns the identifier used in search responses.
     pub fn word(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",

@@ -1,10 +1,10 @@
-//! What is asked, read once: the words of every query and of its clauses, and their vectors where there is an encoder.
+//! A parsed search query: the terms of every query text and of its clauses, with vectors if there is an encoder.
 
 use super::clause::clauses;
 use super::encoder::{Encoder, Vector};
 use super::word::{Reader, Stems};
 
-/// One or several queries for the same thing, and what the one who asks says around them.
+/// One or several queries for the same thing, with optional context.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
     pub(super) queries: Vec<Query>,
@@ -17,7 +17,7 @@ pub(super) struct Query {
     pub(super) clauses: Vec<Part>,
 }
 
-/// A text to look for.
+/// A text to search for.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) text: String,
@@ -25,7 +25,7 @@ pub(super) struct Part {
     pub(super) vector: Option<Vector>,
 }
 
-/// A word of a question.
+/// A term of a query.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) term: u64,
@@ -33,7 +33,7 @@ pub(super) struct Asked {
 }
 
 impl Question {
-    /// A question that is answered by its words alone.
+    /// Parses a query for lexical search.
     pub fn lexical(queries: &[String], context: Option<&str>) -> Self {
         let queries = queries.iter().filter(|query| !query.trim().is_empty()).map(|query| Query {
             whole: Part::read(query),
@@ -43,19 +43,19 @@ impl Question {
         Self { queries: queries.collect(), context }
     }
 
-    /// A question that is answered by its words and its meaning.
+    /// Parses a query for lexical and vector search.
     pub fn hybrid(queries: &[String], context: Option<&str>, encoder: &dyn Encoder) -> Self {
         let question = Self::lexical(queries, context);
         let vectors = question.texts().into_iter().map(|text| encoder.question(text)).collect();
         question.with_vectors(vectors)
     }
 
-    /// What must be encoded, in the order that `with_vectors` wants.
+    /// Returns the texts to encode, in the order that `with_vectors` expects.
     pub fn texts(&self) -> Vec<&str> {
         self.parts().map(|part| part.text.as_str()).collect()
     }
 
-    /// The same question with the vectors of its texts. Of too few the last texts stay without.
+    /// Attaches vectors to the texts. If there are too few, the last texts stay without one.
     #[must_use]
     pub fn with_vectors(mut self, vectors: Vec<Vector>) -> Self {
         let mut vectors = vectors.into_iter();
@@ -71,7 +71,7 @@ impl Question {
         self
     }
 
-    /// The hashes of the words of all queries, each once, in order of their size.
+    /// Returns the term hashes of all queries, sorted and unique.
     pub fn terms(&self) -> Vec<u64> {
         let words = self.queries.iter().flat_map(|query| &query.whole.words);
         let mut terms: Vec<u64> = words.map(|word| word.term).collect();
@@ -80,12 +80,12 @@ impl Question {
         terms
     }
 
-    /// The vector of the first query.
+    /// Returns the vector of the first query.
     pub fn vector(&self) -> Option<&Vector> {
         self.queries.first()?.whole.vector.as_ref()
     }
 
-    /// Whether there is nothing to look for.
+    /// Returns `true` if there is nothing to search for.
     pub fn is_empty(&self) -> bool {
         self.queries.is_empty() && self.context.is_none()
     }
@@ -97,7 +97,7 @@ impl Question {
 }
 
 impl Part {
-    /// Stop words count only where there is nothing else.
+    /// Parses a text. Stop words are dropped unless there is nothing else.
     fn read(text: &str) -> Self {
         let stems = Stems::new();
         let (mut words, mut stop): (Vec<Asked>, Vec<Asked>) = Default::default();

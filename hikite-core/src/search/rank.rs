@@ -1,4 +1,4 @@
-//! One search: scores all documents of a mask, keeps the best, and says of each how relevant it is and why.
+//! Runs one search: scores all documents in a mask, keeps the best, and adds relevance and an explanation to each.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -35,11 +35,11 @@ struct Search<'a> {
     index: &'a Index,
     question: &'a Question,
     recall: Recall,
-    /// In order.
+    /// Documents that the query mentions by name, sorted.
     named: Vec<u32>,
 }
 
-/// A document in the order of hits: the greatest is the worst, so that it leaves the heap first.
+/// A scored document. The greatest is the worst, so that it leaves the heap first.
 #[derive(PartialEq)]
 struct Candidate {
     is_named: bool,
@@ -63,7 +63,7 @@ impl PartialOrd for Candidate {
 }
 
 impl Search<'_> {
-    /// The best `limit` documents that anything speaks for, best first.
+    /// Returns the best `limit` documents that have any evidence, best first.
     fn best(&self, scorer: &Scorer<'_>, fits: &[f32], limit: usize) -> Vec<usize> {
         let mut best: BinaryHeap<Candidate> = BinaryHeap::with_capacity(limit.min(fits.len()) + 1);
         for ((at, sign), score) in scorer.places.iter().zip(&scorer.signs).zip(fits) {
@@ -105,7 +105,7 @@ impl Search<'_> {
         .collect()
     }
 
-    /// What speaks for one document, the best of all queries.
+    /// Collects the evidence for one document, the best of all queries.
     fn evidence(&self, at: usize) -> Evidence {
         let words = self.parts().map(|part| {
             let most: f32 = part.words.iter().map(|word| self.index.lexical.most(word.term)).sum();
@@ -124,7 +124,7 @@ impl Search<'_> {
         self.index.meaning.likeness_of(part.vector.as_ref()?, at)
     }
 
-    /// The queries and their clauses, or the context where there is nothing else.
+    /// Returns the queries and their clauses, or the context if there are no queries.
     fn parts(&self) -> impl Iterator<Item = &Part> {
         let queries = self.question.queries.iter();
         let context = self.question.context.iter().filter(|_| self.question.queries.is_empty());

@@ -1,21 +1,21 @@
-//! How sure one may be of a hit, 0 to 1. Scores only compare hits with each other; this holds each against the question:
+//! Relevance of a hit, 0 to 1. Scores only rank hits against each other; relevance measures each against the query:
 //!
-//! - `words`: what the question's words give to the tool, against the most that they could give to any;
-//! - `meaning`: the likeness of the two, from 0 at `UNLIKE` to 1 at `ALIKE`;
-//! - `memory`: how alike a remembered question is that led to the tool;
-//! - together `1 - (1 - words)(1 - meaning)(1 - memory)`, and 1 for a tool that is named. Where that would rise from one
-//!   hit to the next, the neighbours share their average.
+//! - words: impact of the query's terms, as a share of the highest possible impact;
+//! - vectors: cosine similarity, scaled so that 0.1 becomes 0 and 0.7 becomes 1;
+//! - memory: similarity of a remembered query that led to the tool;
+//! - combined: `1 - (1 - words)(1 - vectors)(1 - memory)`, and 1 for a tool mentioned by name. Where that would
+//!   increase from one hit to the next, adjacent hits share their mean.
 
-/// Most tools that have nothing to do with a question are less like it than this.
+/// Most unrelated tools have a lower similarity.
 const UNLIKE: f32 = 0.1;
-/// Most that answer it in its own words are more.
+/// Most tools that match the wording of a query have a higher similarity.
 const ALIKE: f32 = 0.7;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
     /// 0 to 1.
     pub(super) words: f32,
-    /// A cosine.
+    /// Cosine similarity.
     pub(super) likeness: Option<f32>,
     /// 0 to 1.
     pub(super) memory: f32,
@@ -33,9 +33,9 @@ impl Evidence {
     }
 }
 
-/// The relevance of hits in the order of their rank.
+/// Returns the relevance of hits in rank order.
 pub(super) fn relevance(hits: &[Evidence]) -> Vec<f64> {
-    // Blocks of neighbours with one average each; a block that is better than the one before it joins that.
+    // Isotonic regression (pool adjacent violators): a block with a higher mean than its predecessor is merged into it.
     let mut blocks: Vec<(f64, usize)> = Vec::with_capacity(hits.len());
     for hit in hits {
         let mut block = (hit.sum(), 1);
@@ -52,7 +52,7 @@ fn mean((sum, count): (f64, usize)) -> f64 {
     sum / count as f64
 }
 
-/// More than three digits would say more than is known.
+/// Rounds to three digits; more would suggest false precision.
 fn rounded(relevance: f64) -> f64 {
     (relevance * 1000.0).round() / 1000.0
 }

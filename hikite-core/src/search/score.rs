@@ -1,9 +1,9 @@
-//! How well every document that a mask holds fits a question, in one number each.
+//! Scores every document in a mask against a query.
 //!
-//! Words and meaning are measured on scales of their own, so each becomes a z-score among the documents that are looked
-//! at before they are added up: half the words, the whole meaning. The module of a tool speaks for it with a share of
-//! the average of its tools, and the best clause of a long question with a share of its own score. A document without a
-//! vector yet is given the meaning that its words let expect: the straight line through those that have both.
+//! Lexical and vector scores have different scales, so each becomes a z-score among the scored documents before they
+//! are added: half the lexical score plus the vector score. A share of the module's mean score and a share of the best
+//! clause's score are added. A document without a vector gets the vector score that its lexical score predicts, by
+//! linear regression over the documents that have both.
 
 use super::index::Index;
 use super::question::{Part, Query, Question};
@@ -13,16 +13,16 @@ const WORDS: f32 = 0.5;
 const MEANING: f32 = 1.0;
 const MODULE: f32 = 0.4;
 const CLAUSE: f32 = 0.3;
-/// What the other queries of a question add to the best one.
+/// Weight of the other queries against the best one.
 const OTHERS: f32 = 0.2;
 const CONTEXT: f32 = 0.3;
 
-/// The documents that are looked at. All lists of numbers here are in their order.
+/// Scores a set of documents. All lists of numbers are parallel to `places`.
 #[derive(Debug)]
 pub(super) struct Scorer<'a> {
     index: &'a Index,
     pub(super) places: Vec<u32>,
-    /// Whether anything of its own speaks for a document, a word or its meaning: a good module alone does not.
+    /// `true` if a term or the vector matches the document itself; a good module alone does not count.
     pub(super) signs: Vec<bool>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Scorer<'a> {
         Self { index, signs: vec![false; places.len()], places }
     }
 
-    /// The score of each document: zero is an average one.
+    /// Returns the score of each document; zero is average.
     pub(super) fn question(&mut self, question: &Question) -> Vec<f32> {
         let mut queries = question.queries.iter();
         let Some(first) = queries.next() else {
@@ -60,7 +60,7 @@ impl<'a> Scorer<'a> {
 
     fn query(&mut self, query: &Query) -> Vec<f32> {
         let mut scores = self.part(&query.whole);
-        // Words alone gain nothing from clauses: they have been counted one by one.
+        // Clauses add nothing to lexical scores, whose terms are counted already.
         let clauses = query.clauses.iter().filter(|clause| clause.vector.is_some());
         let clauses = clauses.map(|clause| self.part(clause));
         let best = clauses.reduce(|mut best, clause| {
@@ -95,7 +95,7 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Only the lists of the question's own words are touched.
+    /// Adds up impacts; touches only the postings of the query's terms.
     fn words(&self, part: &Part) -> Vec<f32> {
         let mut all = vec![0.0_f32; self.index.len()];
         for postings in part.words.iter().filter_map(|word| self.index.lexical.postings(word.term)) {
@@ -109,7 +109,7 @@ impl<'a> Scorer<'a> {
         self.places.iter().map(|at| all[*at as usize]).collect()
     }
 
-    /// Makes z-scores of likenesses and fills in those that are not known yet.
+    /// Converts similarities to z-scores and predicts those of documents without a vector.
     fn complete(&self, likeness: &mut [f32], words: &[f32]) {
         if self.index.meaning.is_complete() {
             return standardise(likeness);
@@ -130,7 +130,7 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The z-score of a module's average among all documents, as if each had its module's average.
+    /// Adds the z-score of each module's mean score, weighted by its number of documents.
     fn add_modules(&self, scores: &mut [f32]) {
         if self.index.module_count() < 2 {
             return;
@@ -155,7 +155,7 @@ impl<'a> Scorer<'a> {
     }
 }
 
-/// Numbers as steps of their own spread from their average; zeros if they are all the same.
+/// Converts values to z-scores; zeros if they are all equal.
 fn standardise(values: &mut [f32]) {
     let count = as_f32(values.len()).max(1.0);
     let mean = sum(values, |value| value) / count;
@@ -166,11 +166,11 @@ fn standardise(values: &mut [f32]) {
 }
 
 fn one_over_deviation(variance: f32) -> f32 {
-    // What is left of rounding is no spread.
+    // A smaller variance is a rounding error.
     if variance > 1e-9 { 1.0 / variance.sqrt() } else { 0.0 }
 }
 
-/// Summed in eight lanes, because a processor adds eight numbers as fast as one.
+/// Sums in eight lanes, so that the compiler can vectorise it.
 fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     const LANES: usize = 8;
     let mut lanes = [0.0_f32; LANES];

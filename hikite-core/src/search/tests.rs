@@ -1,4 +1,4 @@
-//! Searches over small catalogs whose answers everybody would agree on.
+//! Tests of searches over small catalogs with obvious answers.
 
 use super::encoder::{Encoder, Vector};
 use super::{Document, Hit, Index, Question, Trace};
@@ -20,7 +20,7 @@ fn catalog() -> Vec<Document> {
     ]
 }
 
-/// Meaning by agreement: each of a few words is a direction of its own, whatever the language.
+/// A test encoder in which each of a few keywords is its own dimension, in any language.
 #[derive(Debug)]
 struct Agreed;
 
@@ -107,7 +107,7 @@ fn a_tool_that_is_named_comes_first() {
     }
     assert_eq!(ask(&index, &["use write_file for the weather of the issue"], None)[0].at, 3);
     assert_eq!(ask(&index, &["weather__forecast"], None)[0].at, 4);
-    // In a sentence a plain word is a word.
+    // In a sentence, a plain word does not count as a tool name.
     assert_eq!(ask(&index, &["the forecast is in which file on disk"], None)[0].at, 1);
 }
 
@@ -187,7 +187,7 @@ fn what_was_used_before_comes_up_again() {
     assert_eq!(hits[0].at, 3);
     assert_eq!(hits[0].explanation, "used before for a similar question");
     assert!(hits[0].relevance > 0.5, "{hits:?}");
-    // Something else is not touched by it.
+    // Unrelated queries are not affected.
     assert_eq!(search("create issue"), index.search(&asked("create issue"), &Mask::all(6), &[], 10));
     let old = Trace { weight: 0.0, ..trace.clone() };
     assert!(index.search(&asked("save notes"), &Mask::all(6), &[old], 10).is_empty());

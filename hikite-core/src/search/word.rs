@@ -1,15 +1,15 @@
-//! The words of a text as search knows them: identifiers are taken apart (`createIssue`, `get_HTTPUrl`, `base64`),
-//! letters folded, English words reduced to their stems, and text without spaces (Chinese, Japanese, Korean) cut into
-//! pairs of letters. A word is known by a hash that stays the same from run to run.
+//! Tokenizer of the search index: splits identifiers (`createIssue`, `get_HTTPUrl`, `base64`), folds letters, stems
+//! English words, and cuts text without spaces (Chinese, Japanese, Korean) into character bigrams. A term is a hash
+//! that is stable across runs.
 
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::fold::fold;
 
-/// A longer word is nothing that anybody looks for.
+/// Longest indexed word, in bytes.
 const WORD_BYTES_MAX: usize = 64;
 
-/// Words that say nothing of what is looked for, in the order of the alphabet.
+/// Stop words, in alphabetical order.
 const STOP: &[&str] = &[
     "a", "about", "above", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at",
     "be", "because", "been", "before", "being", "below", "between", "both", "but", "by", "can", "could", "d",
@@ -23,11 +23,11 @@ const STOP: &[&str] = &[
     "which", "while", "who", "whom", "why", "will", "with", "would", "you", "your", "yours",
 ];
 
-/// One word as it stood in the text, folded but not yet reduced to its stem.
+/// One word of a text, folded but not stemmed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
-    /// A pair of letters of a text without spaces.
+    /// `true` for a bigram of text without spaces.
     pub(super) is_pair: bool,
 }
 
@@ -37,7 +37,7 @@ impl Word<'_> {
     }
 }
 
-/// Takes texts apart, again and again with the same buffers.
+/// Splits texts into words, with reused buffers.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     letters: Vec<char>,
@@ -45,8 +45,8 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Calls `found` with every word of the text, stop words too. A name that was taken apart also comes whole
-    /// (`GitHub` is `git`, `hub` and `github`), because people write it either way.
+    /// Calls `found` with every word, stop words included. A split identifier is also reported whole (`GitHub` is
+    /// `git`, `hub` and `github`), because people write it either way.
     pub(super) fn words(&mut self, text: &str, mut found: impl FnMut(Word<'_>)) {
         let Self { letters, word } = self;
         if text.is_ascii() {
@@ -62,7 +62,7 @@ impl Reader {
             let (run, after) = rest.split_at(end.unwrap_or(rest.len()));
             rest = after;
             if pairs {
-                // A letter that stands alone is a word.
+                // A single character is a word by itself.
                 for pair in run.windows(run.len().min(2)) {
                     lower(pair, word);
                     found(Word { text: word, is_pair: true });
@@ -74,7 +74,7 @@ impl Reader {
     }
 }
 
-/// Reduces English words to their stems; everything else stays as it is.
+/// Stems English words; other words stay unchanged.
 pub(super) struct Stems(Stemmer);
 
 impl Stems {
@@ -82,7 +82,7 @@ impl Stems {
         Self(Stemmer::create(Algorithm::English))
     }
 
-    /// The hash that a word is known by.
+    /// Returns the term hash of a word.
     pub(super) fn term(&self, word: Word<'_>) -> u64 {
         if word.is_pair || !word.text.bytes().all(|byte| byte.is_ascii_lowercase()) {
             return hash(word.text);
@@ -91,7 +91,7 @@ impl Stems {
     }
 }
 
-/// The same for the text that most of it is, without a look at Unicode.
+/// Fast path for ASCII text.
 fn ascii_words(text: &str, word: &mut String, found: &mut impl FnMut(Word<'_>)) {
     for run in text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric()).filter(|run| !run.is_empty()) {
         let mut start = 0;
@@ -121,7 +121,7 @@ fn lower_ascii(run: &[u8], word: &mut String) {
     word.extend(run.iter().map(|byte| char::from(byte.to_ascii_lowercase())));
 }
 
-/// The parts of one identifier, and the whole if there are several.
+/// Reports the parts of one identifier, and the whole if there are several.
 fn parts(run: &[char], word: &mut String, found: &mut impl FnMut(Word<'_>)) {
     let mut start = 0;
     for at in 1..=run.len() {
@@ -144,7 +144,7 @@ fn tell(word: &str, found: &mut impl FnMut(Word<'_>)) {
     }
 }
 
-/// Whether a new part begins here: `aB`, `ABc` before the `B`, `a1`, `1a`.
+/// Returns `true` if a new part begins at `at`: `aB`, `ABc` before the `B`, `a1`, `1a`.
 fn is_border(run: &[char], at: usize) -> bool {
     let (before, here) = (run[at - 1], run[at]);
     let next_is_lower = run.get(at + 1).is_some_and(|next| next.is_lowercase());
@@ -157,13 +157,13 @@ fn lower(letters: &[char], word: &mut String) {
     word.extend(letters.iter().flat_map(|letter| letter.to_lowercase()));
 }
 
-/// Letters of scripts that put no spaces between words.
+/// Returns `true` for letters of scripts without spaces between words.
 pub(super) fn is_cjk(letter: char) -> bool {
     matches!(letter, '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
-/// FNV-1a: hashes are kept with remembered questions, so they must never change.
+/// FNV-1a. Hashes are stored with remembered queries and must never change.
 pub(super) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(term("issues"), term("issue"));
         assert_eq!(term("creating"), term("created"));
         assert_ne!(term("read"), term("write"));
-        // Kept in stores: a change of this number forgets what was remembered.
+        // Hashes are stored: changing this value discards the usage memory.
         assert_eq!(term("issues"), 0x6579_c7c5_b9ae_6605, "{:#x}", term("issues"));
     }
 

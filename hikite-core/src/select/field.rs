@@ -1,6 +1,6 @@
-//! A plain list of fields: `number,user.login,labels[].name,"key.with.dots"`. What is picked keeps its place in the
-//! whole, so that a path into the whole is a path into the part: `user.login` gives `{"user":{"login":…}}`. Lists are
-//! gone through by themselves, `[]` only says so. No field is renamed and nothing is computed.
+//! Field lists: `number,user.login,labels[].name,"key.with.dots"`. Selected values keep their position, so that a path
+//! into the whole also works in the part: `user.login` gives `{"user":{"login":…}}`. Lists are traversed implicitly;
+//! `[]` is optional. Fields are never renamed or computed.
 
 use std::fmt::Write as _;
 
@@ -10,24 +10,24 @@ use super::Missing;
 use super::path::{Step, at, bracket, quoted};
 use crate::suggest::did_you_mean;
 
-/// The most fields of one list.
+/// Most fields of one list.
 const FIELDS_MAX: usize = 200;
 
-/// So many names are told where none fits, and so long each.
+/// Most names listed in a message, and most characters of each.
 const NAMES_MAX: usize = 40;
 const NAME_MAX: usize = 60;
-/// Fields of which it is asked what was meant, and names that are looked through for it.
+/// Most fields that get a suggestion, and most names searched for one.
 const GUESSES_MAX: usize = 5;
 const KNOWN_MAX: usize = 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     wanted: Wanted,
-    /// As they were written.
+    /// Fields as written.
     names: Vec<Box<str>>,
 }
 
-/// What is wanted of a value: all of it, or these parts.
+/// Selection within a value: all of it, or some of its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Wanted {
     whole: bool,
@@ -35,7 +35,7 @@ struct Wanted {
 }
 
 impl Fields {
-    /// Fails with what is wrong, in words that follow the name of what was read.
+    /// Parses a field list. The error continues a sentence that begins with the field's name.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > super::TEXT_MAX {
             return Err(format!("is longer than {} bytes", super::TEXT_MAX));
@@ -45,7 +45,7 @@ impl Fields {
             .limited()
     }
 
-    /// Fails with the first that is no field.
+    /// Parses a field list without length limits. The error is the text that is no field.
     pub(super) fn read(text: &str) -> Result<Self, &str> {
         let mut fields = Self { wanted: Wanted::default(), names: Vec::new() };
         let mut rest = Some(text);
@@ -71,9 +71,9 @@ impl Fields {
         Ok(self)
     }
 
-    /// The same with only these fields, of each element where it is a list. What a row does not have is left out of
-    /// it. Where an object holds its rows in one list, fields that it has not itself are looked for in those; if it has
-    /// none of them, its plain members stay beside the rows. Fails if there is none of the fields at all.
+    /// Returns the value reduced to these fields; in a list, each element is reduced. Fields missing from a row are
+    /// left out. If an object wraps its rows in one list, fields that the object lacks are looked up in the rows; if it
+    /// has none of them, its scalar members are kept beside the rows. Fails if no field exists.
     pub fn pick(&self, value: &Value) -> Result<Value, Missing> {
         let found = match value {
             Value::Object(members) => self.wanted.of_wrapper(members),
@@ -82,7 +82,7 @@ impl Fields {
         found.ok_or_else(|| self.missing(value))
     }
 
-    /// The cost of picking from a byte of a value, against only reading it.
+    /// Returns the cost of selecting per input byte, relative to parsing it.
     pub fn cost(&self) -> usize {
         1 + self.names.len() / 4
     }
@@ -133,7 +133,7 @@ impl Wanted {
         here.whole = true;
     }
 
-    /// `None` if nothing of what is wanted is there. What is null or an empty list is there, and has no more to give.
+    /// Selects from a value; `None` if nothing matches. Null and empty lists count as matches.
     fn of(&self, value: &Value) -> Option<Value> {
         if self.whole || value.is_null() {
             return Some(value.clone());
@@ -168,7 +168,8 @@ impl Wanted {
         (!picked.is_empty()).then_some(picked)
     }
 
-    /// Each element keeps its place; one that has nothing of what is wanted is empty. An index leaves that one alone.
+    /// Selects from each element. An element without a match becomes empty and keeps its position. An index selects
+    /// that element alone.
     fn of_list(&self, items: &[Value]) -> Option<Value> {
         if let Some((Step::Index(index), wanted)) = self.parts.iter().find(|(step, _)| is_index(step)) {
             let item = items.get(at(items, *index)?)?;
@@ -213,7 +214,7 @@ impl Wanted {
     }
 }
 
-/// The one member that is a list of objects; if there is none, the one that is an empty list.
+/// Returns the only member that is a list of objects, else the only member that is an empty list.
 fn rows_of(members: &Map<String, Value>) -> Option<(&String, &Value)> {
     let only = |fits: fn(&Vec<Value>) -> bool| {
         let mut found = members.iter().filter(|(_, value)| value.as_array().is_some_and(fits));
@@ -234,7 +235,7 @@ fn is_index(step: &Step) -> bool {
     matches!(step, Step::Index(_))
 }
 
-/// One field, and what follows it. A list at the start is gone through anyway.
+/// Parses one field and returns the rest. A leading `[].` is redundant.
 fn field(text: &str) -> Option<(Vec<Step>, &str)> {
     let mut rest = text.strip_prefix("[].").unwrap_or(text);
     let mut steps = Vec::new();
@@ -267,7 +268,7 @@ fn nothing_to_pick(what: &str) -> Missing {
     }
 }
 
-/// Names with commas between them, not too many and not too long.
+/// Joins names with commas, within limits of number and length.
 pub(super) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut text = String::new();
     for (at, name) in names.enumerate() {

@@ -1,5 +1,4 @@
-//! A plain path into a value, written as jq writes it: `.a.b[0]["x y"]`, and `[]` for each element or member. It is
-//! followed by walking; nothing is computed.
+//! Paths into a value in jq syntax: `.a.b[0]["x y"]`, and `[]` for each element or member. Nothing is computed.
 
 use std::fmt;
 
@@ -13,13 +12,13 @@ pub struct Path(Vec<Step>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Key(Box<str>),
-    /// Below zero: from the end.
+    /// Index into a list; negative counts from the end.
     Index(i64),
     Each,
 }
 
 impl Path {
-    /// Fails with what is wrong, in words that follow the name of what was read.
+    /// Parses a path. The error continues a sentence that begins with the field's name.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("must be a plain path such as `.items[].user.login`, not `{text}`");
         let mut rest = text.strip_prefix('.').ok_or_else(wrong)?;
@@ -38,20 +37,20 @@ impl Path {
             after_dot = after.starts_with('.');
             rest = after.strip_prefix('.').unwrap_or(after);
         }
-        // A dot alone is the whole; after a step it must lead somewhere.
+        // A single dot is the whole value; a trailing dot is an error.
         if after_dot && !steps.is_empty() {
             return Err(wrong());
         }
         Ok(Self(steps))
     }
 
-    /// Whether it leads to exactly one value.
+    /// Returns `true` if the path leads to exactly one value.
     pub fn is_single(&self) -> bool {
         !self.0.contains(&Step::Each)
     }
 
-    /// The one value it leads to, as jq has it: null for what is not there, and a failure where a value cannot have
-    /// such a part. Of many (`[]`) it is the first.
+    /// Returns the value at the path with jq semantics: null if it is missing, an error if the value cannot have such a
+    /// part. `[]` selects the first element.
     pub fn pick(&self, value: &Value) -> Result<Value, Missing> {
         let mut here = value;
         for step in &self.0 {
@@ -69,7 +68,7 @@ impl Path {
         Ok(here.clone())
     }
 
-    /// The rows it leads to: the elements of a list, named with `[]` at the end or without. `None` if there is no list.
+    /// Returns the elements of the lists at the path, which may end in `[]`; `None` if there is no list.
     pub fn rows<'v>(&self, value: &'v Value) -> Option<Vec<&'v Value>> {
         let list = self.0.strip_suffix(&[Step::Each]).unwrap_or(&self.0);
         let mut lists = Vec::new();
@@ -78,7 +77,7 @@ impl Path {
         (!lists.is_empty()).then(|| lists.into_iter().flatten().collect())
     }
 
-    /// All values it leads to, in order; what is not there or does not fit is passed over.
+    /// Returns all values at the path, in order. Missing and mismatched parts are skipped.
     pub fn all<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         let mut found = Vec::new();
         follow(&self.0, value, &mut found);
@@ -126,7 +125,7 @@ fn follow<'v>(steps: &[Step], value: &'v Value, found: &mut Vec<&'v Value>) {
     }
 }
 
-/// The place that an index means.
+/// Resolves a possibly negative index.
 pub(super) fn at(items: &[Value], index: i64) -> Option<usize> {
     match usize::try_from(index.unsigned_abs()).ok()? {
         from_end if index < 0 => items.len().checked_sub(from_end),
@@ -134,7 +133,7 @@ pub(super) fn at(items: &[Value], index: i64) -> Option<usize> {
     }
 }
 
-/// `[0]`, `["x"]` or `[]`, and what follows it.
+/// Parses `[0]`, `["x"]` or `[]` and returns the rest.
 pub(super) fn bracket(text: &str) -> Option<(Step, &str)> {
     let inside = text.strip_prefix('[')?;
     if let Some(after) = inside.strip_prefix(']') {
@@ -152,7 +151,7 @@ pub(super) fn bracket(text: &str) -> Option<(Step, &str)> {
     Some((Step::Index(number.parse().ok()?), after))
 }
 
-/// A JSON string, and what follows it.
+/// Parses a JSON string and returns the rest.
 pub(super) fn quoted(text: &str) -> Option<(Box<str>, &str)> {
     if !text.starts_with('"') {
         return None;

@@ -1,4 +1,4 @@
-//! Tests of which place gives way, and that nothing is counted twice.
+//! Tests of eviction order and of place counts.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn shares(all: usize, each: usize, reserved: usize) -> Shares<u32> {
     Shares::new(Allowance { all, each, reserved })
 }
 
-/// Places that have been idle since the second they are named after.
+/// Returns the second encoded in the value as the time since which the place has been idle.
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     clippy::unnecessary_wraps,
@@ -65,7 +65,7 @@ fn when_all_is_taken_whoever_holds_most_gives_way() {
     }
     let out = shares.take(&who("c"), 6, at(6), idle).expect("room").out.expect("one gave way");
     assert_eq!((&*out.holder, out.value), ("b", 2));
-    // Whoever holds as much as everybody else takes nothing from them.
+    // A holder with as many places as the others evicts none of theirs.
     let mine_stays = |value: &u32, own: bool| if own { None } else { Some(at(*value)) };
     assert_eq!(shares.take(&who("a"), 7, at(7), mine_stays), Err(Full::All));
     assert_eq!(shares.take(&who("d"), 7, at(7), busy), Err(Full::All));
@@ -78,7 +78,7 @@ fn the_order_follows_what_was_used_since() {
     for second in [1, 2, 3] {
         shares.take(&who("a"), second, at(second), idle).expect("room");
     }
-    // The first was used again at 9, the second is in use.
+    // The first was used again at 9; the second is in use.
     let used = |value: &u32, _: bool| match value {
         1 => Some(at(9)),
         2 => None,

@@ -1,11 +1,11 @@
-//! Whose an address may be that no list has: judged by how the addresses begin that the modules do list.
+//! Guesses the module of a resource URI that no module lists, from the URIs that the modules do list.
 
 use crate::catalog::Module;
 use crate::listing::{ListKind, Listing};
 use crate::uri;
 
-/// The modules that it may belong to: those with an address of the same scheme and authority, else of the same scheme,
-/// else those that promise resources and list none.
+/// Returns the possible modules: those with a URI of the same scheme and authority, else of the same scheme, else those
+/// that declare resources but list none.
 pub(super) fn candidates<'a>(modules: &'a [Module], address: &str) -> Vec<&'a Module> {
     let Some(scheme) = uri::scheme(address) else { return Vec::new() };
     let among = |fits: &dyn Fn(&Listing) -> bool| -> Vec<&'a Module> {

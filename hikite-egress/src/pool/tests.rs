@@ -1,4 +1,4 @@
-//! The pool at servers that close, hang up or never end.
+//! Tests of the pool with servers that close, hang up or never finish.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,12 +13,12 @@ use crate::read;
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 const BEGUN: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 5000000\r\n\r\nhello";
 
-/// What a server does with each request after it has read it.
+/// Behaviour of a server after it has read a request.
 #[derive(Clone, Copy)]
 enum Then {
     Answer,
     AnswerAndClose,
-    /// Begins an answer and does not end it.
+    /// Begins a response and never finishes it.
     Begin,
     HangUp,
 }
@@ -98,7 +98,7 @@ async fn one_that_the_server_closed_is_replaced() {
     assert_eq!(server.counts(), (20, 20));
 }
 
-/// Waits until the connection of an answer that was left is ready or gone.
+/// Waits until the connection of an abandoned response is ready or closed.
 async fn settled(pool: &Pool) -> usize {
     let ready = |pool: &Pool| {
         let free = pool.free.lock();

@@ -1,9 +1,9 @@
-//! As much of CBOR (RFC 8949) as authenticators write: values of definite length, read once and within limits of depth
-//! and number. What is longer than it says, or names a member twice, is refused.
+//! Subset of CBOR (RFC 8949) that authenticators use: definite lengths only, with limits on depth and number of values.
+//! Trailing bytes and duplicate map keys are rejected.
 
-/// Deeper is no answer of an authenticator.
+/// Deepest nesting of an authenticator's response.
 const DEPTH: usize = 8;
-/// Nor are more values.
+/// Most values of a response.
 const VALUES: usize = 512;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +13,7 @@ pub(crate) enum Value<'a> {
     Text(&'a str),
     List(Vec<Value<'a>>),
     Map(Vec<(Value<'a>, Value<'a>)>),
-    /// `true`, `null`, a float: nothing of it is ever looked at.
+    /// A value that is never read: `true`, `null`, a float.
     Other,
 }
 
@@ -40,13 +40,13 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The one value that the bytes are.
+/// Parses bytes that are exactly one value.
 pub(crate) fn read_all(bytes: &[u8]) -> Option<Value<'_>> {
     let (value, rest) = read(bytes)?;
     rest.is_empty().then_some(value)
 }
 
-/// The value that the bytes begin with, and what follows it.
+/// Parses the value at the start of the bytes, and returns the rest.
 pub(crate) fn read(bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
     let mut reader = Reader { rest: bytes, left: VALUES };
     let value = reader.value(DEPTH)?;
@@ -55,7 +55,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
 
 struct Reader<'a> {
     rest: &'a [u8],
-    /// How many values may still come.
+    /// Number of values that may still follow.
     left: usize,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         let depth = depth.checked_sub(1)?;
         let first = *self.take(1)?.first()?;
         let (major, minor) = (first >> 5, first & 0x1f);
-        // Floats and simple values: the bytes behind the head are the value itself.
+        // Floats and simple values: the argument is the value itself.
         let argument = self.argument(minor)?;
         Some(match major {
             0 => Value::Integer(i64::try_from(argument).ok()?),
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         Some(Value::Map(members))
     }
 
-    /// A number of values: each takes a byte at least, so that nobody makes us set aside more than came.
+    /// Checks an element count. Each element takes at least one byte, so the allocation is bounded by the input.
     fn count(&self, argument: u64) -> Option<usize> {
         usize::try_from(argument).ok().filter(|count| *count <= self.left && *count <= self.rest.len())
     }
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
             25 => 2,
             26 => 4,
             27 => 8,
-            // Of indefinite length, which authenticators must not write.
+            // Indefinite lengths, which authenticators must not use.
             _ => return None,
         };
         let bytes = self.take(wide)?;

@@ -1,5 +1,5 @@
-//! Public keys as authenticators write them (COSE, RFC 9052 and 9053): ES256, `EdDSA` and RS256, each with the one curve
-//! and size that goes with it.
+//! COSE public keys (RFC 9052 and 9053) of authenticators: ES256, `EdDSA` and RS256, each with one curve or a range of
+//! sizes.
 
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
@@ -10,14 +10,14 @@ use super::cbor::{self, Value};
 const ES256: i64 = -7;
 const EDDSA: i64 = -8;
 const RS256: i64 = -257;
-/// What an authenticator may choose from, the best first.
+/// Supported algorithms, in order of preference.
 pub(crate) const KINDS: [i64; 3] = [ES256, EDDSA, RS256];
 
-/// RSA keys from 2048 to 8192 bits.
+/// RSA modulus from 2048 to 8192 bits.
 const MODULUS: std::ops::RangeInclusive<usize> = 256..=1024;
 const EXPONENT: std::ops::RangeInclusive<usize> = 1..=8;
 
-// The labels of a key: what it is, for which algorithm, and its parts, whose meaning depends on the first.
+// Labels of a COSE key: key type, algorithm, and parameters whose meaning depends on the key type.
 const KEY_TYPE: i64 = 1;
 const ALGORITHM: i64 = 3;
 const FIRST: i64 = -1;
@@ -32,7 +32,7 @@ pub(crate) enum PublicKey {
 }
 
 impl PublicKey {
-    /// Nothing if it is none, or of another kind.
+    /// Parses a key; `None` if it is malformed or of an unsupported type.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let map = cbor::read_all(bytes)?;
         let number = |label| map.at(label).and_then(Value::integer);

@@ -1,5 +1,4 @@
-//! The two halves of every answer: what the browser says it was asked (client data), and what the authenticator says it
-//! did (authenticator data).
+//! The two parts of every `WebAuthn` response: client data from the browser, and authenticator data.
 
 use serde::Deserialize;
 
@@ -12,7 +11,7 @@ const IS_COPIED: u8 = 0x10;
 const HAS_KEY: u8 = 0x40;
 const HAS_EXTENSIONS: u8 = 0x80;
 
-/// Longer ids are none (`WebAuthn`, 4 "Credential ID").
+/// Longest credential id (`WebAuthn`, 4 "Credential ID").
 const ID_BYTES: usize = 1023;
 
 #[derive(Debug, Deserialize)]
@@ -25,7 +24,7 @@ struct ClientData {
     cross_origin: bool,
 }
 
-/// Whether the browser was asked this question, for this deed, by a page of ours.
+/// Checks that the client data is of this type, for this challenge, and from our origin.
 pub(crate) fn check_client(
     bytes: &[u8],
     kind: &str,
@@ -39,7 +38,7 @@ pub(crate) fn check_client(
     if data.challenge != challenge.text() {
         return Err(PasskeyFault::Challenge);
     }
-    // A page of ours inside a foreign one is not a page of ours.
+    // Our page inside a frame of another origin is rejected.
     if data.origin != origin || data.cross_origin {
         return Err(PasskeyFault::Origin);
     }
@@ -62,7 +61,7 @@ pub(crate) struct AuthenticatorData<'a> {
     site: &'a [u8],
     flags: u8,
     pub(crate) counter: u32,
-    /// A key that was made.
+    /// Credential that was created, if any.
     pub(crate) made: Option<Made<'a>>,
 }
 
@@ -73,14 +72,14 @@ pub(crate) struct Made<'a> {
 }
 
 impl<'a> AuthenticatorData<'a> {
-    /// Nothing unless every byte of it is known.
+    /// Parses authenticator data; `None` unless every byte is accounted for.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (site, rest) = bytes.split_at_checked(32)?;
         let (&flags, rest) = rest.split_first()?;
         let (counter, mut rest) = rest.split_first_chunk::<4>()?;
         let mut made = None;
         if flags & HAS_KEY != 0 {
-            // Sixteen bytes say what the authenticator is.
+            // Skips the AAGUID, which identifies the authenticator model.
             let (_, after) = rest.split_at_checked(16)?;
             let (length, after) = after.split_first_chunk::<2>()?;
             let (id, after) = after.split_at_checked(u16::from_be_bytes(*length).into())?;

@@ -1,4 +1,5 @@
-//! Answers of an authenticator of our own, changed in every way that must not pass, and answers of others (`vectors.py`).
+//! Tests with responses of a simulated authenticator, tampered with in every way that must fail, and with responses of
+//! real ones (`vectors.py`).
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::*;
 
 const ID: &[u8] = b"a credential";
 
-/// An authenticator with one key; what it does can be told to be wrong.
+/// A simulated authenticator with one key and configurable faults.
 #[derive(Clone)]
 struct Authenticator {
     pair: Arc<EcdsaKeyPair>,
@@ -80,7 +81,7 @@ impl Authenticator {
     }
 }
 
-/// `{"fmt": "none", "attStmt": {}, "authData": …}`
+/// Encodes `{"fmt": "none", "attStmt": {}, "authData": …}`.
 fn attestation(data: &[u8]) -> Vec<u8> {
     let length = u16::try_from(data.len()).expect("short").to_be_bytes();
     let head = b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x59";
@@ -295,7 +296,7 @@ proptest! {
         prop_assert!(site().verify_assertion(&challenge, &passkey, &answer, Verification::Preferred).is_err());
     }
 
-    /// One byte changed anywhere in what was signed, or in the signature, and it is signed no more.
+    /// Changes one bit of the signed data or the signature, which must invalidate the response.
     #[test]
     fn no_changed_byte_passes(at in any::<prop::sample::Index>(), bit in 0_u8..8, part in 0..3) {
         let authenticator = Authenticator::new();

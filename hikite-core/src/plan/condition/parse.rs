@@ -1,11 +1,11 @@
-//! Reads a condition: `${a.n} > 0 && (${b.state} == "open" || !${c.done?})`.
+//! Parser for task conditions: `${a.n} > 0 && (${b.state} == "open" || !${c.done?})`.
 
 use serde_json::Value;
 
 use super::{Comparison, Expression, Operand};
 use crate::plan::reference::{self, Names, Problem, Reference, quoted, shown};
 
-/// How deep parentheses and `!` may be nested.
+/// Deepest nesting of parentheses and `!`.
 const NESTED_MAX: usize = 32;
 
 pub(super) fn parse(text: &str, names: Names<'_>, after: &mut Vec<usize>) -> Result<Expression, String> {
@@ -119,7 +119,7 @@ impl<'a> Reader<'a, '_> {
             .map_err(|problem| Problem::new(start + problem.at, problem.message))?;
         self.at += written.length;
         let linked = Reference::link(written, self.names).map_err(|message| Problem::new(start, message))?;
-        // Nothing runs where a task could not be read, so any value will do for what may be its result.
+        // A batch with an unreadable task is never run, so any value will do.
         let Some(reference) = linked else { return Ok(Operand::Plain(Value::Null)) };
         self.after.extend(reference.task());
         Ok(Operand::Reference(reference))
@@ -159,7 +159,7 @@ impl<'a> Reader<'a, '_> {
         Problem::new(self.at, message)
     }
 
-    /// Something that has no meaning here, and what was probably meant.
+    /// Reports an unexpected token, with a suggestion where one is known.
     fn unexpected(&self) -> Problem {
         const MEANT: &[(&str, &str)] = &[
             ("and", "&&"),

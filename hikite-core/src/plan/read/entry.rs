@@ -1,5 +1,5 @@
-//! The tasks of a batch one by one, before anything about them is known: from a list, from lines of text, or from a text
-//! that holds a list. Bad JSON is told with its place in the lines that were sent.
+//! Splits a batch into tasks before their fields are read: from a list, from lines of text, or from text that holds a
+//! list. JSON errors are reported with their line and column in the input.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 use super::{About, Faults};
 use crate::json::Raw;
 
-/// Nobody wraps a text in a text more often.
+/// Most layers of JSON strings around the text that are removed.
 const LAYERS: usize = 3;
 
 pub(super) struct Entry {
     pub(super) about: About,
-    /// `None` if it is no task at all; that has been told.
+    /// `None` if the entry is not a JSON object, which has then been reported.
     pub(super) members: Option<Map<String, Value>>,
 }
 
-/// The JSON of one task, or what is wrong with it, and the line on which it begins if it came as text.
+/// JSON text of one task or its parse error, and its first line if it was sent as text.
 struct Piece<'a> {
     line: Option<usize>,
     json: Result<&'a str, String>,
@@ -50,7 +50,7 @@ pub(super) fn entries(commands: &Raw, tasks_max: usize, faults: &mut Faults) -> 
     entries
 }
 
-/// A list that is all right, read only once; `None` for everything of which there is something to say.
+/// Fast path for a valid list, parsed only once. Returns `None` if anything is wrong.
 fn list_at_once(commands: &Raw) -> Option<Vec<Entry>> {
     let list: Vec<Map<String, Value>> = commands.decode().ok()?;
     let entry =
@@ -58,7 +58,7 @@ fn list_at_once(commands: &Raw) -> Option<Vec<Entry>> {
     Some(list.into_iter().zip(0..).map(entry).collect())
 }
 
-/// The same for lines.
+/// Fast path for valid text with one task per line. Returns `None` if anything is wrong.
 fn lines_at_once(text: &str) -> Option<Vec<Entry>> {
     let (mut entries, mut line, mut counted) = (Vec::new(), 1, 0);
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
@@ -75,7 +75,7 @@ fn lines_at_once(text: &str) -> Option<Vec<Entry>> {
 fn entry(piece: Piece<'_>, place: usize, faults: &mut Faults) -> Entry {
     let about = About { place, line: piece.line, id: None };
     let members = match piece.json {
-        // It names its line itself.
+        // The parse error names its line already.
         Err(bad_json) => Err(bad_json),
         Ok(json) => members(json).map_err(|message| format!("{about}: {message}")),
     };
@@ -97,7 +97,7 @@ fn members(json: &str) -> Result<Map<String, Value>, &'static str> {
     }
 }
 
-/// The text that was sent, without what was put around it by mistake.
+/// Returns the text that was sent, with surplus layers of JSON quoting removed.
 fn text(commands: &Raw) -> Option<String> {
     let mut text = commands.text()?;
     for _ in 0..LAYERS {
@@ -117,13 +117,13 @@ fn items(commands: &Raw) -> Result<Vec<Piece<'_>>, String> {
     Ok(items.into_iter().map(|item| Piece { line: None, json: Ok(item.get()) }).collect())
 }
 
-/// A text that holds a list.
+/// Splits text that holds a JSON list.
 fn listed(text: &str) -> Result<Vec<Piece<'_>>, String> {
     let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| bad_json(text, 1, &error))?;
     Ok(items.into_iter().map(|item| Piece { line: None, json: Ok(item.get()) }).collect())
 }
 
-/// One task after the other. A task may also go over several lines, as long as everything can be read.
+/// Splits text into tasks. A task may span several lines as long as the whole text parses.
 fn lines(text: &str, tasks_max: usize) -> Result<Vec<Piece<'_>>, String> {
     stream(text).or_else(|error| {
         let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
@@ -160,14 +160,14 @@ fn by_line(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Where in the text and why, in lines and characters as people count them; `first` is the number of its first line.
+/// Formats a JSON error with line and column, counted in characters from 1; `first` is the number of the first line.
 pub(super) fn bad_json(text: &str, first: usize, error: &serde_json::Error) -> String {
     let said = error.to_string();
     let reason = said.rsplit_once(" at line ").map_or(said.as_str(), |(reason, _)| reason);
     let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
     let bytes = line.as_bytes();
     let before = String::from_utf8_lossy(&bytes[..error.column().saturating_sub(1).min(bytes.len())]);
-    // A character that is cut through counts as the one that is meant.
+    // A character cut in half counts as the failing one.
     let column = before.trim_end_matches('\u{fffd}').chars().count() + 1;
     format!("line {}, column {column}: {reason}", first + error.line().saturating_sub(1))
 }

@@ -1,4 +1,4 @@
-//! The fields of one task: those of the specification, the other names that models give them, and our own.
+//! Reads the fields of one task: those of the specification, the aliases that models use, and hikite's own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ const FIELDS: &[&str] = &[
     "account",
 ];
 
-/// The id of a task, or what is wrong with it.
+/// Reads and validates the id of a task.
 pub(super) fn id(members: &Map<String, Value>) -> Result<Arc<str>, String> {
     let Some(given) = members.get("id").filter(|given| !given.is_null()) else {
         return Err("`id` is missing".into());
@@ -63,7 +63,8 @@ pub(super) fn id(members: &Map<String, Value>) -> Result<Arc<str>, String> {
     Ok(id.into())
 }
 
-/// Reads a task. Where something is wrong the rest is read all the same, and what it waits for counts.
+/// Reads a task. After a violation the remaining fields are still read, so that all violations and dependencies are
+/// found.
 pub(super) fn read(entry: Entry, names: Names<'_>, defaults: Defaults, faults: &mut Faults) -> Task {
     let (place, id) = (entry.about.place, entry.about.id.clone().unwrap_or_default());
     let readable = entry.members.is_some();
@@ -97,10 +98,10 @@ pub(super) fn read(entry: Entry, names: Names<'_>, defaults: Defaults, faults: &
 
 struct Reader<'a> {
     members: Map<String, Value>,
-    /// Of the task in its batch.
+    /// Index of the task in the batch.
     place: usize,
     names: Names<'a>,
-    /// What the task waits for, as it is found.
+    /// Dependencies found so far.
     after: Vec<usize>,
     faults: &'a mut Faults,
 }
@@ -140,7 +141,7 @@ impl Reader<'_> {
         ToolKey::new(of, named)
     }
 
-    /// An object, a text that holds one, or one reference that gives one.
+    /// Reads the arguments: an object, a string that holds one, or a single reference.
     fn params(&mut self) -> Template {
         let names = Names { item: self.given("for_each").is_some(), ..self.names };
         let name = self.named(&["params", "arguments", "args"]).unwrap_or("params");
@@ -165,7 +166,7 @@ impl Reader<'_> {
         .unwrap_or_default()
     }
 
-    /// A list, or one reference that gives one.
+    /// Reads `for_each`: a list, or a single reference.
     fn for_each(&mut self, items_max: usize) -> Option<Template> {
         const NAME: &str = "for_each";
         let value = self.take(NAME)?;
@@ -225,7 +226,7 @@ impl Reader<'_> {
         Some(Duration::from_millis(ms.into()))
     }
 
-    /// Ids that are named outright; what references name has been noted where they were read.
+    /// Reads the ids in `after`. Dependencies through references are collected where references are read.
     fn after(&mut self) {
         const NAME: &str = "after";
         let ids = match self.take(NAME) {
@@ -254,20 +255,20 @@ impl Reader<'_> {
         }
     }
 
-    /// A field that says something; null says nothing. A task has so few that a walk is faster than a table.
+    /// Returns a field that is present and not null. A task has so few fields that a linear search beats a hash map.
     fn given(&self, name: &str) -> Option<&Value> {
         let named = self.members.iter().find(|(field, _)| *field == name);
         named.map(|(_, value)| value).filter(|value| !value.is_null())
     }
 
-    /// The same, to keep. It counts as given all the same.
+    /// Takes the value of a field and leaves a placeholder, so that the field still counts as present.
     fn take(&mut self, name: &str) -> Option<Value> {
         let named = self.members.iter_mut().find(|(field, _)| *field == name);
         let value = named.map(|(_, value)| value).filter(|value| !value.is_null())?;
         Some(std::mem::replace(value, Value::Bool(true)))
     }
 
-    /// Which of several names of one field was used.
+    /// Returns the alias under which a field was sent, and reports two aliases of one field.
     fn named(&mut self, names: &[&'static str]) -> Option<&'static str> {
         let mut given = names.iter().copied().filter(|name| self.given(name).is_some());
         let (first, second) = (given.next()?, given.next());
@@ -297,7 +298,7 @@ impl Reader<'_> {
         Template::read(value, place, names, self.faults, &mut self.after)
     }
 
-    /// Notes a fault; gives nothing, in place of what was looked for.
+    /// Reports a violation and returns `None` in place of the value.
     fn refuse<T>(&mut self, name: &str, what: &str) -> Option<T> {
         self.faults.add(format!("/commands/{}{}", self.place, step(name)), format!("`{name}` {what}"));
         None

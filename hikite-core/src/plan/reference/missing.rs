@@ -1,5 +1,5 @@
-//! What is told when a reference leads nowhere: how far it came, and what there is instead. Names of members and counts
-//! are told, values are not.
+//! Messages for references that cannot be resolved: how far the path led and what is there instead. They contain member
+//! names and counts, never values.
 
 use serde_json::Value;
 
@@ -7,17 +7,17 @@ use super::super::Missing;
 use super::{Reference, Step, shown, stands_alone};
 use crate::suggest::did_you_mean;
 
-/// Members that are named, and members that are looked through for the one that was meant.
+/// Most members listed in a message, and most members searched for a suggestion.
 const NAMES_MAX: usize = 20;
 const NAMES_SEEN_MAX: usize = 1000;
 const NAME_BYTES_MAX: usize = 200;
 
-/// Where following a path came to its end too early.
+/// Point at which a path could not be followed.
 pub(super) struct Broken<'a> {
-    /// The step that could not be taken, and from where.
+    /// Index of the failing step, and the value it was applied to.
     step: usize,
     value: &'a Value,
-    /// Which elements were being looked at, the innermost first.
+    /// Indexes of the enclosing list elements, innermost first.
     places: Vec<usize>,
 }
 
@@ -73,7 +73,7 @@ impl Reference {
         format!("{hint}; write `{}?}}` if it may be missing", shown(head))
     }
 
-    /// The part of the path that could be followed, with the elements that were looked at.
+    /// Returns the part of the path that could be followed, with the visited element indexes.
     fn so_far(&self, broken: &Broken<'_>) -> String {
         let mut places = broken.places.iter().rev();
         let part = |step: &Step| match step {

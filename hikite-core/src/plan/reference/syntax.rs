@@ -1,22 +1,22 @@
-//! How a reference is written: `${`, the name of a task, steps, maybe `?`, and `}`. Knows nothing of which tasks there are.
+//! Parser for references: `${`, a task name, path steps, an optional `?`, and `}`. Does not know which tasks exist.
 
 use super::{Step, shown};
 
-/// Steps of one path; results are not nested deeper.
+/// Most steps of one path; results are not nested deeper.
 const STEPS_MAX: usize = 256;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::plan) struct Written<'a> {
-    /// From `${` to `}`.
+    /// Source text, from `${` to `}`.
     pub(super) text: &'a str,
     pub(super) name: &'a str,
     pub(super) path: Vec<Step>,
     pub(super) optional: bool,
-    /// Bytes, from `${` to `}`.
+    /// Length of the source text in bytes.
     pub(in crate::plan) length: usize,
 }
 
-/// What is wrong, and at which byte.
+/// A syntax error and its byte offset.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::plan) struct Problem {
     pub(in crate::plan) at: usize,
@@ -29,15 +29,15 @@ impl Problem {
     }
 }
 
-/// Characters that end a name or a key that stands without quotes.
+/// Characters that end an unquoted name or key.
 const ENDS: [char; 8] = ['.', '[', ']', '{', '}', '?', '"', '\''];
 
-/// Whether a name can be read from a reference as it is, without quotes.
+/// Returns `true` if a name can be used without quotes.
 pub(in crate::plan) fn stands_alone(name: &str) -> bool {
     !name.is_empty() && !name.contains(ENDS) && !name.contains(char::is_control) && name.trim() == name
 }
 
-/// The reference at the start of a text that begins with `${`.
+/// Parses the reference at the start of `text`, which begins with `${`.
 pub(in crate::plan) fn parse(text: &str) -> Result<Written<'_>, Problem> {
     let mut reader = Reader { text, at: 2 };
     let name = reader.word();
@@ -68,8 +68,8 @@ pub(in crate::plan) fn parse(text: &str) -> Result<Written<'_>, Problem> {
     }
 }
 
-/// A text in quotes, double or single, at the start of `text`: what it says, and how many bytes it takes. JSON's escapes
-/// hold in both.
+/// Parses a single- or double-quoted string at the start of `text`. Returns its value and its length in bytes. JSON
+/// escapes work in both.
 pub(in crate::plan) fn quoted(text: &str) -> Option<(String, usize)> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let mut json = String::from('"');
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         self.at += self.rest().len() - self.rest().trim_start().len();
     }
 
-    /// What stands before the next character that means something, without the blanks around it.
+    /// Reads up to the next delimiter and trims blanks.
     fn word(&mut self) -> &'a str {
         let rest = self.rest();
         let end = rest.find(ENDS).unwrap_or(rest.len());

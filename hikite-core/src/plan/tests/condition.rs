@@ -1,4 +1,4 @@
-//! When a condition holds, and what is told of one that cannot be read.
+//! Tests of conditions and of their syntax errors.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is wrong with a batch, where, and in which words.
+//! Tests of the violations reported for invalid batches.
 
 use super::*;
 

@@ -1,5 +1,4 @@
-//! Every field of a task, as both specifications have them, the names that models give them, and the ways in which a
-//! whole batch may come.
+//! Tests of all task fields, their aliases, and the accepted forms of a whole batch.
 
 use super::*;
 
@@ -101,7 +100,7 @@ fn ids_may_be_in_any_script() {
     assert_eq!(plan(&batch).tasks[1].after, [0]);
 }
 
-/// The examples of both specifications, letter by letter.
+/// Uses the examples of both specifications verbatim.
 #[test]
 fn the_examples_of_the_specifications_are_plans() {
     let registry = concat!(

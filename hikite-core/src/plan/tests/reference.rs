@@ -1,4 +1,4 @@
-//! What references give: with their type, inside texts, through lists, and when they lead nowhere.
+//! Tests of references: types, interpolation, lists, and unresolved ones.
 
 use super::*;
 

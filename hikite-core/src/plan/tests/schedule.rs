@@ -1,11 +1,11 @@
-//! Plans that run in the mind: every task ends once, after all that it waits for, however the others end.
+//! Simulated runs of plans: every task ends exactly once and after its dependencies, however the others end.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Runs a plan. `pick` says which of the running tasks ends next, `end` how; the answer is how each task ended, and why
-/// where another is the cause. Panics where a task ends twice, runs too early, or too many run.
+/// Runs a plan. `pick` chooses the running task that ends next, `end` its status. Returns the status of each task and
+/// the task that caused it. Panics if a task ends twice or starts too early, or if too many run.
 fn run(
     plan: &Plan,
     concurrency: usize,
@@ -52,7 +52,7 @@ fn run(
     ends.into_iter().map(|end| end.expect("every task ends")).collect()
 }
 
-/// Tasks of which each waits for some before it.
+/// Generates tasks that depend on earlier ones.
 fn tasks(count: usize) -> impl Strategy<Value = Vec<Value>> {
     let task = (proptest::collection::vec(any::<prop::sample::Index>(), 0..4), 0..8_usize);
     proptest::collection::vec(task, 1..=count).prop_map(|tasks| {
@@ -80,7 +80,7 @@ fn turned(tasks: Vec<Value>, seed: usize) -> Vec<Value> {
     tasks
 }
 
-/// What must hold between how a task ended and how those before it did.
+/// Checks the status of each task against those of its dependencies.
 fn explained(plan: &Plan, ends: &[(Status, Option<usize>)], own: impl Fn(usize) -> Status) {
     for (task, (status, cause)) in ends.iter().enumerate() {
         let blocked = plan.tasks[task]
@@ -199,7 +199,7 @@ fn one_failure_in_any_place_skips_what_waits_for_it_and_nothing_else() {
     }
 }
 
-/// How tasks end, as `id status` or `id status cause`.
+/// Checks the outcome, written as `id status` or `id status cause`.
 #[track_caller]
 fn check(tasks: &[(&str, &str, &str, Status)], expected: &str) {
     let list: Vec<Value> = tasks
@@ -239,19 +239,19 @@ fn what_a_failure_means_is_for_the_failed_task_to_say() {
         &[("a", "", skip, Ok), ("b", "a", stop, Error), ("c", "", skip, Ok), ("d", "c", skip, Ok)],
         "a ok, b error, c ok, d cancelled",
     );
-    // Others can go on without a skipped task that says so.
+    // Dependents of a skipped task with `on_error: continue` still run.
     check(
         &[("a", "", skip, Error), ("b", "a", go_on, Ok), ("c", "b", skip, Ok), ("d", "a b", skip, Ok)],
         "a error, b skipped a, c ok, d skipped a",
     );
-    // A task whose `if` does not hold.
+    // A task whose `if` does not hold is skipped.
     check(&[("a", "", skip, Skipped), ("b", "a", skip, Ok)], "a skipped, b skipped a");
     check(&[("a", "", go_on, Skipped), ("b", "a", skip, Ok)], "a skipped, b ok");
     check(
         &[("a", "", stop, Skipped), ("b", "a", skip, Ok), ("c", "", skip, Ok)],
         "a skipped, b skipped a, c ok",
     );
-    // A skipped task cancels nobody.
+    // A skipped task with `fail_fast` cancels nothing.
     check(&[("a", "", skip, Error), ("b", "a", stop, Ok), ("c", "", skip, Ok)], "a error, b skipped a, c ok");
 }
 
