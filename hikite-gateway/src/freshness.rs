@@ -1,6 +1,5 @@
-//! How long ago the store last answered. Tokens, users, projects and accounts are judged by what it said then; once that
-//! is older than `store.max_staleness`, something may have been revoked that this process has not heard of, and it
-//! refuses instead of guessing.
+//! Age of the data read from the store. Tokens, users, projects and accounts are judged by it. Once it exceeds
+//! `store.max_staleness`, this process may have missed a revocation and refuses requests instead of guessing.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,15 +9,15 @@ use tokio::time::Instant;
 
 use crate::meter::{Metric, Point};
 
-/// When it is worth asking again: the store is read twice a second.
+/// Retry delay told to callers: the store is read twice a second.
 const RETRY: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub struct Freshness {
-    /// What the times below are counted from.
+    /// Origin of the times below.
     begin: Instant,
     max: Duration,
-    /// When the last complete read began, in milliseconds.
+    /// Start of the last complete read, in milliseconds.
     read_at_ms: AtomicU64,
     is_up: AtomicBool,
     failed: AtomicU64,
@@ -35,26 +34,26 @@ impl Freshness {
         }
     }
 
-    /// The store was read as a whole; everything that was revoked before `began` is known.
+    /// Notes a complete read of the store: everything revoked before `began` is known.
     pub fn note_read(&self, began: Instant) {
         let at = milliseconds(began.saturating_duration_since(self.begin));
         self.read_at_ms.fetch_max(at, Ordering::Release);
         self.is_up.store(true, Ordering::Relaxed);
     }
 
-    /// The store could not be read.
+    /// Notes a failed read of the store.
     pub fn note_failure(&self) {
         self.is_up.store(false, Ordering::Relaxed);
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The time since the store was last read.
+    /// Returns the time since the last read of the store.
     pub fn age(&self) -> Duration {
         let read_at = Duration::from_millis(self.read_at_ms.load(Ordering::Acquire));
         self.begin.elapsed().saturating_sub(read_at)
     }
 
-    /// True if the last read is too old for anybody to be let in by it.
+    /// Returns `true` if the last read is too old to admit anybody.
     pub fn is_stale(&self) -> bool {
         self.age() > self.max
     }
@@ -63,7 +62,7 @@ impl Freshness {
         self.max
     }
 
-    /// Refuses what is judged by what the store said, once that is too old.
+    /// Fails if the last read is too old.
     pub fn check(&self) -> Result<(), Error> {
         let age = self.age();
         if age <= self.max {
@@ -75,7 +74,7 @@ impl Freshness {
             .after(RETRY))
     }
 
-    /// Why it is not ready, if it is not.
+    /// Returns the reason why the process is not ready, if it is not.
     pub fn fault(&self) -> Option<String> {
         let age = self.age();
         (age > self.max).then(|| reason(age))
