@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::meter::{Metric, Point};
 
-/// Retry delay told to callers: the store is read twice a second.
+/// Retry delay reported to callers: the store is read twice a second.
 const RETRY: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]

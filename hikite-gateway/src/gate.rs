@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::health::Health;
 use crate::meter::ModuleMeter;
 
-/// Retry delay told to callers of an overloaded module, enough for some waiting calls to run.
+/// Retry delay reported to callers of an overloaded module, enough for some waiting calls to run.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// The limits of one module.

@@ -16,7 +16,7 @@ use super::queue::{Auditor, Job, Queue, WhenFull};
 pub const UNWRITTEN: usize = 256;
 /// Number of queued records at which the writer starts a transaction at once.
 pub(super) const ENOUGH: usize = UNWRITTEN / 2;
-/// Retry delay told to callers while the store refuses records.
+/// Retry delay reported to callers while the store refuses records.
 const LATER: Duration = Duration::from_secs(5);
 /// Longest wait of an answer for its commit in `strict` mode.
 const PATIENCE: Duration = Duration::from_secs(10);
