@@ -174,7 +174,7 @@ impl Accounts {
         // Links contain the public URL that they were made for.
         self.links.lock().clear();
         self.filed.lock().clear();
-        // The rules of projects come through `follow_rules`; until then the previous ones apply.
+        // The rules of projects are set separately; until then the previous ones apply.
         if settings.rules.is_empty() {
             settings.rules.clone_from(&self.settings.load().rules);
         }
