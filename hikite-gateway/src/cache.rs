@@ -32,7 +32,7 @@ pub(crate) struct Cache {
     entry_bytes: usize,
 }
 
-/// The outcome of a call; `again` is `true` if it came from the cache or another call.
+/// The outcome of a call, and a flag that is `true` if it came from the cache or another call.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) outcome: Result<Raw, Error>,

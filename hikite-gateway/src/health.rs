@@ -146,8 +146,7 @@ impl Health {
 }
 
 impl Attempt<'_> {
-    /// Records the outcome. With `hasty` the caller set a shorter timeout than the configuration, so a timeout does not
-    /// count.
+    /// Records the outcome. A timeout does not count if the caller set a shorter one than the configuration.
     pub(crate) fn close(mut self, outcome: &Result<Raw, Error>, hasty: bool) {
         let (health, pass) = (self.health, self.pass);
         let mut books = health.books.lock();
