@@ -1,5 +1,5 @@
-//! Work that keeps a processor busy. There are few threads for requests, so what takes longer than about a millisecond
-//! leaves them: by what it is estimated to cost, which is its size and what is done with each byte.
+//! Runs CPU-bound work without blocking the few worker threads that serve requests. Work that takes longer than about a
+//! millisecond leaves its worker thread; the decision follows from an estimated cost, its size times the work per byte.
 
 use std::sync::LazyLock;
 
@@ -7,28 +7,28 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 use tokio::task::{block_in_place, coop};
 
-/// Costs are told in bytes of JSON that are read and looked at once. What costs less is done at once.
+/// Cost below which work runs inline. Costs are in bytes of JSON that are parsed and visited once.
 const SMALL: usize = 2 * 1024;
-/// Cheaper work is done before another thread could take over: a third of a millisecond or so.
+/// Cost below which moving to another thread takes longer than the work itself, about a third of a millisecond.
 const LARGE: usize = 32 * 1024;
 
-/// Large work that is done at the same time. More would only take the processors from each other, and from the threads
-/// that answer requests.
+/// Permits for large work that runs concurrently. More would only compete for the processors with each other and with
+/// the threads that answer requests.
 static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Semaphore::new(processors.clamp(2, 16))
 });
 
-/// Does work of which this thread should be relieved, whatever it costs. Other tasks of the thread go on elsewhere.
+/// Runs blocking work of any cost. On a multi-threaded runtime the other tasks of this worker thread move elsewhere.
 pub fn aside<T>(work: impl FnOnce() -> T) -> T {
     let has_others = |runtime: Handle| runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
     if Handle::try_current().is_ok_and(has_others) { block_in_place(work) } else { work() }
 }
 
-/// Does work where its cost says: here, here after others had their turn, or aside as soon as there is a place.
+/// Runs work according to its cost: inline, inline after yielding, or as blocking work once a permit is free.
 pub async fn by_cost<T>(cost: usize, work: impl FnOnce() -> T) -> T {
     if cost > SMALL {
-        // Boxed, so that it takes no room in calls that are small.
+        // Boxed, so that small calls do not carry the size of this future.
         Box::pin(wait_for_place(cost, work)).await
     } else {
         work()
@@ -40,7 +40,7 @@ async fn wait_for_place<T>(cost: usize, work: impl FnOnce() -> T) -> T {
         let _place = PLACES.acquire().await;
         return aside(work);
     }
-    // One task may do many of these without ever waiting for anything.
+    // A task could run many of these in a row without ever awaiting anything else.
     for _ in 0..cost / SMALL {
         coop::consume_budget().await;
     }
@@ -62,7 +62,7 @@ mod tests {
         }
     }
 
-    /// The work waits for somebody else who shares its thread.
+    /// The work waits for another task that shares its worker thread.
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn others_go_on_meanwhile() {
         let (tell, told) = std::sync::mpsc::channel();
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(work.await.expect("it ends"), Ok(()), "the other was held up");
     }
 
-    /// A thousand works without a pause between them: somebody else has a turn before they are all done.
+    /// A thousand runs without a pause: another task is polled before all of them are done.
     #[tokio::test]
     async fn many_small_ones_let_others_have_their_turn() {
         let done = std::cell::Cell::new(0);

@@ -1,5 +1,5 @@
-//! One record per invocation, whatever becomes of it: the guard hands its parts to the writer when it is closed or
-//! dropped. On the path of a call nothing is formatted, hashed or written. Argument values are never in a record.
+//! Audit records, one per invocation whatever its outcome: the guard hands the parts to the writer when it is closed or
+//! dropped. Nothing is formatted, hashed or written on the path of a call. Argument values never enter a record.
 
 mod admin;
 mod deed;
@@ -37,37 +37,37 @@ pub(crate) use queue::{Auditor, Counts};
 pub use spill::UNWRITTEN_FILE;
 
 pub(crate) const OK: &str = "ok";
-/// The caller went away, or withdrew what it asked.
+/// Outcome of a request whose caller disconnected or cancelled it.
 pub(crate) const CANCELLED: &str = "cancelled";
 
-/// The kind of a record that stands beside those of its tasks.
+/// Kind of the record that covers a whole batch; each of its tasks has a record as well.
 const BATCH: &str = "batch";
 
-/// The guard of one invocation.
+/// The audit guard of one invocation.
 #[derive(Debug)]
 pub(crate) struct Audit<'a> {
     guard: Guard<'a>,
-    /// Of the module whose source is asked.
+    /// Meter of the module whose source runs the request.
     meter: Option<(Arc<ModuleMeter>, Method)>,
-    /// Why it failed, in words that are for the log alone.
+    /// Private cause of the failure, for the log only.
     cause: Option<Box<str>>,
     pub(crate) course: Course,
 }
 
-/// How a call went, besides its outcome.
+/// Details of a call besides its outcome.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
-    /// How often the source was asked.
+    /// Number of requests sent to the source.
     pub(crate) attempts: u32,
-    /// The result is one that was given before, or another call's.
+    /// `true` if the result came from the cache or from a concurrent identical call.
     pub(crate) cached: bool,
-    /// The result says of its own accord that it is none.
+    /// `true` if the result is marked `isError`.
     pub(crate) tool_error: bool,
 }
 
 impl Gateway {
-    /// Opens the record of a command before anything is decided. Where every record must be kept this waits for its
-    /// place, and without one nothing is done.
+    /// Opens the record of a command before any decision is made. Waits for a queue slot where every record must be
+    /// kept, and fails without one, so that nothing runs unrecorded.
     pub(crate) async fn audit<'a>(
         &'a self,
         surface: &'static str,
@@ -81,7 +81,7 @@ impl Gateway {
         Ok(Audit { guard, meter: None, cause: None, course: Course::default() })
     }
 
-    /// The record of a `tools/call` that is not even a command.
+    /// Records a `tools/call` that could not be parsed into a command.
     pub(crate) async fn audit_misread(&self, misread: &Misread, context: &CallContext) -> Result<(), Error> {
         let asked = Asked::misread(&misread.params);
         let mut guard = self.guard(asked, misread.failure.surface(), context).await?;
@@ -90,7 +90,7 @@ impl Gateway {
         self.release(Ok(())).await
     }
 
-    /// Holds back the outcome of what was just recorded as long as `audit.durability` says. A failure stays what it is.
+    /// Delays the outcome of a request just recorded as `audit.durability` demands. A failed outcome stays as it is.
     pub(crate) async fn release<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
         let settled = self.auditor.settle(self.limits.call_timeout).await;
         outcome.and_then(|outcome| settled.map(|()| outcome))
@@ -112,7 +112,7 @@ impl Gateway {
 }
 
 impl Audit<'_> {
-    /// The tool that is meant, whether or not it may be called like this.
+    /// Records the tool that the request resolved to, whether or not the call is allowed.
     pub(crate) fn found(&mut self, key: &ToolKey) {
         self.guard.with(|entry| {
             entry.module = Some(Arc::clone(&key.module));
@@ -120,24 +120,24 @@ impl Audit<'_> {
         });
     }
 
-    /// Whose credentials it goes with.
+    /// Records the account whose credentials the call uses.
     pub(crate) fn with_account(&mut self, account: String) {
         self.guard.with(|entry| entry.account = account);
     }
 
-    /// The tool that was found, if one was.
+    /// Returns the tool that the request resolved to, if any.
     pub(crate) fn tool(&self) -> Option<ToolKey> {
         self.guard.tool()
     }
 
-    /// A result that was asked for in another form: its size as the tool gave it, and as it goes out.
+    /// Meters a result that was rendered in another form: its size before and after.
     pub(crate) fn presented(&self, before: usize, after: usize) {
         if let Some((meter, _)) = &self.meter {
             meter.presented(before, after);
         }
     }
 
-    /// It is allowed, and runs.
+    /// Records that the request is allowed and is sent to a source.
     pub(crate) fn runs(&mut self, meter: &Arc<ModuleMeter>, module: &Arc<str>, method: Method, what: String) {
         meter.call_begins();
         self.meter = Some((Arc::clone(meter), method));
@@ -148,7 +148,8 @@ impl Audit<'_> {
         });
     }
 
-    /// The same for what is no request to one source. Without a word for it, it is called what it was asked as.
+    /// Records that a request is allowed which goes to no single source. An empty `what` falls back to the requested
+    /// name.
     pub(crate) fn allowed(&mut self, what: String) {
         self.guard.with(|entry| {
             entry.allowed = true;
@@ -156,12 +157,12 @@ impl Audit<'_> {
         });
     }
 
-    /// Where it came from.
+    /// Returns the surface that the request came through.
     pub(crate) fn surface(&self) -> &'static str {
         self.guard.surface()
     }
 
-    /// Whether it leaves a record at all.
+    /// Returns `true` if this invocation leaves a record.
     pub(crate) fn is_recorded(&self) -> bool {
         self.guard.is_recorded()
     }
@@ -213,12 +214,12 @@ fn log(entry: &Entry, cause: Option<&str>) {
     );
 }
 
-/// The outcome of what failed.
+/// Returns the audit outcome of an error.
 fn word(error: &Error) -> &'static str {
     if error.kind == Kind::Cancelled { CANCELLED } else { error.code() }
 }
 
-/// What all members of an object hold; a part of a request keeps the whole of it in memory.
+/// Returns the size of all members of an object. A slice of a request keeps the whole request buffer in memory.
 fn bytes_of(params: &Object) -> usize {
     params.iter().map(|(_, value)| value.bytes().len()).sum()
 }

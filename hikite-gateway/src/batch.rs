@@ -1,5 +1,5 @@
-//! Many calls in one: a plan is checked whole before anything runs, then its tasks run side by side as far as they may,
-//! each on the same path as a single call. Nothing runs on when nobody waits for it any more.
+//! Batches: a plan is checked as a whole before anything runs, then its tasks run concurrently, each on the path of a
+//! single call. Everything stops when the caller stops waiting.
 
 mod back;
 mod board;
@@ -28,21 +28,21 @@ use run::Run;
 pub use observe::{Ending, Observer, Silent};
 pub use report::Report;
 
-/// What is asked for.
+/// A batch request.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// An array of tasks, or a string with one task per line.
     pub commands: Raw,
-    /// Check and tell, but run nothing.
+    /// Check and report, but run nothing.
     pub dry_run: bool,
     pub concurrency: Option<usize>,
     pub on_error: OnError,
-    /// Those of `tools/call`: what is in `_meta` goes along with every task.
+    /// Params of the `tools/call`; its `_meta` accompanies every task.
     pub params: Object,
 }
 
 impl Gateway {
-    /// Runs a batch for a program or a person, who is told how it goes; `surface` is where it came from.
+    /// Runs a batch and reports progress to the observer. `surface` names the origin of the request.
     pub async fn run_batch(
         &self,
         surface: &'static str,
@@ -60,8 +60,8 @@ impl Gateway {
         self.release(outcome).await
     }
 
-    /// The same as the result of a tool; its client is told of every task that ends. The future has a type of its own
-    /// because each task comes back to the path that led here.
+    /// Runs a batch as a tool call, with progress notifications to its client. The future is boxed because each task
+    /// re-enters the dispatch path that led here.
     pub(crate) fn batch<'a>(
         &'a self,
         batch: Batch,

@@ -1,6 +1,6 @@
-//! Results that are given again: only where a tool or a resource was marked for it and changes nothing, only to the
-//! caller who got them, only as long as both the configuration and the server allow. Who asks for the same while it
-//! is being fetched waits for the one who fetches.
+//! Result cache. It serves only read-only tools and resources that are marked as cacheable, only the caller who
+//! received the result, and only while both the configuration and the server allow. Concurrent identical requests share
+//! one fetch.
 
 mod kept;
 mod key;
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use kept::{Kept, Lifetime};
 pub(crate) use key::{Keep, Key};
 
-/// What one call brings for all who wait for the same; empty while it is on its way.
+/// The outcome of a shared fetch; empty while it is in flight.
 type Seat = tokio::sync::Mutex<Option<Result<Raw, Error>>>;
 
 #[derive(Debug)]
@@ -27,12 +27,12 @@ pub(crate) struct Cache {
     store: Store<Key, Arc<Kept>>,
     flights: Mutex<HashMap<Key, Arc<Seat>>>,
     is_on: bool,
-    /// Whether anything was ever kept: most houses keep nothing, and have nothing to forget.
+    /// `true` once anything was cached. Most gateways cache nothing and can skip every invalidation.
     is_used: AtomicBool,
     entry_bytes: usize,
 }
 
-/// The outcome of a call, and whether it was another's.
+/// The outcome of a call, and a flag that is `true` if it came from the cache or another call.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) outcome: Result<Raw, Error>,
@@ -56,8 +56,8 @@ impl Cache {
         self.is_on
     }
 
-    /// The kept result, else what whoever asked for the same first gets, else what `call` brings. Nobody waits for
-    /// another longer than `wait`, and if the other goes away or runs out of its time, the next one calls.
+    /// Returns the cached result, else the outcome of an identical call in flight, else the outcome of `call`. Waits
+    /// for another call at most `wait`; if that call is dropped or times out, the next waiter calls.
     pub(crate) async fn answer(
         &self,
         keep: &Keep,
@@ -75,7 +75,7 @@ impl Cache {
             let outcome = outcome.clone().map(|result| kept::marked(&result, Duration::ZERO));
             return Answer { outcome, again: true };
         }
-        // It may have been kept between the first look and now.
+        // It may have been cached since the first lookup.
         if let Some(kept) = self.kept(&keep.key).await {
             return Answer { outcome: Ok(kept.again()), again: true };
         }
@@ -92,7 +92,7 @@ impl Cache {
         Answer { outcome, again: false }
     }
 
-    /// What was read of this resource is not true any more.
+    /// Invalidates everything read from this resource.
     pub(crate) fn forget_resource(&self, uri: &str) {
         self.flights.lock().retain(|key, _| !key.reads(uri));
         if !self.is_used.load(Ordering::Relaxed) {
@@ -105,13 +105,13 @@ impl Cache {
         }
     }
 
-    /// The module is another than before: what was kept of it until now is never asked for again.
+    /// Drops the results of earlier generations of a module. Their keys are never looked up again.
     pub(crate) fn forget_module(&self, module: &Arc<str>, generation: u64) {
         if !self.is_used.load(Ordering::Relaxed) {
             return;
         }
         let module = Arc::clone(module);
-        // Fails only without the support for it, which was asked for above.
+        // Fails only without support for invalidation closures, which the builder enables.
         let _ = self
             .store
             .invalidate_entries_if(move |key, _| key.module == module && key.generation < generation);
@@ -131,7 +131,7 @@ impl Cache {
     }
 }
 
-/// Those who want the same at the same time.
+/// Membership in a group of concurrent identical requests.
 struct Flight<'a> {
     cache: &'a Cache,
     key: &'a Key,
@@ -139,12 +139,12 @@ struct Flight<'a> {
 }
 
 impl Flight<'_> {
-    /// Whether what it brings is still what others would ask for.
+    /// Returns `true` if the result may still be cached: it was not invalidated meanwhile.
     fn is_wanted(&self) -> bool {
         self.cache.flights.lock().get(self.key).is_some_and(|seat| Arc::ptr_eq(seat, &self.seat))
     }
 
-    /// Nobody joins it any more.
+    /// Closes the group: later requests start a new one.
     fn land(&self) {
         let mut flights = self.cache.flights.lock();
         if flights.get(self.key).is_some_and(|seat| Arc::ptr_eq(seat, &self.seat)) {
@@ -156,7 +156,7 @@ impl Flight<'_> {
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
         let mut flights = self.cache.flights.lock();
-        // The table's and ours: nobody else waits. Others join under the same lock.
+        // Two references are the table's and ours, so nobody else waits. Others join under the same lock.
         let last = Arc::strong_count(&self.seat) == 2;
         if last && flights.get(self.key).is_some_and(|seat| Arc::ptr_eq(seat, &self.seat)) {
             flights.remove(self.key);
@@ -164,7 +164,7 @@ impl Drop for Flight<'_> {
     }
 }
 
-/// Whether an outcome is one for everybody who waits: it is not if it is about the one who called.
+/// Returns `true` if all waiters may share the outcome; one that concerns only its own caller is not shared.
 fn concerns_all(outcome: &Result<Raw, Error>) -> bool {
     match outcome {
         Ok(result) => kept::is_complete(result),

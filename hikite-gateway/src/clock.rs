@@ -1,18 +1,18 @@
-//! The wall clock, for what people read: when a tool was registered, when an answer was given.
+//! The wall clock, for times that people read. Nothing else in this crate reads it.
 
 use std::fs::read_to_string;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hikite_store::{Boot, MachineClock};
 
-/// Milliseconds since 1970.
+/// Returns the milliseconds since the Unix epoch.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock here")]
 pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The clocks of this machine at one moment; how long it has run is told by Linux alone.
+/// Reads the clocks of this machine at one moment. The uptime is available on Linux only.
 pub fn machine_clock() -> MachineClock {
     MachineClock { wall_ms: now_ms(), boot: boot() }
 }

@@ -1,4 +1,4 @@
-//! What every surface translates into.
+//! The commands that every surface translates its requests into.
 
 use std::time::Duration;
 
@@ -15,26 +15,26 @@ use crate::search::Inquiry;
 
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Show the tools of a category, all or the named ones.
+    /// Describes the tools of a category, all or the named ones.
     Describe {
         category: String,
         names: Option<Vec<String>>,
     },
-    /// Run a tool. The params are those of `tools/call`; the name in them is replaced by the tool's own.
+    /// Runs a tool. The params are those of `tools/call`; the name in them is replaced by the tool's own.
     Call {
         target: Target,
         params: Object,
         options: CallOptions,
     },
-    /// Find tools. The params are those of `tools/call`.
+    /// Searches for tools. The params are those of `tools/call`.
     Search {
         asked: Inquiry,
         detail: Detail,
         params: Object,
     },
-    /// Show what modules offer.
+    /// Describes what modules offer.
     Open(Opening),
-    /// Run a tool, and give its result in the form that is wanted.
+    /// Runs a tool and renders its result in the requested format.
     Execute {
         target: Target,
         params: Object,
@@ -42,16 +42,16 @@ pub enum Command {
         wanted: Wanted,
         dialect: Dialect,
     },
-    /// Run many tools, some of which wait for others.
+    /// Runs many tools with dependencies among them.
     Batch(Batch),
-    /// Read a resource, or a part of an answer that was kept, and give it as the result of a tool.
+    /// Reads a resource or a part of a stored result, returned as a tool result.
     Fetch {
         uri: String,
         part: Part,
         params: Object,
         dialect: Dialect,
     },
-    /// Get a prompt, and give it as the result of a tool.
+    /// Gets a prompt, returned as a tool result.
     Recite {
         module: Option<String>,
         name: String,
@@ -72,7 +72,7 @@ pub enum Command {
     Complete {
         params: Object,
     },
-    /// Look at, answer or end a call that goes on after it was answered.
+    /// Polls, answers or cancels a task that outlives its call.
     Task {
         method: Method,
         params: Object,
@@ -86,7 +86,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// What a caller must be allowed to do for it.
+    /// Returns the scope that the caller needs.
     pub(crate) fn scope(&self) -> Scopes {
         match self {
             Self::Describe { .. } | Self::Search { .. } | Self::Open(_) => Scopes::READ,
@@ -95,7 +95,7 @@ impl Command {
     }
 }
 
-/// How much is told of a tool that was found.
+/// Level of detail of tools in a search result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Detail {
     Names,
@@ -109,42 +109,42 @@ impl Detail {
         [("names", Self::Names), ("signatures", Self::Signatures), ("schemas", Self::Schemas)];
 }
 
-/// Which modules are opened, and how far.
+/// The modules to describe, and the level of detail.
 #[derive(Clone, Debug, Default)]
 pub struct Opening {
     pub modules: Vec<String>,
-    /// Only these of their tools, and nothing else; none means everything.
+    /// Restricts the description to these tools; empty for everything.
     pub tools: Vec<String>,
     pub detail: Detail,
-    /// Send also what this conversation has been sent before.
+    /// Include definitions that this conversation has received before.
     pub refresh: bool,
-    /// Hashes of what the client says it has.
+    /// Hashes of definitions that the client already has.
     pub known: Vec<String>,
-    /// Those of `tools/call`.
+    /// Params of the `tools/call`.
     pub params: Object,
 }
 
-/// In which words a result is given.
+/// Form of a rendered result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// As a tool's own result: `call`.
+    /// A plain tool result: `call`.
     Result,
     /// The value in `{result}`: `tool_execute`.
     Value,
 }
 
-/// What one call asks for beside its arguments.
+/// Options of one call besides its arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallOptions {
     pub timeout: Option<Duration>,
     pub retry: Option<Retry>,
 }
 
-/// Which tool is meant.
+/// The tool that a request names.
 #[derive(Clone, Debug)]
 pub enum Target {
     Named(String),
-    /// By its module and its own name there.
+    /// Module and own name of the tool.
     Keyed(ToolKey),
     InCategory {
         category: String,

@@ -1,14 +1,14 @@
-//! Which conversation a request belongs to: a client's session, or what a client without one calls it.
+//! Conversations: a client's session, or the name that a client without sessions gives in `_meta`.
 
 use hikite_core::caller::{Caller, SessionId};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
 
-/// What a client without a session calls its conversation, in `_meta`.
+/// Member of `_meta` in which a client without sessions names its conversation.
 pub(crate) const NAME: &str = "hikite/conversation";
 const NAME_CHARS: usize = 200;
 
-/// One conversation of one caller: nobody speaks for another.
+/// One conversation of one caller, so that callers cannot use each other's names.
 pub(crate) type Conversation = (Caller, Name);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -17,7 +17,7 @@ pub(crate) enum Name {
     Given(Box<str>),
 }
 
-/// The conversation that a request belongs to, if it is known. Its name is ours to read and goes no further.
+/// Returns the conversation of a request, if known, and removes its name from `_meta`, which is not forwarded.
 pub(crate) fn conversation(params: &mut Object, context: &CallContext) -> Option<Conversation> {
     let mut meta = params.get("_meta").and_then(Raw::object);
     let given = meta.as_mut().and_then(|meta| meta.remove(NAME)).and_then(|name| name.text());
@@ -30,7 +30,7 @@ pub(crate) fn conversation(params: &mut Object, context: &CallContext) -> Option
     }
     let name = match given.filter(|name| !name.is_empty() && name.chars().count() <= NAME_CHARS) {
         Some(name) => Name::Given(name.into()),
-        // A lane is used by one request after the other, of whatever conversation.
+        // A stateless session is reused by one request after another, of whatever conversation.
         None if context.takes_rounds => return None,
         None => Name::Session(context.session.id),
     };

@@ -1,5 +1,5 @@
-//! The time one call has. Progress starts it anew; while the client is being asked something it stands still, and
-//! the call's place is lent to others.
+//! Deadline of one call. Progress restarts it. While the client is being asked a question it stands still, and the
+//! call's concurrency permit is released to others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use tokio::time::Instant;
 
 use crate::gate::{Gate, Share};
 
-/// The call's way back to the client, which hears everything that extends the deadline.
+/// A deadline, with the backchannel whose messages extend it.
 pub(crate) struct Deadline {
     pub(crate) timeout: Duration,
     back: Arc<dyn Backchannel>,
     gate: Arc<Gate>,
-    /// Lent with the place.
+    /// Released together with the permit.
     share: Option<Arc<Share>>,
     clock: Mutex<Clock>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Deadline {
 struct Clock {
     until: Instant,
     questions: usize,
-    /// Whether the place is lent.
+    /// `true` while the permit is released.
     away: bool,
 }
 
@@ -39,12 +39,12 @@ impl Deadline {
         Arc::new(Self { timeout, back, gate, share, clock: Mutex::new(clock) })
     }
 
-    /// What is left of the time.
+    /// Returns the remaining time.
     pub(crate) fn left(&self) -> Duration {
         self.clock.lock().until.saturating_duration_since(Instant::now())
     }
 
-    /// Resolves when the time is over.
+    /// Waits until the deadline has passed.
     pub(crate) async fn expired(&self) {
         loop {
             let until = {
@@ -65,7 +65,7 @@ impl Deadline {
         self.clock.lock().until = Instant::now() + self.timeout;
     }
 
-    /// Whether the call's place is lent.
+    /// Returns `true` while the call's permit is released.
     pub(crate) fn is_away(&self) -> bool {
         self.clock.lock().away
     }
@@ -78,7 +78,7 @@ impl Deadline {
         }
     }
 
-    /// The last question brings the call back to its place.
+    /// Takes the permit back when the last open question is answered.
     async fn come_back(&self) {
         let last = {
             let clock = self.clock.lock();
@@ -101,7 +101,7 @@ impl Drop for Open {
     }
 }
 
-/// `Backchannel` is implemented for the shared handle, because an open question outlives the borrow.
+/// The `Backchannel` of a call with a deadline; owns a shared handle, because an open question outlives the borrow.
 pub(crate) struct Extending(pub(crate) Arc<Deadline>);
 
 impl Backchannel for Extending {

@@ -1,5 +1,5 @@
-//! From command to outcome: one lookup in the caller's view decides both whether a thing exists and whether it
-//! may be used; then it is executed.
+//! Dispatch of commands: one lookup in the caller's view decides both whether a thing exists and whether it may be
+//! used; then it is executed.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -37,20 +37,21 @@ use crate::trace::Step;
 use crate::viewer::Viewer;
 use crate::wait::tell_wait;
 
-/// A tool that may be called, and how.
+/// A tool that may be called, with everything needed to call it.
 struct Callable {
     key: ToolKey,
     arguments: Arc<[Argument]>,
-    /// What the caller is shown of it, and the check of its arguments; `None` while its server has not told its list.
+    /// Definition shown to the caller and the checker of the arguments; `None` until the server has returned its tool
+    /// list.
     shown: Option<(Raw, Arc<Checker>)>,
     promise: Promise,
     policy: Policy,
-    /// How the call is named in the audit record.
+    /// Name of the call in the audit record.
     what: String,
 }
 
 impl Gateway {
-    /// `tools/call` on the given surfaces.
+    /// Handles `tools/call` on the given surfaces.
     pub async fn call_tool(
         &self,
         surfaces: Surfaces,
@@ -71,7 +72,7 @@ impl Gateway {
         self.dispatch_on("", command, context).await
     }
 
-    /// Runs the command and records it, whatever becomes of it. `surface` is where it came from.
+    /// Runs a command and records it whatever its outcome. `surface` names the origin of the request.
     pub(crate) async fn dispatch_on(
         &self,
         surface: &'static str,
@@ -96,7 +97,7 @@ impl Gateway {
         context: CallContext,
         audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
-        // All but a call are boxed, so that they take no room in one.
+        // Everything but a call is boxed, so that the future of a call stays small.
         match command {
             Command::Call { target, params, options } => {
                 self.call(target, params, options, context, audit).await
@@ -145,7 +146,7 @@ impl Gateway {
 
     async fn describe(&self, viewer: Viewer<'_>, name: &str, names: Option<&[String]>) -> Result<Raw, Error> {
         self.wait_for_category(viewer, name, self.limits.first_list, Category::knows_some).await;
-        // With some of its tools at hand a category is not held up for long by the rest.
+        // A category with some tools available waits only briefly for the rest.
         self.wait_for_category(viewer, name, self.patience(), |_| false).await;
         let snapshot = self.snapshot_for(viewer);
         let view = snapshot.view_of(viewer.caller);
@@ -204,7 +205,7 @@ impl Gateway {
         outcome.map_err(|error| if in_category { error.named("UpstreamCallError") } else { error })
     }
 
-    /// Decides with which account a call is made. A tool that this one does not allow is not there.
+    /// Selects the account of a call. A tool that the account does not allow looks absent.
     fn with_account(
         &self,
         snapshot: &Snapshot,
@@ -252,7 +253,7 @@ impl Gateway {
                 self.look_up_among(viewer, named, |view| view.tool_of(&key).map(callable)).await
             }
             Target::InCategory { category, name } => {
-                // Another server of the category that is slow to start holds up only what may be its own.
+                // A slow server of the category delays only the tools that may be its own.
                 let sure = |category: &Category| !category.is_unsure_of(&name);
                 self.wait_for_category(viewer, &category, self.limits.first_list, sure).await;
                 let snapshot = self.snapshot_for(viewer);
@@ -262,8 +263,8 @@ impl Gateway {
         }
     }
 
-    /// The module that a resource is read from: who lists it, who gave the caller a link to it, or the only one that it
-    /// can be of.
+    /// Finds the module of a resource: the one that lists it, the one that gave the caller a link to it, or the only
+    /// possible one.
     async fn module_of_resource(
         &self,
         session: &Session,
@@ -359,7 +360,7 @@ impl Gateway {
         self.pass_on(&snapshot, &module, "completion/complete".into(), invocation, context, audit).await
     }
 
-    /// Runs what needs nothing but its module.
+    /// Executes an invocation that needs nothing but its module.
     pub(crate) async fn pass_on(
         &self,
         snapshot: &Snapshot,
@@ -382,7 +383,7 @@ impl Gateway {
     }
 }
 
-/// Who may use but not look is not told what there is.
+/// Removes hints that name tools or resources, for callers without the read scope.
 fn without_names(error: Error) -> Error {
     let of_a_name = matches!(error.kind, Kind::ToolNotFound | Kind::NotFound | Kind::Validation);
     Error { hint: error.hint.filter(|_| !of_a_name), ..error }
@@ -392,13 +393,13 @@ fn named(module: &Module) -> Arc<str> {
     Arc::clone(&module.name)
 }
 
-/// The module of a prompt and what it calls it.
+/// Returns the module of a prompt and its own name there.
 fn prompt_of(view: &View, name: &str) -> Result<(Arc<str>, Arc<str>), Error> {
     view.prompt(name).map(|(module, prompt)| (named(module), Arc::clone(&prompt.item.name)))
 }
 
-/// A server that runs but whose list cannot be read is another failure than one that cannot be reached, and one that
-/// nobody logged in to is a third.
+/// Explains why a category is incomplete: a server with an unreadable list, one that is unreachable, or one that needs
+/// a login.
 fn tell_why(view: &View, category: &Category, error: Error) -> Error {
     let missing: Vec<&Module> =
         category.missing.iter().filter_map(|missing| view.module(&missing.server)).collect();
@@ -416,7 +417,7 @@ fn tell_why(view: &View, category: &Category, error: Error) -> Error {
     let Some(first) = whys.first() else { return error };
     let told: Vec<&str> = whys.iter().map(|why| &*why.message).collect();
     let message = format!("{} ({})", error.message, told.join("; "));
-    // One login may be all that is missing.
+    // A single login may be all that is missing.
     let login = whys.iter().all(|why| why.kind == Kind::AccountRequired);
     let hint = if login { first.hint.clone() } else { error.hint.clone() };
     let kind = if login { Kind::AccountRequired } else { error.kind };
@@ -441,7 +442,7 @@ fn in_category(view: &View, category: &str, name: &str) -> Result<Callable, Erro
             policy: entry.policy,
             what,
         }),
-        // What is not known to be promised is not assumed.
+        // No annotation is assumed for a tool whose definition is unknown.
         Lookup::Unlisted { key, arguments, policy } => Ok(Callable {
             key,
             arguments: arguments.into(),
@@ -466,7 +467,7 @@ fn in_category(view: &View, category: &str, name: &str) -> Result<Callable, Erro
     }
 }
 
-/// The same lookup in another view.
+/// Repeats a lookup in another view.
 fn found_in(view: &View, target: &Target) -> Result<(), Error> {
     match target {
         Target::Named(name) => view.tool(name).map(drop),
@@ -486,7 +487,7 @@ fn callable(tool: &Tool) -> Callable {
     }
 }
 
-/// Holds the arguments against the tool's own schema. A failure carries the schema that the caller is shown, so that a
+/// Validates the arguments against the tool's own schema. A failure carries the schema shown to the caller, so that a
 /// model can correct itself.
 async fn check(callable: &Callable, params: &mut Object) -> Result<(), Error> {
     let Some((definition, checker)) = &callable.shown else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! The ways in that are not ours alone: passkeys, tokens of other issuers, and logins with somebody else. One of each for
-//! as long as we run; the config says what they let in.
+//! Identity providers besides passwords: passkeys, tokens of external issuers, and federated logins. One of each per
+//! process; the config decides whom they admit.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! The accounts with which services are called: who has which, which one is meant, and a credential that is good now.
-//! Accounts are forms in the store, kept in memory; their secrets are in the safe alone. No HTTP: providers are asked
-//! through `TokenEndpoint`. What no other account serves, those of the config do.
+//! Accounts with which services are called: ownership, selection, and a currently valid credential. Accounts are
+//! documents in the store, cached in memory; their secrets are only in the secret store. No HTTP: providers are reached
+//! through `TokenEndpoint`. Accounts of the config serve where no other does.
 
 mod account;
 mod ask;
@@ -46,65 +46,65 @@ use refresh::Flight;
 use token::Tokens;
 use verify::Verified;
 
-/// The drawers.
+/// Kinds of documents in the store.
 pub(crate) const ACCOUNT: &str = "account";
 pub(crate) const PROVIDER: &str = "provider";
 const CONNECTION: &str = "connection";
-/// The fields in the safe.
+/// Fields in the secret store.
 const OAUTH: &str = "oauth";
 const TOKEN: &str = "token";
 const CLIENT_SECRET: &str = "client_secret";
-/// The id of what the config file says about a provider, as far as it is an account.
+/// Id of the account that the config file defines for a provider.
 const OF_THE_FILE: &str = "file";
-/// What an account is called that nobody named.
+/// Default name of an account.
 pub const DEFAULT: &str = "default";
 
 pub struct Accounts {
     me: Weak<Self>,
     safe: Arc<Safe>,
     endpoint: Arc<dyn TokenEndpoint>,
-    /// Those of the config.
+    /// Credential provider for the accounts of the config.
     configured: Arc<dyn Exchanger>,
     verifier: Arc<dyn Verifier>,
     settings: ArcSwap<Settings>,
     known: ArcSwap<Directory>,
-    /// The store's revision that memory shows.
+    /// Store revision that memory reflects.
     revision: AtomicI64,
-    /// Whether what was read differs from what everybody was shown.
+    /// Set when accounts read from the store differ from those shown before.
     has_news: AtomicBool,
-    /// Changes are made one at a time, so that memory follows the store in order.
+    /// Serializes changes, so that memory follows the store in order.
     turn: tokio::sync::Mutex<()>,
     held: Mutex<HashMap<Arc<str>, Held>>,
     flights: Mutex<HashMap<Arc<str>, Flight>>,
     links: Mutex<HashMap<(Arc<str>, String), Link>>,
-    /// The state of the accounts of the config, by provider. Not kept: their tokens are not ours.
+    /// State of the accounts of the config, by provider. Not stored, because their tokens are not ours.
     filed: Mutex<HashMap<String, Verified>>,
-    /// What this process calls itself where only one may act.
+    /// Id of this process for leases in the store.
     holder: String,
     pace: Pace,
     tasks: TaskTracker,
 }
 
-/// What is known of an account's secret, as of which version of its form.
+/// Cached tokens of an account, with the version of the account that they belong to.
 #[derive(Clone, Debug)]
 struct Held {
     version: u64,
     tokens: Arc<Tokens>,
 }
 
-/// What the config decides.
+/// Settings of the config.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     pub providers: Vec<Provider>,
-    /// The providers with which everybody has an account by the config, and what that account allows.
+    /// Providers for which the config gives everybody an account, and the permissions of that account.
     pub of_the_file: BTreeMap<String, Arc<Permissions>>,
-    /// Where browsers reach us, without a slash at the end.
+    /// Base URL for browsers, without a trailing slash.
     pub public_url: String,
-    /// Which account a project uses, by project and provider.
+    /// Account that a project uses, by project and provider.
     pub rules: HashMap<Arc<str>, BTreeMap<String, String>>,
 }
 
-/// How long one process may be at a refresh, and how often others look.
+/// Lease of one process on a token refresh, and the polling interval of the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     pub lease: Duration,
@@ -117,11 +117,11 @@ impl Default for Pace {
     }
 }
 
-/// Who serves a call.
+/// The account that serves a call.
 #[derive(Clone, Debug)]
 pub(crate) enum Chosen {
     Account(Arc<Account>),
-    /// The one of the config file, and what it allows.
+    /// The account of the config file, with its permissions.
     Configured(Arc<Permissions>),
 }
 
@@ -169,31 +169,31 @@ impl Accounts {
         })
     }
 
-    /// Follows the config.
+    /// Applies the config.
     pub fn follow(&self, mut settings: Settings) {
-        // Links name the address they were made for.
+        // Links contain the public URL that they were made for.
         self.links.lock().clear();
         self.filed.lock().clear();
-        // The rules of projects are said by `follow_rules`; until then those before hold.
+        // The rules of projects are set separately; until then the previous ones apply.
         if settings.rules.is_empty() {
             settings.rules.clone_from(&self.settings.load().rules);
         }
         self.settings.store(Arc::new(settings));
     }
 
-    /// Which account each project uses.
+    /// Sets the account that each project uses.
     pub(crate) fn follow_rules(&self, rules: &HashMap<Arc<str>, BTreeMap<String, String>>) {
         if self.settings.load().rules != *rules {
             self.settings.rcu(|settings| Settings { rules: rules.clone(), ..Settings::clone(settings) });
         }
     }
 
-    /// Whether anything that was read since the last time changed what somebody sees.
+    /// Returns `true` if a change read since the last call affects what somebody sees.
     pub(crate) fn take_news(&self) -> bool {
         self.has_news.swap(false, Ordering::AcqRel)
     }
 
-    /// Takes in what the store holds.
+    /// Reads all accounts from the store.
     pub async fn read_store(&self) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         self.read().await
@@ -204,7 +204,7 @@ impl Accounts {
         self.take_in(&changes).await
     }
 
-    /// Takes in what changed in the store, as far as it concerns accounts.
+    /// Applies changes of the store as far as they concern accounts.
     pub(crate) async fn follow_store(&self, changes: &Changes) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         if changes.continue_from(self.revision.load(Ordering::Relaxed)) {
@@ -251,13 +251,13 @@ impl Accounts {
         }
     }
 
-    /// Waits for what must not be broken off.
+    /// Waits for the tasks that must not be interrupted.
     pub async fn stop(&self) {
         self.tasks.close();
         self.tasks.wait().await;
     }
 
-    /// Whether browsers reach us over TLS.
+    /// Returns `true` if browsers reach us over TLS.
     pub fn is_https(&self) -> bool {
         self.settings.load().public_url.starts_with("https://")
     }
@@ -266,8 +266,8 @@ impl Accounts {
         &self.safe
     }
 
-    /// The account that serves a caller: the one it asks for, else that of its project, else its default. Another's
-    /// account is as unknown as one that is not there.
+    /// Selects the account that serves a caller: the requested one, else that of its project, else its default. Another
+    /// user's account is reported like an absent one.
     pub(crate) fn choose(
         &self,
         caller: &Caller,
@@ -292,7 +292,7 @@ impl Accounts {
         }
     }
 
-    /// What the accounts are called that a caller may choose among.
+    /// Returns the names of the accounts that a caller may choose from.
     pub(crate) fn names(&self, caller: &Caller, provider: &str) -> Vec<String> {
         let known = self.known.load();
         let mut names: Vec<String> =
@@ -305,13 +305,13 @@ impl Accounts {
         names
     }
 
-    /// The one of this id, if the caller may use it.
+    /// Returns the account with this id, if the caller may use it.
     fn usable(&self, caller: &Caller, id: &str) -> Option<Arc<Account>> {
         let account = self.known.load().by_id(id)?;
         (account.subject == caller.subject || account.shared).then_some(account)
     }
 
-    /// As people know an account of this id, if the caller may know of it.
+    /// Returns the display name of an account, if the caller may know of it.
     pub(crate) fn label(&self, caller: &Caller, provider: &str, id: &str) -> Option<String> {
         if id == OF_THE_FILE {
             return Some(format!("{provider}/{DEFAULT}"));
@@ -363,7 +363,7 @@ impl Accounts {
         }
     }
 
-    /// What a service is shown; at the provider's own address, unless the owner names another.
+    /// Builds the credential for a service. The provider's API URL applies unless the account has its own.
     fn shown_as(&self, account: &Account, tokens: &Tokens) -> Credential {
         let credential = tokens.credential(account);
         let api = || self.provider(&account.provider).and_then(|provider| provider.api);
@@ -394,7 +394,7 @@ impl Accounts {
 }
 
 impl Chosen {
-    /// Whether nothing but to connect it again makes it good.
+    /// Returns `true` if the account must be connected again.
     fn is_lost(&self) -> bool {
         matches!(self, Self::Account(account) if account.standing == AccountStanding::Reconnect)
     }
@@ -447,7 +447,7 @@ fn connect_first(provider: &str, link: &Link) -> Error {
         .hint(format!("give this address to the user, who connects one there: {}", link.url.expose()))
 }
 
-/// 128 random bits.
+/// Returns 128 random bits in hex.
 fn id() -> Result<String, Error> {
     let bytes: [u8; 16] = random_bytes().map_err(|why| Error::new(Kind::Internal, why.to_string()))?;
     Ok(hex(&bytes))

@@ -1,5 +1,5 @@
-//! The one path of a call, once it is known to be allowed: kept result, turn, deadline, breaker,
-//! source, and once more where that is allowed.
+//! The one path of an allowed call: result cache, admission, deadline, circuit breaker, source, and retries where they
+//! are allowed.
 
 use std::num::NonZeroU32;
 use std::panic::AssertUnwindSafe;
@@ -24,14 +24,14 @@ use crate::request::Request;
 use crate::terms::Terms;
 use crate::trace::Step;
 
-/// What is run. `what` names it in the audit record.
+/// A call to execute. `what` names it in the audit record.
 pub(crate) struct Call {
     pub(crate) what: String,
     pub(crate) terms: Terms,
     pub(crate) invocation: Invocation,
 }
 
-/// Runs one invocation.
+/// Executes one invocation.
 pub(crate) async fn execute(
     cache: &Cache,
     gate: &Arc<Gate>,
@@ -47,7 +47,7 @@ pub(crate) async fn execute(
         None => run(gate, module, &terms, invocation, context, course).await,
         Some(keep) => {
             let running = run(gate, module, &terms, invocation, context, course);
-            // Boxed, so that it takes no room in a call whose result is not kept.
+            // Boxed, so that calls without caching do not carry the size of this future.
             let answer = Box::pin(cache.answer(keep, terms.timeout, running)).await;
             course.cached = answer.again;
             if answer.again {
@@ -59,7 +59,7 @@ pub(crate) async fn execute(
     }
 }
 
-/// The same for what is asked of a task that runs already: neither its turn nor its rate is counted again.
+/// Executes a request about a running task. Neither the concurrency nor the rate limit is charged again.
 pub(crate) async fn execute_aside(
     gate: &Arc<Gate>,
     module: &Module,
@@ -123,7 +123,7 @@ async fn run(
     }
 }
 
-/// One attempt, which ends with the deadline. A panic fails this call alone.
+/// Makes one attempt, bounded by the deadline. A panic fails this call alone.
 async fn once(
     gate: &Gate,
     module: &Module,
@@ -144,7 +144,7 @@ async fn once(
     outcome
 }
 
-/// How long to wait before the next attempt; `None` if there is to be none.
+/// Returns the delay before the next attempt, or `None` if there is to be none.
 fn pause(
     (gate, account): (&Gate, Option<&Arc<str>>),
     retry: Retry,
@@ -154,11 +154,11 @@ fn pause(
 ) -> Option<Duration> {
     let allowed = made <= retry.attempts && error.kind.face().retry;
     let pause = retry::pause(retry, made - 1, random::share()).max(error.retry_after.unwrap_or_default());
-    // The budget is asked last: what is taken from it is used.
+    // The budget comes last: asking for a retry spends it.
     (allowed && pause < left && gate.may_try_again(account)).then_some(pause)
 }
 
-/// The place of a running call; what was lent meanwhile is not given back a second time.
+/// The permits of a running call. Permits released during a question are not returned a second time.
 struct Place<'a> {
     turn: Option<Turn<'a>>,
     deadline: Arc<Deadline>,

@@ -1,4 +1,4 @@
-//! A source for tests that answers as it is told, and a gateway in front of it.
+//! A scripted source for tests, and a gateway in front of it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::probe;
 
 pub(crate) type Answer = BoxFuture<'static, Result<Raw, Error>>;
 
-/// Has the tools `read` (read-only), `put` (idempotent) and `add` (neither), and the resource `x:y`.
+/// A source with the tools `read` (read-only), `put` (idempotent) and `add` (neither), and the resource `x:y`.
 pub(crate) struct Fake {
     calls: AtomicUsize,
-    /// Gets the number of the call, from one.
+    /// Called with the number of the call, from one.
     answer: Box<dyn Fn(usize) -> Answer + Send + Sync>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn raw(text: &str) -> Raw {
     Raw::parse(text.to_owned()).expect("valid JSON")
 }
 
-/// The result of a call, with this number in it.
+/// Builds the result of a call, with this number in it.
 pub(crate) fn result(number: usize) -> Raw {
     raw(&format!(r#"{{"content":[],"n":{number}}}"#))
 }
@@ -120,7 +120,7 @@ pub(crate) fn command(tool: &str, arguments: &str) -> Command {
     Command::Call { target: Target::Named(format!("m:{tool}")), params, options: CallOptions::default() }
 }
 
-/// The call of a tool by the owner.
+/// Calls a tool as the owner.
 pub(crate) async fn call(gateway: &Gateway, tool: &str) -> Result<Raw, Error> {
     gateway.dispatch(command(tool, "{}"), context("owner")).await
 }

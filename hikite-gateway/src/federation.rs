@@ -1,6 +1,6 @@
-//! Logging in with somebody else: the code flow of `OpenID` Connect, with PKCE, state and nonce, each made for one browser
-//! and used once. What comes of it is who the issuer says it is, by the issuer's own number for them; an address is
-//! never taken for a person.
+//! Federated login: the authorization code flow of `OpenID` Connect with PKCE, state and nonce, each bound to one
+//! browser and used once. A person is identified by the issuer's `sub` only; an email address never identifies a
+//! person.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,39 +24,39 @@ use sha2::{Digest, Sha256};
 use crate::clock::now_ms;
 use crate::issuer::{Discovery, Keys, Times, holds, text};
 
-/// The drawer of logins that have begun elsewhere.
+/// Kind of the stored documents of pending logins.
 const BEGUN: &str = "federation";
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
-/// How long we remember what an issuer says of itself.
+/// Lifetime of a cached discovery document.
 const FRESH_MS: u64 = 10 * 60_000;
 
-/// What the owner says of somewhere people log in with.
+/// Login provider of the config.
 #[derive(Clone, Debug)]
 pub struct LoginRule {
     pub name: String,
     pub issuer: String,
     pub client_id: String,
-    /// Without it we are a public client.
+    /// `None` for a public client.
     pub client_secret: Option<Secret>,
     pub scopes: Vec<String>,
-    /// Who may come from there, by verified address or subject; everybody where there is none.
+    /// Allowed people, by verified email or subject; empty for everybody.
     pub allow: Vec<Pattern>,
-    /// The role of who comes for the first time: `member` or `admin`.
+    /// Role of new users: `member` or `admin`.
     pub role: String,
 }
 
-/// Who somebody is, as the issuer says.
+/// A person as identified by the issuer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stranger {
     pub issuer: String,
-    /// Its own number for them, which alone counts.
+    /// The issuer's `sub`, the only identifier that counts.
     pub subject: String,
-    /// What they might be called here, if nobody is yet.
+    /// Proposed user names, in order of preference.
     pub names: Vec<String>,
     pub role: String,
 }
 
-/// What a browser came back with.
+/// Query parameters of the redirect back from the issuer.
 #[derive(Clone, Default, Deserialize)]
 pub struct Comeback {
     pub state: Option<String>,
@@ -80,11 +80,11 @@ pub struct Federation {
 struct Place {
     rule: LoginRule,
     keys: Keys,
-    /// What the issuer said of itself, and when, so that not every visitor makes us ask.
+    /// Cached discovery document and its time, so that not every visitor causes a request.
     told: Mutex<Option<(Arc<Discovery>, u64)>>,
 }
 
-/// A login that has begun, as it lies in the drawer.
+/// A pending login, as stored.
 #[derive(Serialize, Deserialize)]
 struct Begun {
     place: String,
@@ -113,13 +113,13 @@ impl Federation {
         self.places.store(Arc::new(rules.into_iter().map(place).collect()));
     }
 
-    /// Where people may log in with.
+    /// Returns the names of the login providers.
     pub fn names(&self) -> Vec<String> {
         self.places.load().keys().cloned().collect()
     }
 
-    /// Where to send a browser. `browser` is a secret that it alone knows, `callback` the address it shall come back to,
-    /// `next` what it wanted here.
+    /// Starts a login and returns the authorization URL. `browser` is a secret of that browser, `callback` the redirect
+    /// URI and `next` the page to return to.
     pub async fn begin(
         &self,
         name: &str,
@@ -160,7 +160,7 @@ impl Federation {
         Ok(format!("{endpoint}{joint}{query}"))
     }
 
-    /// Who came back, and what they wanted here.
+    /// Finishes a login. Returns the person and the page to return to.
     pub async fn finish(
         &self,
         name: &str,
@@ -190,7 +190,7 @@ impl Federation {
         Ok((place.rule.stranger(&claims)?, begun.next))
     }
 
-    /// The identity token for a code.
+    /// Exchanges a code for the ID token.
     async fn redeem(
         &self,
         rule: &LoginRule,
@@ -288,7 +288,7 @@ fn query(pairs: &[(&str, &str)]) -> String {
     pairs.iter().map(pair).collect::<Vec<_>>().join("&")
 }
 
-/// As a value of a query.
+/// Percent-encodes a query value.
 fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

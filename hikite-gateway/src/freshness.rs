@@ -1,6 +1,5 @@
-//! How long ago the store last answered. Tokens, users, projects and accounts are judged by what it said then; once that
-//! is older than `store.max_staleness`, something may have been revoked that this process has not heard of, and it
-//! refuses instead of guessing.
+//! Age of the data read from the store. Tokens, users, projects and accounts are judged by it. Once it exceeds
+//! `store.max_staleness`, this process may have missed a revocation and refuses requests instead of guessing.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,15 +10,15 @@ use tokio::time::Instant;
 
 use crate::meter::{Metric, Point};
 
-/// When it is worth asking again: the store is read twice a second.
+/// Retry delay reported to callers: the store is read twice a second.
 const RETRY: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub struct Freshness {
-    /// What the times below are counted from.
+    /// Origin of the times below.
     begin: Instant,
     max: Duration,
-    /// When the last complete read began, in milliseconds.
+    /// Start of the last complete read, in milliseconds.
     read_at_ms: AtomicU64,
     /// The time the machine had been asleep at `begin`.
     asleep: Duration,
@@ -54,7 +53,7 @@ impl Freshness {
         self.is_up.store(true, Ordering::Relaxed);
     }
 
-    /// The store could not be read.
+    /// Notes a failed read of the store.
     pub fn note_failure(&self) {
         self.is_up.store(false, Ordering::Relaxed);
         self.failed.fetch_add(1, Ordering::Relaxed);
@@ -76,7 +75,7 @@ impl Freshness {
         self.begin.elapsed() + asleep().saturating_sub(self.asleep)
     }
 
-    /// True if the last read is too old for anybody to be let in by it.
+    /// Returns `true` if the last read is too old to admit anybody.
     pub fn is_stale(&self) -> bool {
         self.age() > self.max
     }
@@ -85,7 +84,7 @@ impl Freshness {
         self.max
     }
 
-    /// Refuses what is judged by what the store said, once that is too old.
+    /// Fails if the last read is too old.
     pub fn check(&self) -> Result<(), Error> {
         let age = self.age();
         if age <= self.max {
@@ -97,7 +96,7 @@ impl Freshness {
             .after(RETRY))
     }
 
-    /// Why it is not ready, if it is not.
+    /// Returns the reason why the process is not ready, if it is not.
     pub fn fault(&self) -> Option<String> {
         let age = self.age();
         (age > self.max).then(|| reason(age))

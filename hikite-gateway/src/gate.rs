@@ -1,4 +1,4 @@
-//! How many calls of one module run at once, how many wait, and how often they may come.
+//! Admission control of one module: concurrency, queue length and rate of its calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::health::Health;
 use crate::meter::ModuleMeter;
 
-/// When to come back to a module that too many wait for: time enough for some of them to be served.
+/// Retry delay reported to callers of an overloaded module, enough for some waiting calls to run.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// The limits of one module.
@@ -28,7 +28,7 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// That of a module about which nothing else is said.
+    /// Returns the default limits of a module.
     pub fn of(limits: &Limits) -> Self {
         Self {
             concurrency: limits.module_concurrency,
@@ -45,22 +45,22 @@ pub(crate) struct Gate {
     pub(crate) health: Arc<Health>,
     pub(crate) meter: Arc<ModuleMeter>,
     places: Semaphore,
-    /// Running and waiting calls together are bounded by this one.
+    /// Bounds running and waiting calls together.
     room: Semaphore,
     bucket: Mutex<Bucket>,
     started: Instant,
-    /// The share of each holder that has calls here: an account, or a caller without one.
+    /// Share of each holder with calls here: an account, or a caller without one.
     shares: Mutex<HashMap<Arc<str>, Arc<Share>>>,
 }
 
-/// Half of a module's places: slow calls of one account or one caller leave the rest to others.
+/// Half of a module's capacity: slow calls of one account or caller leave the rest to others.
 #[derive(Debug)]
 pub(crate) struct Share {
     places: Arc<Semaphore>,
     room: Arc<Semaphore>,
 }
 
-/// Held while a call runs.
+/// The permits of a running call.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     place: SemaphorePermit<'a>,
@@ -69,7 +69,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Ends without giving the place back: it was lent, and not taken back.
+    /// Drops the permits without returning them, because they were released before and not taken back.
     pub(crate) fn forget(self) {
         self.place.forget();
         self.room.forget();
@@ -78,7 +78,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The holder's share of the module's places, if there is a bound.
+    /// Returns the holder's share of the module's capacity, if it is bounded.
     pub(crate) fn share(&self) -> Option<Arc<Share>> {
         self.share.as_ref().map(|(share, _)| Arc::clone(share))
     }
@@ -100,8 +100,8 @@ impl Gate {
         }
     }
 
-    /// A call's turn. One that would not be sent anyway does not wait for it. Admins who call without an account are not
-    /// held to a share.
+    /// Waits for admission of a call. A call that the circuit breaker would refuse fails at once. Admins who call
+    /// without an account are not bound to a share.
     pub(crate) async fn enter(
         &self,
         module: &str,
@@ -138,7 +138,7 @@ impl Gate {
             .after(A_MOMENT)
         })?;
         let room = self.room.try_acquire().map_err(|_| full())?;
-        // Waiting has a limit of its own; the deadline of the call starts with its turn.
+        // Waiting has a limit of its own; the deadline of the call starts with its admission.
         let turn = tokio::time::timeout(self.throttle.timeout, async {
             let own = match &share {
                 Some(share) => Some(Arc::clone(&share.places).acquire_owned().await?),
@@ -155,7 +155,7 @@ impl Gate {
         let half = |all: usize| Arc::new(Semaphore::new(all.div_ceil(2).clamp(1, Semaphore::MAX_PERMITS)));
         let mut shares = self.shares.lock();
         if !shares.contains_key(holder) {
-            // Those that nobody holds are as good as new.
+            // Unused shares can be dropped, because a new one has the same state.
             shares.retain(|_, share| Arc::strong_count(&share.room) > 1 || Arc::strong_count(share) > 1);
         }
         let made = || {
@@ -165,13 +165,13 @@ impl Gate {
         Arc::clone(shares.entry(Arc::clone(holder)).or_insert_with(made))
     }
 
-    /// True if a call may be tried again: the account's budget and the module's rate allow it.
+    /// Returns `true` if a call may be retried: the account's budget and the module's rate allow it.
     pub(crate) fn may_try_again(&self, account: Option<&Arc<str>>) -> bool {
         let is_in_rate = |rate| self.bucket.lock().take(rate, self.started.elapsed()).is_ok();
         self.health.may_try_again(account) && self.throttle.rate.is_none_or(is_in_rate)
     }
 
-    /// Calls that wait for their turn now.
+    /// Returns the number of waiting calls.
     pub(crate) fn waiting(&self) -> usize {
         let taken = |all: usize, free: &Semaphore| {
             all.min(Semaphore::MAX_PERMITS).saturating_sub(free.available_permits())
@@ -180,7 +180,7 @@ impl Gate {
         inside.saturating_sub(taken(self.throttle.concurrency, &self.places))
     }
 
-    /// A call that waits for its client lends its place to others, and in its holder's share as well.
+    /// Releases the permits of a call that waits for its client, in its holder's share as well.
     pub(crate) fn lend(&self, share: Option<&Share>) {
         if let Some(share) = share {
             share.room.add_permits(1);
@@ -190,7 +190,7 @@ impl Gate {
         self.places.add_permits(1);
     }
 
-    /// And waits for one to be free when it goes on.
+    /// Takes the permits back, waiting until they are free.
     pub(crate) async fn take_back(&self, share: Option<&Share>) {
         let of_share = share.map(|share| [&*share.room, &*share.places]);
         for lent in of_share.into_iter().flatten().chain([&self.room, &self.places]) {

@@ -1,5 +1,5 @@
-//! The gateway itself: holds the current snapshot, replaces it when a source's lists or the rules change, and
-//! tells the open sessions.
+//! The gateway: holds the current snapshot, replaces it when the lists of a source or the rules change, and notifies
+//! the open sessions.
 
 use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock, Weak};
@@ -58,27 +58,27 @@ use crate::workshop::Workshop;
 const BATCHES: PlaceKind = PlaceKind { resource: "batches", limit: "batches", things: "batches running" };
 const JQ: PlaceKind = PlaceKind { resource: "jq", limit: "jq_processes", things: "programs in jq running" };
 
-/// What the config decides.
+/// Rules of the config.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub modules: Vec<(ModuleRule, Throttle)>,
-    /// Names of modules that the file switches off.
+    /// Modules that the config file disables.
     pub disabled: Vec<Arc<str>>,
     pub categories: Vec<Arc<CategoryRule>>,
     pub tools: Vec<(Registration, Arc<dyn Implementation>)>,
     pub projects: Vec<Arc<Project>>,
-    /// The mask of people who have none of their own.
+    /// Permissions of users who have none of their own.
     pub default_permissions: Option<Arc<Permissions>>,
 }
 
-/// What the catalog is made of.
+/// Inputs of the catalog.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     rules: Rules,
     roster: Roster,
     projects: Arc<Projects>,
     masks: Arc<UserMasks>,
-    /// The subject of the owner, where there is one.
+    /// Subject of the owner, if there is one.
     owner: Option<Arc<str>>,
     pub(crate) pins: Book,
 }
@@ -87,7 +87,7 @@ pub struct Gateway {
     pub(crate) limits: Arc<Limits>,
     pub(crate) sessions: Sessions,
     pub(crate) seal: Seal,
-    /// A name that no other process has, nor had.
+    /// Unique id of this process.
     process: Arc<str>,
     pub(crate) registry: Registry,
     pub(crate) people: People,
@@ -97,30 +97,30 @@ pub struct Gateway {
     pub(crate) meter: Meter,
     pub(crate) search: Search,
     pub(crate) sent: Sent,
-    /// Long answers that are read on.
+    /// Store of long results that clients read in parts.
     pub(crate) shelf: Shelf,
     pub(crate) batches: Places<()>,
-    /// Programs in jq that run.
+    /// Concurrency limit for jq programs.
     pub(crate) jq: Places<()>,
-    /// Runs programs in jq, where somebody does.
+    /// Runner of jq programs, if available.
     pub(crate) sieve: OnceLock<Arc<dyn Sieve>>,
-    /// The accounts with which services are called, where there are any.
+    /// Accounts with which services are called, if available.
     pub(crate) accounts: OnceLock<Arc<Accounts>>,
-    /// What models were spared, as far as it is not written down.
+    /// Token savings not persisted yet.
     pub(crate) saving: Saving,
-    /// What is wrong with the config file, while an older one is in force.
+    /// Error of the config file while an older version is in force.
     pub(crate) wrong_config: Mutex<Option<String>>,
-    /// Who reads configs, where somebody does.
+    /// Configuration administration, if available.
     pub(crate) workshop: OnceLock<Arc<dyn Workshop>>,
     pub(crate) generations: Generations,
     pub(crate) current: Swap<State, Snapshot>,
-    /// What single sessions see instead.
+    /// Catalogs of single sessions that differ from the shared one.
     pub(crate) overlays: Overlays,
-    /// Addresses that answers carried.
+    /// Resource links that results contained.
     pub(crate) links: Links,
-    /// Views that were built since we run.
+    /// Number of views built since the start.
     views_built: Arc<BuiltCount>,
-    /// When the rules were last replaced.
+    /// Time of the last replacement of the rules.
     applied: Mutex<Instant>,
 }
 
@@ -131,7 +131,7 @@ impl std::fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// `seal` is for what clients bring back: ids of tasks, sessions and waiting calls.
+    /// Builds a gateway. `seal` signs values that clients return: ids of tasks, sessions and suspended calls.
     pub fn new(limits: Arc<Limits>, seal: Seal, registry: Registry) -> Arc<Self> {
         let process: Arc<str> = random_id().unwrap_or_default().into();
         let views_built = Arc::new(BuiltCount::default());
@@ -165,7 +165,7 @@ impl Gateway {
         })
     }
 
-    /// What the source of a module is given to report to.
+    /// Returns the listener that the source of a module reports to.
     pub fn listener(self: &Arc<Self>, module: impl Into<Arc<str>>) -> Listener {
         let (gateway, module): (Weak<Self>, Arc<str>) = (Arc::downgrade(self), module.into());
         Arc::new(move |event| {
@@ -175,7 +175,7 @@ impl Gateway {
         })
     }
 
-    /// Replaces all rules at once; requests under way keep the snapshot they started with.
+    /// Replaces all rules at once; running requests keep their snapshot.
     pub fn apply(&self, mut rules: Rules) {
         *self.applied.lock() = Instant::now();
         self.people.take(std::mem::take(&mut rules.projects));
@@ -184,7 +184,7 @@ impl Gateway {
         self.registry.look_again();
     }
 
-    /// Replaces all projects at once; whoever sees other lists from now on is told.
+    /// Replaces all projects at once and notifies the sessions whose lists change.
     pub fn set_projects(&self, projects: Vec<Arc<Project>>) {
         let named = projects.into_iter().map(|project| (Arc::clone(&project.name), project));
         self.replace_projects(Arc::new(named.collect()));
@@ -199,12 +199,12 @@ impl Gateway {
         self.rebound(|state| state.projects = projects);
     }
 
-    /// The masks of users, wherever they work.
+    /// Returns the permissions of users, which apply in every project.
     pub(crate) fn masks(&self) -> Arc<UserMasks> {
         self.current.with(|state| Arc::clone(&state.masks))
     }
 
-    /// Replaces what each user is allowed wherever it works; whoever sees other lists from now on is told.
+    /// Replaces the permissions of users and notifies the sessions whose lists change.
     pub fn set_masks(&self, masks: UserMasks) {
         let same = |known: &UserMasks| {
             let is_same = |(subject, mask): (&Arc<str>, &Arc<Permissions>)| {
@@ -220,14 +220,14 @@ impl Gateway {
         }
     }
 
-    /// Says who the owner is, whom the default mask is not for.
+    /// Sets the owner, whom the default permissions do not restrict.
     pub(crate) fn set_owner(&self, owner: Option<Arc<str>>) {
         if self.current.with(|state| state.owner != owner) {
             self.rebound(|state| state.owner = owner);
         }
     }
 
-    /// Services are called with these accounts from now on; once.
+    /// Sets the accounts with which services are called; once.
     pub fn exchange_with(&self, accounts: Arc<Accounts>) {
         let _ = self.accounts.set(accounts);
     }
@@ -236,9 +236,9 @@ impl Gateway {
         self.accounts.get()
     }
 
-    /// Everyone sees the tools that the accounts allow as they are now.
+    /// Applies the current permissions of the accounts to all views.
     pub fn show_accounts(&self) {
-        // Names and lists put aside what nobody has logged in to.
+        // The catalog leaves out modules without a login, so a changed login needs a rebuild.
         if self.snapshot().catalog.modules.iter().all(Module::is_logged_in_as_before) {
             self.rebound(|_| {});
         } else {
@@ -262,7 +262,7 @@ impl Gateway {
         self.rebuild(|state| change(&mut state.pins));
     }
 
-    /// The modules that are switched off.
+    /// Returns the disabled modules.
     pub(crate) fn resting(&self) -> Vec<Resting> {
         self.current.with(|state| {
             let all = state.all_modules(&self.limits).into_iter().map(|(rule, _)| rule);
@@ -271,25 +271,25 @@ impl Gateway {
         })
     }
 
-    /// Who keeps the module of this name, on or off, and whether it is one of registered tools.
+    /// Returns the origin of the module of this name, enabled or not, and whether it consists of registered tools.
     pub fn keeper_of_module(&self, name: &str) -> Option<(Keeper, bool)> {
         let modules = self.current.with(|state| state.all_modules(&self.limits));
         let found = modules.iter().find(|(rule, _)| &*rule.name == name);
         found.map(|(rule, _)| (rule.keeper, rule.registered))
     }
 
-    /// The names of all modules, on or off.
+    /// Returns the names of all modules, enabled or not.
     pub fn module_names(&self) -> Vec<Arc<str>> {
         let modules = self.current.with(|state| state.all_modules(&self.limits));
         modules.into_iter().map(|(rule, _)| rule.name).collect()
     }
 
-    /// Whether the config names this module.
+    /// Returns `true` if the config defines this module.
     pub(crate) fn is_configured(&self, module: &str) -> bool {
         self.current.with(|state| state.rules.modules.iter().any(|(rule, _)| &*rule.name == module))
     }
 
-    /// How long ago the store last answered.
+    /// Returns the age of the data read from the store.
     pub fn freshness(&self) -> &Freshness {
         &self.freshness
     }
@@ -298,28 +298,28 @@ impl Gateway {
         &self.seal
     }
 
-    /// The name of this process, which no other has.
+    /// Returns the unique id of this process.
     pub fn process(&self) -> &Arc<str> {
         &self.process
     }
 
-    /// The process in which the long answer is that a text names, as far as its address says it.
+    /// Returns the id of the process that stores the long result which a text refers to.
     pub fn process_of_result(text: &[u8]) -> Option<&str> {
         crate::handle::process_in(text)
     }
 
-    /// Everything: for whoever runs this hikite, never for who asks it something.
+    /// Returns a view of everything, for the operator of this hikite and never for a request.
     pub fn owner_view(&self) -> View {
         self.snapshot().owner_view().clone()
     }
 
-    /// What one caller may see, from its session where there is one.
+    /// Returns the view of a caller, from its session if there is one.
     pub fn view_of<'a>(&self, viewer: impl Into<Viewer<'a>>) -> View {
         let viewer = viewer.into();
         self.snapshot_for(viewer).view_of(viewer.caller)
     }
 
-    /// Whether calls of a module are sent at present; `None` if there is no such module.
+    /// Returns the circuit breaker state of a module, or `None` if there is no such module.
     pub fn breaker_state(&self, module: &str) -> Option<breaker::State> {
         self.snapshot().gates().get(module).map(|gate| gate.health.state())
     }
@@ -328,12 +328,12 @@ impl Gateway {
         self.current.load()
     }
 
-    /// What is left of the time that an unfiltered list may wait for servers that have just been named.
+    /// Returns the remaining time that an unfiltered list may wait for newly configured servers.
     pub(crate) fn patience(&self) -> Duration {
         self.left_of(self.limits.all_lists)
     }
 
-    /// The same while none of them has told anything.
+    /// Returns the remaining time that a list may wait while none of the new servers has returned anything.
     pub(crate) fn long_patience(&self) -> Duration {
         self.left_of(self.limits.first_list)
     }
@@ -343,12 +343,12 @@ impl Gateway {
         (applied + limit).saturating_duration_since(Instant::now())
     }
 
-    /// Makes the catalog anew from what the sources know now.
+    /// Rebuilds the catalog from the current lists of the sources.
     pub(crate) fn look_again(&self) {
         self.rebuild(|_| {});
     }
 
-    /// A client's log level concerns every source it sees, also those that do not run yet.
+    /// Sets a client's log level on every source that it sees, including those not running yet.
     pub async fn set_level(&self, params: hikite_core::json::Object, context: &CallContext) {
         for module in self.snapshot().view_of(&context.session.caller).modules() {
             let invocation = Invocation { method: Method::SetLevel, params: params.clone() };
@@ -372,7 +372,7 @@ impl Gateway {
                     let snapshot = self.snapshot_for(viewer);
                     shows(&snapshot.view_of(viewer.caller), module, surfaces, kind)
                 };
-                // Templates and skills are resources to who speaks of their list.
+                // Templates and skills are announced as resources.
                 let list_of = |kind| match kind {
                     ListKind::Templates | ListKind::Skills => ListKind::Resources,
                     kind => kind,
@@ -394,7 +394,7 @@ impl Gateway {
         }
     }
 
-    /// Makes the catalog anew after a change, and tells the sessions what it means for them.
+    /// Rebuilds the catalog after a change and notifies the affected sessions.
     fn rebuild(&self, change: impl FnOnce(&mut State)) {
         let changed = OnceCell::new();
         let make = |state: &mut State, before: &Snapshot| {
@@ -422,8 +422,8 @@ impl Gateway {
         self.overlay_anew();
     }
 
-    /// Shows the same catalog within other bounds, and tells the sessions what it means for them. What nobody's bounds
-    /// changed for is not looked at.
+    /// Publishes the same catalog with other permissions and notifies the affected sessions. Views with unchanged
+    /// permissions are not rebuilt.
     fn rebound(&self, change: impl FnOnce(&mut State)) {
         let make = |state: &mut State, before: &Snapshot| {
             change(state);
@@ -447,7 +447,7 @@ impl Gateway {
         }
     }
 
-    /// Tells every session whose lists are others than before. `changed` are the modules that differ.
+    /// Notifies every session whose lists changed. `changed` names the modules that differ.
     fn tell_sessions(&self, before: &Snapshot, after: &Snapshot, changed: Option<&[Arc<str>]>) {
         self.sessions.tell_changes(None, |viewer: Viewer<'_>, surfaces: Surfaces, kind| {
             let list = |snapshot: &Snapshot| snapshot.list(viewer.caller, surfaces, kind, &self.limits);
@@ -456,7 +456,7 @@ impl Gateway {
         });
     }
 
-    /// How many views there are, and how many were built since we run.
+    /// Returns the number of views in memory and the number built since the start.
     pub fn view_counts(&self) -> (usize, u64) {
         (self.snapshot().views().len(), self.views_built.get())
     }
@@ -467,7 +467,7 @@ impl Gateway {
     }
 }
 
-/// Whether a list that a client is shown has something of a module in it.
+/// Returns `true` if a list shown to a client contains something of a module.
 fn shows(view: &View, module: &str, surfaces: Surfaces, kind: ListKind) -> bool {
     let Some(own) = view.module(module) else { return false };
     match kind {
@@ -477,7 +477,7 @@ fn shows(view: &View, module: &str, surfaces: Surfaces, kind: ListKind) -> bool 
 }
 
 impl State {
-    /// The file's own tools come before registered ones of the same name.
+    /// Takes new rules. Tools of the file take precedence over registered tools of the same name.
     fn take(&mut self, mut rules: Rules) {
         let away = self.roster.of(Keeper::File).map(|(key, _)| key.clone()).collect();
         let now = now_ms();
@@ -502,7 +502,7 @@ impl State {
         catalog
     }
 
-    /// Those that are on.
+    /// Returns the enabled modules.
     fn modules(&self, limits: &Limits) -> Vec<(ModuleRule, Throttle)> {
         let mut modules = self.all_modules(limits);
         modules.retain(|(rule, _)| !self.roster.is_off(&rule.name));
@@ -514,7 +514,7 @@ impl State {
         modules
     }
 
-    /// Those of the file, then the registered ones.
+    /// Returns the modules of the file, then the registered ones.
     fn all_modules(&self, limits: &Limits) -> Vec<(ModuleRule, Throttle)> {
         let own = self.rules.modules.iter();
         let taken = |name: &str| own.clone().any(|(rule, _)| &*rule.name == name);
@@ -525,8 +525,8 @@ impl State {
 }
 
 impl Snapshot {
-    /// The module's gate if its source and its limits are the same, so that a reload does not forget what is running;
-    /// with other limits at least how the source has been doing. Registered tools come and go in one module.
+    /// Returns the gate of a module: the existing one if source and limits are the same, so that a reload keeps the
+    /// running calls; with other limits a new one with the same health. Registered tools come and go within one module.
     fn gate_like(
         &self,
         rule: &ModuleRule,

@@ -1,4 +1,4 @@
-//! Which state of a module a result belongs to: when the module changes, what was kept of it no longer counts.
+//! Generations of modules: when a module changes, its cached results become invalid.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(crate) struct Generations {
 }
 
 impl Generations {
-    /// A module that offers something else, or under other rules, is another: nothing kept of it counts any more.
+    /// Assigns generations to the modules of a new catalog. A module with another offer or other rules gets a new one.
     pub(crate) fn follow(
         &self,
         before: &Snapshot,
@@ -39,7 +39,7 @@ impl Generations {
         generations
     }
 
-    /// A state of a module that is like no other.
+    /// Returns a new generation.
     pub(crate) fn next(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }

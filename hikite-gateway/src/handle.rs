@@ -1,6 +1,5 @@
-//! Answers that were too long to give at once, kept for who asked: to be read on in pages, through jq or by a text that is
-//! looked for. Bounded in number, size and age, and gone with the conversation. To everybody else they look as if they
-//! had never been.
+//! Result handles: results too long to return at once, stored for their caller and read in pages, through jq or by text
+//! search. Bounded in number, size and age, and dropped with the conversation. To everybody else they look absent.
 
 mod address;
 mod line;
@@ -24,16 +23,16 @@ pub(crate) use address::{address_of, is_kept, process_in};
 pub(crate) use read::is_on_first_page;
 pub(crate) use shelf::{Kept, Shelf};
 
-/// Which part of a resource is wanted.
+/// The requested part of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// From 1.
+    /// Counted from 1.
     pub page: Option<u32>,
     pub jq: Option<String>,
     pub search: Option<String>,
 }
 
-/// Whose an answer is that is kept, and with whose conversation it goes.
+/// The owner of a stored result, and the conversation that it is dropped with.
 #[derive(Clone, Debug)]
 pub(crate) struct Holder {
     session: Arc<Session>,
@@ -41,7 +40,7 @@ pub(crate) struct Holder {
 }
 
 impl Holder {
-    /// Reads, and takes away, what the params say of their conversation.
+    /// Reads the conversation from the params and removes it there.
     pub(crate) fn of(params: &mut Object, context: &CallContext) -> Self {
         let conversation = conversation(params, context);
         Self { session: Arc::clone(&context.session), conversation }
@@ -55,7 +54,7 @@ impl Holder {
         &self.session
     }
 
-    /// The session that the request came in, if that is its conversation.
+    /// Returns the session of the request, if that is its conversation.
     fn session(&self) -> Option<SessionId> {
         match self.conversation.as_ref()?.1 {
             Name::Session(id) => Some(id),
@@ -65,8 +64,8 @@ impl Holder {
 }
 
 impl Gateway {
-    /// Keeps an answer to be read on; gives its id, or nothing if there is no room for it. It goes with the session of a
-    /// client that listens; what a program got that sends one request after the other lives by its age alone.
+    /// Stores a result to be read in parts. Returns its id, or `None` if there is no room. The result is dropped with
+    /// the session of a client that listens for notifications; otherwise its age alone decides.
     pub(crate) fn keep(&self, value: &Raw, shape: Option<&Shape>, holder: &Holder) -> Option<Arc<str>> {
         let session = holder.session().filter(|session| self.sessions.is_heard(*session));
         self.shelf.keep(value, shape, holder.caller(), session)

@@ -1,6 +1,6 @@
-//! How one module has been doing: circuit breakers, and what it may still be tried again. Calls of a service are judged by
-//! account, so that what fails for one account stops that account alone; an upstream server is one connection, and one
-//! breaker stands for it. Outlives the gate, so that a reload does not forget it.
+//! Health of one module: circuit breakers and retry budgets. Calls of a service are judged per account, so that
+//! failures of one account stop that account only; an upstream server is one connection and has one breaker. Outlives
+//! the gate, so that a reload keeps its state.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::random;
 
-/// Beyond so many accounts those whose breaker is closed are forgotten.
+/// Number of accounts above which those with a closed breaker are dropped.
 const ACCOUNTS: usize = 1024;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Health {
 
 #[derive(Debug, Default)]
 struct Books {
-    /// Of calls that are made without an account.
+    /// State of calls without an account.
     plain: Book,
     accounts: HashMap<Arc<str>, Book>,
 }
@@ -37,7 +37,7 @@ struct Books {
 struct Book {
     breaker: Breaker,
     budget: Budget,
-    /// What was wrong when the breaker opened.
+    /// Error that opened the breaker.
     reason: Option<Box<str>>,
 }
 
@@ -55,7 +55,7 @@ impl Books {
     }
 }
 
-/// What the end of an attempt says of the source.
+/// Conclusion about the source from the end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Well,
@@ -63,7 +63,7 @@ enum Verdict {
     Nothing,
 }
 
-/// One attempt on its way. Dropped unclosed it says nothing of the source: its caller went away.
+/// An attempt in flight. Dropped without `close` it says nothing about the source, because its caller disconnected.
 #[derive(Debug)]
 pub(crate) struct Attempt<'a> {
     health: &'a Health,
@@ -82,14 +82,14 @@ impl Health {
         Self { rule, books: Mutex::default(), started: Instant::now() }
     }
 
-    /// The worst of all.
+    /// Returns the worst state of all breakers.
     pub(crate) fn state(&self) -> State {
         let books = self.books.lock();
         let accounts = books.accounts.values().map(|book| book.breaker.state());
         accounts.fold(books.plain.breaker.state(), State::worse)
     }
 
-    /// The accounts that are not let through as usual, in the order of their ids.
+    /// Returns the accounts whose breaker is not closed, ordered by id.
     pub(crate) fn troubled(&self) -> Vec<(Arc<str>, State)> {
         let books = self.books.lock();
         let states = books.accounts.iter().map(|(account, book)| (Arc::clone(account), book.breaker.state()));
@@ -98,19 +98,19 @@ impl Health {
         troubled
     }
 
-    /// The state of calls that are made without an account.
+    /// Returns the breaker state of calls without an account.
     pub(crate) fn plain(&self) -> State {
         self.books.lock().plain.breaker.state()
     }
 
-    /// True if nobody gets through, with whatever account.
+    /// Returns `true` if every breaker is open, so that no call passes.
     pub(crate) fn is_shut(&self) -> bool {
         let books = self.books.lock();
         let is_open = |book: &Book| book.breaker.state() == State::Open;
         is_open(&books.plain) || !books.accounts.is_empty() && books.accounts.values().all(is_open)
     }
 
-    /// Refuses at once what would be refused after it has waited for its turn.
+    /// Fails at once if the breaker would refuse the call after it has waited in the queue.
     pub(crate) fn look(&self, module: &str, account: Option<&Arc<str>>) -> Result<(), Error> {
         let books = self.books.lock();
         let Some(book) = books.get(account) else { return Ok(()) };
@@ -120,7 +120,7 @@ impl Health {
         }
     }
 
-    /// `first` is false for what is tried again.
+    /// Starts an attempt; `first` is `false` for a retry.
     pub(crate) fn attempt(
         &self,
         module: &str,
@@ -134,19 +134,19 @@ impl Health {
         Ok(Attempt { health: self, account: account.cloned(), pass, first })
     }
 
-    /// Somebody saw to the source: what was before says nothing of now.
+    /// Resets all breakers and budgets after somebody repaired the source.
     pub(crate) fn forgive(&self) {
         *self.books.lock() = Books::default();
     }
 
-    /// Takes one further attempt out of the account's budget.
+    /// Takes one retry from the account's budget.
     pub(crate) fn may_try_again(&self, account: Option<&Arc<str>>) -> bool {
         self.books.lock().of(account).budget.take()
     }
 }
 
 impl Attempt<'_> {
-    /// `hasty`: the caller gave it less time than the configuration does, so that running out of it says nothing.
+    /// Records the outcome. A timeout does not count if the caller set a shorter one than the configuration.
     pub(crate) fn close(mut self, outcome: &Result<Raw, Error>, hasty: bool) {
         let (health, pass) = (self.health, self.pass);
         let mut books = health.books.lock();
@@ -168,7 +168,7 @@ impl Attempt<'_> {
             book.budget.failed();
         }
         drop(books);
-        // What is dropped now has nothing more to say.
+        // Nothing is left for the destructor.
         self.pass = Pass::Plain;
     }
 }
@@ -184,18 +184,18 @@ impl Drop for Attempt<'_> {
 fn verdict(outcome: &Result<Raw, Error>, hasty: bool) -> Verdict {
     let Err(error) = outcome else { return Verdict::Well };
     match error.kind {
-        // Whoever opens connections has pauses of its own.
+        // The connection pool has a backoff of its own.
         Kind::UpstreamUnavailable if error.unsent => Verdict::Nothing,
         Kind::Timeout if hasty => Verdict::Nothing,
         Kind::UpstreamUnavailable | Kind::Timeout => Verdict::Unwell,
         Kind::Cancelled | Kind::Internal | Kind::Overloaded | Kind::RateLimit => Verdict::Nothing,
-        // It refused in its own words, so it is there.
+        // A refusal by the source shows that it works.
         _ => Verdict::Well,
     }
 }
 
 fn resting(module: &str, account: Option<&Arc<str>>, book: &Book, rest: Duration) -> Error {
-    // While somebody finds out there is no better guess than a moment.
+    // While a probe is running, one second is the best estimate.
     let wait = rest.max(Duration::from_secs(1));
     let reason = book.reason.as_deref().unwrap_or("it failed too often");
     let with = if account.is_some() { " with this account" } else { "" };
@@ -236,7 +236,7 @@ mod tests {
         let probe = health.attempt("m", None, true).expect("a probe");
         assert_eq!(health.state(), State::HalfOpen);
         assert!(health.attempt("m", None, true).is_err() && health.look("m", None).is_err());
-        // The one that finds out gives up; the next one does.
+        // The probe is dropped; the next one decides.
         drop(probe);
         assert_eq!(health.state(), State::Open);
         end(&health, &Ok(Raw::null()), false);

@@ -1,5 +1,4 @@
-//! What a caller may not see, it cannot tell from what is not there: the tests of that, and the made-up worlds they are
-//! held in.
+//! Tests that a hidden tool is indistinguishable from an absent one, in generated catalogs.
 
 mod news;
 mod property;

@@ -1,6 +1,6 @@
-//! Who people are: users, their logins, the clients that act for them, and what each was allowed. Every form lies in a
-//! drawer of the store; users and grants are also kept in memory, so that a request costs one look. Knows no HTTP and
-//! no config: how long things last, and under which name we sign, is told by whoever asks.
+//! Identity: users, their logins, the clients that act for them, and their grants. Everything is a document in the
+//! store; users and grants are also in memory, so that a request needs one lookup. Knows neither HTTP nor the config:
+//! callers pass lifetimes and the issuer.
 
 mod bearer;
 mod book;
@@ -60,28 +60,28 @@ pub use target::Target;
 pub(crate) use user::{ID as USER_ID, only_the_owner};
 pub use user::{Right, Role, Successor, User};
 
-/// The drawers.
+/// Kinds of documents in the store.
 const SETUP: &str = "setup";
 const LOGIN: &str = "login";
 const CLIENT: &str = "client";
 const CONSENT: &str = "consent";
 const CODE: &str = "code";
-/// A code that was used, and the grant that it became.
+/// A used code, with the grant that it became.
 const SPENT: &str = "spent-code";
 pub(crate) const GRANT: &str = "grant";
-/// People from elsewhere who were removed.
+/// Removed users of external issuers.
 pub(crate) const REMOVED: &str = "removed";
-/// Those of a user, which others put there.
+/// Kinds of a user's documents that other modules write.
 const PASSKEY: &str = "passkey";
 const CHALLENGE: &str = "challenge";
 const CONNECTION: &str = "connection";
 
-/// What the id of every grant begins with.
+/// Prefix of grant ids.
 const GRANT_ID: &str = "grt_";
-/// So many passwords are hashed at once; each takes 19 MiB and a core.
+/// Number of passwords hashed concurrently; each takes 19 MiB and a core.
 const HASHES: usize = 2;
 
-/// Under which name tokens are made, for whom, and how long they last.
+/// Issuer, audience and lifetimes of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
     pub issuer: Arc<str>,
@@ -90,24 +90,24 @@ pub struct Terms {
     pub refresh: Duration,
 }
 
-/// Why a client gets no token: a word of OAuth, and one for whoever looks for the mistake.
+/// Reason why a client gets no token: an OAuth error code, with a text for the developer.
 #[derive(Clone, Debug)]
 pub enum Denied {
     Client(&'static str),
     Grant(&'static str),
     Scope(&'static str),
-    /// The resource that was asked for is outside of what was allowed.
+    /// The requested resource is outside the grant.
     Target(&'static str),
-    /// What was good once came again: somebody else has seen it, and what it gave is taken back.
+    /// A one-time credential was used again, so somebody else has seen it; its grant is revoked.
     Again(Again),
-    /// Ours to mend.
+    /// An internal failure.
     Failed(Error),
 }
 
-/// Something that came a second time.
+/// A replayed credential.
 #[derive(Clone, Debug)]
 pub struct Again {
-    /// As the audit calls it.
+    /// Action in the audit record.
     pub action: &'static str,
     pub subject: String,
     pub grant: String,
@@ -130,14 +130,14 @@ pub struct Identity {
     safe: Arc<Safe>,
     store: Store,
     keys: ArcSwapOption<Keys>,
-    /// One at a time opens or makes keys.
+    /// Serializes opening and creating keys.
     opening: tokio::sync::Mutex<()>,
-    /// When a key that nobody knows was last looked for.
+    /// Time of the last lookup of an unknown key.
     looked: AtomicU64,
-    /// What is shown follows what was written, in order.
+    /// Serializes changes, so that memory follows the store in order.
     turn: tokio::sync::Mutex<()>,
     book: ArcSwap<Book>,
-    /// The store's revision that the book shows.
+    /// Store revision that memory reflects.
     revision: AtomicI64,
     seen: Seen,
     hashing: Arc<Semaphore>,
@@ -167,18 +167,18 @@ impl Identity {
         }
     }
 
-    /// Opens the keys, or makes them: no token is known without.
+    /// Opens or creates the keys, without which no token can be verified.
     pub async fn prepare(&self) -> Result<(), Error> {
         self.keys().await.map(drop)
     }
 
-    /// Takes in what the store holds.
+    /// Reads all users and grants from the store.
     pub async fn read_store(&self) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         self.read().await
     }
 
-    /// Takes in what changed in the store, as far as it concerns people.
+    /// Applies changes of the store as far as they concern identity.
     pub(crate) async fn follow_store(&self, changes: &Changes) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         if changes.continue_from(self.revision.load(Ordering::Relaxed)) {
@@ -194,7 +194,7 @@ impl Identity {
 
     async fn take_in(&self, changes: &Changes) -> Result<(), Error> {
         let now = now_ms();
-        // One of these must be read whole, which is told from nothing having changed at all.
+        // `None` means that a kind must be read as a whole; an empty list means that nothing changed.
         let ids = (changes.ids(change_kind::USER), changes.ids(GRANT), changes.ids(REMOVED));
         if let (Some(users), Some(grants), Some([])) = (&ids.0, &ids.1, ids.2.as_deref()) {
             let mut book = Book::clone(&self.book.load());
@@ -224,7 +224,7 @@ impl Identity {
         Ok(())
     }
 
-    /// Takes out what has ended by the store's clock; nothing while that clock is in doubt.
+    /// Deletes expired documents by the store's clock; nothing while that clock is in doubt.
     pub async fn sweep(&self) -> Result<u64, Error> {
         if self.store.watch_clock(&machine_clock()).await?.is_some() {
             return Ok(0);
@@ -232,12 +232,12 @@ impl Identity {
         Ok(self.store.sweep_entries(self.store.now_ms().await?).await?)
     }
 
-    /// The public halves of the keys that we sign with.
+    /// Returns the JSON Web Key Set of our signing keys.
     pub async fn key_set(&self) -> Result<Value, Error> {
         Ok(self.keys().await?.signing.document())
     }
 
-    /// Changes what is shown, after the store was changed.
+    /// Updates memory after the store was changed.
     async fn learn(&self, change: impl FnOnce(&mut Book)) {
         let _turn = self.turn.lock().await;
         let mut book = Book::clone(&self.book.load());

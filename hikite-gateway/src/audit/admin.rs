@@ -1,4 +1,4 @@
-//! The record of what changes things for everybody: tools, projects, tokens.
+//! Audit records of administrative changes: tools, projects, tokens.
 
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
@@ -13,7 +13,7 @@ use crate::clock::now_ms;
 use crate::gateway::Gateway;
 
 impl Gateway {
-    /// Does the work and records it: `action` is a word of ours like `tool.register`, `what` names what it concerns.
+    /// Runs the work and records it. `action` is an identifier like `tool.register`; `what` names the affected object.
     pub async fn audit_admin<T>(
         &self,
         (caller, origin): (&Caller, &Origin),
@@ -31,7 +31,7 @@ impl Gateway {
     }
 }
 
-/// The same where there is a store and no gateway: the record is written before this ends.
+/// Runs and records an administrative change with a store but no gateway. The record is written before this returns.
 pub async fn record_admin<T>(
     store: &Store,
     who: (&Caller, &Origin),

@@ -1,6 +1,6 @@
-//! The record of who came in or tried to, and of what was given and taken back on the way: logins, consents, clients that
-//! register, grants. Holds ids and names alone; what somebody typed who is not known is never in it, because it may be a
-//! password in the wrong field.
+//! Audit records of authentication: logins, consents, client registrations and grants, accepted or refused. Records
+//! hold ids and names only. Text typed by an unknown person is never recorded, because it may be a password in the
+//! wrong field.
 
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, Kind};
@@ -12,26 +12,27 @@ use super::{OK, word};
 use crate::gateway::Gateway;
 use crate::scope;
 
-/// The kind of these records.
+/// Kind of these records.
 const IDENTITY: &str = "identity";
 
-/// One thing that somebody did, or was refused.
+/// An authentication event, accepted or refused.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Deed<'a> {
-    /// A word of ours like `login.password`.
+    /// Identifier of the action, like `login.password`.
     pub action: &'static str,
-    /// Whose it is; nothing where nobody knows.
+    /// Subject of the user; empty if unknown.
     pub subject: &'a str,
-    /// The id of the grant that it concerns.
+    /// Id of the affected grant.
     pub grant: Option<&'a str>,
-    /// What else it concerns: the id of a client, the name of an issuer.
+    /// Other affected object: a client id or the name of an issuer.
     pub what: &'a str,
-    /// Why it was refused.
+    /// Reason of the refusal.
     pub refused: Option<Kind>,
 }
 
 impl Gateway {
-    /// Records what is about to be done, or was refused. What finds no place in the audit is not to be done.
+    /// Records an event that is about to happen or was refused. Fails without a queue slot; the event must then not
+    /// happen.
     pub async fn audit_deed(&self, deed: Deed<'_>) -> Result<(), Error> {
         let mut guard = self.deed(deed).await?;
         guard.outcome(deed.refused.map_or(OK, |kind| kind.face().code));
@@ -39,7 +40,7 @@ impl Gateway {
         self.release(Ok(())).await
     }
 
-    /// Does the work and records it with its outcome.
+    /// Runs the work and records it with its outcome.
     pub async fn audit_deed_with<T>(
         &self,
         deed: Deed<'_>,

@@ -1,5 +1,6 @@
-//! How far an answer may run ahead of its record on the disk: not at all (`strict`), or by a bounded number of records
-//! (`group`). Also whether the store takes records at the moment, which decides between waiting and refusing.
+//! Durability of audit records: an answer waits for the commit of its record (`strict`) or may precede it by a bounded
+//! number of records (`group`). Also tracks whether the store accepts records, which decides between waiting and
+//! refusing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,19 +12,19 @@ use tokio::sync::{Notify, oneshot};
 
 use super::queue::{Auditor, Job, Queue, WhenFull};
 
-/// In `group`: answered calls whose records are not on the disk yet, at most, while the store takes records.
+/// Limit in `group` mode on answered calls whose records are not committed, while the store accepts records.
 pub const UNWRITTEN: usize = 256;
-/// With so many records waiting the writer begins at once.
+/// Number of queued records at which the writer starts a transaction at once.
 pub(super) const ENOUGH: usize = UNWRITTEN / 2;
-/// When a store that refuses records is worth another try.
+/// Retry delay reported to callers while the store refuses records.
 const LATER: Duration = Duration::from_secs(5);
-/// In `strict`: the longest that an answer waits for its commit.
+/// Longest wait of an answer for its commit in `strict` mode.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The relation between an answer and the commit of its record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Answers go out at once; records are committed many at a time, a bounded number behind.
+    /// Answers go out at once; records are committed in groups, a bounded number behind.
     #[default]
     Group,
     /// An answer waits until its record is committed; callers share commits.
@@ -31,7 +32,7 @@ pub enum Durability {
 }
 
 impl Durability {
-    /// The word in the config.
+    /// Returns the config value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Group => "group",
@@ -40,20 +41,20 @@ impl Durability {
     }
 }
 
-/// How the audit is doing, for `/readyz`, the API and the pages.
+/// State of the audit, for `/readyz`, the API and the UI.
 #[derive(Clone, Debug)]
 pub struct AuditState {
     pub durability: Durability,
     pub when_full: WhenFull,
-    /// Records that are not on the disk yet.
+    /// Number of records not committed yet.
     pub waiting: usize,
-    /// Why the store takes no records at the moment.
+    /// Reason why the store accepts no records now.
     pub trouble: Option<Arc<str>>,
-    /// Nothing more can be recorded, so that every call is refused.
+    /// `true` if nothing more can be recorded, so that every call is refused.
     pub is_full: bool,
 }
 
-/// Whether the store takes records, and a bell that rings when that changes or records were written.
+/// Tracks whether the store accepts records and notifies waiters when that changes or records were written.
 #[derive(Debug, Default)]
 pub(super) struct StoreHealth {
     is_down: AtomicBool,
@@ -66,7 +67,7 @@ impl StoreHealth {
         self.is_down.load(Ordering::Acquire)
     }
 
-    /// Records were written, or given up.
+    /// Notifies waiters that records were written or given up.
     pub(super) fn progressed(&self) {
         self.changed.notify_waiters();
     }
@@ -82,7 +83,7 @@ impl StoreHealth {
         self.why.lock().clone()
     }
 
-    /// Waits until it holds; looked at again whenever something changed.
+    /// Waits until the condition holds; it is evaluated again after every change.
     pub(super) async fn until(&self, mut holds: impl FnMut() -> bool) {
         loop {
             let changed = self.changed.notified();
@@ -97,8 +98,7 @@ impl StoreHealth {
 }
 
 impl Auditor {
-    /// Waits until the answer whose record was just handed over may go out. An error means that the record is not known
-    /// to be on the disk where that was demanded.
+    /// Waits until the answer whose record was just queued may go out. Fails if a commit is required and not confirmed.
     pub(super) async fn settle(&self, patience: Duration) -> Result<(), Error> {
         let Some(queue) = self.queue() else { return Ok(()) };
         match queue.rules.durability {
@@ -124,25 +124,26 @@ impl Auditor {
 }
 
 impl Queue {
-    /// A store that takes nothing must not hold up answers: what waits for it has places of its own.
+    /// Returns `true` if answers need not wait. A store that accepts nothing must not delay answers; its records have
+    /// queue slots of their own.
     fn may_answer(&self) -> bool {
         self.waiting.load(Ordering::Acquire) <= UNWRITTEN || self.health.is_down()
     }
 
-    /// True if a call would be refused now because nothing can be recorded.
+    /// Returns `true` if a call would be refused now because nothing can be recorded.
     pub(super) fn refuses(&self) -> bool {
         self.rules.when_full == WhenFull::Block
             && self.health.is_down()
             && (self.rules.durability == Durability::Strict || self.is_out_of_places())
     }
 
-    /// Everything handed over so far is on the disk when this succeeds.
+    /// Waits until everything queued so far is committed.
     async fn committed(&self, patience: Duration) -> Result<(), Error> {
         let (tell, told) = oneshot::channel();
         let sent = self.send(Job::Tell(tell));
         match tokio::time::timeout(patience.min(PATIENCE), told).await {
             Ok(Ok(true)) if sent => Ok(()),
-            // Where calls may run without a record, their answers go out without one too.
+            // A policy that lets calls run without a record also lets their answers out without one.
             _ if self.rules.when_full == WhenFull::DropAndCount => Ok(()),
             _ => Err(Error::new(Kind::ToolExecution, "this was done, but its audit record could not be written")
                 .hint("do not repeat it before looking at its effect; the answer is withheld because `audit.durability` is `strict`")),
@@ -150,7 +151,7 @@ impl Queue {
     }
 }
 
-/// A call that is refused because nothing can be recorded.
+/// Builds the error of a call that is refused because it cannot be recorded.
 pub(super) fn refusal() -> Error {
     Error::new(Kind::Overloaded, "this cannot be recorded now, and is not done")
         .hint("try again later; the audit's store is full, too slow or away, and the log of hikite says why")

@@ -1,5 +1,5 @@
-//! The parts of a record as the path of a call hands them over, shared and not looked at; the record is made of them
-//! off the path.
+//! Parts of an audit record as the path of a call hands them over: shared, not inspected. The record is built from them
+//! off that path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::request::without_query;
 
 const ALLOWED: &str = "allowed";
 const REFUSED: &str = "refused";
-/// What waits for the store may keep so much of its request in memory.
+/// Request bytes that a queued entry may keep in memory.
 const LIGHT_BYTES: usize = 4096;
 
 #[derive(Debug)]
@@ -43,22 +43,22 @@ pub(crate) struct Entry {
 #[derive(Debug)]
 pub(super) enum Who {
     In(Arc<Session>),
-    /// Outside any conversation.
+    /// A caller outside any session.
     Alone(Caller),
 }
 
-/// What the caller asked for, in its own words.
+/// The request in the caller's own terms.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     pub(super) kind: &'static str,
     pub(super) method: &'static str,
     name: Name,
     arguments: Arguments,
-    /// Bytes of the request, which the entry keeps in memory.
+    /// Bytes of the request buffer that this entry keeps in memory.
     weight: usize,
 }
 
-/// What is hashed instead of being kept.
+/// Arguments, which are recorded only as a hash.
 #[derive(Debug, Default)]
 enum Arguments {
     #[default]
@@ -103,7 +103,7 @@ impl Who {
 }
 
 impl Asked {
-    /// `None` for what is no invocation.
+    /// Describes a command. Returns `None` for commands that are no invocation.
     pub(super) fn of(command: &Command) -> Option<Self> {
         let resource = |kind, method, params: &Object| {
             let uri = params.get("uri").cloned();
@@ -165,7 +165,7 @@ impl Asked {
         Self { kind, method: method.name(), name, arguments: sent.into().into(), weight: bytes_of(params) }
     }
 
-    /// A `tools/call` that could not be read.
+    /// Describes a `tools/call` that could not be parsed.
     pub(super) fn misread(params: &Object) -> Self {
         Self {
             kind: "call",
@@ -176,7 +176,7 @@ impl Asked {
         }
     }
 
-    /// Something that is not of the protocol: `kind` with a word of ours, and what it concerns.
+    /// Describes an action outside MCP: its kind, an identifier of ours and the affected object.
     pub(super) fn ours(kind: &'static str, method: &'static str, what: &str) -> Self {
         let name = if what.is_empty() { Name::None } else { Name::Text(Raw::from(what)) };
         Self { kind, method, name, ..Self::default() }
@@ -194,7 +194,7 @@ impl From<Option<Raw>> for Arguments {
 }
 
 impl Arguments {
-    /// Their hash, and how many bytes they were.
+    /// Returns the hash and the size in bytes.
     fn hashed(&self) -> (String, usize) {
         match self {
             Self::None => Default::default(),
@@ -226,12 +226,12 @@ impl Entry {
         }
     }
 
-    /// Whether it keeps much of its request in memory while it waits.
+    /// Returns `true` if the entry keeps a large part of its request in memory while queued.
     pub(super) fn is_heavy(&self) -> bool {
         self.asked.weight > LIGHT_BYTES
     }
 
-    /// Lets go of the request; what is needed of it is worked out now.
+    /// Computes the needed values now and releases the request buffer.
     pub(super) fn lighten(&mut self) {
         let (hash, bytes) = self.asked.arguments.hashed();
         self.asked.arguments = Arguments::Hashed { hash, bytes };
@@ -241,7 +241,7 @@ impl Entry {
         self.origin.client = self.origin.client.as_ref().map(Raw::copied);
     }
 
-    /// Makes the record; `now` is one moment on both clocks.
+    /// Builds the record. `now` is one instant on both the wall clock and the monotonic clock.
     pub(super) fn record(&self, now: (u64, Instant), clients: &mut Clients) -> Record {
         let caller = self.who.caller();
         let is_named = self.tool.is_some() && !self.what.is_empty();
@@ -290,7 +290,7 @@ impl Entry {
 }
 
 impl Name {
-    /// What the params call the tool costs nothing to keep; a target that they do not name is copied.
+    /// Shares the name in the params where there is one, which costs nothing; any other target is copied.
     fn of(target: &Target, params: &Object) -> Self {
         match (target, params.get("name")) {
             (Target::Named(_), Some(name)) => Self::Text(name.clone()),
@@ -298,7 +298,7 @@ impl Name {
         }
     }
 
-    /// What it says, and the name of the tool in it.
+    /// Returns the full text and the tool name in it.
     fn words(&self) -> (String, String) {
         match self {
             Self::None => Default::default(),
@@ -311,19 +311,19 @@ impl Name {
                 let name = name.text().unwrap_or_default();
                 (name.clone(), name)
             }
-            // A query may hold a key.
+            // A query string may hold an API key.
             Self::Address(uri) => (without_query(&uri.text().unwrap_or_default()).to_owned(), String::new()),
         }
     }
 }
 
-/// When it began on the clock of people: how long ago that is now.
+/// Converts the monotonic start to wall-clock milliseconds.
 fn began(started: Instant, (now_ms, now): (u64, Instant)) -> u64 {
     let since = now.saturating_duration_since(started).as_millis();
     now_ms.saturating_sub(u64::try_from(since).unwrap_or(u64::MAX))
 }
 
-/// The last client that was named: one client makes many calls.
+/// Cache of the last client name: one client makes many calls.
 #[derive(Debug, Default)]
 pub(super) struct Clients(Option<(Raw, String)>);
 
@@ -340,7 +340,7 @@ impl Clients {
     }
 }
 
-/// `name/version` of what a client says of itself.
+/// Formats `clientInfo` as `name/version`.
 fn client(info: &Raw) -> String {
     let info = info.object().unwrap_or_default();
     let (name, version) = (info.text("name").unwrap_or_default(), info.text("version").unwrap_or_default());
@@ -355,7 +355,7 @@ fn count(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// With three decimals: most of what the gateway adds is microseconds.
+/// Converts to milliseconds with three decimals, because most of the gateway's overhead is microseconds.
 pub(crate) fn milliseconds(elapsed: Duration) -> f64 {
     (elapsed.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -1,4 +1,4 @@
-//! What makes a record certain: however its holder ends, the entry goes to the writer once.
+//! Drop guard that hands an audit entry to the writer exactly once, however its holder ends.
 
 use hikite_core::error::Kind;
 use hikite_core::key::ToolKey;
@@ -9,9 +9,9 @@ use super::queue::{Auditor, Place};
 
 #[derive(Debug)]
 pub(super) struct Guard<'a> {
-    /// Nowhere for what is recorded elsewhere or not at all.
+    /// `None` if the invocation is recorded elsewhere or not at all.
     to: Option<(&'a Auditor, Place)>,
-    /// There until it is handed over.
+    /// `None` after the entry was handed over.
     entry: Option<Box<Entry>>,
     ended: bool,
 }
@@ -48,7 +48,7 @@ impl<'a> Guard<'a> {
         self.with(|entry| entry.outcome = outcome);
     }
 
-    /// Takes the time. What has no outcome yet was given up, or brought down by a panic.
+    /// Stops the clock. An entry without an outcome was cancelled or ended by a panic.
     pub(super) fn end(&mut self) {
         if std::mem::replace(&mut self.ended, true) {
             return;

@@ -1,5 +1,5 @@
-//! Where records wait to be written: bounded, and with a stated policy for when it is full. A place is taken before a
-//! call runs, so that its record never lacks one.
+//! Bounded queue of audit records with a stated policy for when it is full. A slot is reserved before a call runs, so
+//! that every call which runs has room for its record.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -22,37 +22,37 @@ use super::spill::Spill;
 use super::writer::Writer;
 use crate::people::Names;
 
-/// For everything written so far to be seen.
+/// Longest wait of a read for records that are still queued.
 const FLUSH: Duration = Duration::from_secs(2);
-/// At the end: for calls that were just cut off to hand over their records.
+/// Wait at shutdown for cancelled calls to hand over their records.
 const CUT_OFF: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(10);
-/// And for a store that took nothing when the end came.
+/// Wait at shutdown for a store that accepted nothing when shutdown began.
 const DOWN: Duration = Duration::from_secs(3);
 
-/// What becomes of a call whose record finds no place.
+/// Policy for a call whose record finds no free slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// It waits, and is refused in the end: nothing runs unrecorded.
+    /// The call waits and is finally refused: nothing runs unrecorded.
     #[default]
     Block,
-    /// It runs, and how many records were lost is counted and recorded.
+    /// The call runs; the number of lost records is counted and recorded.
     DropAndCount,
 }
 
-/// What the config says of the audit.
+/// Audit settings of the config.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditRules {
-    /// How far an answer may run ahead of its record.
+    /// Limit on answers that precede their records.
     pub durability: Durability,
     pub when_full: WhenFull,
-    /// Records are kept for so long.
+    /// Age at which records are removed.
     pub retention: Duration,
-    /// And never more of them than this.
+    /// Largest number of records retained.
     pub max_records: Option<u64>,
 }
 
-/// The gateway's side of the queue. Without rules nothing is recorded.
+/// The gateway's side of the queue. Records nothing before `start`.
 #[derive(Debug, Default)]
 pub(crate) struct Auditor {
     queue: OnceLock<Arc<Queue>>,
@@ -65,53 +65,53 @@ pub(super) struct Queue {
     places: usize,
     pub(super) health: StoreHealth,
     jobs: mpsc::UnboundedSender<Job>,
-    /// Records between their call's end and the disk.
+    /// Records between the end of their call and the commit.
     pub(super) waiting: AtomicUsize,
-    /// Lost since the last record that says so.
+    /// Records lost since the last record that reports a loss.
     pub(super) lost: AtomicU64,
     dropped: AtomicU64,
     pub(super) written: AtomicU64,
-    /// Records that the store had not taken when time was over.
+    /// Records that the store had not accepted when time ran out.
     pub(super) left: AtomicU64,
-    /// Where those are kept instead.
+    /// File that holds those records instead.
     pub(super) kept_in: Mutex<Option<PathBuf>>,
     pub(super) trimmed: AtomicU64,
-    /// Nothing is trimmed for its age while this machine's clock is in doubt.
+    /// Clock jump that suspends trimming by age.
     pub(super) paused: Mutex<Option<ClockJump>>,
-    /// Somebody waits for what is in the queue.
+    /// Wakes the writer because a caller waits for queued records.
     pub(super) hurry: Notify,
-    /// What is too old is to be looked for now.
+    /// Wakes the writer to trim old records now.
     pub(super) look: Notify,
     pub(super) closing: CancellationToken,
-    /// Whatever cannot be written now is lost.
+    /// Makes the writer give up on whatever cannot be written now.
     pub(super) giving_up: CancellationToken,
     tasks: TaskTracker,
 }
 
 pub(super) enum Job {
     Write(Place, Box<Entry>),
-    /// The same, once nothing of a large request is kept any more.
+    /// An entry whose large request buffer is being released.
     Lighten(JoinHandle<(Place, Box<Entry>)>),
-    /// Answered once everything before it is written, or given up: whether it is on the disk.
+    /// Answered once everything before it is written or given up, with `true` if it is committed.
     Tell(oneshot::Sender<bool>),
 }
 
-/// A record's place in the queue.
+/// A record's slot in the queue.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// Nothing is recorded.
+    /// Auditing is disabled.
     Off,
-    /// Given back when the record is on the disk.
+    /// A slot that is returned once the record is committed.
     Kept(#[expect(dead_code, reason = "held, not looked at")] OwnedSemaphorePermit),
-    /// There was one, and it is left to others: the record goes in beyond the places. Never more of these wait than
-    /// ran when the places ran out, because each had a place when it began.
+    /// The slot was returned early: the record is queued beyond the limit. Their number is bounded by the calls that
+    /// ran when the slots ran out, because each had a slot when it started.
     Lent,
-    /// There was none.
+    /// No slot was free.
     Lost,
 }
 
 impl Place {
-    /// For what only ends once others have had places: it must not hold up what it waits for.
+    /// Returns the slot early. A batch ends only after its tasks had slots, so it must not hold one that they wait for.
     pub(super) fn lent(self) -> Self {
         match self {
             Self::Kept(_) => Self::Lent,
@@ -120,7 +120,7 @@ impl Place {
     }
 }
 
-/// What the queue counts.
+/// Counters of the queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) waiting: usize,
@@ -136,18 +136,18 @@ impl AuditRules {
     }
 }
 
-/// What the audit does not have when it ends.
+/// Records missing from the store at shutdown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unwritten {
-    /// Records that the store did not take in time, and calls that were cut off before they had one.
+    /// Records that the store did not accept in time, and calls cancelled before they had one.
     pub records: u64,
-    /// The file that keeps them instead.
+    /// File that holds the records instead.
     pub kept_in: Option<PathBuf>,
 }
 
 impl Auditor {
-    /// From now on everything is recorded; once, before the first request. What the store does not take until the end
-    /// is kept in `spill`.
+    /// Starts recording; called once, before the first request. Records that the store has not accepted at shutdown go
+    /// to a file in `spill`.
     pub(crate) fn start(
         &self,
         store: Store,
@@ -155,7 +155,7 @@ impl Auditor {
         (rules, places): (AuditRules, usize),
         spill: Option<PathBuf>,
     ) {
-        // Not bounded by itself: nothing is put in without a place.
+        // Bounded by the slots: nothing is queued without one.
         let (jobs, waiting) = mpsc::unbounded_channel();
         let places = places.min(Semaphore::MAX_PERMITS);
         let queue = Arc::new(Queue {
@@ -189,7 +189,7 @@ impl Auditor {
         self.queue.get().map(|queue| &**queue)
     }
 
-    /// A place for one record.
+    /// Reserves a slot for one record.
     pub(super) async fn place(&self, patience: Duration) -> Result<Place, Error> {
         let Some(queue) = self.queue.get() else { return Ok(Place::Off) };
         if queue.refuses() {
@@ -203,7 +203,7 @@ impl Auditor {
         }
     }
 
-    /// Hands the entry over. Nothing here waits.
+    /// Queues the entry without waiting.
     pub(super) fn put(&self, place: Place, entry: Box<Entry>) {
         let Some(queue) = self.queue.get() else { return };
         match place {
@@ -222,7 +222,7 @@ impl Auditor {
         }
     }
 
-    /// Waits until everything recorded so far is written, but not for long.
+    /// Waits until everything recorded so far is written, for two seconds at most.
     pub(crate) async fn flush(&self) {
         let Some(queue) = self.queue.get() else { return };
         let (tell, told) = oneshot::channel();
@@ -232,7 +232,7 @@ impl Auditor {
         }
     }
 
-    /// Writes everything that waits, within the limit, and ends the writer. Tells what could not be written.
+    /// Writes everything queued within the limit, ends the writer and returns what could not be written.
     pub(crate) async fn stop(&self, limit: Duration) -> Unwritten {
         let Some(queue) = self.queue.get() else { return Unwritten::default() };
         let begin = Instant::now();
@@ -243,7 +243,7 @@ impl Auditor {
         queue.lose(cut_off);
         queue.closing.cancel();
         queue.tasks.close();
-        // What is known to be away is not waited for as long as what is slow.
+        // A store known to be down gets less time than a slow one.
         let limit = if queue.health.is_down() { limit.min(DOWN) } else { limit };
         if tokio::time::timeout(limit, queue.tasks.wait()).await.is_err() {
             queue.giving_up.cancel();
@@ -253,7 +253,7 @@ impl Auditor {
         Unwritten { records, kept_in: queue.kept_in.lock().clone() }
     }
 
-    /// Looks for what is too old without waiting for its turn.
+    /// Trims old records now, ahead of schedule.
     pub(crate) fn trim_soon(&self) {
         if let Some(queue) = self.queue.get() {
             queue.look.notify_one();
@@ -281,13 +281,14 @@ impl Queue {
         }
     }
 
-    /// A store that is away for long must not keep large requests in memory. The record keeps its turn.
+    /// Releases the request buffer before queueing, so that a long outage of the store does not keep large requests in
+    /// memory. The record keeps its position.
     fn send_lightened(&self, place: Place, mut entry: Box<Entry>) {
         let work = move || {
             entry.lighten();
             (place, entry)
         };
-        // What is dropped with its runtime has nobody else to do it.
+        // An entry dropped together with its runtime has no thread pool left.
         match Handle::try_current() {
             Ok(runtime) => self.hand_over(Job::Lighten(runtime.spawn_blocking(work))),
             Err(_) => {
@@ -297,7 +298,7 @@ impl Queue {
         }
     }
 
-    /// Waits for a place; a store that takes nothing ends the wait, because no place will become free.
+    /// Waits for a slot. A store that is down ends the wait, because no slot will become free.
     async fn wait(&self, patience: Duration) -> Result<Place, Error> {
         let room = Arc::clone(&self.room).acquire_owned();
         let permit = tokio::select! {
@@ -312,7 +313,7 @@ impl Queue {
         })
     }
 
-    /// Whether it was taken.
+    /// Returns `true` if the writer accepted the job.
     pub(super) fn send(&self, job: Job) -> bool {
         self.jobs.send(job).is_ok()
     }
@@ -321,7 +322,7 @@ impl Queue {
         self.room.available_permits() == 0
     }
 
-    /// Calls that hold a place and have not handed over their record.
+    /// Returns the number of calls that hold a slot and have not handed over their record.
     fn running(&self) -> usize {
         let taken = self.places.saturating_sub(self.room.available_permits());
         taken.saturating_sub(self.waiting.load(Ordering::Acquire))

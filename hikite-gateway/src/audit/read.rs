@@ -1,4 +1,4 @@
-//! The audit from outside the path of a call: started, looked at, verified and ended.
+//! Audit operations outside the path of a call: start, read, verify, trim and stop.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,28 +11,29 @@ use super::queue::{AuditRules, Unwritten};
 use crate::clock::machine_clock;
 use crate::gateway::Gateway;
 
-/// At the end: for what waits to be written. Running calls had `limits.drain` before.
+/// Wait at shutdown for queued records. Running calls had `limits.drain` before.
 const LAST: Duration = Duration::from_secs(10);
 
 impl Gateway {
-    /// From now on everything is recorded; once, before the first request. What the store has not taken when the program
-    /// ends goes into a file in the folder.
+    /// Starts recording; called once, before the first request. Records that the store has not accepted at shutdown go
+    /// to a file in `folder`.
     pub fn start_audit(&self, rules: AuditRules, folder: Option<PathBuf>) {
         let names = self.people.names();
         self.auditor.start(self.registry.store().clone(), names, (rules, self.limits.audit_queue), folder);
     }
 
-    /// Writes what waits, for ten seconds at most, and tells what the store did not take.
+    /// Writes queued records for ten seconds at most and returns what the store did not accept.
     pub async fn stop_audit(&self) -> Unwritten {
         self.auditor.stop(LAST).await
     }
 
-    /// How the audit is doing; nothing where it is switched off.
+    /// Returns the state of the audit, or `None` if it is disabled.
     pub fn audit_state(&self) -> Option<AuditState> {
         self.auditor.state()
     }
 
-    /// Records with what was done a moment ago, from the newest back or from one on.
+    /// Returns a page of records, including those of a moment ago, backwards from the newest or onwards from a given
+    /// one.
     pub async fn audit_page(
         &self,
         filter: &AuditFilter,
@@ -43,12 +44,12 @@ impl Gateway {
         Ok(self.registry.store().audit_page(filter, walk, limit).await?)
     }
 
-    /// The jump of this machine's clock that keeps records from being removed for their age.
+    /// Returns the jump of this machine's clock that suspends trimming by age.
     pub async fn audit_pause(&self) -> Result<Option<ClockJump>, Error> {
         Ok(self.registry.store().clock_jump(&machine_clock()).await?)
     }
 
-    /// A person says that the clock is right: what is too old goes again, soon.
+    /// Confirms, on the word of an administrator, that the clock is right, and resumes trimming.
     pub async fn resume_trim(&self) -> Result<(), Error> {
         self.registry.store().confirm_clock(&machine_clock()).await?;
         self.auditor.trim_soon();

@@ -1,4 +1,4 @@
-//! The record of one search: who looked for how much with which provider, and a hash of what for.
+//! Audit record of one search: the caller, the provider, the number of queries and results, and a hash of the queries.
 
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::Error;
@@ -9,10 +9,10 @@ use super::guard::Guard;
 use super::{Audit, OK, word};
 use crate::gateway::Gateway;
 
-/// The kind of these records.
+/// Kind of these records.
 pub(super) const SEARCH: &str = "search";
 
-/// The guard of one search outside a conversation; dropped unanswered it was cancelled.
+/// The audit guard of one search outside a session. Dropped without a result it records a cancelled search.
 #[derive(Debug)]
 #[must_use = "dropped at once it records a search that was cancelled"]
 pub(crate) struct Searching<'a> {
@@ -20,8 +20,8 @@ pub(crate) struct Searching<'a> {
 }
 
 impl Gateway {
-    /// Opens the record of a search, which only who may look at tools may make. Fails, too, where everything must be
-    /// recorded and there is no place.
+    /// Opens the record of a search and checks the read scope. Also fails if every call must be recorded and no slot is
+    /// free.
     pub(crate) async fn audit_search(
         &self,
         (caller, origin): (&Caller, &Origin),
@@ -46,7 +46,7 @@ impl Searching<'_> {
 }
 
 impl Audit<'_> {
-    /// The same for a search that is a command.
+    /// Records the result of a search that arrived as a command.
     pub(crate) fn searched(&mut self, provider: &'static str, queries: &[String], results: usize) {
         self.guard.searched(provider, queries, results);
     }

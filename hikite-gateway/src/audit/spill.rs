@@ -1,5 +1,5 @@
-//! A file for the records that the store did not take before the program ended. It has the form of an export, with a
-//! chain of its own, so that `hikite audit verify --file` reads it. Without a folder, or on a full disk, there is none.
+//! File for records that the store did not accept before shutdown. It has the format of an export with a hash chain of
+//! its own, so that `hikite audit verify --file` reads it. Nothing is written without a folder or on a full disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -11,7 +11,7 @@ use hikite_store::AuditRow;
 
 use crate::clock::now_ms;
 
-/// How the name of such a file begins.
+/// Prefix of the file names.
 pub const UNWRITTEN_FILE: &str = "audit-unwritten-";
 
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl Spill {
         Ok(())
     }
 
-    /// The file, once everything is on the disk. What is there of one that could not be finished is removed.
+    /// Flushes the file to disk and returns its path. An incomplete file is removed.
     pub(super) fn finish(&mut self) -> io::Result<PathBuf> {
         let open = self.open.take();
         if let Some(error) = self.failed.take() {

@@ -1,4 +1,4 @@
-//! Exactly one record of everything that is asked, whatever becomes of it, and none of what it was asked with.
+//! Every request leaves exactly one record, whatever its outcome, without its argument values.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl Audited {
         self.gateway.dispatch(command(tool, &json!({ "key": SECRET }).to_string()), from()).await
     }
 
-    /// All records, the oldest first. None of them holds what nobody may read.
+    /// Returns all records, oldest first, and checks that none contains the secret.
     async fn records(&self) -> Vec<Value> {
         let walk = hikite_store::AuditWalk::Back(None);
         let page = self.gateway.audit_page(&AuditFilter::default(), walk, 1000).await.expect("read");
@@ -300,7 +300,7 @@ fn narrow() -> Limits {
     Limits { audit_queue: 1, call_timeout: Duration::from_millis(500), ..Limits::default() }
 }
 
-/// The first call never ends, and holds the only place.
+/// Answers calls, except that the first one never ends and holds the only slot.
 fn hanging(number: usize) -> Answer {
     if number == 1 { Box::pin(std::future::pending()) } else { Box::pin(async { Ok(raw("{}")) }) }
 }
@@ -386,7 +386,7 @@ async fn in_strict_the_record_is_committed_before_the_answer() {
         Audited::with(answering(r#"{"content":[]}"#), Policy::default(), Limits::default(), kept).await;
     for count in 1..=3 {
         audited.call("read").await.expect("a result");
-        // Asked of the store itself: nothing is flushed by looking.
+        // Read from the store directly, because reading through the gateway flushes.
         let rows =
             audited.store.audit(&AuditFilter::default(), hikite_store::AuditWalk::Back(None), 10).await;
         assert_eq!(rows.expect("read").len(), count);

@@ -1,5 +1,5 @@
-//! Writes what waits, many records in one transaction, and takes away what is too old. A store that is away is tried
-//! again until there is no time left.
+//! Writes queued records, many per transaction, and trims old ones. Retries a failing store until shutdown runs out of
+//! time.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,19 +18,19 @@ use super::spill::Spill;
 use crate::clock::{machine_clock, now_ms};
 use crate::people::Names;
 
-/// Records in one transaction.
+/// Records per transaction.
 const AT_ONCE: usize = 500;
-/// In `group`: so long others are waited for, to be written with the first. With `strict` those that come while the
-/// records before are committed are written together.
+/// Delay in `group` mode in which further records join a transaction. In `strict` mode the records that arrive during
+/// one commit share the next.
 const GATHER: Duration = Duration::from_millis(20);
-/// An attempt that takes so long counts as failed until it ends.
+/// Duration after which a running attempt marks the store as down.
 const SLOW: Duration = Duration::from_secs(5);
-/// And this long is the most that is waited for a connection that does not answer.
+/// Longest wait for a connection that does not answer.
 const STUCK: Duration = Duration::from_secs(60);
-/// Before a store that failed is tried again; twice as long each time.
+/// First delay before a retry; doubled each time.
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// Between two looks for what is too old: a tenth of what is kept, within these.
+/// Bounds of the interval between trims, which is a tenth of the retention time.
 const LOOK_MIN: Duration = Duration::from_secs(1);
 const LOOK_MAX: Duration = Duration::from_secs(3600);
 
@@ -40,17 +40,17 @@ pub(super) struct Writer {
     jobs: mpsc::UnboundedReceiver<Job>,
     names: Names,
     spill: Spill,
-    /// Whether the store did what it was last asked.
+    /// `true` if the last operation of the store succeeded.
     well: bool,
-    /// When to look for what is too old.
+    /// Time of the next trim.
     look: Instant,
 }
 
-/// What is written together.
+/// Entries that are written in one transaction.
 #[derive(Default)]
 struct Gathered {
     entries: Vec<Entry>,
-    /// Given back when their records are on the disk.
+    /// Released once the records are committed.
     places: Vec<Place>,
     tell: Vec<oneshot::Sender<bool>>,
 }
@@ -62,7 +62,7 @@ impl Writer {
         jobs: mpsc::UnboundedReceiver<Job>,
         names: Names,
     ) -> Self {
-        // Soon: a clock that jumped while nobody was here is told at once.
+        // Early, so that a clock jump during downtime is reported at once.
         let look = Instant::now() + LOOK_MIN;
         Self { queue, store, jobs, names, spill: Spill::default(), well: true, look }
     }
@@ -89,7 +89,7 @@ impl Writer {
                 () = queue.look.notified(), if !closed => self.trim().await,
             }
         }
-        // The last word is how many records there are not.
+        // The last record reports how many records were lost.
         self.commit(Vec::new()).await;
         self.say_what_is_left();
     }
@@ -97,7 +97,7 @@ impl Writer {
     async fn write(&mut self, first: Job) {
         let mut gathered = Gathered::default();
         self.take(first, &mut gathered).await;
-        // Under load there is enough at once.
+        // Under load there are enough records at once.
         let is_group = self.queue.rules.durability == Durability::Group;
         if is_group && gathered.tell.is_empty() && self.jobs.len() < ENOUGH {
             let hurry = self.queue.hurry.notified();
@@ -127,7 +127,7 @@ impl Writer {
         drop(places);
         self.queue.health.progressed();
         for who in tell {
-            // Whoever asked may have gone.
+            // The receiver may be gone.
             let _ = who.send(is_written);
         }
     }
@@ -148,7 +148,7 @@ impl Writer {
         gathered.entries.push(*entry);
     }
 
-    /// Tries until they are written or there is no time left; whether they are.
+    /// Retries until the records are committed or time runs out. Returns `true` if they are committed.
     async fn commit(&mut self, mut records: Vec<Record>) -> bool {
         let lost = self.queue.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
@@ -181,7 +181,7 @@ impl Writer {
         }
     }
 
-    /// One attempt. While it takes long, nobody waits for it who need not.
+    /// Makes one attempt. A slow one marks the store as down, so that callers stop waiting for it.
     async fn attempt(&self, batch: &mut AuditBatch) -> Result<(), String> {
         let health = &self.queue.health;
         let appending = self.store.append_audit(batch);
@@ -202,7 +202,7 @@ impl Writer {
         })
     }
 
-    /// The store did not take them, and there is no time left.
+    /// Hands records to the spill file after the store did not accept them in time.
     fn keep_aside(&mut self, batch: &AuditBatch) {
         let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
         self.queue.left.fetch_add(count, Ordering::Relaxed);
@@ -238,11 +238,11 @@ impl Writer {
             tell_pause(std::mem::replace(&mut *self.queue.paused.lock(), trimmed.paused), trimmed.paused);
         }
         let more = trimmed.is_ok_and(|trimmed| trimmed.more);
-        // In between, what waits is written.
+        // Queued records are written between two trims.
         self.look = Instant::now() + if more { Duration::ZERO } else { interval(rules.retention) };
     }
 
-    /// Told once, not with every attempt.
+    /// Logs a change of state once, not with every attempt.
     fn tell(&mut self, error: Option<&String>) {
         match error {
             Some(error) if self.well => tracing::warn!("the audit cannot be written, and waits: {error}"),
@@ -253,7 +253,7 @@ impl Writer {
     }
 }
 
-/// The records of the entries, made where no call waits for it: arguments may be large.
+/// Builds the records of the entries on a blocking thread, because arguments may be large.
 async fn made(entries: Vec<Entry>) -> Vec<Record> {
     if entries.is_empty() {
         return Vec::new();
@@ -266,7 +266,7 @@ async fn made(entries: Vec<Entry>) -> Vec<Record> {
     tokio::task::spawn_blocking(make).await.unwrap_or_default()
 }
 
-/// Tells when it begins and when it is over.
+/// Logs the start and the end of a trim suspension.
 fn tell_pause(before: Option<ClockJump>, now: Option<ClockJump>) {
     match now {
         Some(jump) if before.is_none() => tracing::warn!(

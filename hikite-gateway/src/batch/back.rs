@@ -1,5 +1,5 @@
-//! The way back of one task: what a server says reaches the client of the batch, but how far its own call is does not;
-//! the batch counts tasks.
+//! Backchannel of one task of a batch. Log messages of its server reach the client; progress notifications do not,
+//! because the batch reports progress in tasks.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{Backchannel, BoxFuture, CallContext, Question, QuestionKind};
 
-/// What to do about a tool that needs its user.
+/// Hint for a tool that needs to ask its user.
 pub(super) const ALONE: &str = "call the tool alone, outside a batch";
 
 struct Inside {
     back: Arc<dyn Backchannel>,
-    /// Whether the client can be asked while the batch runs. One that answers with its next request would have to
-    /// leave everything else that runs waiting.
+    /// `true` if the client can answer questions while the batch runs. A client that answers with its next request
+    /// would leave all running tasks waiting.
     asks: bool,
 }
 
-/// The context of a task in a batch with this one.
+/// Wraps the context of a batch for one of its tasks.
 pub(super) fn inside(context: CallContext) -> CallContext {
     let back = Arc::new(Inside { back: context.back, asks: !context.takes_rounds });
     CallContext { back, ..context }
@@ -30,7 +30,7 @@ impl Backchannel for Inside {
         self.back.log(params);
     }
 
-    // What one task could not ask is told with that task, not instead of all the others.
+    // A question that one task could not ask is reported with that task, not instead of the others.
     fn lacks(&self, _: QuestionKind) {}
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>> {

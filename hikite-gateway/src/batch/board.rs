@@ -1,5 +1,5 @@
-//! The results of the tasks of a batch so far. A result is kept while some task may still refer to it, and counts
-//! against what the batch may hold.
+//! Results of the tasks of a batch so far. A result stays while some task may still refer to it and counts against the
+//! memory budget of the batch.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::report::Ended;
 pub(super) struct Board<'a> {
     plan: &'a Plan,
     results: Vec<Option<Kept>>,
-    /// How many tasks that wait for each have not ended.
+    /// Number of unfinished tasks that depend on each task.
     waiting: Vec<usize>,
     budget: Budget,
     ended: Vec<Option<Ended>>,
@@ -40,16 +40,16 @@ impl<'a> Board<'a> {
         Self { plan, results, waiting, budget, ended, done: 0 }
     }
 
-    /// What a task that begins now can refer to.
+    /// Returns the results that a starting task can refer to.
     pub(super) fn given(&self, at: usize) -> Given {
         let kept = |other: &usize| Some((*other, Arc::clone(&self.results[*other].as_ref()?.value)));
         Given(self.plan.tasks[at].after.iter().filter_map(kept).collect())
     }
 
-    /// Keeps a result for those that wait for it; one that nobody refers to is let go.
+    /// Stores a result for the tasks that depend on it; without such tasks it is dropped.
     pub(super) fn keep(&mut self, at: usize, value: &Raw) -> Result<(), Error> {
         if self.waiting[at] > 0 {
-            // Its text first, which is less than what is read of it.
+            // Reserves the size of the text first, which is less than that of the parsed value.
             let mut hold = self.budget.hold(value.bytes().len())?;
             let value = value.value();
             hold.resize(weight(&value))?;
@@ -73,16 +73,16 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// All of them, in the order they were given.
+    /// Returns all finished tasks in the order of the plan.
     pub(super) fn ended(self) -> Vec<Ended> {
         self.ended.into_iter().flatten().collect()
     }
 }
 
 impl Given {
-    /// Reads something with these results at hand, and with the element of a list if it is done for one.
+    /// Calls `read` with these results in scope, and with the current element inside a `for_each` list.
     pub(super) fn read<T>(&self, item: Option<(&Value, usize)>, read: impl FnOnce(&Scope<'_>) -> T) -> T {
-        // Tasks name what they wait for in the order of the plan.
+        // Dependencies are in the order of the plan, hence sorted.
         let result = |at: usize| {
             let found = self.0.binary_search_by_key(&at, |(place, _)| *place).ok()?;
             self.0.get(found).map(|(_, value)| &**value)

@@ -1,5 +1,5 @@
-//! The bytes that a batch may hold: results that others refer to, outputs, pictures and other content. Whatever is held
-//! is counted until it is let go.
+//! Memory budget of a batch: results that other tasks refer to, outputs, images and other content. Held bytes count
+//! until they are dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,11 +8,11 @@ use hikite_core::error::{Error, Kind};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Room that is left.
+/// The bytes that are left.
 #[derive(Clone, Debug)]
 pub(super) struct Budget(Arc<AtomicUsize>);
 
-/// Bytes that are held, until this is dropped.
+/// A reservation of bytes, returned on drop.
 #[derive(Debug)]
 pub(super) struct Hold {
     budget: Budget,
@@ -31,17 +31,17 @@ impl Budget {
     }
 }
 
-/// How many calls run at once: few at first, because nobody knows how large their results are; then as many as what is
-/// left has room for, if each brought as much as the largest so far.
+/// Adaptive concurrency limit. Starts low, because result sizes are unknown; then allows as many calls as the remaining
+/// budget can hold if each result were as large as the largest so far.
 #[derive(Debug)]
 pub(super) struct Pace {
     places: Semaphore,
-    /// Places there are, free or not, and the largest result so far.
+    /// Number of permits in existence, and the largest result so far.
     state: Mutex<(usize, usize)>,
     most: usize,
 }
 
-/// Calls that begin before the first result is known.
+/// Calls that start before the first result is known.
 const AT_FIRST: usize = 32;
 
 impl Pace {
@@ -50,12 +50,12 @@ impl Pace {
         Self { places: Semaphore::new(first), state: Mutex::new((first, 0)), most }
     }
 
-    /// A place for one call, until it is dropped.
+    /// Waits for a permit for one call.
     pub(super) async fn place(&self) -> Option<SemaphorePermit<'_>> {
         self.places.acquire().await.ok()
     }
 
-    /// A call brought a result of so many bytes.
+    /// Adjusts the limit after a result of the given size.
     pub(super) fn learn(&self, bytes: usize, budget: &Budget) {
         let mut state = self.state.lock();
         let (places, largest) = &mut *state;
@@ -65,17 +65,17 @@ impl Pace {
             self.places.add_permits(fit - *places);
             *places = fit;
         } else {
-            // Those that are taken go when they are free, and somebody learns again.
+            // Permits in use are removed by a later call of this, once they are free.
             *places -= self.places.forget_permits(*places - fit);
         }
     }
 }
 
 impl Hold {
-    /// From now on it is so many bytes.
+    /// Changes the size of the reservation.
     pub(super) fn resize(&mut self, bytes: usize) -> Result<(), Error> {
         if let Some(more) = bytes.checked_sub(self.bytes) {
-            // Both are one from now on.
+            // Merges the extra bytes into this reservation.
             self.budget.hold(more)?.bytes = 0;
         } else {
             self.budget.0.fetch_add(self.bytes - bytes, Ordering::Relaxed);

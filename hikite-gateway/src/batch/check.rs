@@ -1,5 +1,5 @@
-//! Everything that can be wrong with a batch before it runs. Tools are looked up in the caller's view alone: what is
-//! hidden is told, suggested and waited for like what is not there.
+//! Validation of a batch before it runs. Tools are looked up in the caller's view only: a hidden tool is reported,
+//! suggested and waited for exactly like an absent one.
 
 use hikite_core::caller::{Caller, Scopes, Session};
 use hikite_core::catalog::Tool;
@@ -20,10 +20,10 @@ use crate::aside::by_cost;
 use crate::gateway::Gateway;
 use crate::snapshot::Snapshot;
 
-/// More than so many are counted, not told.
+/// Largest number of faults listed; further ones are counted.
 const FAULTS: usize = 50;
 
-/// The cost of a byte of the tasks to be read, against plain JSON; and a name to be compared with another.
+/// Cost of parsing one byte of the tasks, relative to plain JSON. `NAME_COST` is the cost of comparing one name.
 const READ_COST: usize = 2;
 const NAME_COST: usize = 32;
 
@@ -31,10 +31,10 @@ const HINT: &str = "nothing was run; correct the tasks and send the batch again"
 
 const AWAY: &str = "nothing was run; send the batch again once the servers it names are there";
 
-/// A plan that may run.
+/// A plan that passed all checks.
 pub(super) struct Checked {
     pub(super) plan: Plan,
-    /// What each task may do.
+    /// Risk of each task.
     pub(super) risks: Vec<Risk>,
 }
 
@@ -55,13 +55,13 @@ impl Gateway {
         for (at, task) in plan.tasks.iter().enumerate() {
             let cost = match view.tool_by_key(&task.tool) {
                 Some(tool) => tool.checker.template_cost(task.params.cost()),
-                // What is not told need not be put into words.
+                // Faults beyond the limit need no message.
                 None if faults.len() >= FAULTS && !is_shown(&view, &task.tool) => {
                     faults.push(Fault::new(format!("/commands/{at}/tool"), ""));
                     kinds.push(Kind::Validation);
                     continue;
                 }
-                // Names that may have been meant are looked for.
+                // Similar names are searched for the suggestion.
                 None => view.enabled_tools().count().saturating_mul(NAME_COST),
             };
             let check = || match self.check_task(&snapshot, caller, (at, task)) {
@@ -76,7 +76,7 @@ impl Gateway {
         if faults.is_empty() { Ok(Checked { plan, risks }) } else { Err(refused(kind_of(&kinds), faults)) }
     }
 
-    /// The checked task, or all that is wrong with it, and of which kind that is.
+    /// Returns the risk of a valid task, or all its faults and their kind.
     fn check_task(
         &self,
         snapshot: &Snapshot,
@@ -99,7 +99,7 @@ impl Gateway {
 }
 
 impl Gateway {
-    /// Whether the account of a task is there and allows its tool; else what is wrong, and with which member.
+    /// Checks that the account of a task exists and allows its tool. The error names the faulty member.
     fn check_account(
         &self,
         snapshot: &Snapshot,
@@ -119,12 +119,12 @@ impl Gateway {
     }
 }
 
-/// True if some tool is shown under this name instead of its own.
+/// Returns `true` if some tool is shown under this name instead of its own.
 fn is_shown(view: &View, key: &ToolKey) -> bool {
     view.module(&key.module).is_some_and(|module| module.tools.iter().any(|tool| tool.name == key.tool))
 }
 
-/// What a batch is refused for: that a server is not there only where nothing is wrong with the tasks themselves.
+/// Returns the error kind of a refused batch: an unavailable server only if nothing is wrong with the tasks themselves.
 fn kind_of(kinds: &[Kind]) -> Kind {
     let is_away = |kind: &Kind| matches!(kind, Kind::UpstreamUnavailable | Kind::AccountRequired);
     match kinds {
@@ -145,7 +145,7 @@ fn refused(kind: Kind, mut faults: Vec<Fault>) -> Error {
     Error { kind, ..fault::error(&faults).hint(hint) }
 }
 
-/// A tool that is not there or is switched off. Who may use but not look is not told what there is instead.
+/// Reports a tool that is absent or disabled. Callers without the read scope get no suggestions.
 fn no_tool(view: &View, caller: &Caller, (at, task): (usize, &Task), error: &Error) -> Fault {
     let hint = match error.kind {
         Kind::ToolNotFound if !caller.scopes.contains(Scopes::READ) => None,
@@ -156,7 +156,7 @@ fn no_tool(view: &View, caller: &Caller, (at, task): (usize, &Task), error: &Err
     Fault::new(format!("/commands/{at}/tool"), format!("task `{}`: {}{hint}", task.id, error.message))
 }
 
-/// What may have been meant: a tool of the same module, or one of another that has a similar name.
+/// Suggests a tool of the same module, or one of another module with a similar name.
 fn near(view: &View, key: &ToolKey) -> Option<String> {
     let same = |tool: &&Tool| tool.key.module == key.module;
     let own: Vec<&str> = view.enabled_tools().filter(same).map(|tool| &*tool.key.tool).collect();
@@ -167,7 +167,7 @@ fn near(view: &View, key: &ToolKey) -> Option<String> {
     suggest::did_you_mean(&key.to_string(), keys.iter().map(String::as_str))
 }
 
-/// What is known of the params before anything ran, against the tool's own schema.
+/// Checks the params, as far as they are known before the run, against the tool's own schema.
 fn params(tool: &Tool, task: &Task, at: usize) -> Vec<Fault> {
     let (written, filled) = task.params.as_written();
     let verdict = if tool.arguments.is_empty() {
@@ -182,7 +182,7 @@ fn params(tool: &Tool, task: &Task, at: usize) -> Vec<Fault> {
     verdict.err().into_iter().flatten().map(told).collect()
 }
 
-/// The params as the tool will be given them; one that is a reference as a whole stays what it is.
+/// Applies preset arguments to the params. Params that are one reference as a whole stay unchanged.
 fn preset_in(tool: &Tool, written: &Value) -> Value {
     let Some(mut arguments) = Raw::of(written).object() else { return written.clone() };
     preset(&tool.arguments, &mut arguments);

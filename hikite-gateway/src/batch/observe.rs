@@ -1,4 +1,4 @@
-//! Who is told how a batch goes.
+//! Observers of a running batch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,29 +9,29 @@ use hikite_core::source::Backchannel;
 
 use super::report::milliseconds;
 
-/// Called from the batch itself; must not block.
+/// Receives the events of a batch. Called from the batch itself, so it must not block.
 pub trait Observer: Send + Sync {
-    /// Everything is right, and it begins.
+    /// Called once, after all checks passed and before the first task starts.
     fn begins(&self, _: &Plan) {}
-    /// A task begins: its place in the plan.
+    /// Called when the task at this index of the plan starts.
     fn starts(&self, _: usize) {}
     fn ends(&self, ending: &Ending<'_>);
 }
 
-/// A task has ended.
+/// A finished task.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending<'a> {
-    /// Its place in the plan.
+    /// Index in the plan.
     pub at: usize,
     pub task: &'a Task,
     pub status: Status,
     pub took: Duration,
-    /// Tasks that have ended, with this one, and all there are.
+    /// Number of finished tasks including this one, followed by the number of all tasks.
     pub done: usize,
     pub total: usize,
 }
 
-/// Nobody.
+/// An observer that ignores everything.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 
@@ -39,7 +39,7 @@ impl Observer for Silent {
     fn ends(&self, _: &Ending<'_>) {}
 }
 
-/// The client that asked for the batch, if it wants progress.
+/// Sends progress notifications to the client that requested the batch, if it wants them.
 pub(super) struct Progress(Arc<dyn Backchannel>);
 
 impl Progress {

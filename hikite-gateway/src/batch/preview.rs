@@ -1,4 +1,4 @@
-//! What a batch would do, without doing it.
+//! Dry run of a batch: describes the tasks without running them.
 
 use hikite_core::json::{Object, Raw};
 use hikite_core::plan::Plan;
@@ -6,12 +6,12 @@ use hikite_core::plan::Plan;
 use super::check::Checked;
 use super::report::Report;
 
-/// Bytes that a task takes beside its params.
+/// Estimated bytes of a task besides its params.
 const TASK_COST: usize = 256;
-/// Bytes of the name of a task that it waits for.
+/// Estimated bytes per dependency.
 const NAME_COST: usize = 64;
 
-/// About how many bytes are read and written.
+/// Estimates the bytes that are read and written.
 pub(super) fn cost(checked: &Checked) -> usize {
     let cost = |(params, after): (usize, usize)| TASK_COST + params + after * NAME_COST;
     checked.plan.tasks.iter().map(|task| cost((task.params.cost(), task.after.len()))).sum()

@@ -1,4 +1,4 @@
-//! What became of a batch, as one document: every task in the order it was given, and how many ended in which way.
+//! Report of a batch as one document: every task in the order of the plan, and the number of tasks per status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,39 +9,39 @@ use hikite_core::plan::{Plan, Status, Task};
 
 use super::budget::Hold;
 
-/// How much of an error is told; a tool may answer with a page.
+/// Characters of an error message in the report. A tool may return a whole page as its error.
 const WORDS: usize = 1000;
 
-/// A batch that has ended, or what it would do.
+/// The report of a finished batch or of a dry run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// `{tasks, summary}`, or `{waves, tasks}` where nothing was to run.
+    /// `{tasks, summary}`, or `{waves, tasks}` for a dry run.
     pub document: Raw,
-    /// Pictures and the like, which came beside the results that are in the document.
+    /// Images and other content blocks that accompany the results in the document.
     pub content: Vec<Raw>,
-    /// No task went well.
+    /// `true` if no task succeeded.
     pub failed: bool,
-    /// No server is still at something that was given up.
+    /// `true` if no server may still be working on an abandoned call.
     pub is_over: bool,
 }
 
-/// How one task ended.
+/// The end of one task.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) status: Status,
     pub(super) took: Duration,
     pub(super) error: Option<Error>,
-    /// Why it did not run: the id of another task, or `if`.
+    /// Reason why the task did not run: the id of another task, or `if`.
     pub(super) cause: Option<Arc<str>>,
-    /// What is in the answer, if it is wanted.
+    /// Part of the answer, if requested.
     pub(super) output: Option<Raw>,
     pub(super) content: Vec<Raw>,
-    /// For what of it is in the answer.
+    /// Reservation for the output and content in the answer.
     pub(super) hold: Option<Hold>,
 }
 
 impl Ended {
-    /// Without having run to its end, because of another.
+    /// Builds the end of a task that did not run to completion because of another.
     pub(super) fn because(status: Status, cause: Arc<str>) -> Self {
         Self {
             status,
@@ -56,7 +56,7 @@ impl Ended {
 }
 
 impl Report {
-    /// The result of a `tools/call`.
+    /// Builds the result of a `tools/call`.
     pub(crate) fn result(&self) -> Raw {
         let text = Object::default().with("type", "text").with("text", &*self.document.as_str()).raw();
         let result = Object::default()
@@ -74,7 +74,7 @@ pub(super) fn report(plan: &Plan, ended: Vec<Ended>) -> Report {
     let failed = count(Status::Ok) == 0;
     let given_up = |(task, ended): (&Task, &Ended)| match ended.status {
         Status::Timeout | Status::Cancelled => true,
-        // The other elements were given up with the one that failed.
+        // The other elements were abandoned with the one that failed.
         Status::Error => task.for_each.is_some(),
         Status::Ok | Status::Skipped => false,
     };
@@ -101,7 +101,7 @@ fn told(id: &str, ended: &Ended) -> Raw {
 fn error_of(error: &Error) -> Object {
     let message: String = error.message.chars().take(WORDS).collect();
     let shown = Object::default().with("code", error.code()).with("message", message);
-    // The schema that a single call is answered with would be told once per task.
+    // A single call returns the schema with the error; here it would be repeated for every task.
     let hint = match (&error.schema, &error.hint) {
         (Some(_), _) if error.kind == Kind::Validation => Some("correct the params of this task"),
         (_, hint) => hint.as_deref(),
@@ -112,7 +112,7 @@ fn error_of(error: &Error) -> Object {
     }
 }
 
-/// With one decimal where that says something.
+/// Formats a duration with one decimal below 100 ms.
 pub(super) fn milliseconds(took: Duration) -> String {
     let tenths = (took.as_micros() + 50) / 100;
     match (tenths / 10, tenths % 10) {

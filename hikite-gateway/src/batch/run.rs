@@ -1,5 +1,5 @@
-//! A batch while it runs: tasks begin as the schedule says, each call on the path of a single one. All of it is one
-//! future; whoever drops it cancels what runs.
+//! Execution of a batch: tasks start as the schedule allows, each call on the path of a single call. The run is one
+//! future; dropping it cancels everything in flight.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ use crate::gateway::Gateway;
 use crate::handle::Holder;
 use crate::present::Wanted;
 
-/// However many tasks share the space for answers, each has so much.
+/// Smallest output budget of a task, however many tasks share the space.
 const BUDGET_MIN: usize = 2048;
 
 pub(super) struct Run<'a> {
@@ -38,29 +38,29 @@ pub(super) struct Run<'a> {
     plan: &'a Plan,
     surface: &'static str,
     context: CallContext,
-    /// What goes along with every call.
+    /// `_meta` of every call.
     meta: Option<Raw>,
     holder: Holder,
-    /// Calls that may run at once: tasks, and elements of lists.
+    /// Concurrency limit for calls: tasks, and elements of lists.
     places: Pace,
     concurrency: usize,
     /// Bytes of one compact result.
     budget: usize,
-    /// Bytes of everything that is held.
+    /// Memory budget for everything held.
     room: Budget,
     observer: &'a dyn Observer,
 }
 
-/// What a call gave.
+/// The result of one call.
 struct Gift {
     value: Raw,
     others: Vec<Raw>,
-    /// What the tool's author holds to be worth reading of it, where that is wanted.
+    /// The result after the tool author's shape, if a compact output is requested.
     made: Option<Arc<Value>>,
     hold: Hold,
 }
 
-/// A task that ran, and what others may refer to.
+/// A finished task, and its result for other tasks.
 struct Done {
     ended: Ended,
     value: Option<Raw>,
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// How each task ended, in the order they were given.
+    /// Runs all tasks and returns their ends in the order of the plan.
     pub(super) async fn to_the_end(&self) -> Vec<Ended> {
         self.observer.begins(self.plan);
         let mut board = Board::new(self.plan, self.room.clone());
@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
                 }
             }
             let Some((at, outcome)) = running.next().await else { return board.ended() };
-            // What was cancelled has ended already, and now it is gone.
+            // A cancelled task was recorded as ended before its future was dropped.
             let Some(done) = outcome.ok().filter(|_| !board.has_ended(at)) else { continue };
             let cost = done.value.as_ref().map_or(0, |value| value.bytes().len());
             let ended = by_cost(cost, || kept(&mut board, at, done)).await;
@@ -193,7 +193,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Puts into the answer what is wanted of a result, and lets go of the rest; the value, for those that refer to it.
+    /// Adds the requested output to the answer, releases the rest and returns the value for dependent tasks.
     async fn shown(&self, task: &Task, mut gift: Gift, ended: &mut Ended) -> Result<Raw, Error> {
         let output = match task.output {
             Output::None => None,
@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
         Ok(gift.value)
     }
 
-    /// One call for each element of a list; all of them share the places with the other tasks.
+    /// Makes one call per element of a list. All elements share the concurrency limit with the other tasks.
     async fn elements(&self, task: &Task, list: &Template, given: &Given) -> Result<Gift, Error> {
         let resolve = || given.read(None, |scope| list.resolve(scope));
         let items = items(by_cost(list.cost(), resolve).await, self.gateway.limits.batch_tasks)?;
@@ -238,7 +238,7 @@ impl<'a> Run<'a> {
         self.together(gifts)
     }
 
-    /// The results of all elements as one.
+    /// Merges the results of all elements into one.
     fn together(&self, gifts: Vec<Option<Gift>>) -> Result<Gift, Error> {
         let null = Raw::null();
         let value = Raw::array(gifts.iter().map(|gift| gift.as_ref().map_or(&null, |gift| &gift.value)));
@@ -272,7 +272,7 @@ impl<'a> Run<'a> {
         let options = CallOptions { timeout: task.timeout, retry: None };
         let arguments = params.get("arguments").cloned();
         let command = Command::Call { target: Target::Keyed(task.tool.clone()), params, options };
-        // Boxed, so that a task that waits takes little room.
+        // Boxed, so that a waiting task stays small.
         let result = Box::pin(self.gateway.dispatch_on(self.surface, command, self.context.clone())).await;
         self.places.learn(result.as_ref().map_or(0, |result| result.bytes().len()), &self.room);
         let result = result?;
@@ -286,7 +286,7 @@ impl<'a> Run<'a> {
             Some(selector) => self.gateway.select(selector, value, self.holder.caller()).await?,
             None => value,
         };
-        // In buffers of their own, so that what nobody wants of the result is let go, and at once.
+        // Copied into buffers of their own, so that the unused rest of the result is freed at once.
         let others: Vec<Raw> = if task.output == Output::None { Vec::new() } else { copied(&others) };
         let value = value.copied();
         drop(result);
@@ -307,7 +307,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Puts the result where others find it; one for which there is no room is none.
+/// Stores the result for dependent tasks. A result that exceeds the budget turns the task into a failure.
 fn kept(board: &mut Board<'_>, at: usize, Done { ended, value }: Done) -> Ended {
     match value.map_or(Ok(()), |value| board.keep(at, &value)) {
         Ok(()) => ended,
@@ -326,7 +326,7 @@ fn copied(values: &[Raw]) -> Vec<Raw> {
     values.iter().map(Raw::copied).collect()
 }
 
-/// Their bytes.
+/// Returns the total size in bytes.
 fn sum(values: &[Raw]) -> usize {
     values.iter().map(|value| value.bytes().len()).sum()
 }
@@ -347,10 +347,10 @@ fn not_there(missing: Missing) -> Error {
     Error::new(Kind::Validation, missing.message).hint(missing.hint)
 }
 
-/// What the result of a tool stands for, if the tool is done and did not fail.
+/// Reads the result of a tool. Fails if the tool failed or has not finished.
 fn answer(result: &Raw) -> Result<Answer, Error> {
     let unfinished = |message: &str| Err(Error::new(Kind::ToolExecution, message).hint(ALONE));
-    // The quick look spares every other result the closer one.
+    // The substring search spares all other results the parsing.
     if memchr::memmem::find(result.bytes(), b"\"resultType\"").is_some() {
         match result.object().and_then(|members| members.text("resultType")).as_deref() {
             Some("input_required") => {

@@ -1,4 +1,4 @@
-//! Batches as the two specifications write them, and everything that can become of a task.
+//! Batches in both notations, and every possible end of a task.
 
 mod end;
 mod refuse;
@@ -215,7 +215,7 @@ async fn what_is_filled_in_is_held_against_the_schema_like_any_call() {
 
 #[tokio::test(start_paused = true)]
 async fn one_failure_in_each_place_of_a_diamond_means_what_was_asked_for() {
-    // a, then b and c side by side, then d.
+    // Runs a, then b and c concurrently, then d.
     let tasks = |fails: &str| -> Value {
         let after = [("a", &[][..]), ("b", &["a"]), ("c", &["a"]), ("d", &["b", "c"])];
         let one = |(id, after): (&str, &[&str])| {

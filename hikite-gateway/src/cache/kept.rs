@@ -1,4 +1,4 @@
-//! One result that is kept: how long it may be given again, and how it shows that it was.
+//! A cached result: its lifetime, and the marker that tells a client it was cached.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::key::Key;
 
-/// Where a result says that it was given before.
+/// Member of `_meta` that marks a cached result.
 const META: &str = "hikite/cache";
 
 #[derive(Debug)]
@@ -18,19 +18,19 @@ pub(super) struct Kept {
     result: Raw,
     since: Instant,
     ttl: Duration,
-    /// It is not true any more.
+    /// Set when the result was invalidated.
     over: AtomicBool,
 }
 
 impl Kept {
-    /// `None` if the result must not be given again, or not be kept.
+    /// Returns `None` if the result must not be cached: an error, too large, or without a lifetime.
     pub(super) fn new(result: &Raw, ttl: Duration, entry_bytes: usize) -> Option<Self> {
         let body = result.object().filter(|_| result.bytes().len() <= entry_bytes)?;
         if body.get("isError").is_some_and(|flag| flag.as_str() != "false") {
             return None;
         }
         let told = match body.get("ttlMs") {
-            // What cannot be understood is no permission.
+            // An unreadable `ttlMs` permits nothing.
             Some(told) => Duration::from_millis(told.decode().ok()?),
             None => ttl,
         };
@@ -47,7 +47,7 @@ impl Kept {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// The result as it is given once more.
+    /// Returns the result marked as cached.
     pub(super) fn again(&self) -> Raw {
         marked(&self.result, self.since.elapsed())
     }
@@ -57,13 +57,13 @@ impl Kept {
     }
 }
 
-/// Whether a result is an end, and not a task or a question to the one who called.
+/// Returns `true` if a result is final, not a task or a question to the caller.
 pub(super) fn is_complete(result: &Raw) -> bool {
     let kind = result.object().and_then(|body| body.get("resultType").cloned());
     kind.is_none_or(|kind| kind.text().as_deref() == Some("complete"))
 }
 
-/// The result with the word that it was given before, and what is left of the time its server gave it.
+/// Marks a result as cached and reduces its `ttlMs` by its age.
 pub(super) fn marked(result: &Raw, age: Duration) -> Raw {
     let Some(mut body) = result.object() else { return result.clone() };
     let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
@@ -77,7 +77,7 @@ pub(super) fn marked(result: &Raw, age: Duration) -> Raw {
     body.raw()
 }
 
-/// Lets go of what is too old. Whether it may be given is decided by the clock of the calls alone.
+/// Evicts expired entries. `is_fresh`, on tokio's clock, decides whether an entry may be served.
 pub(super) struct Lifetime;
 
 impl Expiry<Key, Arc<Kept>> for Lifetime {

@@ -1,5 +1,5 @@
-//! What makes two calls the same: who calls, what is called, and everything in the request that may change the
-//! answer.
+//! Cache keys: two calls are the same if the caller, the target and everything in the request that may change the
+//! answer are the same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use hikite_core::json::{Object, Raw, canonical};
 use hikite_core::source::{CallContext, Method};
 use sha2::{Digest, Sha256};
 
-/// Where one call's result is kept, and for how long at most.
+/// The cache key of a call and the longest lifetime of its result.
 #[derive(Clone, Debug)]
 pub(crate) struct Keep {
     pub(super) key: Key,
@@ -20,21 +20,21 @@ pub(crate) struct Keep {
 pub(crate) struct Key {
     caller: Caller,
     pub(super) module: Arc<str>,
-    /// Which state of the module: its tools may mean something else after a change.
+    /// Generation of the module: its tools may mean something else after a change.
     pub(super) generation: u64,
-    /// The tool's own name, or the address of the resource.
+    /// The tool's own name, or the URI of the resource.
     subject: Arc<str>,
     is_resource: bool,
     digest: [u8; 32],
 }
 
-/// Members of params that belong to one conversation with the server and no other.
+/// Members of params that tie a request to one exchange with the server.
 const OF_ITS_OWN: [&str; 3] = ["task", "inputResponses", "requestState"];
-/// Members of `_meta` that say nothing of what is asked for.
+/// Members of `_meta` that do not change the answer.
 const NOTHING: [&str; 4] = ["progressToken", "traceparent", "tracestate", "baggage"];
 
 impl Keep {
-    /// `None` for a request that is not like any other.
+    /// Returns `None` if the request cannot be cached.
     pub(crate) fn new(
         module: (&Arc<str>, u64),
         method: Method,
@@ -58,9 +58,9 @@ impl Keep {
             }
         }
         let mut bytes = canonical(&params.raw());
-        // To those who take rounds a result looks different.
+        // Stateless clients may get a different result.
         bytes.push(u8::from(context.takes_rounds));
-        // What one account sees is not for another.
+        // Accounts do not share results.
         bytes.extend(context.account.as_deref().unwrap_or_default().as_bytes());
         let key = Key {
             caller: context.session.caller.clone(),
@@ -80,7 +80,7 @@ impl Key {
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 
-    /// Whether it is a reading of this resource, or of a part of it, or of what it is a part of.
+    /// Returns `true` if this key reads the resource, a part of it, or a resource that contains it.
     pub(super) fn reads(&self, uri: &str) -> bool {
         let is_part = |whole: &str, part: &str| {
             part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '#', '?']))

@@ -1,4 +1,4 @@
-//! Results given again, seen from a gateway with one source: by whom, for how long, and by whom never.
+//! The result cache as seen through a gateway with one source: callers, lifetimes and exclusions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn quick() -> Arc<Fake> {
     Fake::new(|number| Box::pin(async move { Ok(result(number)) }))
 }
 
-/// Takes a second.
+/// Builds a source that takes a second per call.
 fn slow(outcome: impl Fn(usize) -> Result<Raw, Error> + Send + Sync + 'static) -> Arc<Fake> {
     Fake::new(move |number| -> Answer {
         let outcome = outcome(number);
@@ -39,7 +39,7 @@ async fn resource(gateway: &Gateway) -> Raw {
     gateway.dispatch(Command::Read { params }, context("owner")).await.expect("a result")
 }
 
-/// The age that a result tells, if it was given before.
+/// Returns the age in a cached result; `None` if it was not cached.
 fn age(result: &Raw) -> Option<u64> {
     let mark = result.object()?.get("_meta")?.object()?.get("hikite/cache")?.object()?;
     assert_eq!(mark.get("hit").map(|hit| hit.as_str().into_owned()).as_deref(), Some("true"));
@@ -177,7 +177,7 @@ async fn whoever_runs_out_of_time_does_so_alone() {
         options.timeout = Some(Duration::from_millis(ms));
         gateway.dispatch(Command::Call { target, params, options }, context("owner"))
     };
-    // The one who calls, and one who waits for it.
+    // The caller that fetches, and one that waits for it.
     let (leader, patient, follower) = tokio::join!(hasty(300), call(&gateway, "read"), hasty(100));
     assert_eq!(leader.expect_err("300 ms").kind, Kind::Timeout);
     assert_eq!(follower.expect_err("100 ms").kind, Kind::Timeout);
@@ -239,7 +239,7 @@ async fn what_belongs_to_one_conversation_is_not_shared() {
         }
     }
     assert_eq!(source.calls(), 6);
-    // A token of progress changes nothing, anything else in `_meta` may.
+    // A progress token does not change the cache key; any other member of `_meta` may.
     with("_meta", r#"{"progressToken":1,"traceparent":"a"}"#).await.expect("a result");
     assert!(age(&with("_meta", r#"{"progressToken":2}"#).await.expect("a result")).is_some());
     assert_eq!(age(&with("_meta", r#"{"tenant":2}"#).await.expect("a result")), None);

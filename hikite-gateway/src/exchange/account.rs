@@ -1,4 +1,4 @@
-//! One account: whose it is, with which provider, and what may be done with it. Its secrets are elsewhere.
+//! One account: its owner, its provider and its permissions. Its secrets are in the secret store, never here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,23 +21,23 @@ pub struct Account {
     pub provider: Arc<str>,
     pub name: String,
     pub standing: Standing,
-    /// Why it is not proven, or was refused, in the vendor's words.
+    /// Reason why the credential is unverified or refused, in the vendor's words.
     pub problem: Option<String>,
-    /// When the vendor last took its credential; zero is never.
+    /// Time at which the vendor last accepted the credential; zero for never.
     pub verified_at: u64,
-    /// The one that is meant where several could be.
+    /// `true` for the account used where several would do.
     pub is_default: bool,
-    /// Whether everybody may use it.
+    /// `true` if everybody may use it.
     pub shared: bool,
     pub scopes: Vec<String>,
-    /// The user that a token belongs to, where the service wants both.
+    /// User that a token belongs to, for services that need both.
     pub email: Option<String>,
     pub details: BTreeMap<String, String>,
     pub api: Option<String>,
-    /// When the token ends that is there now; zero is never. Milliseconds since 1970, as all times.
+    /// Expiry of the current token; zero for never. Milliseconds since the Unix epoch, like all times.
     pub expires_at: u64,
     pub last_refresh: u64,
-    /// Which tools may be called with it.
+    /// Tools that may be called with this account.
     pub permissions: Arc<Permissions>,
     pub created_at: u64,
     pub version: u64,
@@ -45,11 +45,11 @@ pub struct Account {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Its vendor took the credential.
+    /// The vendor accepted the credential.
     Connected,
-    /// Nobody knows yet whether its vendor takes it.
+    /// The credential has not been tried yet.
     Unverified,
-    /// Its provider takes its token no more: somebody has to connect it again.
+    /// The provider no longer accepts the token: the account must be connected again.
     Reconnect,
 }
 
@@ -64,7 +64,7 @@ impl Standing {
 }
 
 impl Account {
-    /// A new one that nothing is known of yet.
+    /// Builds a new, unverified account.
     pub(super) fn new(id: String, subject: &str, provider: &str, name: &str, now: u64) -> Self {
         Self {
             id: id.into(),
@@ -88,7 +88,7 @@ impl Account {
         }
     }
 
-    /// As it stands in the store. A mask that cannot be read allows nothing.
+    /// Reads an account from the store. Unreadable permissions allow nothing.
     pub(super) fn of(entry: &Entry) -> Option<Self> {
         let form = entry.form.object()?;
         let number = |name: &str| form.get(name).and_then(|at| at.decode().ok()).unwrap_or_default();
@@ -155,7 +155,7 @@ impl Account {
         }
     }
 
-    /// As people and programs see it.
+    /// Returns the JSON for the API and the UI.
     pub fn object(&self) -> Raw {
         let time = |at: u64| if at == 0 { Raw::null() } else { rfc3339(at).into() };
         Object::default()
@@ -179,7 +179,7 @@ impl Account {
     }
 }
 
-/// Whether an account may be called this: it stands in calls of models.
+/// Checks the name of an account. Models use it in their calls.
 pub(super) fn check_name(name: &str) -> Result<(), Error> {
     let fine = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+');
     if (1..=NAME_CHARS).contains(&name.chars().count()) && name.chars().all(fine) {

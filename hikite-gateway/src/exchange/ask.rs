@@ -1,5 +1,5 @@
-//! One request to a provider's token endpoint. Short failures (5xx, resets, time-outs) are followed by further attempts
-//! with growing pauses, within the time that one process may be at it; what the provider refuses is not asked again.
+//! One request to a provider's token endpoint. Transient failures (5xx, resets, timeouts) are retried with growing
+//! delays while the refresh lease lasts; a refusal is not retried.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use super::token::{Said, Tokens};
 use crate::clock::now_ms;
 use crate::random;
 
-/// Further attempts, and the first pause before one.
+/// Number of retries, and the delay before the first.
 const RETRY: Retry = Retry { attempts: 3, delay: Duration::from_millis(400) };
 
 impl Accounts {
-    /// `before` keeps the refresh token where the provider gives no other.
+    /// Sends a token request. `before` supplies the refresh token if the provider returns no new one.
     pub(super) async fn ask_endpoint(
         &self,
         provider: &Provider,
@@ -41,7 +41,7 @@ impl Accounts {
                 Ok(said) => matches!(said, Said::Later(_)),
                 Err(error) => error.kind == Kind::UpstreamUnavailable,
             };
-            // Half of it is certain: an endpoint that restarts needs a moment.
+            // Half of the delay is not random: an endpoint that restarts needs a moment.
             let pause = retry::pause(RETRY, made, 0.5 + random::share() / 2.0);
             let pause = pause.max(asked_to_wait.unwrap_or_default());
             made += 1;

@@ -1,5 +1,5 @@
-//! Changing accounts: what changes is written to the store first and shown after that. Whoever calls this has seen to it
-//! that the caller may.
+//! Changes to accounts, written to the store first and published after that. Does not check permissions: callers of
+//! this module do.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const CHANGES: [&str; 4] = ["name", "default", "shared", "permissions"];
 const TOKEN_CHARS: usize = 8192;
 
 impl Accounts {
-    /// The accounts that a caller may use, or all there are, and those of the config.
+    /// Returns the accounts that a caller may use, or all accounts, together with those of the config.
     pub fn objects(&self, caller: &Caller, all: bool) -> Vec<Raw> {
         let known = self.known.load();
         let is_shown = |account: &&Arc<Account>| all || account.subject == caller.subject || account.shared;
@@ -42,14 +42,14 @@ impl Accounts {
         objects
     }
 
-    /// One that is the caller's own, or anybody's if it is an admin.
+    /// Returns an account of the caller, or anybody's if the caller is an admin.
     pub fn account(&self, caller: &Caller, id: &str) -> Result<Arc<Account>, Error> {
         let found = self.known.load().by_id(id);
         let may = |account: &Arc<Account>| account.subject == caller.subject || caller.is_admin();
         found.filter(may).ok_or_else(|| unknown(id))
     }
 
-    /// The account of a subject by its id, or by the name it has with a provider.
+    /// Finds an account of a subject by its id, or by its name with a provider.
     pub fn find(&self, subject: &str, provider: Option<&str>, named: &str) -> Result<Arc<Account>, Error> {
         let known = self.known.load();
         if let Some(account) = known.by_id(named) {
@@ -71,14 +71,14 @@ impl Accounts {
         }
     }
 
-    /// An account with a token that somebody made by hand: `{provider, name?, token, email?, site?, api?}`.
+    /// Adds an account with a manually created token: `{provider, name?, token, email?, site?, api?}`.
     pub async fn add(&self, caller: &Caller, form: &Object) -> Result<Arc<Account>, Error> {
         let holder = self.holder(&caller.subject).await?;
         let mut account = self.read_new(caller, form)?;
         let token = form.text("token").map(|token| token.trim().to_owned()).unwrap_or_default();
         self.read_store().await?;
         self.check_is_new(&account)?;
-        // Before anything is kept, and while nobody waits for us.
+        // Verified before anything is stored, and before the lock is taken.
         self.prove_new(&mut account, &Tokens::fixed(Secret::hidden(token.as_str()), 0)).await?;
         let _turn = self.turn.lock().await;
         self.read().await?;
@@ -132,14 +132,14 @@ impl Accounts {
         Ok(account)
     }
 
-    /// Whether a host is one of the provider's own.
+    /// Returns `true` if a host belongs to the provider.
     fn is_site(&self, provider: &str, site: &str) -> bool {
         let plain = site.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
         let ends = self.provider(provider).map(|provider| provider.sites).unwrap_or_default();
         plain && ends.iter().any(|end| site.ends_with(end.as_str()))
     }
 
-    /// Changes what `changes` names: `name`, `default`, `shared`, `permissions`.
+    /// Changes the given members: `name`, `default`, `shared`, `permissions`.
     pub async fn change(&self, account: &Account, changes: &Object) -> Result<Arc<Account>, Error> {
         let mut faults = unknown_members(changes, &CHANGES);
         faults.extend(not_text(changes, &["name"]));
@@ -183,7 +183,7 @@ impl Accounts {
         self.known.load().by_id(&account.id).ok_or_else(|| unknown(&account.id))
     }
 
-    /// One alone is the default.
+    /// Clears the default flag of the subject's other accounts with this provider.
     async fn unmark_others(&self, account: &Account) {
         let known = self.known.load_full();
         let others = known.own(&account.subject, &account.provider).filter(|other| other.id != account.id);
@@ -192,7 +192,7 @@ impl Accounts {
         }
     }
 
-    /// The form first: from then on nobody asks for the secrets.
+    /// Removes an account. The document goes first, so that nobody asks for its secrets any more.
     pub async fn remove(&self, account: &Account) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         self.safe.store().take_entry(super::ACCOUNT, &account.id, now_ms()).await?;
@@ -200,7 +200,7 @@ impl Accounts {
         self.read().await.map(drop)
     }
 
-    /// What we are to a provider: `{client_id, client_secret?}`.
+    /// Stores our OAuth client at a provider: `{client_id, client_secret?}`.
     pub async fn set_app(&self, provider: &str, form: &Object) -> Result<(), Error> {
         let mut faults = unknown_members(form, &["client_id", CLIENT_SECRET]);
         faults.extend(not_text(form, &[CLIENT_SECRET]));
@@ -249,8 +249,8 @@ impl Accounts {
     }
 }
 
-/// Whether a caller may change accounts: not from inside a project, and not with a token that may only call. What holds a
-/// model back must not be in its own hands.
+/// Checks that a caller may change accounts: not from inside a project, and not with a call-only token. A model must
+/// not be able to lift its own restrictions.
 pub(super) fn may_change(caller: &Caller) -> Result<(), Error> {
     if caller.project.is_none() && caller.scopes.contains(Scopes::ADMIN) {
         return Ok(());
@@ -265,7 +265,7 @@ impl Accounts {
     }
 }
 
-/// Members that are there and are no text.
+/// Reports the members that are present but not strings.
 fn not_text<'a>(form: &'a Object, members: &'a [&str]) -> impl Iterator<Item = Fault> + 'a {
     let wrong = |member: &&&str| form.get(member).is_some_and(|value| value.text().is_none());
     let fault = |member: &&str| Fault::new(fault::step(member), format!("`{member}` must be a string"));

@@ -1,5 +1,5 @@
-//! Which account one call is made with: what the call says, in the one place where every surface puts it, and what the
-//! account's mask makes of it.
+//! Account selection per call: the account named in `_meta`, the one place where every surface puts it, and the
+//! restrictions of that account.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use super::Chosen;
 use crate::gateway::Gateway;
 use crate::snapshot::Snapshot;
 
-/// The member of `_meta` that names an account.
+/// Member of `_meta` that names an account.
 pub(crate) const META: &str = "hikite/account";
 
-/// The params with the account that was asked for beside the arguments.
+/// Adds the requested account to the params.
 pub fn with_account(mut params: Object, account: Option<&str>) -> Object {
     if let Some(account) = account {
         let meta = params.get("_meta").and_then(Raw::object).unwrap_or_default();
@@ -26,7 +26,7 @@ pub fn with_account(mut params: Object, account: Option<&str>) -> Object {
     params
 }
 
-/// Takes the account out of the params: it is for us alone.
+/// Removes the requested account from the params. It is not forwarded.
 pub(crate) fn asked(params: &mut Object) -> Result<Option<String>, Error> {
     let Some(meta) = params.get("_meta").filter(|meta| meta.bytes().len() > META.len()) else {
         return Ok(None);
@@ -48,7 +48,7 @@ pub(crate) fn asked(params: &mut Object) -> Result<Option<String>, Error> {
 }
 
 impl Gateway {
-    /// The account that serves a call of a module; nothing where the module has no use for one or nobody has one.
+    /// Returns the account that serves a call of a module, or `None` if the module needs none or nobody has one.
     pub(crate) fn account_for(
         &self,
         caller: &Caller,
@@ -61,8 +61,8 @@ impl Gateway {
         }
     }
 
-    /// What the caller would see if it had this account alone, if the account does not allow what is asked for: whoever
-    /// then looks it up there is told what everybody is told of what is not there.
+    /// Returns the caller's view restricted to this account, if the account does not allow the request. A lookup in
+    /// that view fails exactly like one of an absent tool.
     pub(crate) fn view_without(
         snapshot: &Snapshot,
         (caller, module): (&Caller, &Module),
@@ -80,7 +80,7 @@ impl Gateway {
 }
 
 impl Chosen {
-    /// What may be called with it.
+    /// Returns the tools that may be called with this account.
     pub(crate) fn permissions(&self) -> &Arc<Permissions> {
         match self {
             Self::Account(account) => &account.permissions,
@@ -88,7 +88,7 @@ impl Chosen {
         }
     }
 
-    /// As people know it.
+    /// Returns the display name.
     pub(crate) fn words(&self, module: &Module) -> String {
         let provider = module.source.provider().unwrap_or_default();
         match self {

@@ -1,7 +1,7 @@
-//! Connecting an account in a browser, from the link to the tokens. One form in the store carries it from step to step,
-//! and each step is taken once. What proves a step (link, browser, state) is known to its bearer; we keep hashes. The
-//! verifier is kept nowhere: it is derived. A link says what is connected for whom and proves nothing of who opens it:
-//! that is a login's business, or that of the one-time code that a terminal shows.
+//! Connects an account in a browser, from the link to the tokens. One document in the store carries the flow, and each
+//! step can be taken once. The secrets of a step (link, browser, state) are stored as hashes only; the PKCE verifier is
+//! derived, not stored. A link identifies what is connected for whom but does not authenticate its opener: a login
+//! does, or the one-time code that a terminal shows.
 
 use std::sync::Arc;
 
@@ -23,52 +23,52 @@ use super::token::{Details, Said, Tokens, failed};
 use super::{Accounts, CONNECTION, DEFAULT, OAUTH, id};
 use crate::clock::now_ms;
 
-/// A person needs no longer from the link to the consent.
+/// Lifetime of a link, enough for a person to consent.
 const LIFE_MS: u64 = 15 * 60_000;
 const WAITING: &str = "waiting";
 const LEFT: &str = "opened";
 const BACK: &str = "exchanging";
 const CONNECTED: &str = "connected";
 const FAILED: &str = "failed";
-/// Without those that look like others.
+/// Alphabet without letters that look like others.
 const CODE_LETTERS: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const CODE_CHARS: usize = 8;
-/// So many wrong codes use a link up.
+/// Number of wrong codes that invalidate a link.
 const CODE_TRIES: u32 = 5;
 
-/// What a person opens to connect an account.
+/// A link that a person opens to connect an account.
 #[derive(Clone, Debug)]
 pub struct Link {
     pub id: String,
     pub url: Secret,
-    /// The one-time code that a terminal shows; whoever types it into the page sits at that terminal.
+    /// One-time code shown at a terminal; typing it into the page proves access to that terminal.
     pub code: Option<Secret>,
     pub expires_at: u64,
 }
 
-/// What waits behind a link, for the page that asks whether to go on.
+/// The pending connection behind a link, for the confirmation page.
 #[derive(Clone, Debug)]
 pub struct Waiting {
     pub provider: String,
     pub title: String,
     pub account: String,
     pub subject: Arc<str>,
-    /// True if a terminal shows a code for it.
+    /// `true` if a terminal shows a code for it.
     pub has_code: bool,
 }
 
-/// The outcome: the account, which its vendor may not have proven yet.
+/// A connected account, possibly not verified with its vendor yet.
 #[derive(Clone, Debug)]
 pub struct Connected {
     pub waiting: Waiting,
     pub account: Arc<Account>,
 }
 
-/// What tells a browser from others: a secret in a cookie.
+/// Secret in a cookie that identifies a browser.
 #[derive(Clone, Debug)]
 pub struct Browser(pub Secret);
 
-/// What a provider sends a browser back with.
+/// Query parameters of the provider's redirect back to us.
 #[derive(Clone, Debug, Default)]
 pub struct Returned {
     pub state: String,
@@ -83,12 +83,12 @@ impl Browser {
 }
 
 impl Accounts {
-    /// A link with which a subject connects an account. One of the same name is connected again.
+    /// Creates a link with which a subject connects an account. An existing account of that name is connected again.
     pub async fn begin(&self, subject: &str, provider: &str, name: Option<&str>) -> Result<Link, Error> {
         self.begin_with((subject, provider, name), None).await
     }
 
-    /// Begins a connection for somebody at a terminal, with a code that proves to the page that it is them.
+    /// Creates a link for a person at a terminal, with a code that proves to the page that it is the same person.
     pub async fn begin_at_terminal(
         &self,
         subject: &str,
@@ -130,7 +130,8 @@ impl Accounts {
         Ok(Link { id, url: Secret::hidden(url), code, expires_at: now + LIFE_MS })
     }
 
-    /// True if this is the code that the terminal shows for a link. Wrong ones are counted; too many use the link up.
+    /// Returns `true` if this is the code that the terminal shows for a link. Wrong codes are counted; too many
+    /// invalidate the link.
     pub async fn is_code(&self, provider: &str, link: &str, code: &str) -> Result<bool, Error> {
         loop {
             let (entry, form) = self.at(link, (WAITING, "link")).await?;
@@ -148,7 +149,7 @@ impl Accounts {
         }
     }
 
-    /// How far a connection has come that this subject began.
+    /// Returns the state of a connection that this subject started.
     pub async fn progress(&self, subject: &str, id: &str) -> Result<Raw, Error> {
         let entry = self.safe.store().entry(CONNECTION, id, now_ms()).await?;
         let entry = entry.filter(|entry| entry.owner == subject);
@@ -169,13 +170,13 @@ impl Accounts {
         Ok(shown.raw())
     }
 
-    /// What a link is for. To look changes nothing: programs that look at links for people must not use them up.
+    /// Describes a link without changing it, because link previews must not consume it.
     pub async fn waiting(&self, provider: &str, link: &str) -> Result<Waiting, Error> {
         let (entry, form) = self.at(link, (WAITING, "link")).await?;
         self.shown(provider, &entry, &form)
     }
 
-    /// Takes the link: where the browser goes next.
+    /// Consumes the link and returns the provider's authorization URL.
     pub async fn leave(&self, provider: &str, link: &str, browser: &Browser) -> Result<Secret, Error> {
         let (entry, form) = self.at(link, (WAITING, "link")).await?;
         self.shown(provider, &entry, &form)?;
@@ -192,8 +193,8 @@ impl Accounts {
         Ok(self.authorize_url(&definition, &app.client_id, &state))
     }
 
-    /// A browser is back: the code becomes tokens, and these an account. Somebody else who is logged in there by now
-    /// connects nothing.
+    /// Handles the provider's redirect: exchanges the code for tokens and stores the account. Refused if another user
+    /// is logged in by now.
     pub async fn arrive(
         &self,
         returned: Returned,
@@ -210,7 +211,7 @@ impl Accounts {
         }
         let provider = form.text("provider").unwrap_or_default();
         let waiting = self.shown(&provider, &entry, &form)?;
-        // Before the step is taken, which it is not if the user went since: the form goes with them.
+        // Checked before the step is taken: if the user was removed meanwhile, the document is gone and the step fails.
         let holder = self.holder(&waiting.subject).await?;
         let taken = Entry { form: form.clone().with("step", BACK).with("state", Raw::null()).raw(), ..entry };
         if !self.safe.store().change_entry(&taken).await? {
@@ -278,7 +279,7 @@ impl Accounts {
         };
         let mut fresh = Account::clone(&account);
         with_tokens(&mut fresh);
-        // Before anything is kept: what was there before is not given up for what the vendor refuses.
+        // Verified before anything is stored, so that a refused token does not replace a working one.
         self.prove_new(&mut fresh, tokens).await?;
         let change = |account: &mut Account| {
             with_tokens(account);
@@ -294,7 +295,7 @@ impl Accounts {
         Ok(self.known.load().by_id(&account.id).unwrap_or_else(|| Arc::new(fresh)))
     }
 
-    /// The form that `proof` belongs to, if it is at this step and the proof is right.
+    /// Returns the document of a secret, if it is at this step and the secret is right.
     async fn at(&self, proof: &str, (step, field): (&str, &str)) -> Result<(Entry, Object), Error> {
         let id = proof.split('.').next().unwrap_or_default();
         let entry = self.safe.store().entry(CONNECTION, id, now_ms()).await?.ok_or_else(spent)?;
@@ -355,7 +356,7 @@ fn secret() -> Result<Secret, Error> {
     Ok(Secret::hidden(URL_SAFE_NO_PAD.encode(bytes)))
 }
 
-/// A code that a person reads off one screen and types into another; 32 letters divide a byte evenly.
+/// Generates a code that a person reads from one screen and types into another. 32 letters divide a byte evenly.
 fn code() -> Result<Secret, Error> {
     let bytes: [u8; CODE_CHARS] =
         random_bytes().map_err(|why| Error::new(Kind::Internal, why.to_string()))?;
@@ -364,12 +365,12 @@ fn code() -> Result<Secret, Error> {
     Ok(Secret::hidden(format!("{first}-{second}")))
 }
 
-/// A code as it is compared: people leave out the line and write small letters.
+/// Normalizes a code: people omit the dash and type lower case.
 fn plain_code(code: &str) -> String {
     code.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect()
 }
 
-/// What of a proof is secret: all behind the id.
+/// Returns the secret part, everything after the id.
 fn secret_of(proof: &str) -> &str {
     proof.split_once('.').map_or("", |(_, secret)| secret)
 }
@@ -378,7 +379,7 @@ fn hash(text: &str) -> String {
     hex(&Sha256::digest(text))
 }
 
-/// Whatever is wrong with it: who has a good one need not know, and who has none shall not.
+/// Builds the one error for all bad links: it must not reveal what is wrong with them.
 fn spent() -> Error {
     Error::new(Kind::NotFound, "this link is not good, or not any more")
         .hint("ask for a new one: `hikite account connect`")

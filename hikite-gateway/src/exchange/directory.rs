@@ -1,4 +1,4 @@
-//! One moment of all accounts, put together so that a call need only look.
+//! Immutable snapshot of all accounts, indexed for lookups by calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use super::account::Account;
 
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    /// The oldest first.
+    /// Ordered by age, oldest first.
     accounts: Vec<Arc<Account>>,
     by_id: HashMap<Arc<str>, Arc<Account>>,
     by_subject: HashMap<Arc<str>, Vec<Arc<Account>>>,
     shared: Vec<Arc<Account>>,
-    /// Our own apps with providers, as far as they are in the store.
+    /// Our OAuth clients at providers that are in the store.
     apps: HashMap<String, Object>,
 }
 
@@ -26,7 +26,7 @@ impl Directory {
         Self::put_together(accounts, apps)
     }
 
-    /// With some accounts as the store has them now; `None` for one that is gone.
+    /// Returns a copy with some accounts replaced by their stored state; `None` removes one.
     pub(super) fn with(&self, changed: &[(&str, Option<Entry>)]) -> Self {
         let is_changed = |account: &&Arc<Account>| changed.iter().any(|(id, _)| **id == *account.id);
         let mut accounts: Vec<Arc<Account>> =
@@ -47,12 +47,12 @@ impl Directory {
         Self { accounts, by_id, by_subject, shared, apps }
     }
 
-    /// True if a subject has an account of its own.
+    /// Returns `true` if a subject has an account of its own.
     pub(super) fn has_own(&self, subject: &str) -> bool {
         self.by_subject.contains_key(subject)
     }
 
-    /// All that a subject may call with, with whichever provider.
+    /// Returns all accounts that a subject may use, with any provider.
     pub(super) fn usable_by(&self, subject: &str) -> impl Iterator<Item = &Arc<Account>> {
         let own = self.by_subject.get(subject).into_iter().flatten().filter(|account| !account.shared);
         own.chain(&self.shared)
@@ -74,7 +74,7 @@ impl Directory {
         self.by_id.get(id).cloned()
     }
 
-    /// Those of one subject with one provider.
+    /// Returns the accounts of one subject with one provider.
     pub(super) fn own(&self, subject: &str, provider: &str) -> impl Iterator<Item = &Arc<Account>> {
         let own = self.by_subject.get(subject).into_iter().flatten();
         own.filter(move |account| &*account.provider == provider)
@@ -84,7 +84,7 @@ impl Directory {
         self.own(subject, provider).find(|account| account.name == name).cloned()
     }
 
-    /// The one that is marked, else the first.
+    /// Returns the account marked as default, else the oldest.
     pub(super) fn default_of(&self, subject: &str, provider: &str) -> Option<Arc<Account>> {
         let marked = self.own(subject, provider).find(|account| account.is_default);
         marked.or_else(|| self.own(subject, provider).next()).cloned()
@@ -94,12 +94,12 @@ impl Directory {
         self.shared.iter().filter(move |account| &*account.provider == provider).cloned()
     }
 
-    /// All that a subject may call with.
+    /// Returns the accounts with one provider that a subject may use.
     pub(super) fn usable(&self, subject: &str, provider: &str) -> impl Iterator<Item = &Arc<Account>> {
         self.accounts.iter().filter(move |a| (&*a.subject == subject || a.shared) && &*a.provider == provider)
     }
 
-    /// Whether everybody would see the same tools with it.
+    /// Returns `true` if everybody sees the same tools with both snapshots.
     pub(super) fn looks_like(&self, other: &Self) -> bool {
         let face = |account: &Arc<Account>| {
             let mask = account.permissions.form();

@@ -1,5 +1,4 @@
-//! An account is missing: the user is asked to connect it, by a question where the client can put an address to its user,
-//! else by an address in the answer.
+//! Invitation to connect a missing account: a URL elicitation where the client supports it, else a URL in the error.
 
 use std::time::Duration;
 
@@ -12,14 +11,14 @@ use super::connect::Link;
 use super::{AccountStanding, Accounts, DEFAULT};
 use crate::clock::now_ms;
 
-/// A link that is given again has at least so long to go, in milliseconds.
+/// Remaining lifetime, in milliseconds, that a reused link must have.
 const LEFT_MS: u64 = 5 * 60_000;
-/// How long a call waits for somebody who said yes.
+/// Longest wait of a call for a user who accepted.
 const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(300);
 
 impl Accounts {
-    /// The address where a caller connects an account. One that was given lately is given again.
+    /// Returns the link where a caller connects an account. A recent link is reused.
     pub(super) async fn link_for(&self, provider: &str, context: &CallContext) -> Option<Link> {
         let caller = &context.session.caller;
         if !caller.scopes.contains(Scopes::CALL) {
@@ -41,7 +40,7 @@ impl Accounts {
         Some(link)
     }
 
-    /// The error, with where to connect the account again.
+    /// Adds to the error the link where the account is connected again.
     pub(super) async fn with_link(&self, error: Error, provider: &str, context: &CallContext) -> Error {
         match self.link_for(provider, context).await {
             Some(link) => error.hint(format!(
@@ -52,7 +51,7 @@ impl Accounts {
         }
     }
 
-    /// Asks the user to connect an account now; whether one is there after it.
+    /// Asks the user to connect an account now. Returns `true` if one is connected afterwards.
     pub(super) async fn invite(&self, provider: &str, context: &CallContext) -> Result<bool, Error> {
         if !can_open(context) {
             return Ok(false);
@@ -90,7 +89,7 @@ impl Accounts {
         }
     }
 
-    /// What the account is called that has to be connected again.
+    /// Returns the name of the account that must be connected again.
     fn lost_name(&self, subject: &str, provider: &str) -> Option<String> {
         let known = self.known.load();
         let lost = known.own(subject, provider).find(|a| a.standing == AccountStanding::Reconnect);
@@ -98,7 +97,7 @@ impl Accounts {
     }
 }
 
-/// Whether the client says that it can show its user an address.
+/// Returns `true` if the client supports URL elicitation.
 fn can_open(context: &CallContext) -> bool {
     let elicitation = context.session.abilities.elicitation.as_ref().and_then(Raw::object);
     elicitation.is_some_and(|ability| ability.get("url").is_some())

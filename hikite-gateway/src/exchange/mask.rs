@@ -1,6 +1,5 @@
-//! Which tools accounts allow. A tool is there for a subject if one of the accounts allows it that could serve the
-//! subject's call; of which account a call is made, the call itself decides. What a subject's accounts allow is put together
-//! when the subject first asks.
+//! Restrictions by account. A subject sees a tool if one of the accounts that could serve its calls allows it; the
+//! account of a call is selected per call. The masks of a subject are computed on its first request.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -12,29 +11,29 @@ use sha2::{Digest, Sha256};
 use super::directory::Directory;
 use super::{Accounts, DEFAULT, Settings};
 
-/// What the accounts of one subject allow.
+/// The tools that the accounts of one subject allow.
 #[derive(Debug)]
 pub(crate) struct SubjectMask {
-    /// By provider. A provider that is not here is not held back.
+    /// Permissions by provider. A provider without an entry is unrestricted.
     pub(crate) allowed: HashMap<Arc<str>, Vec<Arc<Permissions>>>,
     pub(crate) fingerprint: Fingerprint,
 }
 
-/// The accounts of one moment, as far as they hold anything back.
+/// The restrictions of all accounts at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Masks {
     known: Arc<Directory>,
     settings: Arc<Settings>,
-    /// False where every account allows everything.
+    /// `false` if every account allows everything.
     narrows: bool,
-    /// Of those who have accounts of their own.
+    /// Masks of subjects with accounts of their own.
     subjects: RwLock<HashMap<Arc<str>, Option<Arc<SubjectMask>>>>,
-    /// Of everybody else.
+    /// Mask of all other subjects.
     others: OnceLock<Option<Arc<SubjectMask>>>,
 }
 
 impl Accounts {
-    /// The masks of now; those of before if nothing has changed.
+    /// Returns the current masks, or the previous ones if nothing changed.
     pub(crate) fn masks(&self, before: &Arc<Masks>) -> Arc<Masks> {
         let (known, settings) = (self.known.load_full(), self.settings.load_full());
         if Arc::ptr_eq(&known, &before.known) && Arc::ptr_eq(&settings, &before.settings) {
@@ -47,13 +46,13 @@ impl Accounts {
 }
 
 impl Masks {
-    /// What the accounts that could serve a subject allow; nothing where they hold nothing back.
+    /// Returns the mask of a subject, or `None` if it is unrestricted.
     pub(crate) fn of(&self, subject: &str) -> Option<Arc<SubjectMask>> {
         if !self.narrows {
             return None;
         }
         if !self.known.has_own(subject) {
-            // Nobody has this name.
+            // No subject has the empty name.
             return self.others.get_or_init(|| self.put_together("")).clone();
         }
         if let Some(mask) = self.subjects.read().get(subject) {
@@ -71,7 +70,7 @@ impl Masks {
             stored.chain(settings.of_the_file.keys().map(String::as_str)).collect();
         let (mut allowed, mut hash) = (HashMap::new(), Sha256::new());
         for provider in providers {
-            // One of the subject's own that has its name stands before that of the file.
+            // A subject's own account hides the config's account of the same name.
             let is_hidden = known.named(subject, provider, DEFAULT).is_some();
             let of_the_file = settings.of_the_file.get(provider).filter(|_| !is_hidden);
             let usable = known.usable_by(subject).filter(|account| &*account.provider == provider);

@@ -1,4 +1,5 @@
-//! The owner of a new account: while a provider answers, its user may be locked out or removed. Then nothing is kept.
+//! Owner check for new accounts. A user may be locked out or removed while the provider answers; then nothing is
+//! stored.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::secret::Secret;
@@ -10,8 +11,8 @@ use crate::clock::now_ms;
 use crate::identity::{USER_ID, was_removed};
 
 impl Accounts {
-    /// The owner that an account must still have when it is kept. Asked before the provider is: whoever is a user now must be
-    /// one then.
+    /// Returns the kind of owner that an account must still have when it is stored. Called before the provider is
+    /// asked: a user of now must be a user then.
     pub(super) async fn holder(&self, subject: &str) -> Result<Holder, Error> {
         let store = self.safe.store();
         if subject.starts_with(USER_ID) || store.is_user(subject).await? {
@@ -20,8 +21,8 @@ impl Accounts {
         if was_removed(store, subject).await? { Err(no_longer()) } else { Ok(Holder::Anybody) }
     }
 
-    /// Keeps a secret and its account; whether the account is new. The secret first: an account without it could not be
-    /// used. Refused is who may not have the account any more, and then the secret is not kept either.
+    /// Stores a secret and its account. Returns `true` if the account is new. The secret goes first, because an account
+    /// without it would be unusable. Refused, and the secret removed, if the owner may no longer have the account.
     pub(super) async fn keep_account(
         &self,
         account: &Account,
@@ -29,7 +30,7 @@ impl Accounts {
         holder: Holder,
     ) -> Result<bool, Error> {
         let store = self.safe.store();
-        // What a successor has by now, or whoever is locked out, does not get other secrets.
+        // An account that passed to another user, or whose owner is locked out, gets no new secrets.
         if self.owner_of(account).await?.is_some_and(|owner| owner != *account.subject)
             || store.is_locked_out(&account.subject).await?
         {

@@ -1,4 +1,4 @@
-//! A provider as data: where it asks its users, where it gives tokens, and how it wants to be asked.
+//! A provider as data: its authorization endpoint, its token endpoint and the form of its requests.
 
 use hikite_core::credential::TokenRequest;
 use hikite_core::error::{Error, Kind};
@@ -13,36 +13,36 @@ pub struct Provider {
     pub title: String,
     pub authorize_url: String,
     pub token_url: String,
-    /// What else stands in the address that users are sent to.
+    /// Additional query parameters of the authorization URL.
     pub authorize_params: Vec<(String, String)>,
     pub scopes: Vec<String>,
     pub pkce: bool,
     pub auth: TokenAuth,
-    /// Whether tokens are asked for with JSON in place of a form.
+    /// `true` if token requests are JSON instead of form-encoded.
     pub as_json: bool,
-    /// Whether the scopes are named again at every refresh.
+    /// `true` if every refresh request repeats the scopes.
     pub repeats_scopes: bool,
-    /// What of its answers is kept with the account.
+    /// Members of token responses that are stored with the account.
     pub details: Vec<String>,
-    /// The ends of names of hosts that an account may name as its site.
+    /// Host name suffixes that an account may use as its site.
     pub sites: Vec<String>,
-    /// An address in place of the service's own.
+    /// API URL in place of the service's own.
     pub api: Option<String>,
-    /// Our app, where the config names it.
+    /// Our OAuth client, if the config defines it.
     pub app: Option<App>,
 }
 
-/// How we say at the token endpoint who we are.
+/// Client authentication at the token endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TokenAuth {
     #[default]
     Basic,
     Post,
-    /// We are no secret: the id alone.
+    /// A public client: the id alone.
     None,
 }
 
-/// What we are to a provider.
+/// Our OAuth client at a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct App {
     pub client_id: String,
@@ -50,7 +50,7 @@ pub struct App {
 }
 
 impl Provider {
-    /// A form for the token endpoint, with who asks.
+    /// Builds a token request with client authentication.
     pub(super) fn request(&self, app: &App, mut form: Vec<(String, Secret)>) -> TokenRequest {
         let secret = || app.client_secret.clone().unwrap_or_else(|| Secret::hidden(""));
         let id = || ("client_id".to_owned(), Secret::hidden(app.client_id.as_str()));
@@ -82,7 +82,7 @@ impl Provider {
 }
 
 impl Accounts {
-    /// All that are known, by name.
+    /// Returns all providers for the API.
     pub fn provider_objects(&self) -> Vec<Raw> {
         let (settings, known) = (self.settings.load(), self.known.load());
         let object = |provider: &Provider| {
@@ -99,7 +99,7 @@ impl Accounts {
         self.settings.load().providers.iter().find(|provider| provider.name == name).cloned()
     }
 
-    /// What we are to a provider: by the config, else by the store.
+    /// Returns our OAuth client at a provider, from the config, else from the store.
     pub(super) async fn app(&self, provider: &Provider) -> Result<Option<App>, Error> {
         if let Some(app) = &provider.app {
             return Ok(Some(app.clone()));
@@ -111,7 +111,7 @@ impl Accounts {
         Ok(Some(App { client_id, client_secret: kept.map(|kept| kept.secret) }))
     }
 
-    /// A provider that accounts can be connected with, and what we are to it.
+    /// Returns a provider that accounts can be connected with, and our OAuth client there.
     pub(super) async fn connectable(&self, name: &str) -> Result<(Provider, App), Error> {
         let Some(provider) = self.provider(name) else {
             let known: Vec<String> =
@@ -130,7 +130,7 @@ impl Accounts {
     }
 }
 
-/// Under which account the secret of our app is kept.
+/// Returns the id under which the secret of our OAuth client is stored.
 pub(super) fn safe_of(provider: &str) -> String {
     format!("provider:{provider}")
 }

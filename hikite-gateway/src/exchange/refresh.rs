@@ -1,6 +1,6 @@
-//! A token that is good now. It is renewed before it ends: once for all who wait in this process, by one process of all,
-//! and what the provider gives is in the safe before anybody uses it. The old refresh token stays there until then, so
-//! that whoever is stopped in the middle loses nothing that the provider would still take.
+//! Token refresh. A token is renewed before it expires: once for all waiters in this process, by one process at a time,
+//! and the new tokens are in the secret store before anybody uses them. The old refresh token stays there until then,
+//! so that an interruption loses nothing that the provider would still accept.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,18 +18,18 @@ use super::{Accounts, Held, OAUTH, TOKEN};
 use crate::clock::now_ms;
 
 type Outcome = Result<Arc<Tokens>, Error>;
-/// One refresh, for all who wait for it.
+/// One refresh, shared by all who wait for it.
 pub(super) type Flight = Shared<BoxFuture<'static, Outcome>>;
 
-/// Whoever comes while tokens change twice is served by the third.
+/// Attempts per request; the tokens may change twice while it waits.
 const ROUNDS: usize = 3;
-/// So long a call whose token still lives waits for a new one.
+/// Longest wait for a new token while the current one is still valid.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Another process that renews the token is waited for at least so long.
+/// Shortest time to wait for another process that renews the token.
 const TURN: Duration = Duration::from_secs(10);
 
 impl Accounts {
-    /// Tokens that are good now, and not the one that was refused.
+    /// Returns tokens that are valid now and not the refused one.
     pub(super) async fn fresh(&self, account: &Arc<Account>, refused: Option<&Secret>) -> Outcome {
         let plain = refused.map(|refused| own_part(account, refused));
         for _ in 0..ROUNDS {
@@ -38,7 +38,7 @@ impl Accounts {
                 return Ok(tokens);
             }
             if tokens.refresh.is_none() {
-                // What was typed in is shown until it is refused; then it may have been replaced meanwhile.
+                // A manual token is used until it is refused; it may have been replaced meanwhile.
                 let again = self.load(account).await?;
                 if again.serves(now_ms(), plain.as_ref()) {
                     return Ok(again);
@@ -47,7 +47,7 @@ impl Accounts {
                 return Err(over(account));
             }
             if tokens.over.is_some() {
-                // Somebody may have connected the account again in another process.
+                // The account may have been connected again in another process.
                 if self.load(account).await?.over.is_some() {
                     return Err(over(account));
                 }
@@ -55,7 +55,7 @@ impl Accounts {
             }
             let flight = self.flight(account, Arc::clone(&tokens));
             let renewed = if plain.is_none() && tokens.lives(now_ms()) {
-                // A token that still lives is used while a provider in trouble is asked again and again.
+                // A valid token stays in use while a failing provider is retried.
                 tokio::time::timeout(PATIENCE, flight).await.unwrap_or_else(|_| Ok(Arc::clone(&tokens)))
             } else {
                 flight.await
@@ -64,7 +64,7 @@ impl Accounts {
                 Ok(same) if Arc::ptr_eq(&same, &tokens) && plain.is_none() => return Ok(same),
                 Ok(tokens) if tokens.serves(now_ms(), plain.as_ref()) => return Ok(tokens),
                 Ok(_) => {}
-                // It has not ended yet: better than nothing.
+                // The token has not expired yet, so it is still usable.
                 Err(error) if error.kind != Kind::AccountRequired && plain.is_none() => {
                     return if tokens.lives(now_ms()) { Ok(tokens) } else { Err(error) };
                 }
@@ -74,7 +74,7 @@ impl Accounts {
         Err(Error::new(Kind::UpstreamUnavailable, "the account's tokens end faster than they come"))
     }
 
-    /// What is known, else what the safe has.
+    /// Returns the cached tokens, else those in the secret store.
     async fn tokens(&self, account: &Arc<Account>) -> Outcome {
         let held = self.held.lock().get(&account.id).cloned();
         match held.filter(|held| held.version == account.version) {
@@ -102,7 +102,7 @@ impl Accounts {
         self.held.lock().insert(Arc::clone(&account.id), held);
     }
 
-    /// The one refresh of this account that runs. It goes on though all who wait for it go away.
+    /// Joins or starts the refresh of this account. It continues even if all waiters are dropped.
     fn flight(&self, account: &Arc<Account>, bad: Arc<Tokens>) -> Flight {
         let mut flights = self.flights.lock();
         if let Some(flight) = flights.get(&account.id) {
@@ -122,7 +122,7 @@ impl Accounts {
         flight
     }
 
-    /// Waits for its turn among all processes, and asks the provider if nobody has done so meanwhile.
+    /// Waits for the lease and asks the provider, unless another process has renewed the token meanwhile.
     async fn renew(&self, account: &Arc<Account>, bad: &Tokens) -> Outcome {
         let name = format!("refresh:{}", account.id);
         let patience = Instant::now() + (self.pace.lease * 2).max(TURN);
@@ -154,7 +154,7 @@ impl Accounts {
         let Some(refresh) = current.refresh.clone().filter(|_| current.over.is_none()) else {
             return Err(over(account));
         };
-        // Whoever puts this in is the one who asks; one that comes late finds another version.
+        // The compare-and-swap decides which process asks; a late one finds another version.
         let begun = Tokens { attempt: Some(now_ms()), ..Tokens::clone(&current) };
         let at = (&*account.id, &*account.provider, OAUTH);
         if !self.safe.put(at, current.version, &begun.text()).await? {
@@ -185,13 +185,13 @@ impl Accounts {
                 Ok(tokens)
             }
             Said::Over => {
-                // Another may have used it before us, and what it got is there.
+                // Another process may have used the refresh token first; its result is in the store.
                 let now = self.load(account).await?;
                 if now.access != current.access {
                     return Ok(now);
                 }
                 tracing::warn!(account = %account.id, provider = %account.provider, "the account has to be connected again");
-                // With the token itself, so that no process shows it again.
+                // Recorded with the token itself, so that no process uses it again.
                 let over_now = Tokens { over: Some(now_ms()), attempt: None, ..Tokens::clone(&current) };
                 self.write_down(account, (&current, begun.version_after()), over_now).await?;
                 self.mark(account, |account| account.standing = Standing::Reconnect).await;
@@ -201,7 +201,7 @@ impl Accounts {
         }
     }
 
-    /// Puts new tokens in the safe, after whatever was begun meanwhile, but never over other new ones.
+    /// Stores new tokens over attempts started meanwhile, but never over other new tokens.
     async fn write_down(
         &self,
         account: &Arc<Account>,
@@ -224,7 +224,7 @@ impl Accounts {
         }
     }
 
-    /// Changes the form of an account, whoever else does. What is told there is of use to people; no call depends on it.
+    /// Changes the account document, with retries on conflict. Failures are logged only, because no call depends on it.
     pub(super) async fn mark(&self, account: &Account, change: impl Fn(&mut Account)) {
         let store = self.safe.store();
         let outcome = async {
@@ -246,13 +246,13 @@ impl Accounts {
 }
 
 impl Tokens {
-    /// The version of the record that was put in after this one was read.
+    /// Returns the version of the record stored after this one was read.
     fn version_after(&self) -> u64 {
         self.version + 1
     }
 }
 
-/// What of a credential is the token: it may stand behind a user's name.
+/// Extracts the token of a credential, which may be the password part of a user-token pair.
 fn own_part(account: &Account, refused: &Secret) -> Secret {
     use base64::Engine;
     use base64::prelude::BASE64_STANDARD;

@@ -1,4 +1,4 @@
-//! Which account is meant, and what becomes of tokens when providers and other processes do not do what one hopes.
+//! Account selection, and token refresh with failing providers and competing processes.
 
 mod owner;
 
@@ -26,7 +26,7 @@ use crate::safe::Safe;
 
 type Play = Box<dyn Fn(usize) -> BoxFuture<'static, Result<TokenAnswer, Error>> + Send + Sync>;
 
-/// Answers as it is told, and remembers what it was asked.
+/// A scripted token endpoint that records its requests.
 struct Stage {
     play: Play,
     asked: Mutex<Vec<TokenRequest>>,
@@ -49,7 +49,7 @@ impl TokenEndpoint for Stage {
     }
 }
 
-/// The config has an account with `filed`.
+/// Credential provider with an account at `filed` from the config.
 #[derive(Debug)]
 struct Filed;
 
@@ -125,7 +125,7 @@ async fn accounts_with(play: Play) -> (Arc<Accounts>, Arc<Stage>) {
     (accounts, stage)
 }
 
-/// An account of alice's with OAuth, younger than those before it even within one millisecond.
+/// Stores an OAuth account of alice, younger than earlier ones even within one millisecond.
 async fn put(accounts: &Accounts, name: &str, expires_at: u64) -> Arc<Account> {
     static BEFORE: AtomicU64 = AtomicU64::new(0);
     let now = now_ms() + BEFORE.fetch_add(1, Ordering::Relaxed);
@@ -249,7 +249,7 @@ async fn a_short_failure_of_the_token_endpoint_is_asked_again() {
 async fn who_comes_late_takes_what_another_got() {
     let held = Arc::new(Mutex::new(None::<(Arc<Safe>, String)>));
     let inner = Arc::clone(&held);
-    // While we wait for the provider, another process takes over, gets tokens and writes them down.
+    // While this process waits for the provider, another takes over, gets tokens and stores them.
     let play: Play = Box::new(move |_| {
         let (safe, id) = inner.lock().clone().expect("set");
         Box::pin(async move {

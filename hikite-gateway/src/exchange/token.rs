@@ -1,4 +1,4 @@
-//! The secret of an account as it lies in the safe: one record, so that all of it changes at once or nothing does.
+//! Tokens of an account as stored in the secret store: one record, so that they change atomically.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,37 +13,37 @@ use hikite_core::secret::Secret;
 use super::account::Account;
 use super::provider::Provider;
 
-/// A token is renewed so long before its end, in milliseconds, or after three quarters of a shorter life.
+/// Time before expiry, in milliseconds, at which a token is renewed; a quarter of the lifetime if that is shorter.
 const MARGIN_MS: u64 = 60_000;
 
 #[derive(Clone, Debug)]
 pub(super) struct Tokens {
     pub(super) access: Secret,
     pub(super) refresh: Option<Secret>,
-    /// Milliseconds since 1970; zero is never.
+    /// Milliseconds since the Unix epoch; zero for never.
     pub(super) expires_at: u64,
     pub(super) got_at: u64,
-    /// When the last refresh was begun that is not known to have ended.
+    /// Start of the last refresh that is not known to have ended.
     pub(super) attempt: Option<u64>,
-    /// When the provider refused the refresh token for good: it is not shown again.
+    /// Time at which the provider refused the refresh token for good; it is not sent again.
     pub(super) over: Option<u64>,
-    /// The record's version in the safe.
+    /// Version of the record in the secret store.
     pub(super) version: u64,
 }
 
-/// What a provider said.
+/// A token endpoint's answer.
 #[derive(Debug)]
 pub(super) enum Said {
     Tokens(Tokens, Details),
-    /// The grant is over.
+    /// The grant has ended.
     Over,
-    /// We are not who we say we are, or ask for what there is not.
+    /// Our client credentials or our request were refused.
     Wrong(String),
-    /// Perhaps later.
+    /// A transient failure.
     Later(String),
 }
 
-/// What came beside the tokens.
+/// Further members of a token response.
 #[derive(Debug, Default)]
 pub(super) struct Details {
     pub(super) scopes: Option<Vec<String>>,
@@ -51,7 +51,7 @@ pub(super) struct Details {
 }
 
 impl Tokens {
-    /// A token that somebody typed in: it never ends as far as we know.
+    /// Builds the record of a manual token, which does not expire as far as we know.
     pub(super) fn fixed(access: Secret, version: u64) -> Self {
         Self { access, refresh: None, expires_at: 0, got_at: 0, attempt: None, over: None, version }
     }
@@ -86,7 +86,7 @@ impl Tokens {
         Secret::hidden(form.raw().as_str())
     }
 
-    /// Whether it is good now and not the one that a service has just refused.
+    /// Returns `true` if the token is valid, not due for renewal and not the one just refused.
     pub(super) fn serves(&self, now: u64, refused: Option<&Secret>) -> bool {
         let life = self.expires_at.saturating_sub(self.got_at);
         let margin = MARGIN_MS.min(life / 4);
@@ -94,12 +94,12 @@ impl Tokens {
         is_good && !self.is(refused)
     }
 
-    /// Whether it has not ended, though it soon may.
+    /// Returns `true` if the token has not expired, even if it soon will.
     pub(super) fn lives(&self, now: u64) -> bool {
         self.expires_at == 0 || now < self.expires_at
     }
 
-    /// Whether this is what was refused: alone, or behind a user's name.
+    /// Returns `true` if this is the refused token.
     pub(super) fn is(&self, refused: Option<&Secret>) -> bool {
         refused.is_some_and(|refused| *refused == self.access)
     }
@@ -123,13 +123,13 @@ impl Tokens {
 }
 
 impl Said {
-    /// `before` keeps the refresh token where the provider gives no other.
+    /// Reads a token response. `before` supplies the refresh token if the provider returns no new one.
     pub(super) fn read(provider: &Provider, answer: &TokenAnswer, before: Option<&Tokens>, now: u64) -> Self {
         let body = Raw::parse(answer.body.expose().to_owned()).ok().and_then(|raw| raw.object());
         let Some(body) = body else {
             return Self::Later(format!("it answered {} without JSON", answer.status));
         };
-        // Some say with a status of success that they refuse.
+        // Some providers send errors with a success status.
         if let Some(error) = body.text("error") {
             return Self::refusal(&error, answer.status);
         }
@@ -169,7 +169,7 @@ impl Said {
         let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
         match error {
             "invalid_grant" | "bad_refresh_token" | "bad_verification_code" => Self::Over,
-            // One provider says so of a refresh token that is over.
+            // One provider sends this for an expired refresh token.
             "unauthorized_client" if status == 403 => Self::Over,
             _ if status >= 500 || status == 429 => Self::Later(word),
             "temporarily_unavailable" | "server_error" | "slow_down" => Self::Later(word),
@@ -178,7 +178,7 @@ impl Said {
     }
 }
 
-/// Why there are no tokens, as far as it may be told.
+/// Builds the error for a failed token request, without secrets.
 pub(super) fn failed(title: &str, said: Said) -> Error {
     match said {
         Said::Over => Error::new(Kind::AccountRequired, format!("{title} takes the account's token no more")),

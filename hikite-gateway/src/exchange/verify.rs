@@ -1,5 +1,5 @@
-//! Proves the credential of an account with its vendor: asked once when it is connected, and again when somebody
-//! wants to know. An account is called connected only after its vendor took the credential.
+//! Verifies the credential of an account with its vendor: once when it is connected, and on request. An account counts
+//! as connected only after its vendor accepted the credential.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::token::Tokens;
 use super::{Accounts, DEFAULT, OF_THE_FILE};
 use crate::clock::now_ms;
 
-/// The state of an account of the config.
+/// Verification state of an account of the config.
 #[derive(Clone, Debug)]
 pub(super) struct Verified {
     standing: Standing,
@@ -33,7 +33,7 @@ impl Verified {
 }
 
 impl Accounts {
-    /// Proves an account that is not kept yet. One that its vendor refuses is an error, with the vendor's words.
+    /// Verifies an account before it is stored. A refusal is an error with the vendor's message.
     pub(super) async fn prove_new(&self, account: &mut Account, tokens: &Tokens) -> Result<(), Error> {
         let proof = self.proof(account, tokens).await;
         if let Proof::Refused(words) = &proof {
@@ -48,11 +48,11 @@ impl Accounts {
         Ok(())
     }
 
-    /// Asks the vendor about an account that is there, and writes down what it says.
+    /// Verifies a stored account and records the result.
     pub async fn verify(&self, account: &Arc<Account>) -> Result<Arc<Account>, Error> {
         let proof = match self.fresh(account, None).await {
             Ok(tokens) => match self.proof(account, &tokens).await {
-                // It may have been taken back before its time: then there may be a newer one.
+                // The token may have been revoked early, and a newer one may exist.
                 Proof::Refused(words) => {
                     match self.fresh(account, Some(&tokens.credential(account).secret)).await {
                         Ok(newer) => self.proof(account, &newer).await,
@@ -72,7 +72,7 @@ impl Accounts {
         })
     }
 
-    /// Asks the vendor about the account of the config with a provider. `id` is that account's: `file:PROVIDER`.
+    /// Verifies the account of the config with a provider. Its `id` is `file:PROVIDER`.
     pub async fn verify_filed(&self, id: &str) -> Result<Raw, Error> {
         let provider = id.strip_prefix(OF_THE_FILE).and_then(|rest| rest.strip_prefix(':'));
         let provider = provider.filter(|provider| self.settings.load().of_the_file.contains_key(*provider));
@@ -100,7 +100,7 @@ impl Accounts {
         known.unwrap_or(Verified { standing: Standing::Unverified, problem: None, at: 0 })
     }
 
-    /// A call went well: what was not proven is.
+    /// Marks an unverified account as connected after a successful call.
     pub(super) fn saw_accepted(&self, provider: &str, credential: &Credential) {
         if &*credential.account == OF_THE_FILE {
             let mut filed = self.filed.lock();
@@ -133,7 +133,7 @@ fn note(account: &mut Account, proof: &Proof) {
     judge(&mut account.standing, &mut account.problem, &mut account.verified_at, proof);
 }
 
-/// A credential that was proven before stays so while its vendor cannot be reached.
+/// Updates the state. A verified credential stays verified while its vendor is unreachable.
 fn judge(standing: &mut Standing, problem: &mut Option<String>, at: &mut u64, proof: &Proof) {
     match proof {
         Proof::Accepted => (*standing, *problem, *at) = (Standing::Connected, None, now_ms()),

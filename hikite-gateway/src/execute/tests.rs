@@ -1,4 +1,4 @@
-//! What a failing source is asked again and when it is left alone, with a clock that stands still.
+//! Retries and circuit breakers in front of a failing source, with a paused clock.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn down() -> Error {
     Error::new(Kind::UpstreamUnavailable, "no")
 }
 
-/// Fails with what `failure` makes, `times` times, then succeeds.
+/// Builds a source that fails `times` times with `failure` and then succeeds.
 fn failing(times: usize, failure: impl Fn() -> Error + Send + Sync + 'static) -> std::sync::Arc<Fake> {
     Fake::new(move |number| {
         let outcome = if number <= times { Err(failure()) } else { Ok(result(number)) };

@@ -1,4 +1,4 @@
-//! The address of an answer that is kept, and of a part of it: `result://ID`, `?page=2`, `?jq=…`, `?search=…`.
+//! URIs of stored results and their parts: `result://ID`, `?page=2`, `?jq=…`, `?search=…`.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::Object;
@@ -6,14 +6,14 @@ use hikite_core::json::Object;
 use super::Part;
 use super::shelf::PROCESS_CHARS;
 
-/// The beginning of the address of an answer that was kept.
+/// Prefix of the URI of a stored result.
 const SCHEME: &str = "result://";
 const ID_CHARS: usize = 32;
-/// What can be said of a part.
+/// Hint that lists the accepted parameters.
 const TAKES: &str = "it takes `page`, `jq` or `search`";
 const PAGES: u32 = 1_000_000;
 
-/// An address of ours, taken apart.
+/// A parsed URI of ours.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Address<'a> {
     pub(super) id: &'a str,
@@ -24,12 +24,12 @@ pub(crate) fn address_of(id: &str) -> String {
     format!("{SCHEME}{id}")
 }
 
-/// Whether the params of a read may name an answer that was kept; looked at as bytes, since nearly none do.
+/// Returns `true` if the params of a read may name a stored result. Compares bytes, because almost none do.
 pub(crate) fn is_kept(params: &Object) -> bool {
     params.get("uri").is_some_and(|uri| uri.bytes().starts_with(b"\"result:"))
 }
 
-/// The beginning of the name of the process that keeps an answer, if a text names one.
+/// Returns the prefix of the id of the process that stores a result, if a text refers to one.
 pub(crate) fn process_in(text: &[u8]) -> Option<&str> {
     let at = memchr::memmem::find(text, SCHEME.as_bytes())? + SCHEME.len();
     let id = text.get(at..at + ID_CHARS)?;
@@ -38,7 +38,7 @@ pub(crate) fn process_in(text: &[u8]) -> Option<&str> {
 }
 
 impl<'a> Address<'a> {
-    /// `None` for what is not ours: a server may have resources with the same beginning.
+    /// Parses a URI. Returns `None` for foreign ones: a server may have resources with the same scheme.
     pub(super) fn read(uri: &'a str) -> Option<Result<Self, Error>> {
         let rest = uri.strip_prefix(SCHEME)?;
         let (id, query) = rest.split_once('?').map_or((rest, ""), |(id, query)| (id, query));
@@ -48,7 +48,7 @@ impl<'a> Address<'a> {
 }
 
 impl Part {
-    /// Reads the arguments of a tool that stand for a part; any others are refused.
+    /// Reads the tool arguments that select a part; any others are refused.
     pub fn read(arguments: &Object) -> Result<Self, Error> {
         let mut part = Self::default();
         for (name, value) in arguments.iter().filter(|(_, value)| !value.is_null()) {
@@ -67,7 +67,7 @@ impl Part {
     }
 }
 
-/// A part may be named in the address or beside it, and only one of the ways to take one.
+/// Merges a part in the URI with one beside it. Only one way to select a part is allowed.
 pub(super) fn joined(address: Part, beside: Part) -> Result<Part, Error> {
     let part = Part {
         page: beside.page.or(address.page),
@@ -116,7 +116,7 @@ fn part(query: &str) -> Result<Part, Error> {
     Ok(part)
 }
 
-/// A plus is a plus: programs add.
+/// Percent-decodes a value. A plus stays a plus, because jq programs add.
 fn decoded(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

@@ -1,10 +1,10 @@
-//! A whole answer as lines, none of which is left out: rows of a table, elements of a list, or the lines of a text. Pages
-//! and searches are made of them.
+//! A complete result as lines: rows of a table, elements of a list, or the lines of a text. Pages and searches consist
+//! of them.
 
 use hikite_core::compact::{Form, Shape, compact};
 use serde_json::Value;
 
-/// JSON longer than this is broken into the lines of what it consists of.
+/// Length above which JSON is split into lines.
 const LINE: usize = 400;
 
 #[derive(Debug)]
@@ -13,10 +13,10 @@ pub(super) struct Lines {
     pub(super) all: Vec<String>,
 }
 
-/// A line, and which lines say what it belongs to: the outermost first.
+/// A line and the indices of its parent lines, outermost first.
 #[derive(Debug)]
 pub(super) struct Placed<'a> {
-    /// From 0.
+    /// Counted from 0.
     pub(super) at: usize,
     pub(super) text: &'a str,
     pub(super) heads: Vec<usize>,
@@ -28,14 +28,14 @@ impl Lines {
         if whole.form != Form::Json {
             return Self { form: whole.form, all: whole.text.split('\n').map(str::to_owned).collect() };
         }
-        // Rows of JSON name what they hold, so that each of them can be understood without the others.
+        // Rows of JSON carry their member names, so that each is readable by itself.
         let shaped = shape.and_then(|_| serde_json::from_str::<Value>(&whole.text).ok());
         let mut all = vec![String::new()];
         write(shaped.as_ref().unwrap_or(value), "", &mut all);
         Self { form: Form::Json, all }
     }
 
-    /// Each line with what it belongs to: in TOON the lines above that are less indented.
+    /// Returns each line with its parents: in TOON the preceding lines with less indentation.
     pub(super) fn placed(&self) -> impl Iterator<Item = Placed<'_>> {
         let mut heads: Vec<(usize, usize)> = Vec::new();
         self.all.iter().enumerate().map(move |(at, text)| {
@@ -55,7 +55,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// Appends a value: on the last line as far as it is short, else each of its parts on a line of its own.
+/// Appends a value to the last line if it is short, else each of its parts on a line of its own.
 fn write(value: &Value, after: &str, lines: &mut Vec<String>) {
     let whole = value.to_string();
     match value {

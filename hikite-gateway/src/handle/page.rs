@@ -1,4 +1,4 @@
-//! A long answer in pages, and the lines of it that hold a text. Pages end where lines end; together they hold every line.
+//! Pages of a long result, and text search in it. Pages end at line breaks and together contain every line.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,11 @@ use hikite_core::error::{Error, Kind};
 
 use super::line::{Lines, Placed};
 
-/// Of a line that is too long to be shown, so much is shown around what was looked for.
+/// Bytes shown around a match in a line that is too long to show.
 const AROUND: usize = 200;
 
-/// All pages, of `size` bytes at most. What a line belongs to is said again where a page begins in the middle of it.
+/// Splits the lines into pages of at most `size` bytes. A page that starts inside a nested block repeats the parent
+/// lines.
 pub(super) fn pages(lines: &Lines, size: usize) -> Vec<String> {
     let size = size.max(AROUND);
     let mut pages: Vec<String> = Vec::new();
@@ -28,7 +29,7 @@ pub(super) fn pages(lines: &Lines, size: usize) -> Vec<String> {
                 is_fresh = false;
                 break;
             }
-            // A line that fits on a page is not cut.
+            // A line that fits on one page is not split.
             if is_fresh {
                 let (now, later) = rest.split_at(boundary(rest, room));
                 page.push_str(now);
@@ -47,7 +48,7 @@ pub(super) fn pages(lines: &Lines, size: usize) -> Vec<String> {
     pages
 }
 
-/// The last place where a text can be cut before or at `at`.
+/// Returns the last character boundary at or before `at`.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
@@ -61,7 +62,7 @@ pub(super) fn page(pages: &[String], number: u32) -> Result<&str, Error> {
     })
 }
 
-/// The lines that hold a text, whatever its case, with their numbers.
+/// Returns the numbered lines that contain a text, ignoring case.
 pub(super) fn search(lines: &Lines, wanted: &str, size: usize) -> String {
     let needle = wanted.trim().to_lowercase();
     let found: Vec<Placed<'_>> =
@@ -87,7 +88,7 @@ pub(super) fn search(lines: &Lines, wanted: &str, size: usize) -> String {
     text
 }
 
-/// What is said of where a line belongs, unless that takes more room than the line.
+/// Returns the parent lines, unless they take more than half of the page.
 fn heads(lines: &Lines, line: &Placed<'_>, size: usize) -> String {
     let mut text = String::new();
     if lines.form == Form::Toon {
@@ -103,7 +104,7 @@ fn excerpt(line: &str, needle: &str, most: usize) -> String {
     if line.len() <= most.max(2 * AROUND) {
         return line.to_owned();
     }
-    // Lower case may be longer or shorter: near is near enough.
+    // Lower case may change the length, so the position is approximate.
     let at = line.to_lowercase().find(needle).unwrap_or_default().min(line.len());
     let (from, to) = (at.saturating_sub(AROUND), (at + needle.len() + AROUND).min(line.len()));
     let part = &line[boundary(line, from)..boundary(line, to)];

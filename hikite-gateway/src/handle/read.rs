@@ -1,4 +1,4 @@
-//! Reading on: a part of an answer that is kept, or of a resource, as a resource or as the result of a tool.
+//! Reads a part of a stored result or of a resource, as a resource or as a tool result.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::gateway::Gateway;
 use crate::present::{META, Presented, in_words};
 
 impl Gateway {
-    /// A resource, or a part of a kept answer, as the result of a tool.
+    /// Returns a resource, or a part of a stored result, as a tool result.
     pub(crate) async fn fetch(
         &self,
         uri: String,
@@ -49,7 +49,8 @@ impl Gateway {
         self.part_of(kept, &uri, part, (&holder, dialect)).await.map(|shown| as_result(&shown, dialect))
     }
 
-    /// The same as a resource; one of a server that begins like ours is that server's.
+    /// Returns a part of a stored result as a resource. A URI that only looks like ours goes to the server that owns
+    /// it.
     pub(crate) async fn read_kept(
         &self,
         mut params: Object,
@@ -128,12 +129,12 @@ fn paged(kept: &Kept, uri: &str, number: u32, size: usize) -> Result<Presented, 
     Ok(Presented { text: format!("{text}\n[page {number} of {count}]"), about })
 }
 
-/// A page is shorter than an answer may be: what was seen of a long answer holds all of the first page.
+/// Returns the page size. A page is shorter than a compact result, so that a truncated result covers the first page.
 fn page_bytes(budget: usize) -> usize {
     budget - budget / 8
 }
 
-/// Whether all of the first page is in an answer that was shortened.
+/// Returns `true` if a truncated result contains all of the first page.
 pub(crate) fn is_on_first_page(
     value: &Value,
     shape: Option<&Shape>,
@@ -142,7 +143,7 @@ pub(crate) fn is_on_first_page(
 ) -> bool {
     let lines = Lines::of(value, shape);
     let pages = page::pages(&lines, page_bytes(budget));
-    // The head of a table counts its rows, of which there are fewer now.
+    // The header of a table contains the row count, which differs in the truncated result.
     let is_head = |line: &str| lines.form == Form::Toon && line.ends_with(':');
     let is_there = |line: &str| is_head(line) || short.text.contains(line.trim_end_matches(','));
     pages.len() > 1 && lines.form == short.form && pages[0].lines().all(is_there)
@@ -153,7 +154,7 @@ fn unknown(id: &str) -> Error {
         .hint("answers are kept for a while, and no longer than their conversation: call the tool again")
 }
 
-/// What names resources to a model that has tools alone.
+/// Adds a hint for models that have only tools.
 fn hinted(error: Error) -> Error {
     if error.kind != Kind::NotFound || error.relayed.is_some() {
         return error;
@@ -171,7 +172,8 @@ fn as_result(shown: &Presented, dialect: Dialect) -> Raw {
     result.with("_meta", meta).raw()
 }
 
-/// What a resource holds as blocks of content: text as text, the rest as it is. What is no result yet goes back as it is.
+/// Converts the contents of a resource to content blocks: text as text, the rest embedded. A result without `contents`
+/// is returned unchanged.
 fn contents_as_result(result: Raw) -> Raw {
     let Some(contents) = result.object().and_then(|members| members.get("contents")?.items()) else {
         return result;

@@ -1,5 +1,5 @@
-//! Where long answers are kept. Where there are too many or they are too large, the oldest one of the caller that holds
-//! most goes first, so that nobody loses an answer to somebody else's flood; what is too old is not there any more.
+//! The result store. When it is full, the oldest result of the caller that holds the most is dropped, so that nobody
+//! loses a result to somebody else's flood; expired results are dropped first.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use hikite_core::limits::Limits;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// What an entry takes beside its answer.
+/// Estimated overhead of an entry.
 const OVERHEAD: usize = 512;
-/// As many bytes as cannot be guessed, with those that say in which process the answer is.
+/// Bytes of an id: the process prefix and enough random bytes to be unguessable.
 const ID_BYTES: usize = 16;
-/// So many digits of an id say it.
+/// Hex digits of an id that identify the process.
 pub(super) const PROCESS_CHARS: usize = 8;
 
-/// An answer that is kept.
+/// A stored result.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) value: Raw,
-    /// How its compact form was made.
+    /// Shape from which its compact form was made.
     pub(crate) shape: Option<Shape>,
 }
 
@@ -40,10 +40,10 @@ pub(crate) struct Shelf {
 #[derive(Debug, Default)]
 struct Entries {
     by_id: HashMap<Arc<str>, Entry>,
-    /// The oldest first; some may be gone already.
+    /// Ordered by age, oldest first; some may be dropped already.
     order: VecDeque<Arc<str>>,
     bytes: usize,
-    /// How many each subject has, and their bytes.
+    /// Number and bytes of results per subject.
     by_subject: HashMap<Arc<str>, (usize, usize)>,
 }
 
@@ -68,7 +68,7 @@ impl Shelf {
         }
     }
 
-    /// Keeps an answer; gives its id, or nothing if it is larger than all that may be kept.
+    /// Stores a result. Returns its id, or `None` if it exceeds the capacity.
     pub(super) fn keep(
         &self,
         value: &Raw,
@@ -108,7 +108,7 @@ impl Shelf {
         Some(id)
     }
 
-    /// What is kept under an id, for its owner alone.
+    /// Returns a stored result, for its owner only.
     pub(crate) fn find(&self, id: &str, caller: &Caller) -> Option<Arc<Kept>> {
         let mut entries = self.entries.lock();
         entries.drop_older_than(self.age);
@@ -116,7 +116,7 @@ impl Shelf {
         Some(Arc::clone(&entry.kept))
     }
 
-    /// The session is over, and nobody can ask for what it was given.
+    /// Drops the results of a session that has ended.
     pub(crate) fn release(&self, session: SessionId) {
         let mut entries = self.entries.lock();
         if entries.by_id.is_empty() {
@@ -155,7 +155,7 @@ impl Entry {
 }
 
 impl Kept {
-    /// All that it takes, with what its compact form was made of.
+    /// Returns the size including the shaped value.
     fn bytes(&self) -> usize {
         let shape = match &self.shape {
             Some(Shape::Made(made)) => weight(made),
@@ -177,14 +177,14 @@ impl Entries {
         }
     }
 
-    /// Whether there was one.
+    /// Returns `true` if there was one.
     fn drop_oldest(&mut self) -> bool {
         let Some(id) = self.order.pop_front() else { return false };
         self.drop_one(&id);
         true
     }
 
-    /// The oldest of whoever has most, by number or by size; whether there was one.
+    /// Drops the oldest result of the subject with the most, by number or by size. Returns `true` if there was one.
     fn drop_of_heaviest(&mut self, by_count: bool) -> bool {
         let most = |(_, held): &(&Arc<str>, &(usize, usize))| if by_count { held.0 } else { held.1 };
         let Some(heaviest) = self.by_subject.iter().max_by_key(most).map(|(subject, _)| Arc::clone(subject))

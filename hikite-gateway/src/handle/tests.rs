@@ -1,4 +1,4 @@
-//! Kept answers: whose they are, how long they stay, and that nothing of them is lost.
+//! Stored results: ownership, lifetime and completeness.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn alice() -> Caller {
     Caller { token, project: Some("work".into()), ..Caller::named("alice") }
 }
 
-/// A gateway whose answers may be short.
+/// Builds a gateway with the given limits.
 fn gateway(limits: Limits) -> Arc<Gateway> {
     let source = fake::Fake::new(|_| Box::pin(std::future::ready(Ok(raw("{}")))));
     let gateway = Gateway::new(Arc::new(limits), Seal::new([7; 32]), probe::registry_aside());
@@ -158,7 +158,7 @@ async fn it_goes_with_the_session_of_a_client_that_listens() {
     assert!(read(&gateway, &again, &uri).await.is_ok(), "the same caller, in whatever session");
     drop(joined);
     assert_eq!(read(&gateway, &heard, &uri).await.expect_err("gone").kind, Kind::NotFound);
-    // A lane is used by one request after the other, and may be gone before the next.
+    // A stateless session is reused by one request after another, and may be gone before the next.
     let lane = context_of(Caller::owner(), 2);
     let joined = gateway.join(Arc::clone(&lane.session), surfaces, std::sync::Weak::<Ear>::new());
     let uri = kept(&lane);
@@ -235,7 +235,7 @@ async fn a_tool_can_read_it_and_ordinary_resources_too() {
     assert_eq!(both.expect_err("two ways").kind, Kind::Validation);
 }
 
-/// A value of some depth and size.
+/// Generates a value of limited depth and size.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -260,7 +260,7 @@ proptest! {
         for page in &pages {
             prop_assert!(page.len() <= size, "{} > {size}", page.len());
         }
-        // What a page says again of where it belongs is more, never less.
+        // Parent lines repeated at the top of a page add text but never remove any.
         let mut at = 0;
         let joined = pages.join("\n");
         for line in &lines.all {

@@ -1,4 +1,5 @@
-//! What changes while nobody asks: only who sees a thing hears of it, and what was begun with it ends with the sight of it.
+//! Notifications and running tasks: only callers who see a tool are notified of its changes, and losing sight of a tool
+//! ends its tasks.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::gateway::Gateway;
 use crate::session::{Delivery, Inbox, Joined};
 use crate::surface::{Surface, Surfaces};
 
-/// Keeps what it is told.
+/// Records the notifications of a session.
 #[derive(Default)]
 struct Ear(Mutex<Vec<String>>);
 
@@ -53,7 +54,7 @@ async fn a_change_of_what_is_hidden_is_not_told() {
     let blind = Caller { scopes: Scopes::CALL, ..Caller::owner() };
     let (blind, _too) = listen(&gateway, &blind, 3);
 
-    // A namesake of what is seen, and another definition of what is not.
+    // A tool with the name of a visible one, and a new definition of a hidden one.
     sources[0].tell(&Server::new("git", &["get"]));
     gateway.listener("git")(Event::ListChanged);
     assert_eq!(owners.heard(), [changed(ListKind::Tools)]);

@@ -1,5 +1,5 @@
-//! The strongest form of it: random worlds under random permissions, and beside each the same world without what the
-//! permissions hide. Whatever is asked, the two must answer with the same bytes after the same time.
+//! Property test: random catalogs under random permissions, each next to the same catalog without the hidden parts.
+//! Every request must return the same bytes after the same time in both.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ const TOOLS: [&str; 6] = ["get", "get_all", "delete", "delete_all", "status", "g
 const KINDS: [&str; 2] = ["work", "play"];
 const ANNOTATIONS: [&str; 4] =
     ["{}", r#"{"readOnlyHint":true}"#, r#"{"destructiveHint":false}"#, r#"{"destructiveHint":true}"#];
-/// What tools may need and categories name: of any server, of one, and of none.
+/// Names in tool requirements and categories: of any server, of one, and of none.
 const WRITTEN: [&str; 6] = ["get", "delete", "git:status", "hub:delete_all", "k8s:get", "nowhere"];
 
 fn tool() -> impl Strategy<Value = Tool> {
@@ -96,7 +96,7 @@ fn permissions() -> impl Strategy<Value = String> {
     })
 }
 
-/// The same world without what these permissions hide.
+/// Removes everything that these permissions hide.
 fn without_hidden(world: &World, permissions: &Permissions) -> World {
     let servers = world.servers.iter().filter_map(|server| {
         let mut server = server.clone();
@@ -114,7 +114,7 @@ fn without_hidden(world: &World, permissions: &Permissions) -> World {
     World { servers: servers.collect(), categories: world.categories.clone() }
 }
 
-/// Every way to name a tool, and some that name none.
+/// Returns every way to name a tool, and some names of no tool.
 fn names() -> Vec<String> {
     let bare = TOOLS.iter().map(|tool| (*tool).to_owned());
     let keys = SERVERS.iter().flat_map(|server| TOOLS.iter().map(move |tool| format!("{server}:{tool}")));
@@ -124,7 +124,7 @@ fn names() -> Vec<String> {
     bare.chain(keys).chain(shown).chain(wrong).collect()
 }
 
-/// What is said, but for the moment at which a tool was seen first.
+/// Formats an answer without the time at which a tool was first seen.
 fn told(answer: impl std::fmt::Debug) -> String {
     const SINCE: &str = "registeredAt";
     let text = format!("{answer:?}");
@@ -133,7 +133,7 @@ fn told(answer: impl std::fmt::Debug) -> String {
     parts.fold(first, |all, part| all + SINCE + part.trim_start_matches(|c: char| !matches!(c, '}' | ',')))
 }
 
-/// Asks everything there is to ask, each with the time that the answer took.
+/// Makes every kind of request and returns the answers with their durations.
 async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
     let mut answers = Vec::new();
     let mut since = Instant::now();
@@ -188,7 +188,7 @@ async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
     answers
 }
 
-/// Opens every module in each detail, and calls what may be in it.
+/// Describes every module in each level of detail, and calls every possible tool.
 async fn in_modules(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, String)) {
     let surfaces = Surfaces::of([Surface::Modules]);
     let ask = async |name: &str, arguments: Value| {
@@ -222,7 +222,7 @@ async fn in_modules(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(St
     }
 }
 
-/// One task for each tool that there may be, alone and all together, to be looked at and to be run.
+/// Runs and dry-runs one task per possible tool, alone and all together.
 async fn batches(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, String)) {
     let task = |server: &str, tool: &str| json!({ "id": "t", "module": server, "tool": tool });
     let tools = || TOOLS.into_iter().chain(["gett"]);
@@ -301,7 +301,7 @@ async fn beside_tools(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(
     }
 }
 
-/// Whether a server is named, other than by a tool that says itself what it needs.
+/// Returns `true` if the answer names a server, other than as the declared requirement of a tool.
 fn tells_of(answer: &str, server: &str) -> bool {
     let needed = WRITTEN.iter().filter(|written| written.contains(':'));
     let answer = needed.fold(answer.to_owned(), |answer, written| answer.replace(written, ""));
@@ -310,7 +310,7 @@ fn tells_of(answer: &str, server: &str) -> bool {
     telling.iter().any(|words| answer.contains(words))
 }
 
-/// Opens the world and asks everything, under a clock that runs only where somebody waits. Alice has a mask of her own.
+/// Builds the gateway and makes all requests under a paused clock. Alice has permissions of her own.
 fn ask(world: &World, (permissions, mask): (&str, &str), caller: &Caller) -> Vec<(String, String)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
@@ -340,8 +340,8 @@ proptest! {
                 prop_assert!(!tells_of(answer, name), "{question} tells of {name}: {answer}");
             }
         }
-        // Without categories, which the file names by servers that may be hidden, it is even what the owner of the
-        // lesser world sees.
+        // Without categories, whose rules may name hidden servers, it equals even the owner's answer in the reduced
+        // catalog.
         if world.categories.is_empty() && world.servers.iter().all(|server| server.told) {
             let owned = ask(&less, ("{}", "{}"), &Caller::named("alice"));
             for (hidden, owned) in hidden.iter().zip(&owned) {
@@ -353,7 +353,7 @@ proptest! {
     #[test]
     fn a_mask_hides_as_a_project_does(world in world(), form in permissions(), mask in permissions()) {
         let within = ask(&world, (&form, "{}"), &member("p"));
-        // In a project that allows everything, and in none, the mask alone says what there is.
+        // In a project that allows everything, and outside projects, the user's permissions alone decide.
         for caller in [member("p"), Caller::named("alice")] {
             let masked = ask(&world, ("{}", &form), &caller);
             for (masked, within) in masked.iter().zip(&within) {

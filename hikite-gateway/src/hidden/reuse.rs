@@ -1,4 +1,4 @@
-//! What is built for one caller serves others, and stays while nothing of it changes: counted, not timed.
+//! Views are shared between callers and survive unrelated changes. Builds are counted, not timed.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn project(name: &str, permissions: &str) -> Arc<Project> {
     Arc::new(Project::read(name, &form).expect("a project"))
 }
 
-/// `p0`, `p1` and so on, each with permissions of its own, all for `git`.
+/// Builds the projects `p0`, `p1` and so on, each with its own permissions, all for `git`.
 fn projects(count: usize) -> Vec<Arc<Project>> {
     let rule = |number| format!(r#"{{"allow":["git"],"deny":["git:none-{number}"]}}"#);
     (0..count).map(|number| project(&format!("p{number}"), &rule(number))).collect()
@@ -36,7 +36,7 @@ async fn tools(gateway: &Gateway, caller: &Caller) -> Vec<String> {
     tools.iter().filter_map(|tool| tool.object()?.text("name")).collect()
 }
 
-/// Everybody looks; how many views that built.
+/// Lists the tools in every project and returns the number of views built.
 async fn look(gateway: &Gateway, projects: &[Arc<Project>]) -> u64 {
     let before = gateway.view_counts().1;
     for project in projects {

@@ -1,4 +1,4 @@
-//! The rules one by one: names within a view, modules without a list, projects that are gone, and scopes.
+//! Single rules: names within a view, modules without a list, deleted projects, and scopes.
 
 use std::time::Duration;
 

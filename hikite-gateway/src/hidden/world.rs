@@ -1,4 +1,4 @@
-//! A made-up world: servers with what they offer, categories over them, and a gateway in front of it all.
+//! Test catalogs: servers, categories over them, and a gateway in front.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -33,10 +33,10 @@ pub(super) struct World {
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     pub(super) name: &'static str,
-    /// Whether it has told its list; it never will later.
+    /// `true` if it has returned its tool list; otherwise it never will.
     pub(super) told: bool,
     pub(super) tools: Vec<Tool>,
-    /// Resources, a template, a skill, a prompt, instructions and an extension.
+    /// Includes resources, a template, a skill, a prompt, instructions and an extension.
     pub(super) more: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Tool {
     pub(super) needs: Option<&'static str>,
 }
 
-/// A category: its servers, the names it includes (none: all), and one that it switches off.
+/// A category: its servers, the included names (empty for all), and a disabled one.
 #[derive(Clone, Debug)]
 pub(super) struct Kind {
     pub(super) name: &'static str,
@@ -56,7 +56,7 @@ pub(super) struct Kind {
     pub(super) disables: Option<&'static str>,
 }
 
-/// Answers every request with who was asked and what.
+/// A source that answers every request with its own name and the request.
 pub(super) struct Told {
     name: &'static str,
     listing: Mutex<Option<Arc<Listing>>>,
@@ -220,7 +220,7 @@ pub(super) fn permit(gateway: &Gateway, permissions: &str) {
     gateway.set_projects(vec![Arc::new(Project::read("p", &form).expect("a project"))]);
 }
 
-/// Somebody who works in a project.
+/// Returns a caller who works in a project.
 pub(super) fn member(project: &str) -> Caller {
     Caller { project: Some(project.into()), ..Caller::named("alice") }
 }

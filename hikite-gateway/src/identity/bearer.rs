@@ -1,5 +1,5 @@
-//! Who bears an access token of ours. A token that was verified once is known by its hash until it ends; whether its
-//! grant lives and what its user may do is looked up every time.
+//! Verification of our access tokens. A verified token is cached by its hash until it expires; its grant and the rights
+//! of its user are looked up every time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use super::login::milliseconds;
 use super::{GRANT, GRANT_ID, Identity, Terms, target};
 use crate::clock::now_ms;
 
-/// Clocks of machines differ.
+/// Tolerated clock difference between machines.
 const LEEWAY: Duration = Duration::from_secs(60);
-/// So many verified tokens are remembered.
+/// Number of verified tokens cached.
 const REMEMBERED: usize = 10_000;
 
-/// What is known of a token.
+/// Result of a token lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bearer {
-    /// A caller whose token is for one project has that project; whether its person may enter it is not looked at here.
+    /// A valid caller. A token for one project sets the project; membership in it is not checked here.
     Known(Caller),
-    /// Signed by us, and of a grant that is not known here: another process may just have made it, or it is over.
+    /// Signed by us, for a grant unknown here: another process may just have created it, or it has ended.
     Absent(Arc<str>),
-    /// It says that we signed it, with a key that is not known here: another process may just have made one.
+    /// Claims our issuer with a key unknown here: another process may just have created it.
     Unsigned,
     Nobody,
 }
 
-/// Verified tokens, by their hash.
+/// Cache of verified tokens by hash.
 #[derive(Debug, Default)]
 pub(super) struct Seen(RwLock<HashMap<[u8; 32], Arc<Verified>>>);
 
@@ -45,9 +45,9 @@ struct Verified {
     subject: Arc<str>,
     grant: Arc<str>,
     scopes: Scopes,
-    /// The only project that it opens.
+    /// The only project that the token is for.
     project: Option<Arc<str>>,
-    /// Milliseconds since 1970.
+    /// Milliseconds since the Unix epoch.
     expires_at: u64,
 }
 
@@ -57,7 +57,7 @@ impl Identity {
     }
 
     pub(super) fn bearer_at(&self, terms: &Terms, token: &str, now: u64) -> Bearer {
-        // Nothing else is a token of ours, and most tokens are none.
+        // Our tokens are JWTs; most other tokens are not.
         if !token.starts_with("ey") {
             return Bearer::Nobody;
         }
@@ -83,7 +83,7 @@ impl Identity {
         }
     }
 
-    /// Looks in the store for a grant that is not known here. Whether it is there.
+    /// Looks in the store for a grant that is unknown here. Returns `true` if it exists.
     pub async fn look_for_grant(&self, id: &str) -> Result<bool, Error> {
         if self.store.entry(GRANT, id, now_ms()).await?.is_none() {
             return Ok(false);
@@ -92,12 +92,12 @@ impl Identity {
         Ok(true)
     }
 
-    /// Whether a grant, known by its id, lets its bearer in; `None` if the id is none of a grant.
+    /// Returns `true` if the grant with this id is valid, or `None` if the id is not that of a grant.
     pub(crate) fn is_alive(&self, id: &str) -> Option<bool> {
         id.starts_with(GRANT_ID).then(|| self.book.load().allowed(id, now_ms()).is_some())
     }
 
-    /// When a grant ends if nobody refreshes it.
+    /// Returns the time at which a grant ends unless it is refreshed.
     pub(crate) fn ends_at(&self, id: &str) -> Option<u64> {
         self.book.load().grant(id).map(|mark| mark.expires_at).filter(|at| *at > 0)
     }
@@ -133,7 +133,7 @@ impl Seen {
             seen.retain(|_, verified| now < verified.expires_at);
         }
         if seen.len() >= REMEMBERED {
-            // Verifying again costs a tenth of a millisecond each.
+            // Verifying a token again costs a tenth of a millisecond.
             seen.clear();
         }
         seen.insert(hash, verified);
@@ -141,7 +141,7 @@ impl Seen {
 }
 
 impl Verified {
-    /// True if its audience is ours: the one address of MCP, or that of the project that it is for.
+    /// Returns `true` if the audience is ours: the MCP endpoint, or that of the token's project.
     fn is_for(&self, terms: &Terms) -> bool {
         match self.project.as_deref() {
             None => self.audience == terms.audience,

@@ -1,4 +1,4 @@
-//! One moment of all users and grants, put together so that a request need only look.
+//! Immutable snapshot of all users and grants, indexed for lookups by requests.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use hikite_store::{Entry, UserRow};
 use super::user::User;
 use super::{grant, removal};
 
-/// The users by subject.
+/// Users by subject.
 pub(crate) type Users = HashMap<Arc<str>, Arc<User>>;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Book {
-    /// By subject.
+    /// Users by subject.
     users: Arc<Users>,
     grants: HashMap<Arc<str>, Mark>,
-    /// The ids of removals that are remembered.
+    /// Ids of remembered removals.
     removed: HashSet<String>,
 }
 
-/// What a request must know of a grant.
+/// The part of a grant that requests need.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
     pub(super) subject: Arc<str>,
     pub(super) expires_at: u64,
-    /// What a client that stands for itself may do; `None` where it acts for a user.
+    /// Scopes of a client that acts for itself; `None` if it acts for a user.
     pub(super) own: Option<Scopes>,
 }
 
@@ -49,7 +49,7 @@ impl Book {
         Arc::make_mut(&mut self.users).insert(Arc::clone(&user.subject), user);
     }
 
-    /// Its grants go with it.
+    /// Removes a user and its grants.
     pub(super) fn remove_user(&mut self, subject: &str) {
         Arc::make_mut(&mut self.users).remove(subject);
         self.remove_grants_of(subject);
@@ -58,7 +58,7 @@ impl Book {
         }
     }
 
-    /// The user of this id is gone, if there was one.
+    /// Removes the user with this id, if any.
     pub(super) fn lose_user(&mut self, id: &str) {
         let subject = self.users.values().find(|user| *user.id == *id).map(|user| Arc::clone(&user.subject));
         if let Some(subject) = subject {
@@ -100,7 +100,7 @@ impl Book {
         self.grants.get(id)
     }
 
-    /// What the bearer of a grant may do at most; nothing if it is over, or its user is gone or locked out.
+    /// Returns the scopes of a grant, or `None` if it has ended or its user is gone or locked out.
     pub(super) fn allowed(&self, id: &str, now: u64) -> Option<Scopes> {
         let mark = self.grants.get(id).filter(|mark| mark.expires_at == 0 || now < mark.expires_at)?;
         match mark.own {

@@ -1,5 +1,5 @@
-//! A client: a program that acts for users. It registers itself, is described at an address of its own, or is made by
-//! an admin. Where it leads back to must be this machine, a place of a well-known client, or approved.
+//! OAuth clients: self-registered, described by a client ID metadata document, or created by an admin. A redirect URI
+//! must be a loopback address, belong to a well-known client, or be approved.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,21 +24,21 @@ use crate::share::{Tally, Usage};
 
 const ID: &str = "hkc_";
 const SECRET: &str = "hks_";
-/// A registration that nobody used by then is forgotten.
+/// Age at which an unused registration expires.
 const UNUSED: Duration = Duration::from_secs(30 * 86_400);
 const NAME_CHARS: usize = 128;
-/// As the metrics call clients that nobody has logged in with yet.
+/// Name of unused clients in the metrics.
 const UNUSED_CLIENTS: &str = "unused_clients";
 
-/// The room for clients that nobody has logged in with yet, and where one more of them comes from.
+/// Limits on clients that nobody has logged in with, and the origin of a new one.
 #[derive(Clone, Debug)]
 pub struct ClientRoom {
-    /// An address, or a network.
+    /// IP address or network.
     pub from: String,
     pub allowance: Allowance,
 }
 
-/// Unused clients as they were when the last one came, and what happened to them since the start.
+/// Unused clients at the last registration, and counters since the start.
 #[derive(Debug, Default)]
 pub(super) struct UnusedClients {
     refused: Tally,
@@ -46,41 +46,41 @@ pub(super) struct UnusedClients {
     usage: Option<Usage>,
 }
 
-/// How we know of it.
+/// Origin of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// It registered itself.
+    /// Dynamic client registration.
     Registered,
-    /// Its id is the address of its description.
+    /// The client id is the URL of its metadata document.
     Document,
-    /// An admin made it.
+    /// Created by an admin.
     Admin,
 }
 
-/// Whether a client may be used to log in.
+/// Approval state of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Good,
-    /// Where it leads back to waits for an admin.
+    /// A redirect URI waits for the approval of an admin.
     Pending,
 }
 
-/// What is said of a new client.
+/// Input for a new client.
 #[derive(Clone, Debug)]
 pub struct ClientForm {
     pub name: String,
     pub redirect_uris: Vec<String>,
-    /// Whether it keeps a secret.
+    /// `true` for a client with a secret.
     pub confidential: bool,
-    /// Whether it may come for itself, and what it may do then.
+    /// Scopes of the client credentials grant, if allowed.
     pub own: Option<Scopes>,
 }
 
 const MEMBERS: [&str; 5] = ["name", "redirectUris", "confidential", "clientCredentials", "scopes"];
 
 impl ClientForm {
-    /// What an admin writes; what is wrong is told all at once.
+    /// Reads an admin's input and reports all faults at once.
     pub fn read(form: &Object) -> Result<Self, Error> {
         let mut faults = Vec::new();
         let mut fault = |member: &str, message: String| faults.push(Fault::new(fault::step(member), message));
@@ -142,16 +142,16 @@ pub struct Client {
     pub name: String,
     pub redirect_uris: Vec<String>,
     pub origin: Origin,
-    /// The hash of its secret, where it keeps one.
+    /// Hash of the client secret, if it has one.
     secret: Option<String>,
-    /// Places that an admin approved.
+    /// Redirect origins that an admin approved.
     approved: Vec<String>,
-    /// The grant under which it comes for itself.
+    /// Grant for the client credentials flow.
     pub(super) grant: Option<String>,
-    /// When its description was last read, where it has one.
+    /// Time at which its metadata document was last fetched.
     #[serde(default)]
     looked_up_at: u64,
-    /// The address that it registered from, or was first named from; nothing once somebody has logged in with it.
+    /// Address that it registered from or was first named from; empty once somebody has logged in with it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     from: String,
     #[serde(skip)]
@@ -159,7 +159,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// One that is described at the address that is its id, and not kept yet.
+    /// Builds a client from a metadata document, not stored yet.
     pub fn described(id: &str, name: String, redirect_uris: Vec<String>) -> Self {
         let (id, origin) = (id.to_owned(), Origin::Document);
         Self {
@@ -176,13 +176,13 @@ impl Client {
         }
     }
 
-    /// Its description was read just now.
+    /// Notes that its metadata document was fetched just now.
     #[must_use]
     pub fn looked_up(self) -> Self {
         Self { looked_up_at: now_ms(), ..self }
     }
 
-    /// Whether its description was read no longer ago than this.
+    /// Returns `true` if its metadata document was fetched within this span.
     pub fn is_fresh(&self, span: Duration) -> bool {
         self.looked_up_at > 0 && now_ms() < self.looked_up_at + milliseconds(span)
     }
@@ -208,17 +208,17 @@ impl Client {
         self.secret.is_some()
     }
 
-    /// Whether it may come for itself.
+    /// Returns `true` if it may use the client credentials grant.
     pub fn is_own(&self) -> bool {
         self.grant.is_some()
     }
 
-    /// Whether it registered this address.
+    /// Returns `true` if it registered this redirect URI.
     pub fn leads_to(&self, redirect: &Redirect<'_>) -> bool {
         self.redirect_uris.iter().any(|own| redirect.is(own))
     }
 
-    /// Whether it may be answered there.
+    /// Returns the approval state of one redirect URI.
     pub fn standing(&self, redirect: &Redirect<'_>, uri: &str) -> Standing {
         let approved = || self.origin == Origin::Admin || self.approved.contains(&redirect.place());
         if redirect.is_loopback() || Known::leads_to(uri) || approved() {
@@ -228,7 +228,7 @@ impl Client {
         }
     }
 
-    /// Whether all of its places may be used.
+    /// Returns the approval state of all redirect URIs together.
     fn whole_standing(&self) -> Standing {
         let waits = |uri: &String| {
             Redirect::read(uri).is_ok_and(|redirect| self.standing(&redirect, uri) == Standing::Pending)
@@ -236,12 +236,12 @@ impl Client {
         if self.redirect_uris.iter().any(waits) { Standing::Pending } else { Standing::Good }
     }
 
-    /// Whether somebody has to approve a place that it wants to lead back to.
+    /// Returns `true` if a redirect URI waits for approval.
     pub fn is_pending(&self) -> bool {
         self.whole_standing() == Standing::Pending
     }
 
-    /// What may be seen of it.
+    /// Returns the JSON for the API.
     pub fn object(&self) -> Object {
         let standing = if self.whole_standing() == Standing::Good { "active" } else { "pending" };
         Object::default()
@@ -256,7 +256,7 @@ impl Client {
     }
 }
 
-/// How a client came about, and from where.
+/// Origin of a new client, and its address.
 struct Born<'a> {
     origin: Origin,
     from: &'a str,
@@ -267,7 +267,7 @@ impl Identity {
         Ok(self.store.entry(CLIENT, id, now_ms()).await?.as_ref().and_then(Client::of))
     }
 
-    /// All of them, the oldest first.
+    /// Returns all clients, oldest first.
     pub async fn clients(&self) -> Result<Vec<Client>, Error> {
         let entries = self.store.entries(CLIENT, None, now_ms()).await?;
         Ok(entries.iter().filter_map(Client::of).collect())
@@ -277,7 +277,7 @@ impl Identity {
         Ok(self.client(id).await?.ok_or_else(|| no_client(id))?.object().raw())
     }
 
-    /// Takes up one that registers itself, and its secret where it keeps one.
+    /// Registers a client. Returns its secret if it is confidential.
     pub async fn register_client(
         &self,
         form: ClientForm,
@@ -289,8 +289,8 @@ impl Identity {
         self.make_client(form, born, now_ms() + milliseconds(UNUSED)).await
     }
 
-    /// Makes room for one more client that nobody has logged in with yet: where its address has its share, or there are
-    /// too many in all, the oldest one gives way. Somebody can always register.
+    /// Makes room for one more unused client: the oldest one is evicted if its address has used up its share or there
+    /// are too many in all. Registration is always possible.
     async fn make_room(&self, room: &ClientRoom) -> Result<(), Error> {
         let entries = self.store.entries(CLIENT, None, now_ms()).await?;
         let mut unused: Vec<(u64, String, ShareHolder)> = Vec::new();
@@ -315,13 +315,13 @@ impl Identity {
         Ok(())
     }
 
-    /// Somebody registered too often.
+    /// Counts a refused registration.
     pub fn client_was_refused(&self, room: &ClientRoom) {
         let mut unused = self.unused.lock();
         unused.refused.count(&Arc::from(room.from.as_str()));
         let usage =
             Usage::of(UNUSED_CLIENTS, &Shares::<()>::new(room.allowance), (&unused.refused, &unused.evicted));
-        // Who has how many is as it was.
+        // The usage per holder is unchanged.
         unused.usage = Some(match unused.usage.take() {
             Some(before) => Usage { refused: usage.refused, ..before },
             None => usage,
@@ -341,7 +341,7 @@ impl Identity {
         Ok(())
     }
 
-    /// One that an admin makes.
+    /// Creates a client for an admin.
     pub async fn add_client(&self, form: ClientForm) -> Result<(Client, Option<Secret>), Error> {
         if form.own.is_some() && !form.confidential {
             return Err(Error::new(Kind::Validation, "a client that comes for itself keeps a secret")
@@ -381,7 +381,7 @@ impl Identity {
         Ok((client, secret))
     }
 
-    /// Keeps one that is described elsewhere, as it is described now; what was approved stays.
+    /// Stores a client from its metadata document; earlier approvals remain.
     pub async fn keep_client(&self, client: Client, room: &ClientRoom) -> Result<Client, Error> {
         loop {
             let before = self.store.entry(CLIENT, &client.id, now_ms()).await?;
@@ -405,20 +405,20 @@ impl Identity {
         }
     }
 
-    /// Somebody let it in: it is not forgotten any more.
+    /// Clears the expiry of a client after a user's first consent.
     pub(super) async fn client_was_used(&self, id: &str) -> Result<(), Error> {
         let entry = self.store.entry(CLIENT, id, now_ms()).await?;
         if let Some(entry) = entry.filter(|entry| entry.expires_at > 0) {
-            // Where it came from was of interest as long as nobody used it.
+            // The address matters only while nobody has used the client.
             let client = Client::of(&entry).map(|client| Client { from: String::new(), ..client });
             let form = client.map_or_else(|| entry.form.clone(), |client| Raw::of(&client));
-            // If another changed it meanwhile, the next one who lets it in does this.
+            // On a conflict the next consent does this.
             self.store.change_entry(&Entry { expires_at: 0, form, ..entry }).await?;
         }
         Ok(())
     }
 
-    /// All places that it leads back to now may be used.
+    /// Approves all current redirect URIs of a client.
     pub async fn approve_client(&self, id: &str) -> Result<Raw, Error> {
         loop {
             let entry = self.store.entry(CLIENT, id, now_ms()).await?.ok_or_else(|| no_client(id))?;
@@ -435,7 +435,7 @@ impl Identity {
         }
     }
 
-    /// Takes it away; what users let it do ends.
+    /// Removes a client with its consents and grants.
     pub async fn remove_client(&self, id: &str) -> Result<(), Error> {
         if self.store.take_entry(CLIENT, id, now_ms()).await?.is_none() {
             return Err(no_client(id));
@@ -451,7 +451,7 @@ impl Identity {
         Ok(())
     }
 
-    /// The client, if it proves to be the one: by its secret where it keeps one, else by its id alone.
+    /// Authenticates a client: by its secret if it has one, else by its id alone.
     pub async fn prove_client(&self, id: &str, shown: Option<&str>) -> Result<Client, Denied> {
         let client = match self.client(id).await? {
             Some(client) => client,

@@ -1,5 +1,5 @@
-//! An authorization code: good for a minute, once, for the client and the address it was made for, and for whoever
-//! knows what its challenge was made from. A code that comes twice was seen by two: what the first one got is ended.
+//! Authorization codes: valid for one minute, once, for one client and redirect URI, with PKCE. A code used twice was
+//! seen by two parties: the grant of the first use is revoked.
 
 use std::time::Duration;
 
@@ -20,33 +20,33 @@ use super::{Again, CODE, Denied, Identity, SPENT, Target, Terms, hash, secret};
 use crate::clock::now_ms;
 
 const GOOD_FOR: Duration = Duration::from_secs(60);
-/// So long it is known that a code was used.
+/// Time for which a used code is remembered.
 const REMEMBERED: Duration = Duration::from_secs(3600);
-/// Of a verifier, by RFC 7636.
+/// Length of a verifier (RFC 7636).
 const VERIFIER_CHARS: std::ops::RangeInclusive<usize> = 43..=128;
 
-/// What a code stands for.
+/// An authorization request that the user approved.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     pub subject: &'a str,
     pub client: &'a str,
     pub redirect: &'a str,
-    /// The SHA-256 of the verifier, in base64url.
+    /// SHA-256 of the verifier, in base64url.
     pub challenge: &'a str,
     pub scopes: Scopes,
     /// The only project that it is for.
     pub project: Option<&'a str>,
 }
 
-/// A code that comes back.
+/// An authorization code in a token request.
 #[derive(Clone, Copy)]
 pub struct Code<'a> {
     pub code: &'a str,
     pub client: &'a str,
-    /// OAuth 2.1 leaves it out; where it is said it must be right.
+    /// OAuth 2.1 omits it; if present it must match.
     pub redirect: Option<&'a str>,
     pub verifier: &'a str,
-    /// The resource that the token is wanted for.
+    /// Resource that the token is requested for.
     pub target: Target<'a>,
 }
 
@@ -93,7 +93,7 @@ impl Identity {
         Ok(code)
     }
 
-    /// Tokens for a code.
+    /// Exchanges a code for tokens.
     pub async fn use_code(&self, terms: &Terms, code: Code<'_>) -> Result<Pair, Denied> {
         let id = hash(code.code);
         let Some(entry) = self.store.entry(CODE, &id, now_ms()).await? else {

@@ -1,5 +1,5 @@
-//! Consents: what a user let a client do, remembered for one client at one place it leads back to, and for one project where the
-//! client asked for a project. The last answer of the user counts: answers are not added up.
+//! Consents of users, stored per client and redirect origin, and per project if the client asked for one. The latest
+//! answer of the user replaces earlier ones.
 
 use hikite_core::caller::Scopes;
 use hikite_core::error::Error;
@@ -10,12 +10,12 @@ use super::secret::hash_of;
 use super::{CONSENT, Identity};
 use crate::clock::now_ms;
 
-/// Whose, which client's, and to where.
+/// The key of a consent.
 #[derive(Clone, Copy, Debug)]
 pub struct Consent<'a> {
     pub subject: &'a str,
     pub client: &'a str,
-    /// The origin of the address that the client is answered at.
+    /// Origin of the redirect URI.
     pub place: &'a str,
     /// The only project that it is for.
     pub project: Option<&'a str>,
@@ -31,13 +31,13 @@ impl Consent<'_> {
 }
 
 impl Identity {
-    /// What was allowed before; nothing if nothing was.
+    /// Returns the scopes that the user has consented to, or none.
     pub async fn consented(&self, consent: Consent<'_>) -> Result<Scopes, Error> {
         let entry = self.store.entry(CONSENT, &consent.id(), now_ms()).await?;
         Ok(entry.map_or(Scopes::NONE, |entry| read(&entry)))
     }
 
-    /// From now on this is allowed, and nothing else that was allowed before.
+    /// Stores a consent, replacing an earlier one.
     pub async fn consent(&self, consent: Consent<'_>, scopes: Scopes) -> Result<(), Error> {
         loop {
             let before = self.store.entry(CONSENT, &consent.id(), now_ms()).await?;
@@ -67,7 +67,7 @@ impl Identity {
     }
 }
 
-/// What users let a client do is forgotten.
+/// Deletes all consents for a client.
 pub(super) async fn forget(store: &Store, client: &str) -> Result<(), Error> {
     for entry in store.entries(CONSENT, None, now_ms()).await? {
         if entry.form.object().and_then(|form| form.text("client")).as_deref() == Some(client) {

@@ -1,6 +1,6 @@
-//! A grant: what a client was given for a user, and the family of refresh tokens that keeps it alive. Each token is good
-//! once. One that comes again within the grace gets the very pair that the first use got, so that a client that asks
-//! twice, or lost an answer, goes on; one that comes later was stolen, and the family ends.
+//! Grants: what a client may do for a user, and the family of refresh tokens that keeps it alive. Each refresh token is
+//! valid once. Repeated within the grace period it returns the same pair again, so that a client that lost an answer
+//! can continue; used later it counts as stolen, and the family is revoked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,22 +22,22 @@ use super::{Again, Client, Denied, GRANT, GRANT_ID, Identity, Target, Terms, tar
 use crate::clock::now_ms;
 
 const REFRESH: &str = "hkr_";
-/// So long a token that was used gets the same answer again.
+/// Time in which a used refresh token returns the same answer.
 const GRACE: Duration = Duration::from_secs(60);
-/// What the subject of a client that comes for itself begins with.
+/// Prefix of the subject of a client that acts for itself.
 pub(crate) const OF_CLIENT: &str = "client:";
-/// What access tokens are for.
+/// JWT type of access tokens (RFC 9068).
 pub(super) const ACCESS: &str = "at+jwt";
-/// The claim of a token that opens one project alone.
+/// Claim of a token for one project only.
 pub(super) const PROJECT: &str = "project";
 
-/// What a client gets.
+/// An access token with its refresh token.
 #[derive(Clone, Debug)]
 pub struct Pair {
     pub access: Secret,
-    /// None for a client that comes for itself.
+    /// `None` for the client credentials grant.
     pub refresh: Option<Secret>,
-    /// How long the access token is good.
+    /// Lifetime of the access token.
     pub expires_in: Duration,
     pub scopes: Scopes,
 }
@@ -46,20 +46,20 @@ pub struct Pair {
 struct Kept {
     client: String,
     scopes: Vec<String>,
-    /// Whether the client comes for itself.
+    /// `true` for the client credentials grant.
     #[serde(default)]
     own: bool,
-    /// How many refresh tokens there have been; the last of them is good.
+    /// Number of refresh tokens so far; the last one is valid.
     generation: u64,
     #[serde(default)]
     rotated_at: u64,
-    /// The key of this grant, wrapped.
+    /// Wrapped key of this grant, after the id of the wrapping key.
     key_id: String,
     key: String,
-    /// The access token of the last rotation, sealed, what it allows, and when it ends.
+    /// Access token of the last rotation, sealed, with its scopes and expiry.
     #[serde(default)]
     last: Option<Last>,
-    /// The only project that it opens.
+    /// The only project that it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     project: Option<String>,
 }
@@ -73,21 +73,21 @@ struct Last {
     project: Option<String>,
 }
 
-/// The receiver of a token, and what it allows.
+/// The receiver of a token, and its rights.
 #[derive(Clone, Copy)]
 pub(super) struct Holder<'a> {
     pub(super) subject: &'a str,
     pub(super) client: &'a str,
     pub(super) scopes: Scopes,
-    /// The only project that it opens.
+    /// The only project that it is for.
     pub(super) project: Option<&'a str>,
 }
 
-/// A refresh: the token, and what is asked for with it.
+/// A refresh request.
 #[derive(Clone, Copy)]
 pub struct Refresh<'a> {
     pub token: &'a str,
-    /// Fewer scopes than were allowed, if those are asked for.
+    /// Requested subset of the granted scopes.
     pub scopes: Option<Scopes>,
     pub target: Target<'a>,
 }
@@ -107,7 +107,7 @@ impl Kept {
     }
 }
 
-/// What a request must know of it.
+/// Extracts the part of a grant that requests need.
 pub(super) fn mark(entry: &Entry) -> Option<Mark> {
     let kept: Kept = entry.form.decode().ok()?;
     let own = kept.own.then(|| read_scopes(&kept.scopes));
@@ -118,7 +118,7 @@ pub(super) fn client_of(entry: &Entry) -> Option<String> {
     entry.form.decode::<Kept>().ok().map(|kept| kept.client)
 }
 
-/// A new family, and its first pair.
+/// Creates a grant and its first token pair.
 pub(super) fn begin(keys: &Keys, terms: &Terms, holder: Holder<'_>) -> Result<(Entry, Pair), Denied> {
     let Holder { subject, client, scopes, project } = holder;
     let (id, now) = (id(GRANT_ID)?, now_ms());
@@ -150,7 +150,7 @@ pub(super) fn begin(keys: &Keys, terms: &Terms, holder: Holder<'_>) -> Result<(E
     Ok((entry, pair))
 }
 
-/// What a client that comes for itself has; it ends with the client.
+/// Creates the grant of a client that acts for itself; it ends with the client.
 pub(super) fn of_client(client: &str, scopes: Scopes) -> Result<Entry, Error> {
     let kept = Kept {
         client: client.to_owned(),
@@ -175,7 +175,7 @@ pub(super) fn of_client(client: &str, scopes: Scopes) -> Result<Entry, Error> {
 }
 
 impl Identity {
-    /// The next pair for a refresh token: at most what the user allowed.
+    /// Returns the next pair for a refresh token, limited to what the user consented to.
     pub async fn refresh(&self, terms: &Terms, client: &Client, wanted: Refresh<'_>) -> Result<Pair, Denied> {
         self.refresh_at(terms, client, wanted, now_ms()).await
     }
@@ -221,11 +221,11 @@ impl Identity {
                 }
                 return Ok(pair);
             }
-            // Another was faster: its pair is the one, and is read in the next turn.
+            // Another request rotated the token first; the next iteration returns its pair.
         }
     }
 
-    /// A token for a client that comes for itself.
+    /// Issues a token for the client credentials grant.
     pub async fn own_token(
         &self,
         terms: &Terms,
@@ -247,8 +247,8 @@ impl Identity {
         Ok(Pair { access, refresh: None, expires_in: terms.access, scopes })
     }
 
-    /// Ends what a token stands for, if it is of this client. Whether there was anything is nobody's business.
-    /// What was ended is for the audit: subject and grant.
+    /// Revokes the grant of a token, if it belongs to this client. Returns its subject and id for the audit; the client
+    /// must not learn whether anything was revoked (RFC 7009).
     pub async fn revoke(&self, client: &Client, token: &str) -> Result<Option<(String, String)>, Error> {
         let keys = &*self.keys().await?;
         let of_access = || {
@@ -274,7 +274,7 @@ impl Identity {
     }
 }
 
-/// The successor, written into the grant so that whoever comes again gets it.
+/// Rotates the refresh token. The new access token is stored in the grant for repeated requests.
 fn rotate(
     keys: &Keys,
     terms: &Terms,
@@ -306,7 +306,7 @@ fn rotate(
     Ok((Entry { form: Raw::of(&next), expires_at, ..entry.clone() }, pair))
 }
 
-/// The pair of the last rotation, if it is for what is asked for now.
+/// Returns the pair of the last rotation, if it is for the same resource.
 fn again(keys: &Keys, id: &str, kept: &Kept, target: Target<'_>, now: u64) -> Result<Pair, Denied> {
     let last = kept.last.as_ref().ok_or(Denied::Grant("the refresh token was used before"))?;
     if target.within(kept.project.as_deref())? != last.project.as_deref() {
@@ -332,15 +332,15 @@ fn place(id: &str, generation: u64) -> Place<'_> {
     Place { account: id, provider: "grant", field: "access", version: generation }
 }
 
-/// Made from the grant, its generation and its project alone, so that the same one can be made again. A program that does
-/// not know of projects cannot read the token of one, and so makes nothing wider of it.
+/// Derives the refresh token from the grant, its generation and its project alone, so that it can be derived again. A
+/// version without projects cannot read the token of one, and so cannot widen it.
 fn refresh_token(keys: &Keys, id: &str, kept: &Kept) -> Secret {
     let project = kept.project.as_ref().map(|project| format!(" {project}")).unwrap_or_default();
     let payload = format!("{id} {}{project}", kept.generation);
     Secret::hidden(format!("{REFRESH}{}", keys.refresh.put(payload.as_bytes(), &[])))
 }
 
-/// The contents of a refresh token.
+/// Contents of a refresh token.
 struct Shown {
     id: String,
     generation: u64,
@@ -386,7 +386,7 @@ fn read_scopes(words: &[String]) -> Scopes {
     words.iter().filter_map(|word| Scopes::parse(word)).fold(Scopes::NONE, Scopes::with)
 }
 
-/// The id of a grant, as callers carry it.
+/// Validates the id of a grant and returns it in shared form.
 pub(super) fn shared(id: &str) -> Option<Arc<str>> {
     id.starts_with(GRANT_ID).then(|| id.into())
 }

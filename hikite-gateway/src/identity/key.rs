@@ -1,5 +1,5 @@
-//! The keys of the house: those that access tokens are signed with, one that refresh tokens and forms are sealed with. All
-//! lie in the vault and are made by whichever process is the first; the others take what it made.
+//! Server keys: the signing keys of access tokens, and the sealing key of refresh tokens and form tokens. All are in
+//! the vault, created by the first process; the others load them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,27 +18,27 @@ use crate::safe::{HOUSE, Kept, Safe};
 const PROVIDER: &str = "oauth";
 const SIGNING: &str = "signing-key";
 const SEALING: &str = "sealing-key";
-/// Whoever shows a key that nobody knows makes us look in the store, so often at most.
+/// Shortest interval, in milliseconds, between lookups caused by unknown keys.
 const LOOK_MS: u64 = 1000;
 
-/// Why there shall be a new key.
+/// Reason for a key rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rotation {
-    /// The newest is old. Where another process was faster, its key is the one.
+    /// The newest key is old. If another process rotated first, its key is used.
     Due,
     Asked,
-    /// Somebody else has the old ones: what they signed counts no more.
+    /// The old keys are compromised: their signatures are no longer accepted.
     Lost,
 }
 
 pub(super) struct Keys {
     pub(super) signing: Signing,
-    /// The how many-th of the vault that is.
+    /// Version of the secret in the vault.
     version: u64,
     pub(super) public: Jwks,
-    /// On refresh tokens.
+    /// Seals refresh tokens.
     pub(super) refresh: Seal,
-    /// On forms, for the login they were made for.
+    /// Seals CSRF tokens of forms, bound to a login.
     pub(super) form: Seal,
     /// Wraps the key of each grant.
     pub(super) ring: Ring,
@@ -72,9 +72,9 @@ impl Identity {
         }
     }
 
-    /// Takes in what others have made, makes a new key when the newest is old, and forgets those whose time is over.
+    /// Loads keys of other processes, rotates an old key and drops expired ones.
     pub async fn tend_keys(&self) -> Result<(), Error> {
-        // The keys are everybody's: a node whose clock is wrong must not retire them.
+        // The keys are shared: a node with a wrong clock must not retire them.
         self.tend_keys_at(self.store.now_ms().await?).await
     }
 
@@ -93,7 +93,8 @@ impl Identity {
         Ok(())
     }
 
-    /// A new key signs from now on; its name. What the one before has signed is good until it ends, unless it is lost.
+    /// Starts signing with a new key and returns its id. Signatures of the previous key stay valid until their tokens
+    /// expire, unless it is compromised.
     pub async fn rotate_keys(&self, why: Rotation) -> Result<String, Error> {
         self.rotate_keys_at(self.store.now_ms().await?, why).await
     }
@@ -114,7 +115,7 @@ impl Identity {
         }
     }
 
-    /// Looks in the store for a key that is not known here, though not for everybody who asks.
+    /// Looks in the store for a key that is unknown here, at a limited rate.
     pub async fn look_for_key(&self) -> Result<(), Error> {
         let (now, before) = (now_ms(), self.looked.load(Ordering::Relaxed));
         let is_soon = now < before.saturating_add(LOOK_MS);
@@ -125,7 +126,7 @@ impl Identity {
         self.tend_keys().await
     }
 
-    /// As the vault has them; what was verified with others counts no more. Whoever calls this holds the turn.
+    /// Loads the keys from the vault and drops cached verifications if they changed. The caller must hold `opening`.
     async fn open_keys(&self, now: u64) -> Result<Arc<Keys>, Error> {
         let keys = Arc::new(Keys::open(&self.safe, now).await?);
         let before = self.keys.swap(Some(Arc::clone(&keys)));
@@ -136,13 +137,13 @@ impl Identity {
     }
 }
 
-/// What every process on this store seals with, each purpose with a key of its own derived from it.
+/// Returns the sealing key shared by all processes on this store; each purpose derives a key of its own from it.
 pub async fn sealing_key(safe: &Safe) -> Result<MasterKey, Error> {
     let kept = once(safe, SEALING, || Ok(MasterKey::random().map_err(failed)?.text())).await?;
     MasterKey::parse(kept.secret.expose()).map_err(failed)
 }
 
-/// Of several who make one at once, one is right, and all use it.
+/// Reads a secret or creates it. If several processes create it at once, one wins and all use its value.
 async fn once(safe: &Safe, field: &str, make: impl FnOnce() -> Result<Secret, Error>) -> Result<Kept, Error> {
     if let Some(kept) = safe.get(HOUSE, PROVIDER, field).await? {
         return Ok(kept);

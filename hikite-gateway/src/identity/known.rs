@@ -1,5 +1,5 @@
-//! Clients that many people use, as they describe themselves: whoever logs in with one of them needs no way out of the
-//! house and no approval of where it leads back to. The list is `known.json`.
+//! Well-known clients with their metadata. Logging in with one needs neither a request to fetch its metadata document
+//! nor an approval of its redirect URIs. The list is `known.json`.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 pub struct Known {
     pub name: String,
-    /// The address of its own description, where it has one.
+    /// URL of its metadata document, if it has one.
     pub client_id: Option<String>,
     pub redirect_uris: Vec<String>,
-    /// Beginnings of addresses, where the rest names one of its connections.
+    /// Prefixes of redirect URIs whose rest identifies a connection.
     #[serde(default)]
     redirect_prefixes: Vec<String>,
 }
@@ -20,12 +20,12 @@ static ALL: LazyLock<Vec<Known>> =
     LazyLock::new(|| serde_json::from_str(include_str!("known.json")).unwrap_or_default());
 
 impl Known {
-    /// The one whose description lies at this address.
+    /// Returns the client with this metadata document.
     pub fn of(client_id: &str) -> Option<&'static Self> {
         ALL.iter().find(|known| known.client_id.as_deref() == Some(client_id))
     }
 
-    /// Whether one of them is answered there.
+    /// Returns `true` if this is a redirect URI of a well-known client.
     pub fn leads_to(uri: &str) -> bool {
         let plain = |rest: &str| {
             !rest.is_empty()

@@ -1,5 +1,4 @@
-//! A login: a browser that somebody sits at. Its secret lies in a cookie; we keep a hash, and for how long it is good,
-//! which grows as it is used.
+//! Login sessions of browsers. The secret is in a cookie; the store has its hash and an expiry that is extended by use.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,20 +13,20 @@ use super::{Identity, LOGIN, hash, secret};
 use crate::clock::now_ms;
 
 const GOOD_FOR: Duration = Duration::from_secs(14 * 86_400);
-/// The end is written anew when it has come nearer by so much: not with every look.
+/// Age of the expiry at which it is written again, so that not every request writes.
 const STEP: Duration = Duration::from_secs(86_400);
 
 #[derive(Clone, Debug)]
 pub struct Login {
     pub user: Arc<User>,
-    /// What the cookie holds.
+    /// Value of the cookie.
     pub secret: Secret,
-    /// When somebody last proved who they are at it. Milliseconds since 1970.
+    /// Time of the last authentication, in milliseconds since the Unix epoch.
     pub since: u64,
 }
 
 impl Identity {
-    /// Logs in a user who has proved who they are, unless they were locked out or removed meanwhile.
+    /// Starts a login for an authenticated user, unless they were locked out or removed meanwhile.
     pub async fn begin_login(&self, user: &Arc<User>) -> Result<Login, Error> {
         let login = self.put_login(user, Holder::User).await?;
         login.ok_or_else(|| {
@@ -36,8 +35,8 @@ impl Identity {
         })
     }
 
-    /// Logs in whom `log_in` let in by a password. Nothing if the user is not as they were when it was looked at: a
-    /// password that was changed meanwhile opens nothing.
+    /// Starts a login for a user whom `log_in` accepted. Returns `None` if the user changed since: a password that was
+    /// replaced meanwhile must not log in.
     pub async fn begin_password_login(&self, user: &Arc<User>) -> Result<Option<Login>, Error> {
         self.put_login(user, Holder::UserIn(user.version)).await
     }
@@ -57,7 +56,7 @@ impl Identity {
         Ok(done.then(|| Login { user: Arc::clone(user), secret, since: now }))
     }
 
-    /// Who a cookie belongs to.
+    /// Returns the login of a cookie.
     pub async fn login(&self, cookie: &str) -> Result<Option<Login>, Error> {
         let now = now_ms();
         let Some(mut entry) = self.store.entry(LOGIN, &hash(cookie), now).await? else { return Ok(None) };
@@ -69,7 +68,7 @@ impl Identity {
         Ok(Some(Login { user, secret: Secret::hidden(cookie), since: entry.created_at }))
     }
 
-    /// A user who may come in; another process may just have made it.
+    /// Returns a user who may log in, reading the store if another process may just have created them.
     pub(super) async fn active_user(&self, subject: &str) -> Result<Option<Arc<User>>, Error> {
         if self.user_of(subject).is_none() {
             self.read_store().await?;
@@ -82,7 +81,7 @@ impl Identity {
         Ok(())
     }
 
-    /// What a form must bring back that was made for whoever holds this cookie.
+    /// Returns the CSRF token of forms for this cookie.
     pub async fn form_token(&self, cookie: &str) -> Result<String, Error> {
         Ok(self.keys().await?.form.put(b"form", &[cookie.as_bytes()]))
     }

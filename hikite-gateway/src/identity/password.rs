@@ -1,5 +1,4 @@
-//! Passwords on their way in: hashed aside, few at a time, and as slowly for a name that nobody has as for one that
-//! somebody has.
+//! Password checks: hashed on blocking threads, few at a time, and equally slow for unknown names.
 
 use std::sync::Arc;
 
@@ -12,10 +11,10 @@ use super::secret::failed;
 use super::user::User;
 
 const SHORTEST: usize = 10;
-/// Longer is no password, but work for us.
+/// Longest accepted password, because hashing more is only work for us.
 const LONGEST: usize = 1000;
 
-/// What is wrong with a new password, if anything is.
+/// Returns the fault of a new password, if any.
 pub(super) fn fault(password: &str) -> Option<&'static str> {
     match password.chars().count() {
         0..SHORTEST => Some("the password must have 10 characters or more"),
@@ -25,7 +24,7 @@ pub(super) fn fault(password: &str) -> Option<&'static str> {
 }
 
 impl Identity {
-    /// The user of this name, if this is the password and they are not locked out.
+    /// Returns the user of this name, if the password is right and they are not locked out.
     pub async fn log_in(&self, name: &str, password: &str) -> Result<Option<Arc<User>>, Error> {
         let row = self.store.user(name).await?.filter(|row| row.name == name);
         let user = row.as_ref().and_then(User::of);
@@ -41,7 +40,7 @@ impl Identity {
         self.aside(move || password.hash()).await?.map_err(failed)
     }
 
-    /// On a thread where nothing else waits, and not too many at once.
+    /// Runs hashing work on a blocking thread, with limited concurrency.
     async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let broken = |_| Error::new(Kind::Internal, "a password could not be looked at");
         let permit = Arc::clone(&self.hashing).acquire_owned().await;

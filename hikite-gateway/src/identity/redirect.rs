@@ -1,10 +1,10 @@
-//! Where a client is answered: an address that a browser is sent to with a code in it. Taken apart by hand and
-//! strictly: what is unusual is refused, so that nobody reads it in another way than we do.
+//! Redirect URIs of OAuth clients, which receive authorization codes. Parsed by hand and strictly: anything unusual is
+//! refused, so that nobody parses it differently than we do.
 
 use std::net::IpAddr;
 
 const LONGEST: usize = 2000;
-/// Schemes that run something, or open what is no app's own.
+/// Schemes that execute something or do not belong to an app.
 const NEVER: [&str; 17] = [
     "javascript",
     "data",
@@ -29,7 +29,7 @@ const NEVER: [&str; 17] = [
 pub struct Redirect<'a> {
     uri: &'a str,
     scheme: &'a str,
-    /// With its brackets, where it has some; empty where a scheme has no host.
+    /// Includes the brackets of an IPv6 address; empty for a scheme without a host.
     host: &'a str,
     port: Option<&'a str>,
     /// Path and query.
@@ -37,7 +37,7 @@ pub struct Redirect<'a> {
 }
 
 impl<'a> Redirect<'a> {
-    /// The address, or what is wrong with it.
+    /// Parses a redirect URI. The error says what is wrong with it.
     pub fn read(uri: &'a str) -> Result<Self, &'static str> {
         if uri.len() > LONGEST {
             return Err("it is too long");
@@ -73,25 +73,25 @@ impl<'a> Redirect<'a> {
         }
     }
 
-    /// On the machine that the browser runs on.
+    /// Returns `true` for an address on the machine of the browser.
     pub fn is_loopback(&self) -> bool {
         let address = self.host.trim_start_matches('[').trim_end_matches(']');
         let is_loopback = |address: IpAddr| address.is_loopback();
         self.scheme == "http" && (self.host == "localhost" || address.parse().is_ok_and(is_loopback))
     }
 
-    /// Opens an app by a scheme of its own.
+    /// Returns `true` for the private scheme of an app.
     pub fn is_private(&self) -> bool {
         !matches!(self.scheme, "http" | "https")
     }
 
-    /// Leads to a program on the machine of the browser. Which program listens there nobody can tell, so that a public
-    /// client that is answered there has to be allowed every time (RFC 8252, 8.6).
+    /// Returns `true` if a program on the machine of the browser receives the code. Nobody can tell which program
+    /// listens there, so a public client needs consent every time (RFC 8252, section 8.6).
     pub fn is_native(&self) -> bool {
         self.is_loopback() || self.is_private()
     }
 
-    /// The exact recipient for people to see: the address with its port, or the scheme of an app.
+    /// Returns the exact recipient for display: the origin with its port, or the scheme of an app.
     pub fn recipient(&self) -> String {
         let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
         match self.host {
@@ -100,7 +100,7 @@ impl<'a> Redirect<'a> {
         }
     }
 
-    /// The recipient as a consent remembers it. The port of a loopback address is another one every time.
+    /// Returns the recipient as stored in a consent. The port of a loopback address varies and is left out.
     pub fn place(&self) -> String {
         match self.port.filter(|_| !self.is_loopback()) {
             Some(port) => format!("{}://{}:{port}", self.scheme, self.host),
@@ -109,8 +109,8 @@ impl<'a> Redirect<'a> {
         }
     }
 
-    /// The same as a browser wants to be told in a policy for forms: with its port, and the scheme alone where it would
-    /// not understand the host.
+    /// Returns the source expression for the `form-action` directive of a CSP: with the port, and the scheme alone
+    /// where browsers would not accept the host.
     pub fn source(&self) -> String {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-".contains(&byte);
         if self.is_private() || self.host.is_empty() || !self.host.bytes().all(plain) {
@@ -122,7 +122,7 @@ impl<'a> Redirect<'a> {
         }
     }
 
-    /// Whether what was registered is this: letter by letter, but for the port of a loopback address.
+    /// Returns `true` if this equals the registered URI, except for the port of a loopback address.
     pub fn is(&self, registered: &str) -> bool {
         if self.uri == registered {
             return true;
@@ -153,7 +153,7 @@ fn split(authority: &str) -> Result<(&str, Option<&str>), &'static str> {
     }
 }
 
-/// In small letters, so that one host has one spelling.
+/// Returns `true` for a valid host in lower case, so that one host has one spelling.
 fn is_host(host: &str) -> bool {
     let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     if let Some(address) = inner {

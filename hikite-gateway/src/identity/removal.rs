@@ -1,5 +1,5 @@
-//! People from elsewhere who were removed: their issuer would send them again at once, so that the removal is remembered
-//! until an admin lifts it.
+//! Removed users of external issuers. Their issuer would send them back at once, so the removal is remembered until an
+//! admin lifts it.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
@@ -10,12 +10,12 @@ use super::user::User;
 use super::{Identity, REMOVED, hash};
 use crate::clock::now_ms;
 
-/// The message for people who were removed.
+/// Message for removed users.
 pub const WAS_REMOVED: &str = "this account was removed from this hikite";
 const ID: &str = "rmv_";
 const ID_CHARS: usize = 24;
 
-/// The record of a removed user who came from elsewhere; nothing of others.
+/// Builds the record of a removed federated user; `None` for other users.
 pub(super) fn of(user: &User) -> Option<Entry> {
     let (issuer, number) = user.subject.split_once('#')?;
     let form = Object::default()
@@ -35,7 +35,7 @@ pub(super) fn of(user: &User) -> Option<Entry> {
 }
 
 impl Identity {
-    /// Refuses who was removed.
+    /// Fails if the user was removed.
     pub(super) async fn check_not_removed(&self, subject: &str) -> Result<(), Error> {
         if was_removed(&self.store, subject).await? {
             return Err(Error::new(Kind::Authorization, WAS_REMOVED).hint("ask an admin to lift the removal"));
@@ -43,12 +43,12 @@ impl Identity {
         Ok(())
     }
 
-    /// True if somebody from elsewhere was removed, as far as is known here.
+    /// Returns `true` if a federated user was removed, according to memory.
     pub fn is_removed(&self, subject: &str) -> bool {
         self.book.load().is_removed(subject)
     }
 
-    /// Those who were removed, the oldest first.
+    /// Returns the removed users, oldest first.
     pub async fn removal_objects(&self) -> Result<Vec<Raw>, Error> {
         let entries = self.store.entries(REMOVED, None, now_ms()).await?;
         let object = |entry: &Entry| {
@@ -66,7 +66,7 @@ impl Identity {
         Ok(entries.iter().map(object).collect())
     }
 
-    /// Lets somebody come again, as somebody new. Named by the id of the removal, or by the name they had.
+    /// Lifts a removal, given its id or the user's former name. The person can then log in as a new user.
     pub async fn lift_removal(&self, named: &str) -> Result<(), Error> {
         let entries = self.store.entries(REMOVED, None, now_ms()).await?;
         let is_meant = |entry: &&Entry| {
@@ -88,7 +88,7 @@ impl Identity {
     }
 }
 
-/// True if somebody from elsewhere was removed, as the store says.
+/// Returns `true` if a federated user was removed, according to the store.
 pub(crate) async fn was_removed(store: &Store, subject: &str) -> Result<bool, Error> {
     Ok(store.entry(REMOVED, &id_of(subject), now_ms()).await?.is_some())
 }

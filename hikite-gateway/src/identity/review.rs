@@ -1,4 +1,4 @@
-//! What there is of consents and logins, for admins, and how each is ended.
+//! Consents and logins for admins: listing and revoking.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
@@ -9,7 +9,7 @@ use super::{CONSENT, GRANT, Identity, LOGIN, grant};
 use crate::clock::now_ms;
 
 impl Identity {
-    /// What users let clients do, the oldest first.
+    /// Returns all consents, oldest first.
     pub async fn consent_objects(&self) -> Result<Vec<Raw>, Error> {
         let names = self.clients().await?;
         let name_of =
@@ -30,7 +30,7 @@ impl Identity {
         Ok(entries.iter().map(object).collect())
     }
 
-    /// Takes a consent back. What came of it ends: the client has to ask its user again.
+    /// Revokes a consent and its grants: the client has to ask its user again.
     pub async fn end_consent(&self, id: &str) -> Result<(), Error> {
         let taken = self.store.take_entry(CONSENT, id, now_ms()).await?;
         let entry = taken.ok_or_else(|| Error::new(Kind::NotFound, "there is no such consent"))?;
@@ -43,7 +43,7 @@ impl Identity {
         Ok(())
     }
 
-    /// The browsers that users are logged in with, the oldest first.
+    /// Returns all logins of browsers, oldest first.
     pub async fn login_objects(&self) -> Result<Vec<Raw>, Error> {
         let entries = self.store.entries(LOGIN, None, now_ms()).await?;
         let object = |entry: &Entry| {
@@ -55,7 +55,7 @@ impl Identity {
         Ok(entries.iter().map(object).collect())
     }
 
-    /// Logs a browser out, by the id that the list has for it.
+    /// Ends a login, by its id in the list.
     pub async fn end_login_by_id(&self, id: &str) -> Result<(), Error> {
         let taken = self.store.take_entry(LOGIN, id, now_ms()).await?;
         taken.map(drop).ok_or_else(|| Error::new(Kind::NotFound, "there is no such login"))

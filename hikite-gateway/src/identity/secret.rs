@@ -1,4 +1,4 @@
-//! Random texts that somebody brings back, and what is kept of them: 256 random bits need no salt and no slow hash.
+//! Random secrets and their hashes: 256 random bits need neither a salt nor a slow hash.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::hex::hex;
@@ -8,24 +8,24 @@ use sha2::{Digest, Sha256};
 
 const ID_BYTES: usize = 12;
 
-/// A new secret that begins with `prefix`.
+/// Generates a secret with a prefix.
 pub fn secret(prefix: &str) -> Result<Secret, Error> {
     let bytes: [u8; 32] = random_bytes().map_err(failed)?;
     Ok(Secret::hidden(format!("{prefix}{}", hex(&bytes))))
 }
 
-/// What is kept of a secret.
+/// Returns the hash of a secret, for storage.
 pub fn hash(secret: &str) -> String {
     hex(&Sha256::digest(secret))
 }
 
-/// A name that nothing else has.
+/// Generates a unique id.
 pub(super) fn id(prefix: &str) -> Result<String, Error> {
     let bytes: [u8; ID_BYTES] = random_bytes().map_err(failed)?;
     Ok(format!("{prefix}{}", hex(&bytes)))
 }
 
-/// One hash over several texts, each with its length, so that no two lists read the same.
+/// Hashes several texts with their lengths, so that different lists never collide.
 pub(super) fn hash_of(parts: &[&str]) -> String {
     let mut digest = Sha256::new();
     for part in parts {
@@ -35,7 +35,7 @@ pub(super) fn hash_of(parts: &[&str]) -> String {
     hex(&digest.finalize())
 }
 
-/// What the vault refuses here is no fault of whoever asks.
+/// Converts a vault failure, which is never the caller's fault, to an internal error.
 pub(super) fn failed(why: Refused) -> Error {
     Error::new(Kind::Internal, format!("the keys of the house cannot be used: {why}"))
 }

@@ -1,4 +1,4 @@
-//! The one-time link that makes the owner: whoever can read where hikite was started is the one.
+//! One-time setup link that creates the owner. Whoever can read the output of the starting process may use it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use super::{Identity, SETUP, hash, password, secret};
 use crate::clock::now_ms;
 
 const GOOD_FOR: Duration = Duration::from_secs(24 * 3600);
-/// All links lie in one place, so that one alone can be used.
+/// Id of the one document with all links, so that only one of them can be used.
 const ALL: &str = "owner";
-/// So many of them are good at once.
+/// Number of links valid at the same time.
 const LINKS: usize = 5;
 
 impl Identity {
-    /// A new token for the link, beside those that other processes have printed, or in place of them. Nothing if there
-    /// is an owner already.
+    /// Creates a token for a setup link, in addition to those of other processes or in place of them. Returns `None` if
+    /// there is an owner already.
     pub async fn make_setup_token(&self, alone: bool) -> Result<Option<Secret>, Error> {
         let token = secret("")?;
         loop {
@@ -58,18 +58,18 @@ impl Identity {
         }
     }
 
-    /// True if somebody is the owner, also one whose row cannot be read.
+    /// Returns `true` if there is an owner, even one whose row is unreadable.
     async fn has_owner(&self) -> Result<bool, Error> {
         Ok(self.store.users().await?.iter().any(|row| row.role == Role::Owner.name()))
     }
 
-    /// Whether this is the token of a link that still makes somebody the owner.
+    /// Returns `true` if this is the token of a valid setup link.
     pub async fn is_setup_token(&self, token: &str) -> Result<bool, Error> {
         let entry = self.store.entry(SETUP, ALL, now_ms()).await?;
         Ok(entry.is_some_and(|entry| hashes(&entry).contains(&hash(token))))
     }
 
-    /// Makes the owner; the link is used up. What is wrong with name or password is told, and nothing is used up.
+    /// Creates the owner and consumes the link. An invalid name or password consumes nothing.
     pub async fn set_up(&self, token: &str, name: &str, password: &str) -> Result<Arc<User>, Error> {
         if !is_name(name) {
             let message = "the name must be up to 64 small letters, digits, `-`, `_`, `.` and `@`";
@@ -85,7 +85,7 @@ impl Identity {
         let user = User {
             id: id(USER_ID)?.into(),
             name: name.into(),
-            // What was connected with the local token before there was an owner is theirs.
+            // Accounts connected with the local token before there was an owner belong to the owner.
             subject: OWNER.into(),
             role: Role::Owner,
             password: Some(self.hashed(&Secret::hidden(password)).await?),

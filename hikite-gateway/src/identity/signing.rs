@@ -1,5 +1,5 @@
-//! The keys that access tokens are signed with, the newest first: it alone signs, and those before it are believed until
-//! the last token that they signed is over. As text they are one secret of the vault, a line for each.
+//! Signing keys of access tokens, newest first. Only the newest signs; older ones verify until the last token that they
+//! signed has expired. Stored as one secret of the vault, one line per key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::login::milliseconds;
 
-/// A key that is older is followed by a new one.
+/// Age at which a key is rotated.
 const GOOD_FOR: Duration = Duration::from_secs(90 * 86_400);
-/// So long a key is believed that signs no more: no token lives longer than a day, clocks differ by a minute, and
-/// another process may go on signing for some seconds.
+/// Time for which a retired key still verifies: no token lives longer than a day, clocks differ by a minute, and
+/// another process may keep signing for some seconds.
 const BELIEVED: Duration = Duration::from_secs(25 * 3600);
 
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Signing {
 struct Aged {
     key: Arc<SigningKey>,
     made_at: u64,
-    /// Until when it is believed; zero for the one that signs.
+    /// Time until which it verifies; zero for the key that signs.
     until: u64,
 }
 
@@ -34,29 +34,29 @@ impl Signing {
         Ok(Self { keys: vec![Aged { key: Arc::new(SigningKey::random()?), made_at: now, until: 0 }] })
     }
 
-    /// As `text` gave it. A key alone is what was kept before there were several; it counts as an old one.
+    /// Parses the output of `text`. A single key is the format of earlier versions and counts as old.
     pub(super) fn read(kept: &Secret) -> Result<Self, Refused> {
         let keys: Vec<Aged> = kept.expose().lines().map(Aged::read).collect::<Result<_, _>>()?;
         if keys.is_empty() { Err(Refused::NoKey) } else { Ok(Self { keys }) }
     }
 
-    /// For the vault.
+    /// Returns the form stored in the vault.
     pub(super) fn text(&self) -> Secret {
         let line = |aged: &Aged| format!("{} {} {}", aged.made_at, aged.until, aged.key.secret().expose());
         Secret::hidden(self.keys.iter().map(line).collect::<Vec<_>>().join("\n"))
     }
 
-    /// The one that signs.
+    /// Returns the key that signs.
     pub(super) fn newest(&self) -> &SigningKey {
         &self.keys[0].key
     }
 
-    /// Whether it is time for another.
+    /// Returns `true` if a rotation is due.
     pub(super) fn is_due(&self, now: u64) -> bool {
         now >= self.keys[0].made_at.saturating_add(milliseconds(GOOD_FOR))
     }
 
-    /// A new one before those that are still believed; before none of them if they are to be forgotten.
+    /// Adds a new key in front of those that still verify, or replaces all of them.
     pub(super) fn next(&self, now: u64, forget: bool) -> Result<Self, Refused> {
         let mut next = Self::random(now)?;
         if !forget {
@@ -69,7 +69,7 @@ impl Signing {
         Ok(next)
     }
 
-    /// Without those that are believed no more.
+    /// Returns a copy without the keys that no longer verify.
     pub(super) fn believed(&self, now: u64) -> Self {
         let is_good = |aged: &&Aged| aged.until == 0 || now < aged.until;
         Self { keys: self.keys.iter().filter(is_good).cloned().collect() }

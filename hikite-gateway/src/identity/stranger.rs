@@ -1,5 +1,5 @@
-//! Users who log in with somebody else. Who they are is what the issuer calls them, never a name or an address: the
-//! subject holds both the issuer and its number, so that nobody becomes somebody who was here before.
+//! Federated users. The issuer's subject identifies them, never a name or an email address: our subject contains the
+//! issuer and its `sub`, so that nobody becomes an earlier user.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::clock::now_ms;
 use crate::federation::Stranger;
 
 const NAME_CHARS: usize = 60;
-/// So many names are tried.
+/// Number of user names tried.
 const TRIES: usize = 50;
 
 impl Identity {
-    /// The user that a stranger is, made when they come for the first time.
+    /// Returns the user for a federated identity, created on the first login.
     pub async fn user_of_stranger(&self, stranger: &Stranger) -> Result<Arc<User>, Error> {
         let subject = format!("{}#{}", stranger.issuer, stranger.subject);
         for name in names(stranger) {
@@ -61,7 +61,7 @@ impl Identity {
     }
 }
 
-/// What they may be called: what the issuer says first, then the same with a number.
+/// Returns candidates for the user name: those of the issuer first, then with a number appended.
 fn names(stranger: &Stranger) -> Vec<String> {
     let names: Vec<String> = stranger
         .names

@@ -1,14 +1,15 @@
-//! The resource that a token is for (RFC 8707): everything that its person may use, or one project. A token for a project
-//! names it in its audience and in a claim, and opens nothing else; neither a code nor a refresh makes it wider.
+//! Resource indicators (RFC 8707): a token is for everything that its user may access, or for one project. A token for
+//! a project names it in its audience and in a claim, and is valid for nothing else; neither a code nor a refresh
+//! widens it.
 
 use hikite_core::uri::encode;
 
 use super::{Denied, Terms};
 
-/// The resource that a request for a token names.
+/// The resource that a token request names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Target<'a> {
-    /// None: what was allowed counts.
+    /// No resource named: the granted one applies.
     #[default]
     Unsaid,
     /// This hikite as a whole.
@@ -17,7 +18,7 @@ pub enum Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// The project of a new token, where this one was allowed before; an error if more is asked for than was allowed.
+    /// Returns the project of a new token, given the granted one. Fails if the request exceeds the grant.
     pub(super) fn within(self, allowed: Option<&'a str>) -> Result<Option<&'a str>, Denied> {
         match (self, allowed) {
             (Self::Unsaid, allowed) => Ok(allowed),
@@ -31,7 +32,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The audience of a token: the one address of MCP, or that of a project.
+/// Returns the audience of a token: the MCP endpoint, or that of a project.
 pub(super) fn audience(terms: &Terms, project: Option<&str>) -> String {
     match project {
         Some(project) => format!("{}/{}", terms.audience, encode(project)),

@@ -26,7 +26,7 @@ const PASSWORD: &str = "correct horse battery";
 const REDIRECT: &str = "http://127.0.0.1:3000/callback";
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
-/// A house with an owner called `kana`.
+/// Builds an identity with an owner called `kana`.
 async fn house() -> Arc<Identity> {
     let identity = empty().await;
     let token = identity.make_setup_token(false).await.expect("a store").expect("no owner yet");
@@ -41,7 +41,7 @@ async fn empty() -> Arc<Identity> {
     Arc::new(identity)
 }
 
-/// Another process on the same store and the same keys.
+/// Builds a second process on the same store and keys.
 async fn beside(identity: &Identity) -> Identity {
     let other = Identity::new(Arc::clone(&identity.safe));
     other.prepare().await.expect("keys");
@@ -256,7 +256,7 @@ async fn a_password_that_is_changed_between_look_and_login_opens_nothing() {
     let seen = identity.log_in("alice", "another password").await.expect("a store").expect("it is right");
     let client = registered(&identity).await;
     let text = code_for(&identity, &client, &seen.subject, Scopes::USUAL).await;
-    // As in another process, of which this one has not heard yet.
+    // Changed by another process, not yet read by this one.
     let other = beside(&identity).await;
     let locked = form(&json!({ "disabled": true }));
     let row = identity.store.user("alice").await.expect("a store").expect("there");

@@ -1,6 +1,6 @@
-//! A user: a person who logs in, known by an id that nobody else ever gets. The name is a label. What is theirs (logins,
-//! grants, accounts, tokens, masks) hangs on their subject: the id for users made here, the issuer and its number for those
-//! who log in with somebody else, and for users of an earlier version the key that they had, `owner` or the name of then.
+//! Users: people who log in, identified by an id that is never reused. The name is a label. Everything that belongs to
+//! a user (logins, grants, accounts, tokens, permissions) refers to the subject: the id for local users, the issuer and
+//! its `sub` for federated ones, and for users of version 0.1 the key that they had then, `owner` or the name.
 
 mod change;
 mod form;
@@ -22,7 +22,7 @@ use super::book::Users;
 pub use change::Successor;
 pub(super) use form::is_name;
 
-/// The prefix of every id.
+/// Prefix of user ids.
 pub(crate) const ID: &str = "usr_";
 
 #[derive(Clone, Debug)]
@@ -32,13 +32,13 @@ pub struct User {
     pub subject: Arc<str>,
     pub role: Role,
     pub(super) password: Option<PasswordHash>,
-    /// Which tools there are for this user; everything without.
+    /// Tools that this user may access; `None` for everything.
     pub permissions: Option<Arc<Permissions>>,
-    /// Locked out: nothing of theirs opens anything.
+    /// Locked out: none of the user's credentials work.
     pub disabled: bool,
-    /// The only project that they work in, whatever they come with.
+    /// The only project that the user may work in.
     pub project: Option<Arc<str>>,
-    /// Milliseconds since 1970.
+    /// Milliseconds since the Unix epoch.
     pub created_at: u64,
     pub(super) version: u64,
 }
@@ -55,7 +55,7 @@ impl Role {
     pub const NAMES: [(&'static str, Self); 3] =
         [("owner", Self::Owner), ("admin", Self::Admin), ("member", Self::Member)];
 
-    /// What a client may be allowed in the name of such a user.
+    /// Returns the scopes that a client may get for a user of this role.
     pub fn scopes(self) -> Scopes {
         match self {
             Self::Owner | Self::Admin => Scopes::ALL,
@@ -63,7 +63,7 @@ impl Role {
         }
     }
 
-    /// A caller who acts for such a user does no more than the role allows.
+    /// Limits the scopes of a caller to those of the role.
     #[must_use]
     pub fn cap(self, caller: Caller) -> Caller {
         Caller { scopes: caller.scopes.both(self.scopes()), ..caller }
@@ -82,7 +82,7 @@ impl Role {
     }
 }
 
-/// With which right users are changed: only the owner changes the owner.
+/// The authority with which users are changed: only the owner may change the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     Owner,
@@ -90,7 +90,7 @@ pub enum Right {
 }
 
 impl User {
-    /// Nothing if it cannot be read, which then lets nobody in.
+    /// Reads a user from its row. Returns `None` for an unreadable row, which admits nobody.
     pub(super) fn of(row: &UserRow) -> Option<Self> {
         let permissions = row.permissions.as_ref().map(Permissions::read);
         Some(Self {
@@ -122,7 +122,7 @@ impl User {
         }
     }
 
-    /// What may be seen of it.
+    /// Returns the JSON for the API.
     pub fn object(&self) -> Object {
         let permissions = self.permissions.as_ref().map_or_else(Raw::null, |permissions| permissions.form());
         Object::default()
@@ -138,14 +138,14 @@ impl User {
 }
 
 impl Identity {
-    /// All of them, the oldest first.
+    /// Returns all users, oldest first.
     pub fn users(&self) -> Vec<Arc<User>> {
         let mut users: Vec<Arc<User>> = self.book.load().users().cloned().collect();
         users.sort_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
         users
     }
 
-    /// All of them by subject; another table as soon as one of them changes.
+    /// Returns all users by subject. Every change of a user produces a new table.
     pub(crate) fn user_table(&self) -> Arc<Users> {
         Arc::clone(self.book.load().user_table())
     }
@@ -154,12 +154,12 @@ impl Identity {
         self.users().iter().map(|user| user.object().raw()).collect()
     }
 
-    /// The user whom a caller stands for.
+    /// Returns the user of a subject.
     pub fn user_of(&self, subject: &str) -> Option<Arc<User>> {
         self.book.load().user(subject).cloned()
     }
 
-    /// One user by id or name.
+    /// Returns a user by id or name.
     pub fn user(&self, named: &str) -> Result<Arc<User>, Error> {
         let book = self.book.load();
         let by_id = book.users().find(|user| *user.id == *named);
@@ -171,7 +171,7 @@ impl Identity {
         self.user(named).map(|user| user.object().raw())
     }
 
-    /// The present owner.
+    /// Returns the current owner.
     pub fn owner(&self) -> Option<Arc<User>> {
         self.book.load().users().find(|user| user.role == Role::Owner).cloned()
     }

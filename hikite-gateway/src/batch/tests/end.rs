@@ -1,4 +1,4 @@
-//! How tasks end that do not simply answer, who hears of it, and what is recorded.
+//! Tasks that end in unusual ways: notifications and audit records.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -138,7 +138,7 @@ async fn results_that_are_too_large_together_fail_the_task_that_brings_them() {
     assert_eq!(statuses(&scene.run(&each).await), ["e error"]);
 }
 
-/// A scene whose audit has so many places.
+/// Builds a scene whose audit queue has this many slots.
 async fn audited(places: usize) -> Scene {
     let registry = Registry::new(probe::store().await, Arc::new(|_, _| Err(Vec::new())));
     let limits = Limits { audit_queue: places, ..Limits::default() };
@@ -153,7 +153,7 @@ async fn audited(places: usize) -> Scene {
     Scene { caller: Caller::named("alice"), ..Scene::around(gateway) }
 }
 
-/// `kind tool outcome` of every record, in some order.
+/// Returns `kind tool outcome` of every record, in any order.
 async fn records(scene: &Scene) -> Vec<String> {
     let page = scene
         .gateway

@@ -1,4 +1,4 @@
-//! What is not run at all, and what is said about it.
+//! Batches that are refused as a whole, and the error messages.
 
 use hikite_core::caller::Scopes;
 use hikite_core::error::Kind;

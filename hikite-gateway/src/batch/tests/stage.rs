@@ -1,5 +1,4 @@
-//! A source whose tools do what their arguments say, and that notes what was asked of it; a client that notes what it
-//! is told.
+//! A scripted source that records its calls, and a client that records its notifications.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +28,7 @@ use crate::probe;
 
 #[derive(Default)]
 pub(super) struct Stage {
-    /// The tools that were run, with their arguments.
+    /// The tools that ran, with their arguments.
     pub(super) calls: Mutex<Vec<(String, Value)>>,
     running: AtomicUsize,
     most: AtomicUsize,
@@ -41,7 +40,7 @@ impl Stage {
         self.calls.lock().iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// The most that ran at once.
+    /// Returns the highest number of concurrent calls.
     pub(super) fn most(&self) -> usize {
         self.most.load(Ordering::Relaxed)
     }
@@ -61,7 +60,7 @@ impl fmt::Debug for Stage {
     }
 }
 
-/// One call; dropped before its end it was cancelled.
+/// One running call; dropped before its end it counts as cancelled.
 struct Running<'a>(&'a Stage, bool);
 
 impl Drop for Running<'_> {
@@ -166,7 +165,7 @@ async fn play(name: &str, arguments: &Value, context: CallContext) -> Value {
     }
 }
 
-/// What a client heard, and how it answers.
+/// A client that records notifications and counts questions.
 #[derive(Default)]
 pub(super) struct Client {
     pub(super) progress: Mutex<Vec<Value>>,
@@ -189,7 +188,7 @@ impl Backchannel for Client {
     }
 }
 
-/// A gateway with the stage as its module `notion`, and a client in front of it.
+/// A gateway with the scripted source as its module `notion`, and a client.
 pub(super) struct Scene {
     pub(super) gateway: Arc<Gateway>,
     pub(super) stage: Arc<Stage>,
@@ -227,12 +226,12 @@ impl Scene {
         result.map(|result| result.value())
     }
 
-    /// Runs the tasks: the whole result of the tool.
+    /// Runs the tasks and returns the tool result.
     pub(super) async fn result(&self, tasks: &Value) -> Value {
         self.send(batch(tasks)).await.expect("a plan that runs")
     }
 
-    /// The document in it.
+    /// Runs the tasks and returns the document in the result.
     pub(super) async fn run(&self, tasks: &Value) -> Value {
         self.result(tasks).await["structuredContent"].clone()
     }
@@ -260,7 +259,7 @@ pub(super) fn task(id: &str, tool: &str, params: Value) -> Value {
     task
 }
 
-/// The same with more said of it.
+/// Adds members to a task.
 pub(super) fn with(mut task: Value, members: Value) -> Value {
     let Value::Object(members) = members else { panic!("no members: {members}") };
     for (name, value) in members {
@@ -269,7 +268,7 @@ pub(super) fn with(mut task: Value, members: Value) -> Value {
     task
 }
 
-/// `id status` of every task.
+/// Returns `id status` of every task.
 pub(super) fn statuses(document: &Value) -> Vec<String> {
     let tasks = document["tasks"].as_array().expect("tasks");
     let text = |value: &Value| value.as_str().expect("text").to_owned();

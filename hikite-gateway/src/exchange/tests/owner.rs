@@ -1,4 +1,4 @@
-//! Users who go while their account is on its way.
+//! Users who are removed or locked out while their account is being connected.
 
 use hikite_store::{Store, UserRow};
 
@@ -25,7 +25,7 @@ async fn change(store: &Store, next: UserRow) {
     assert!(store.change_users(&[(next, name)]).await.expect("changed"));
 }
 
-/// The provider answers once this was done to alice, whose subject is her name as in an earlier version.
+/// Builds accounts whose provider answers after `done` ran. The subject of alice is her name, as in version 0.1.
 async fn accounts_where(done: fn(Store) -> BoxFuture<'static, ()>) -> Arc<Accounts> {
     let held = Arc::new(Mutex::new(None::<Store>));
     let inner = Arc::clone(&held);
@@ -56,7 +56,7 @@ async fn connect(accounts: &Accounts) -> Result<Arc<Account>, Error> {
     accounts.arrive(returned, Some(&browser), None).await.map(|connected| connected.account)
 }
 
-/// How many sealed secrets, keys and accounts there are.
+/// Returns the number of sealed secrets, keys and accounts.
 async fn counts(accounts: &Accounts) -> (usize, usize, usize) {
     let store = accounts.safe.store();
     let secrets = store.vault_secrets().await.expect("read").len();
@@ -143,7 +143,7 @@ async fn a_token_made_by_hand_is_kept_for_who_may_still_have_it() {
     is_refused(accounts.add(&Caller::named("usr_gone"), &form).await);
     change(&store, UserRow { disabled: true, ..user("bob", "usr_bob") }).await;
     is_refused(accounts.add(&Caller::named("usr_bob"), &form).await);
-    // Removed after it was seen that she is a user.
+    // Removed after the check that she is a user.
     let holder = accounts.holder("alice").await.expect("a user");
     assert!(store.remove_user(&user("alice", "alice"), None, None).await.expect("removed"));
     let account = Account::new(super::super::id().expect("random"), "alice", "fake", DEFAULT, 1);

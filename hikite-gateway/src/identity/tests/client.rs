@@ -1,4 +1,4 @@
-//! Clients: how they come to be, where they lead, and how they prove who they are.
+//! Clients: registration, redirect URIs and authentication.
 
 use super::*;
 
@@ -52,7 +52,7 @@ async fn clients_that_nobody_uses_give_way_and_somebody_can_always_register() {
     let allowance = Allowance { all: 4, each: 2, reserved: 0 };
     let room = |from: &str| ClientRoom { from: from.into(), allowance };
     let register = async |from: &str| {
-        // Who came first is told by milliseconds.
+        // The order of registrations has a resolution of one millisecond.
         let now = crate::clock::now_ms();
         while crate::clock::now_ms() == now {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;

@@ -1,4 +1,4 @@
-//! What is said when something breaks with a secret in its hands: a panic prints what it was given.
+//! Panic messages contain no secrets: a panic prints the `Debug` form of its values.
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use super::super::signing::Signing;
 use super::*;
 use crate::federation::Comeback;
 
-/// The words of a panic that had this in its hands.
+/// Returns the message of a panic that formats this value.
 fn crash(value: impl Debug) -> String {
     let broken = catch_unwind(AssertUnwindSafe(|| panic!("a crash: {value:?}")));
     let payload = broken.expect_err("it panics");

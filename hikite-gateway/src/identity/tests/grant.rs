@@ -1,4 +1,4 @@
-//! Codes and the families of refresh tokens that come of them.
+//! Authorization codes and refresh token families.
 
 use super::*;
 

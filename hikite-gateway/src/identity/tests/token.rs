@@ -1,4 +1,4 @@
-//! Access tokens: whose are believed, for how long, and what they open.
+//! Access tokens: signatures, lifetimes and scopes.
 
 use hikite_core::caller::Caller;
 use hikite_vault::SigningKey;
@@ -6,7 +6,7 @@ use hikite_vault::SigningKey;
 use super::super::grant::ACCESS;
 use super::*;
 
-/// The claims of a token, and one with other claims signed by whom we like.
+/// Returns the claims of a token.
 fn claims(token: &str) -> Value {
     let part = token.split('.').nth(1).expect("claims");
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).expect("base64")).expect("JSON")
@@ -124,7 +124,7 @@ async fn another_process_finds_a_grant_and_learns_of_its_end() {
     assert_eq!(other.is_alive("tok_1"), None, "{caller:?}");
 }
 
-/// Signed with the key of now, for longer than any token of ours.
+/// Signs with the current key a token that outlives any of ours.
 async fn long_lived(identity: &Identity, token: &str) -> String {
     let mut claims = claims(token);
     claims["exp"] = (now_ms() / 1000 + 365 * 86_400).into();

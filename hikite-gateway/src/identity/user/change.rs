@@ -1,5 +1,5 @@
-//! Users are made, changed, handed the ownership, and taken away. What ends with it ends in the store first: other
-//! processes hear of it from there.
+//! Creates, changes and removes users, and transfers the ownership. Credentials are revoked in the store first, from
+//! where other processes learn of it.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use super::{ID, Right, Role, User, only_the_owner};
 use crate::clock::now_ms;
 use crate::identity::{CHALLENGE, CODE, CONNECTION, GRANT, Identity, LOGIN, PASSKEY, hash, removal, secret};
 
-/// The user who takes over what another leaves behind.
+/// The user who inherits the accounts of a removed user.
 #[derive(Clone, Copy, Debug)]
 pub struct Successor<'a>(pub &'a str);
 
-/// The changes that a form asks for.
+/// The changes that a request contains.
 struct Changes {
     name: Option<String>,
     role: Option<Role>,
@@ -30,14 +30,14 @@ struct Changes {
 }
 
 impl Identity {
-    /// Makes a user from a form. Without a password in it one is made, which is told this once.
+    /// Creates a user. Without a password in the request one is generated and returned this once.
     pub async fn add_user(&self, form: &Object) -> Result<(Raw, Option<Secret>), Error> {
         let mut reader = Reader::new(form);
         let name = reader.name();
         let role = reader.role().unwrap_or(Role::Member);
         let (permissions, disabled) = (reader.mask().over(None), reader.flag("disabled").unwrap_or(false));
         let (given, project) = (reader.password(), reader.project().over(None));
-        // There are none yet.
+        // A new user has no passkeys.
         let _ = reader.flag("removePasskeys");
         if role == Role::Owner {
             reader
@@ -67,8 +67,8 @@ impl Identity {
         Ok((object, made))
     }
 
-    /// Changes the members that the form names; null takes `permissions` and `project` away. Another password ends all
-    /// logins but the one of this cookie, and all grants; with `removePasskeys` the passkeys, too.
+    /// Changes the given members; null clears `permissions` and `project`. A new password ends all grants and all
+    /// logins but that of the given cookie; `removePasskeys` removes the passkeys as well.
     pub async fn change_user(
         &self,
         named: &str,
@@ -125,7 +125,7 @@ impl Identity {
         let kept = kept.map(hash);
         let mut kinds = Vec::new();
         if changes.password.is_some() {
-            // In this order: a login becomes a code, and a code a grant, while we sweep.
+            // In this order, because a login can become a code, and a code a grant, while these are removed.
             kinds.extend([LOGIN, CODE, GRANT]);
         }
         if changes.disabled == Some(true) {
@@ -144,8 +144,7 @@ impl Identity {
         Ok(())
     }
 
-    /// From now on somebody else is the owner, and who was is an admin. `from` is the owner who said so; if that is somebody
-    /// else by now, nothing changes.
+    /// Transfers the ownership; the previous owner becomes an admin. Fails if `from` is no longer the owner.
     pub async fn hand_over(&self, from: &User, named: &str) -> Result<Raw, Error> {
         loop {
             let heir = self.stored_user(named).await?;
@@ -162,7 +161,7 @@ impl Identity {
                 return Err(Error::new(Kind::Conflict, format!("`{}` is the owner already", heir.name)));
             }
             let owner = User { role: Role::Admin, ..User::clone(&owner) };
-            // The owner is bound to no project.
+            // The owner is not restricted to a project.
             let heir = User { role: Role::Owner, project: None, ..heir };
             let changes = [owner.row(), heir.row()].map(|row| (row.clone(), row.name));
             let done = self.store.change_users(&changes).await?;
@@ -173,8 +172,9 @@ impl Identity {
         }
     }
 
-    /// Takes a user away, and all that was theirs: tokens, logins, consents, grants, passkeys, and accounts with their
-    /// sealed secrets, unless a successor takes these over. Who came from elsewhere does not come again by themselves.
+    /// Removes a user with everything that belongs to them: tokens, logins, consents, grants, passkeys, and accounts
+    /// with their secrets, unless a successor inherits the accounts. A federated user cannot log in again until the
+    /// removal is lifted.
     pub async fn remove_user(
         &self,
         named: &str,

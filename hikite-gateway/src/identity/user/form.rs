@@ -1,4 +1,4 @@
-//! The form of a user as admins write it; what is wrong with it is told all at once.
+//! Reader of the JSON for users as admins write it. Reports all faults at once.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ const MEMBERS: [&str; 7] =
 const NAME_CHARS: usize = 64;
 const PROJECT_CHARS: usize = 128;
 
-/// True if somebody may be called this.
+/// Returns `true` for a valid user name.
 pub(crate) fn is_name(name: &str) -> bool {
     let fine = |c: char| c.is_lowercase() || c.is_numeric() || c.is_alphabetic() && !c.is_uppercase();
     let sign = |c: char| matches!(c, '-' | '_' | '.' | '@');
     (1..=NAME_CHARS).contains(&name.chars().count())
         && name.chars().all(|c| fine(c) || sign(c))
         && name.starts_with(fine)
-        // Who logs in may write it in capitals.
+        // People may type their name in upper case when they log in.
         && name.to_lowercase() == name
 }
 
-/// A form's word on something that a user may have or not.
+/// A change to an optional member.
 #[derive(Clone)]
 pub(super) enum Change<T> {
     AsBefore,
@@ -66,12 +66,12 @@ impl<'a> Reader<'a> {
         name
     }
 
-    /// Another name, where the form has one.
+    /// Reads a new name, if the request contains one.
     pub(super) fn new_name(&mut self) -> Option<String> {
         self.form.get("name").is_some().then(|| self.name())
     }
 
-    /// The only project the user may work in; null takes it away.
+    /// Reads the only project that the user may work in; null clears it.
     pub(super) fn project(&mut self) -> Change<Arc<str>> {
         let Some(given) = self.form.get("project") else { return Change::AsBefore };
         if given.is_null() {
