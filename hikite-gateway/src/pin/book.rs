@@ -196,7 +196,7 @@ impl Book {
         keys
     }
 
-    /// Follows what somebody decided.
+    /// Applies decisions of an administrator.
     pub(crate) fn set(&mut self, decided: impl IntoIterator<Item = (ToolKey, Pin)>) {
         for (key, pin) in decided {
             self.fresh.retain(|(fresh, _)| *fresh != key);
@@ -205,7 +205,8 @@ impl Book {
         self.revision += 1;
     }
 
-    /// What the store holds counts; what is not written down yet stays beside it. Whether that is something else.
+    /// Returns `true` if the stored pins differ from memory. Pins that are not persisted yet are expected to be
+    /// missing from the store.
     pub(crate) fn differs_from(&mut self, stored: &BTreeMap<ToolKey, Pin>) -> bool {
         self.fresh.retain(|(key, _)| !stored.contains_key(key));
         self.approved.len() != stored.len() + self.fresh.len()
@@ -223,7 +224,7 @@ impl Book {
         self.revision += 1;
     }
 
-    /// What is to be written down. It stays until it is.
+    /// Returns the pins to persist. They stay until `written` confirms them.
     pub(crate) fn fresh(&self) -> Vec<(ToolKey, Pin, Raw)> {
         let whole = |(key, definition): &(ToolKey, Raw)| {
             Some((key.clone(), self.approved.get(key)?.clone(), definition.clone()))
@@ -237,7 +238,7 @@ impl Book {
     }
 }
 
-/// Told once, when it comes to be held back.
+/// Logs every tool that is newly held back, once.
 fn tell_news(rule: &ModuleRule, held: &[Held], before: &[Held]) {
     for Held { item, why } in held.iter().filter(|held| !before.contains(held)) {
         let (module, tool) = (&*rule.name, &*item.name);
