@@ -1,5 +1,5 @@
-//! Everything a request needs to see of one moment: the catalog, what of it the callers of each project see, and the
-//! gates of its modules. A change of one project, user or account makes a new one that shares all the rest with the last.
+//! Immutable state of one moment: the catalog, the views of each project's callers, and the gates of its modules. A
+//! changed project, user or account creates a new snapshot that shares the rest.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,33 +24,33 @@ use crate::shown::Shown;
 use crate::surface::Surfaces;
 use crate::views::{BuiltCount, ViewKey, Views};
 
-/// The projects by name.
+/// Projects by name.
 pub(crate) type Projects = BTreeMap<Arc<str>, Arc<Project>>;
-/// By subject, what its user is allowed.
+/// Permissions of users, by subject.
 pub type UserMasks = HashMap<Arc<str>, Arc<Permissions>>;
 
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) catalog: Arc<Catalog>,
     gates: Arc<HashMap<Arc<str>, Arc<Gate>>>,
-    /// Which state of each module this is; what was kept of another is not asked for.
+    /// Generation of each module; cached results of another generation are not used.
     generations: Arc<HashMap<Arc<str>, u64>>,
-    /// For callers without a project, who see everything.
+    /// View of callers without a project.
     everything: Arc<Shown>,
-    /// For callers of a project that there is not, or not any more.
+    /// View of callers whose project does not exist.
     nothing: Arc<Shown>,
     views: Arc<Views>,
     bounds: Bounds,
 }
 
-/// What views are narrowed by.
+/// Projects, permissions and account masks that restrict views.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
     pub(crate) projects: Arc<Projects>,
     pub(crate) users: Arc<UserMasks>,
-    /// The mask of people who have none of their own.
+    /// Permissions of users who have none of their own.
     pub(crate) default: Option<Arc<Permissions>>,
-    /// The present owner, whom the default is not for.
+    /// Subject of the owner, who is exempt from `default`.
     pub(crate) owner: Arc<str>,
     pub(crate) accounts: Arc<Masks>,
 }
@@ -67,7 +67,7 @@ impl Default for Bounds {
     }
 }
 
-/// A catalog, with what belongs to its modules.
+/// A catalog with the gates and generations of its modules.
 #[derive(Debug)]
 pub(crate) struct CatalogParts {
     pub(crate) catalog: Arc<Catalog>,
@@ -76,7 +76,7 @@ pub(crate) struct CatalogParts {
 }
 
 impl Snapshot {
-    /// Before anything is known.
+    /// Creates the initial empty snapshot.
     pub(crate) fn empty(limits: &Limits, built: Arc<BuiltCount>) -> Self {
         let catalog: Arc<Catalog> = Arc::default();
         Self {
@@ -90,7 +90,7 @@ impl Snapshot {
         }
     }
 
-    /// With another catalog. `changed` says which modules differ; `None` that more does.
+    /// Returns a snapshot with another catalog. `changed` names the modules that differ; `None` means that more does.
     pub(crate) fn with_catalog(
         &self,
         parts: CatalogParts,
