@@ -28,7 +28,7 @@ pub(crate) use keys::Keys;
 const SIGNED: &str = "ey";
 /// Maximum number of verified tokens in memory.
 const REMEMBERED: usize = 10_000;
-/// Accepted `typ` headers. Tokens of other types, such as ID tokens or logout tokens, do not authenticate requests.
+/// Accepted `typ` headers. Tokens made for other purposes, such as logout tokens, do not authenticate requests.
 const KINDS: [&str; 2] = ["jwt", "at+jwt"];
 const SUBJECT_BYTES: usize = 512;
 

@@ -114,7 +114,7 @@ fn failed(what: &str, name: &str, error: Error) -> Element {
     Element { raw, failed: Some(error) }
 }
 
-/// Builds the result with the array as text. Fails only if the sole element failed.
+/// Builds the result with the array as text. Fails if the only element failed; if several all failed, sets `isError`.
 fn answer(mut elements: Vec<Element>) -> Result<Raw, Error> {
     let all_failed = elements.iter().all(|element| element.failed.is_some());
     if let [Element { failed, .. }] = elements.as_mut_slice()

@@ -260,7 +260,7 @@ impl Gateway {
         self.catch_up_with_store().await
     }
 
-    /// Fails if the config file or another tool uses the name.
+    /// Fails if the config file uses the name, or another tool does and `overwrite` is not set.
     fn is_free(&self, registration: &Registration) -> Result<(), Error> {
         let key = &registration.key;
         if self.is_configured(&key.module) {

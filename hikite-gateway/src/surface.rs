@@ -119,7 +119,7 @@ impl Surfaces {
             tools.extend(modules::tools(view, limits, finder));
         }
         if self.contains(Surface::Search) {
-            // With `modules` beside it, the module list and the executing tool are already there.
+            // The `modules` surface already has the module list and a tool that runs others.
             let beside = self.contains(Surface::Modules);
             tools.extend(if beside { search::tools_beside_modules() } else { search::tools(view, limits) });
         }

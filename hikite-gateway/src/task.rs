@@ -12,7 +12,7 @@ use crate::audit::Audit;
 use crate::execute::execute_aside;
 use crate::gateway::Gateway;
 
-/// Seal domain, beside the caller.
+/// Domain separator of the seal.
 const PURPOSE: &[u8] = b"task";
 
 /// Returns `true` if a call may be answered with a task: the client supports tasks or asks for one.
